@@ -1,13 +1,14 @@
 import NetOptCore
 import Testing
 
-/// What the messages of URLs that are refused show of them.
+/// The parts of a refused URL that its error message shows.
 @Suite struct HTTPURLMessageTests {
   private func refusal(of text: String) -> String? {
     #expect(throws: NetOptError.self) { try HTTPURL(text) }?.message
   }
 
-  @Test func showTheStartOfALongURL() throws {
+  @Test("messages show the start of a long URL and hide its secret parameter")
+  func longURLs() throws {
     let tail = String(repeating: "%41&b=", count: 2_000_000)
     let message = try #require(refusal(of: "ftp://a.test/?token=secret&a=" + tail))
     let brief = try HTTPURL("https://a.test/?token=secret&a=" + tail).brief
@@ -19,7 +20,7 @@ import Testing
     #expect(try HTTPURL("https://a.test/?a=1").brief == "https://a.test/?a=1")
   }
 
-  @Test("credentials and parameters that are longer than what is read of a URL are not shown")
+  @Test("messages hide credentials that are longer than the part of a URL that is read")
   func longSecrets() throws {
     let secret = String(repeating: "s3cret", count: 5000)
     for text in [
@@ -32,33 +33,33 @@ import Testing
     #expect(!nested.brief.contains("s3cret"))
   }
 
-  @Test(arguments: [
+  @Test("the message for a refused URL shows the host but no password", arguments: [
     "https://user:secret@a.test/", "https://secret@a.test/", "ftp://user:secret@a.test/",
     "user:secret@a.test",
     "https://user:secret@a.test/ x", "https://user:se/secret@a.test/", "https://user:se@secret@a.test",
     "//user:secret@a.test//", "https:\u{301}//user:secret@a.test/",
   ])
-  func showNoPassword(_ text: String) throws {
+  func noPassword(_ text: String) throws {
     let message = try #require(refusal(of: text))
     #expect(!message.contains("secret"))
     #expect(message.contains("@a.test"))
   }
 
-  /// URLs with a password that are wrongly written: with a slash too few or too many, an encoded "@", none, or no host.
+  /// Malformed URLs with a password: with a missing or extra slash, an encoded "@", no "@", or no host.
   @Test(
-    "a message shows nothing of a password, wherever the URL is wrong",
+    "the message for a malformed URL shows no part of a password, wherever the URL is wrong",
     arguments: 1...10 as ClosedRange<UInt64>)
-  func showNothingOfAPassword(_ seed: UInt64) throws {
+  func malformedURLs(_ seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     func pick(_ texts: [String]) -> String { texts.randomElement(using: &random) ?? "" }
     var refused = 0
     for _ in 0..<500 {
       let parts = ["Zebra", "Quokka", "Vixen"]
       let hasUser = random.below(3) > 0
-      // Without a user name a slash would leave a host and a path.
+      // Without a user name, a slash would turn the password into a host and a path.
       let marks = ["", "%2F", "%", "..", "!", "é", ":"] + (hasUser ? ["/", "#", "?", "\\", " "] : [])
       let end = pick(hasUser ? ["@", "%40", "%2540", ""] : ["@", "%40", "%2540"])
-      // What is behind the last raw "@" is a host, unless another "@" follows.
+      // The text behind the last raw "@" is a host, unless another "@" follows.
       let own = end.isEmpty ? marks : marks + ["@"]
       let password = parts[0] + pick(own) + parts[1] + pick(own) + parts[2]
       let text =
@@ -79,7 +80,7 @@ import Testing
   }
 
   @Test(
-    "what cannot be a password is shown",
+    "messages show text that cannot be a password",
     arguments: [
       ("https://a.test:99999/x?q=1", "https://a.test:99999/x?q=1"), ("ftp://a.test/x", "ftp://a.test/x"),
       ("a.test/x?token=abc", "a.test/x?token=[hidden]"), ("localhost:8080/x", "localhost:8080/x"),
@@ -89,24 +90,25 @@ import Testing
       ("https://a.test/b%40c d", "https://a.test…"),
       ("https://b\u{fc}cher.test/", "https://b\u{fc}cher.test/"),
     ])
-  func showWhatIsCertain(_ text: String, _ shown: String) { #expect(HTTPURL.shown(given: text) == shown) }
+  func certainText(_ text: String, _ shown: String) { #expect(HTTPURL.shown(given: text) == shown) }
 
-  @Test func showNoControlCharacters() throws {
+  @Test("messages replace control characters")
+  func controlCharacters() throws {
     let message = try #require(refusal(of: "https://a.test/\u{1b}[2J\r\n\u{7f}\u{9b}x"))
     #expect(
       message.hasPrefix(
         "\"https://a.test/\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}\u{fffd}x\" is not a usable URL: "))
   }
 
-  /// What stands before and after a hundred thousand of a character.
-  @Test(arguments: [
+  /// The text before 100,000 copies of a character, the character, and the text after the copies.
+  @Test("the message for a URL with a very long part is shorter than 400 characters", arguments: [
     ("", "x", ""), ("", "x", "://a.test"), ("https://", "x", ""), ("https://", "x", ".test"),
     ("https://[", "x", "]"),
     ("https://[::1]", "x", ""), ("https://a:", "9", ""), ("https://é", "\u{301}", ""),
     ("https://a.", "1", ""),
     ("", "x", "@"),
   ])
-  func areShort(_ before: String, _ repeated: String, _ after: String) throws {
+  func shortMessages(_ before: String, _ repeated: String, _ after: String) throws {
     let message = try #require(refusal(of: before + String(repeating: repeated, count: 100_000) + after))
     #expect(message.unicodeScalars.count < 400)
     #expect(message.contains("…"))

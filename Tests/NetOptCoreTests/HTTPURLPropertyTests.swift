@@ -1,7 +1,8 @@
 import NetOptCore
 import Testing
 
-/// Whatever the text is: it is refused, or what is made of it is a URL that means the same when it is read again.
+/// Properties of URLs from random texts: `HTTPURL` refuses a text, or makes a URL whose description parses to
+/// the same URL.
 @Suite struct HTTPURLPropertyTests {
   private static let pieces = [
     "http", "https", "HTTPS", "://", ":", "/", "//", "/", "?", "#", "@", "[", "]", "[::1]", "::", "%", "%2F",
@@ -33,7 +34,8 @@ import Testing
     #expect(url.path + (url.query.map { "?" + $0 } ?? "") == url.target)
   }
 
-  @Test func whatIsAcceptedReadsBackAsItself() throws {
+  @Test("every accepted text gives a URL whose description parses to the same URL")
+  func acceptedTexts() throws {
     var random = SplitMix64(seed: 2)
     var accepted = 0
     for _ in 0..<20_000 {
@@ -45,7 +47,8 @@ import Testing
     #expect(accepted > 1000)
   }
 
-  @Test func whatIsResolvedReadsBackAsItself() throws {
+  @Test("every resolved reference gives a URL whose description parses to the same URL")
+  func resolvedReferences() throws {
     var random = SplitMix64(seed: 3)
     var accepted = 0
     for _ in 0..<20_000 {

@@ -2,8 +2,8 @@ import NetOptCore
 import Testing
 
 @Suite struct HTTPURLResolvingTests {
-  /// RFC 3986, sections 5.4.1 and 5.4.2, less the fragments, which are not sent.
-  @Test(arguments: [
+  /// The examples of RFC 3986, sections 5.4.1 and 5.4.2, without the fragments, which are not sent.
+  @Test("references resolve as in the examples of RFC 3986", arguments: [
     ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"), ("/g", "http://a/g"),
     ("//g", "http://g/"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"),
     ("#s", "http://a/b/c/d;p?q"),
@@ -11,7 +11,7 @@ import Testing
     ("g;x", "http://a/b/c/g;x"), ("g;x?y#s", "http://a/b/c/g;x?y"), ("", "http://a/b/c/d;p?q"),
     (".", "http://a/b/c/"), ("./", "http://a/b/c/"), ("..", "http://a/b/"), ("../", "http://a/b/"),
     ("../g", "http://a/b/g"), ("../..", "http://a/"), ("../../", "http://a/"), ("../../g", "http://a/g"),
-    // Abnormal.
+    // Abnormal examples (section 5.4.2).
     ("../../../g", "http://a/g"), ("../../../../g", "http://a/g"), ("/./g", "http://a/g"),
     ("/../g", "http://a/g"),
     ("g.", "http://a/b/c/g."), (".g", "http://a/b/c/.g"), ("g..", "http://a/b/c/g.."),
@@ -21,20 +21,21 @@ import Testing
     ("g?y/./x", "http://a/b/c/g?y/./x"), ("g?y/../x", "http://a/b/c/g?y/../x"), ("g#s/./x", "http://a/b/c/g"),
     ("g#s/../x", "http://a/b/c/g"),
   ])
-  func followsTheRFC(_ reference: String, _ result: String) throws {
+  func rfcExamples(_ reference: String, _ result: String) throws {
     let base = try HTTPURL("http://a/b/c/d;p?q")
     #expect(try base.resolving(reference).description == result)
   }
 
-  /// The RFC's `g:h`, and `http:g`, which a strict parser does not take for a relative reference.
-  @Test(arguments: [
+  /// Among others the RFC's `g:h`, and `http:g`, which a strict parser does not treat as a relative
+  /// reference.
+  @Test("resolving refuses other schemes, invalid authorities and control characters", arguments: [
     "g:h", "http:g", "https:/g", "mailto:a@b.test", "javascript:alert(1)", "ftp://b.test/", "//", "//:80",
     "///x",
     "//user@b.test/", "https://b.test:0/", "//b c/", "a\nb", "/a\0", "\u{7f}", "https:", ":",
   ])
   func refuses(_ reference: String) throws {
     let base = try HTTPURL("http://a/b/c/d;p?q")
-    // A colon without a scheme before it is a path.
+    // A colon without a scheme before it belongs to a path.
     guard reference != ":" else {
       #expect(try base.resolving(reference).description == "http://a/b/c/:")
       return
@@ -43,7 +44,7 @@ import Testing
     #expect(error?.code == .invalidURL)
   }
 
-  @Test(arguments: [
+  @Test("resolving removes dot segments and keeps other text, with non-ASCII encoded", arguments: [
     ("https://a.test", "b", "https://a.test/b"),
     ("https://a.test", "?b", "https://a.test/?b"),
     ("https://a.test?q", "", "https://a.test/?q"),
@@ -58,7 +59,7 @@ import Testing
     ("https://a.test/x", "1a:b", "https://a.test/1a:b"),
     ("https://a.test/x", "/.//y", "https://a.test//y"),
     ("https://a.test/x//", "../y", "https://a.test/x/y"),
-    // Nothing else is rewritten: neither in the base nor in the reference.
+    // Resolving rewrites nothing else, neither in the base nor in the reference.
     ("https://a.test/a/../{b}|?\"%7\"", "", "https://a.test/a/../{b}|?\"%7\""),
     ("https://a.test/{b}/c", "d%7e%zz^", "https://a.test/{b}/d%7e%zz^"),
     ("https://a.test/x", "é b?ü 1", "https://a.test/%C3%A9%20b?%C3%BC%201"),

@@ -2,8 +2,8 @@ import NetOptCore
 import Testing
 
 @Suite struct HTTPURLTests {
-  /// Text, the authority and the target that are read from it.
-  @Test(arguments: [
+  /// A URL, its authority and its target.
+  @Test("parsing gives the authority and the target, and keeps the target as it is written", arguments: [
     ("https://a.test", "a.test", "/"),
     ("HTTPS://A.Test/", "a.test", "/"),
     ("https://a.test./x", "a.test", "/x"),
@@ -22,7 +22,7 @@ import Testing
     ("https://a.test#f", "a.test", "/"),
     ("https://a.test/p?q#f?g", "a.test", "/p?q"),
     ("https://a.test/#/x", "a.test", "/"),
-    // Kept as it is written: dot segments, empty segments, escapes, delimiters.
+    // Parsing keeps dot segments, empty segments, escapes and delimiters as they are written.
     ("https://a.test/a/../b/./c//d", "a.test", "/a/../b/./c//d"),
     ("https://a.test/%7e%zz%", "a.test", "/%7e%zz%"),
     (
@@ -30,7 +30,7 @@ import Testing
       "/a:b@c;d,e=f&g'(h)*i!$[j]{k}|\\l^`\"<>"
     ),
     ("https://a.test/?u=https://b.test/@x", "a.test", "/?u=https://b.test/@x"),
-    // Beyond ASCII.
+    // Parsing percent-encodes characters outside ASCII.
     ("https://a.test/é?ü=😀", "a.test", "/%C3%A9?%C3%BC=%F0%9F%98%80"),
     ("https://a.test/\u{301}x?\u{301}#\u{301}y", "a.test", "/%CC%81x?%CC%81"),
   ])
@@ -41,8 +41,8 @@ import Testing
     #expect(try HTTPURL(url.description) == url)
   }
 
-  /// Text and a part of the message.
-  @Test(arguments: [
+  /// A text, and a part of the error's message.
+  @Test("parsing refuses an unusable URL and names the broken rule", arguments: [
     ("", "no scheme"),
     ("a.test", "no scheme"),
     ("//a.test/", "no scheme"),
@@ -108,17 +108,19 @@ import Testing
     #expect(error?.message.contains(rule) == true, "\(error?.message ?? "")")
   }
 
-  @Test func takesTheLongestHost() throws {
+  @Test("parsing accepts a host name of the maximum length, 253 bytes")
+  func longestHost() throws {
     let label = String(repeating: "a", count: 63)
     let host = [label, label, label, String(repeating: "a", count: 61)].joined(separator: ".")
     #expect(try HTTPURL("https://\(host)./").origin.host == host)
   }
 
   @Test(
+    "a URL splits its target into the path and the query at the first question mark",
     arguments: [
       ("/a/b?c=d?e", "/a/b", "c=d?e"), ("/a", "/a", nil), ("/?", "/", ""), ("?x", "/", "x"),
     ] as [(String, String, String?)])
-  func partsPathAndQuery(_ target: String, _ path: String, _ query: String?) throws {
+  func pathAndQuery(_ target: String, _ path: String, _ query: String?) throws {
     let url = try HTTPURL("https://a.test" + target)
     #expect(url.path == path)
     #expect(url.query.map { String($0) } == query)

@@ -2,8 +2,8 @@ import NetOptCore
 import Testing
 
 @Suite struct IPAddressTests {
-  /// Text and the form of RFC 5952 in which it is printed.
-  @Test(arguments: [
+  /// A text, and the address as printed in the form of RFC 5952.
+  @Test("parses an address and prints it as RFC 5952 says", arguments: [
     ("192.0.2.1", "192.0.2.1"),
     ("0.0.0.0", "0.0.0.0"),
     ("255.255.255.255", "255.255.255.255"),
@@ -11,9 +11,9 @@ import Testing
     ("::1", "::1"),
     ("2001:DB8::7", "2001:db8::7"),
     ("2001:0db8:0000:0000:0000:0000:0000:0007", "2001:db8::7"),
-    // Section 4.2.2: one group of zeros is not shortened.
+    // Section 4.2.2: a single group of zeros is not shortened.
     ("2001:db8:0:1:1:1:1:1", "2001:db8:0:1:1:1:1:1"),
-    // Section 4.2.3: the longest run is, of two equal ones the first.
+    // Section 4.2.3: the longest run of zeros is shortened, and the first of two equally long runs.
     ("2001:0:0:1:0:0:0:1", "2001:0:0:1::1"),
     ("2001:db8:0:0:1:0:0:1", "2001:db8::1:0:0:1"),
     ("1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0"),
@@ -29,7 +29,7 @@ import Testing
     #expect(IPAddress(printed) == address)
   }
 
-  @Test(arguments: [
+  @Test("parsing refuses texts that are not an address in full form", arguments: [
     "", " ", "1", "127.1", "1.2.3", "1.2.3.4.5", "256.1.1.1", "01.2.3.4", "0x7f.0.0.1", "1.2.3.4 ",
     " 1.2.3.4",
     "1.2.3.-4", "1.2.3.4\0", "1.2.3.4\0.evil", "١.٢.٣.٤", "[::1]", "::1%lo", "fe80::1%1", ":::", "1::2::3",
@@ -39,35 +39,39 @@ import Testing
   ])
   func refuses(_ text: String) { #expect(IPAddress(text) == nil) }
 
-  @Test func readsSubstrings() {
+  @Test("parses a substring")
+  func substring() {
     #expect(IPAddress("[::1]".dropFirst().dropLast()) == IPAddress("::1"))
   }
 
-  @Test func isMadeFromBits() {
+  @Test("an address from a number or 16 bytes equals the parsed one")
+  func fromBits() {
     #expect(IPAddress(v4: 0x7f00_0001) == IPAddress("127.0.0.1"))
     #expect(IPAddress(v6: (0..<16).map { UInt8($0) }).description == "1:203:405:607:809:a0b:c0d:e0f")
   }
 
-  @Test func bytesAreInNetworkOrder() throws {
+  @Test("the bytes of an address are in network order")
+  func byteOrder() throws {
     #expect(IPAddress(v4: 0x0102_03ff).bytes == [1, 2, 3, 255])
     let bytes: [UInt8] = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7]
     #expect(try #require(IPAddress("2001:db8::7")).bytes == bytes)
     #expect(IPAddress(v6: bytes) == IPAddress("2001:db8::7"))
   }
 
-  @Test func everyAddressReadsBackAsItself() {
+  @Test("every printed address parses to the same address")
+  func printedAddresses() {
     var random = SplitMix64(seed: 1)
     for _ in 0..<2000 {
       let v4 = IPAddress(v4: .random(in: 0...(.max), using: &random))
       #expect(IPAddress(v4.description) == v4)
-      // Zeros in plenty: runs of them are what printing is about.
+      // Many bytes are zero, because printing shortens runs of zeros.
       let v6 = IPAddress(
         v6: (0..<16).map { _ in random.chance(60) ? 0 : UInt8.random(in: 0...255, using: &random) })
       #expect(IPAddress(v6.description) == v6)
     }
   }
 
-  @Test(arguments: [
+  @Test("an address has the scope of its block, or of the IPv4 address inside it", arguments: [
     ("0.0.0.0", IPAddress.Scope.unspecified), ("0.255.255.255", .unspecified), ("1.0.0.0", .global),
     ("9.255.255.255", .global), ("10.0.0.0", .private), ("10.255.255.255", .private), ("11.0.0.0", .global),
     ("100.63.255.255", .global), ("100.64.0.0", .private), ("100.127.255.255", .private),
@@ -106,7 +110,8 @@ import Testing
     #expect(try #require(IPAddress(text)).scope == scope)
   }
 
-  @Test func orderIsTotal() {
+  @Test
+  func orderIsTotal() {
     let sorted = [
       "0.0.0.0", "0.0.0.1", "127.0.0.1", "255.255.255.255", "::", "::1", "::ffff:0.0.0.1", "1::", "ff::1",
     ]
@@ -120,14 +125,17 @@ import Testing
     }
   }
 
-  @Test func familiesDiffer() {
+  @Test("an IPv4 address never equals an IPv6 address, and a mapped address is IPv6")
+  func families() {
     #expect(IPAddress("0.0.0.1") != IPAddress("::1"))
     #expect(IPAddress("1.2.3.4") != IPAddress("::ffff:1.2.3.4"))
     #expect(IPAddress("::ffff:1.2.3.4")?.family == .v6)
   }
 
-  @Test(arguments: [("192.0.2.1", "192.0.2.1:443"), ("2001:db8::1", "[2001:db8::1]:443")])
-  func endpointsBracketIPv6(_ text: String, _ printed: String) throws {
+  @Test(
+    "an endpoint prints an IPv6 address in brackets",
+    arguments: [("192.0.2.1", "192.0.2.1:443"), ("2001:db8::1", "[2001:db8::1]:443")])
+  func brackets(_ text: String, _ printed: String) throws {
     let address = try #require(IPAddress(text))
     #expect(IPEndpoint(address, port: 443).description == printed)
     #expect(printed.hasPrefix(address.hostText + ":"))

@@ -29,7 +29,7 @@ import Testing
       route: RouteReport(plan: plan, legs: []))
   }
 
-  /// Writes down what passes.
+  /// An interceptor that records the requests and responses that pass it.
   private func around(_ name: String) -> Link {
     Link { [record] request, next throws(NetOptError) in
       record.add("> \(name)")
@@ -48,13 +48,15 @@ import Testing
     }
   }
 
-  @Test func callsFromTheOutside() async throws {
+  @Test("a chain calls its interceptors from the first to the last")
+  func callOrder() async throws {
     let chain = InterceptorChain([around("a"), around("b"), transport], context: context)
     #expect(try await chain.proceed(NetOptRequest(.get, "https://a.test")).status == 200)
     #expect(record.all == ["> a", "> b", "ab of 7", "< b", "< a"])
   }
 
-  @Test func canBeCalledAgain() async throws {
+  @Test("an interceptor can call the rest of the chain twice, with a changed context")
+  func secondCall() async throws {
     let twice = Link { request, next throws(NetOptError) in
       _ = try await next.proceed(request)
       var next = next
@@ -66,14 +68,16 @@ import Testing
     #expect(record.all == ["> b", "b of 7", "< b", "> b", "b of 8", "< b"])
   }
 
-  @Test func canBeAnsweredEarly() async throws {
+  @Test("an interceptor that answers itself ends the chain")
+  func earlyResponse() async throws {
     let cache = Link { [self] request, _ in answer(request, status: 304) }
     let chain = InterceptorChain([around("a"), cache, transport], context: context)
     #expect(try await chain.proceed(NetOptRequest(.get, "https://a.test")).status == 304)
     #expect(record.all == ["> a", "< a"])
   }
 
-  @Test func passesErrorsOn() async throws {
+  @Test("a chain passes the error of an interceptor to the caller")
+  func errors() async throws {
     let failing = Link { _, _ throws(NetOptError) in throw NetOptError(.timeout, phase: .send, "too late") }
     let chain = InterceptorChain([around("a"), failing], context: context)
     let error = await #expect(throws: NetOptError.self) {
@@ -83,8 +87,8 @@ import Testing
     #expect(record.all == ["> a"])
   }
 
-  @Test(arguments: [0, 1, 2])
-  func withoutAnAnswerIsAnError(_ count: Int) async throws {
+  @Test("a chain without an interceptor that answers throws invalidConfiguration", arguments: [0, 1, 2])
+  func noResponse(_ count: Int) async throws {
     let links = (0..<count).map { around("\($0)") }
     let chain = InterceptorChain(links, context: context)
     let error = await #expect(throws: NetOptError.self) {

@@ -2,7 +2,7 @@ import Foundation
 import NetOptCore
 import Testing
 
-/// The reader beside Foundation's, on texts that are made up by chance.
+/// Compares the JSON reader with Foundation's readers on random texts.
 @Suite struct JSONReaderPeerTests {
   private func read(_ bytes: [UInt8], keys: JSONReader.KeyRule = .sameCharacters) -> JSONOutline {
     bytes.withUnsafeBytes { JSONReader.read($0, keys: keys, mostDuplicates: 100) }
@@ -12,7 +12,8 @@ import Testing
     (try? JSONDecoder().decode(Anything.self, from: Data(bytes))) != nil
   }
 
-  @Test func takesAnyBytes() {
+  @Test("the reader survives random bytes and accepts no text that JSONDecoder refuses")
+  func randomBytes() {
     var random = SplitMix64(seed: 7)
     let alphabet = Array("{}[]\":,\\u00ad8tfn-1.e \n\u{0}é".utf8) + [0xff, 0xc0, 0x80]
     var valid = 0
@@ -21,14 +22,15 @@ import Testing
       let bytes = (0..<length).map { _ in alphabet[Int.random(in: 0..<alphabet.count, using: &random)] }
       guard read(bytes).fault == nil else { continue }
       valid += 1
-      // What it takes for JSON the decoder takes too.
+      // The decoder accepts every text that the reader accepts.
       #expect(isJSONForTheDecoder(bytes), "\(bytes)")
     }
     #expect(valid > 0)
   }
 
-  /// The values of a text are those that JSONSerialization gives.
-  @Test func readsGeneratedTextsAsTheDecoderDoes() throws {
+  /// The reader and JSONSerialization find the same values in a text.
+  @Test("the reader gives the same values as JSONSerialization for generated texts")
+  func generatedTexts() throws {
     var random = SplitMix64(seed: 5)
     for _ in 0..<500 {
       let bytes = Array(Self.value(depth: 0, &random).bytes(indented: Bool.random(using: &random)))
@@ -42,8 +44,9 @@ import Testing
     }
   }
 
-  /// A text with some bytes changed that the reader still takes for JSON is JSON for the decoder.
-  @Test func takesMutatedTextsAsTheDecoderDoes() {
+  /// JSONDecoder accepts every changed text that the reader accepts.
+  @Test("the reader accepts no mutated text that JSONDecoder refuses")
+  func mutatedTexts() {
     var random = SplitMix64(seed: 13)
     let pieces = "{ } [ ] , : \" \\ \\u0000 \\ud83d null true 1e9 -1 0 é".split(separator: " ").map {
       Array($0.utf8)
@@ -71,7 +74,8 @@ import Testing
     #expect(taken > 100 && refused > 100)
   }
 
-  @Test func readsEscapesAsTheDecoderDoes() throws {
+  @Test("the reader treats a key with escapes as the same key without escapes")
+  func escapedKeys() throws {
     var random = SplitMix64(seed: 11)
     let pieces = [
       "a", "\\n", "\\\"", "\\\\", "\\/", "\\u0041", "\\u00E9", "\\u20ac", "\\ud83d\\ude00", "é", "😀",
@@ -109,7 +113,7 @@ import Testing
     }
   }
 
-  /// Goes through the nodes in order.
+  /// Compares the nodes, in order, with the values from JSONSerialization.
   private struct Tree {
     let nodes: [JSONNode]
     let bytes: UnsafeRawBufferPointer
@@ -124,7 +128,8 @@ import Testing
       case .true, .false: return value as? Bool == (node.kind == .true)
       case .number:
         let text = String(decoding: bytes[node.range], as: UTF8.self)
-        // What JSONSerialization keeps as a decimal is off in its last bit as a double.
+        // JSONSerialization keeps some numbers as decimals. As a double, such a number is wrong in its last
+        // bit.
         if let decimal = value as? NSDecimalNumber { return decimal.decimalValue == Decimal(string: text) }
         return (value as? NSNumber)?.doubleValue == Double(text)
       case .string: return value as? String == node.text(in: bytes)

@@ -14,7 +14,7 @@ import Testing
     read(Array(text.utf8), keys: keys)
   }
 
-  @Test(arguments: [
+  @Test("the reader accepts valid JSON and finds no duplicate keys in it", arguments: [
     "{}", "[]", "0", "-0", "1.5e+10", "-1E2", "true", "false", "null", "\"\"", " \t\r\n[ ] ",
     "[1, \"a\", null, {\"a\": [{}]}]", "{\"a\": 1, \"b\": {\"a\": 1}, \"c\": [{\"a\": 1}, {\"a\": 2}]}",
     "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud83d\\ude00\"", "\"é😀\u{7f}\"", "\u{feff}{}",
@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(
-    "a fault has the byte at which it is",
+    "the reader reports the rule that a text breaks and the offset of the fault",
     arguments: [
       ("", 0, "the text ends early"), ("\u{feff}", 3, "the text ends early"),
       ("[1,", 3, "the text ends early"),
@@ -45,14 +45,14 @@ import Testing
       ("\"\\udc00\"", 1, "this escape"), ("\"\\ud800\\ud800\"", 1, "this escape"), ("\"\\", 1, "this escape"),
       ("\"\\ud800\\", 1, "this escape"), ("\"\\U0061\"", 1, "this escape"),
     ])
-  func saysWhereJSONEnds(_ text: String, _ offset: Int, _ rule: String) {
+  func faultOffsets(_ text: String, _ offset: Int, _ rule: String) {
     let fault = read(text).fault
     #expect(fault?.offset == offset)
     #expect(fault?.rule.contains(rule) == true, "\(fault?.rule ?? "")")
   }
 
   @Test(
-    "a string that is not UTF-8 is refused where it stops being that",
+    "the reader refuses a string with invalid UTF-8 at the offset of the string",
     arguments: [
       [0x80], [0xbf], [0xc3], [0xc3, 0x28], [0xc0, 0x80], [0xc1, 0xbf], [0xe0, 0x80, 0x80],
       [0xe0, 0x9f, 0xbf],
@@ -61,7 +61,7 @@ import Testing
       [0xf0, 0x9f, 0x98], [0xf4, 0x90, 0x80, 0x80], [0xf5, 0x80, 0x80, 0x80], [0xf8, 0x88, 0x80, 0x80, 0x80],
       [0xfe], [0xff],
     ] as [[UInt8]])
-  func refusesWhatIsNotUTF8(_ bytes: [UInt8]) {
+  func invalidUTF8(_ bytes: [UInt8]) {
     for before in ["[\"", "{\"é\\n"] {
       let fault = read(Array(before.utf8) + bytes + Array("\": 1]".utf8)).fault
       #expect(fault?.offset == before.utf8.count)
@@ -70,10 +70,12 @@ import Testing
     #expect(read(bytes).fault?.rule == "a value belongs here")
   }
 
-  /// Sequences of four bytes with each first byte, and others at the limits of UTF-8.
-  @Test func agreesWithTheStandardLibraryOnUTF8() {
+  /// Sequences of four bytes: every first byte from 0x80, and samples from the limits of UTF-8 for the other
+  /// bytes.
+  @Test("the reader accepts the same UTF-8 as the Swift standard library")
+  func validUTF8() {
     var differences = 0
-    // Without bytes that end a string, begin an escape or are refused by themselves.
+    // No sample ends a string, begins an escape or is invalid by itself in a string.
     let samples: [UInt8] = [0x20, 0x61, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc3, 0xff]
     for first in UInt8(0x80)...0xff {
       for second in samples {
@@ -89,7 +91,7 @@ import Testing
     #expect(differences == 0)
   }
 
-  @Test("a node says where its value is, and what follows it")
+  @Test("a node gives the kind, range, text and member count of its value, and the next node's index")
   func nodes() throws {
     let text = #" {"a": [1, {}], "é\n": "x\ud83d\ude00", "": -2.5e1, "t": true, "f": false, "n": null} "#
     let bytes = Array(text.utf8)
@@ -123,14 +125,14 @@ import Testing
   }
 
   @Test(
-    "keys are the same by the rule that the caller names",
+    "the reader compares keys by characters or by bytes, as the caller chooses",
     arguments: [
       (#"{"a": 1, "a": 2}"#, 1, 1), (#"{"a": 1, "\u0061": 2}"#, 1, 1), (#"{"\u00e9": 1, "é": 2}"#, 1, 1),
       (#"{"é": 1, "e\u0301": 2}"#, 1, 0), (#"{"A": 1, "a": 2}"#, 0, 0), (#"{"a": {"a": 1}, "b": "a"}"#, 0, 0),
       (#"{"a\u0000": 1, "a": 2}"#, 0, 0), (#"[{"x": 1, "y": {"z": 1, "z": 2, "z": 3}, "x": 1}]"#, 3, 3),
     ])
   func duplicateKeys(_ text: String, _ byCharacters: Int, _ byBytes: Int) {
-    // Some more keys, so that they are looked up and not compared.
+    // With 20 more keys, the reader looks keys up in a set and does not compare them one by one.
     let many = (0..<20).map { "\"more\($0)\":0" }.joined(separator: ",")
     for text in [text, text.replacing("{", with: "{\(many),", maxReplacements: 1)] {
       #expect(read(text).duplicateCount == byCharacters)
@@ -138,7 +140,7 @@ import Testing
     }
   }
 
-  @Test("a duplicate has its place; those that nobody asked for are counted")
+  @Test("the reader reports the places of duplicates and faults, and counts duplicates beyond the limit")
   func placesOfDuplicates() {
     let text = #"{"h": [{}, {"x": 1, "x": {"y": 1, "y": 2}}], "h": 3}"#
     let outline = read(text)
@@ -154,7 +156,7 @@ import Testing
   }
 
   @Test(
-    "long runs of combining marks are refused where strings are compared, escaped or not, and take no time elsewhere"
+    "sameCharacters refuses more than 30 combining marks in a row, sameBytes accepts them"
   )
   func combiningMarks() {
     let (plain, escaped) = (
@@ -174,7 +176,8 @@ import Testing
     #expect(read("[\"\(thirty)a\(thirty)\\n\(thirty)\"]").fault == nil)
   }
 
-  @Test func stopsAtDeepNesting() {
+  @Test("the reader refuses a text that is nested deeper than 128 levels")
+  func deepNesting() {
     let deepest = JSONReader.deepest
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
       func nested(_ levels: Int) -> String {
@@ -189,7 +192,7 @@ import Testing
     #expect(read(String(repeating: "[", count: 1 << 20)).fault?.offset == deepest)
   }
 
-  @Test("a text whose places do not fit into 32 bits is refused before it is read")
+  @Test("the reader refuses a text of 2 GiB before it reads the text")
   func textsAreLimited() throws {
     let size = Int(Int32.max) + 1
     let memory = try #require(mmap(nil, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))
@@ -201,9 +204,11 @@ import Testing
     #expect(outline.fault?.rule.contains("2 GiB") == true)
   }
 
-  /// Documents in which a reader that is not linear would take minutes.
-  @Test(arguments: ["{\"a\":0,", "[", "\"\\u0061", "{\"\\ud83d\\ude00\":[", "[{\"a\":{},\"a\":"])
-  func readsLargeDocumentsOfOnePattern(_ pattern: String) {
+  /// Documents for which a reader that is not linear would take minutes.
+  @Test(
+    "the reader reads large documents of one repeated pattern in linear time",
+    arguments: ["{\"a\":0,", "[", "\"\\u0061", "{\"\\ud83d\\ude00\":[", "[{\"a\":{},\"a\":"])
+  func largeDocuments(_ pattern: String) {
     let bytes = Array(pattern.utf8)
     let body = (0..<(1 << 19)).map { bytes[$0 % bytes.count] }
     for keys in [JSONReader.KeyRule.sameCharacters, .sameBytes] {

@@ -3,12 +3,14 @@ import NetOptCore
 import Testing
 
 @Suite struct JSONValueTests {
-  @Test func keepsTheOrderOfMembers() {
+  @Test("an object keeps the order of its members")
+  func memberOrder() {
     let value: JSONValue = ["z": 1, "a": nil, "m": [true, false, "x", 1.5], "e": [], "o": [:]]
     #expect(value.description == #"{"z":1,"a":null,"m":[true,false,"x",1.5],"e":[],"o":{}}"#)
   }
 
-  @Test func putsEachMemberOnItsLineWhenIndented() {
+  @Test("indented JSON has each member on a line")
+  func indentation() {
     let value: JSONValue = ["a": [1, 2], "b": [:], "c": ["d": nil]]
     let text = """
       {
@@ -25,7 +27,7 @@ import Testing
     #expect(String(decoding: value.bytes(indented: true), as: UTF8.self) == text)
   }
 
-  @Test(arguments: [
+  @Test("strings escape quotes, backslashes and control characters", arguments: [
     ("a\"b\\c", #""a\"b\\c""#), ("\u{8}\t\n\u{c}\r", #""\b\t\n\f\r""#),
     ("\0\u{1b}\u{1f}", #""\u0000\u001b\u001f""#),
     ("\u{7f}\u{80}\u{9f}", #""\u007f\u0080\u009f""#), ("é€😀/", "\"é€😀/\""), ("", "\"\""),
@@ -34,7 +36,7 @@ import Testing
     #expect(JSONValue.string(text).description == json)
   }
 
-  @Test(arguments: [
+  @Test("numbers, optionals and durations have their JSON text, and NaN and infinity are null", arguments: [
     (JSONValue.integer(.min), "-9223372036854775808"), (.integer(.max), "9223372036854775807"),
     (.number(0.1), "0.1"), (.number(-1e300), "-1e+300"), (.number(.leastNonzeroMagnitude), "5e-324"),
     (.number(.nan), "null"),
@@ -46,13 +48,15 @@ import Testing
     #expect(value.description == json)
   }
 
-  @Test func appendsMembersAtTheEnd() {
+  @Test("append adds a member at the end of an object")
+  func appending() {
     var value: JSONValue = ["b": 1]
     value.append("a", 2)
     #expect(value.description == #"{"b":1,"a":2}"#)
   }
 
-  @Test func isReadByAnotherParser() throws {
+  @Test("the written strings and numbers are the same for JSONDecoder")
+  func decoder() throws {
     let text = String(String.UnicodeScalarView((0..<0x800).compactMap(Unicode.Scalar.init)))
     let json = (["text": .string(text), "numbers": [1.25, -3]] as JSONValue).bytes(indented: true)
     struct Read: Decodable {
@@ -64,7 +68,7 @@ import Testing
     #expect(read.numbers == [1.25, -3])
   }
 
-  @Test("what is written in pieces is what is made at once, and no piece is large")
+  @Test("the written pieces of a value are its bytes, and each has less than 50,000 bytes")
   func pieces() throws {
     var generator = SplitMix64(seed: 7)
     let alphabet: [Character] = ["a", "\"", "\\", "\u{1}", "\n", "é", "\u{200e}", "\u{1f600}", "\u{e0001}"]
@@ -83,7 +87,7 @@ import Testing
     }
   }
 
-  @Test("a sink that fails gets no more")
+  @Test("write stops after the sink throws")
   func failingSink() {
     struct Full: Error {}
     var count = 0

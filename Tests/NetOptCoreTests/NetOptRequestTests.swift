@@ -2,7 +2,8 @@ import NetOptCore
 import Testing
 
 @Suite struct NetOptRequestTests {
-  @Test func hasDefaults() throws {
+  @Test("a request has the documented defaults")
+  func defaultValues() throws {
     let request = try NetOptRequest(.get, "https://a.test/x")
     #expect(request.method == .get)
     #expect(request.url == (try HTTPURL("https://a.test/x")))
@@ -13,12 +14,14 @@ import Testing
     #expect(request.options.verification == .full)
   }
 
-  @Test func refusesABadURL() {
+  @Test("a request refuses a URL without a scheme")
+  func badURL() {
     let error = #expect(throws: NetOptError.self) { try NetOptRequest(.post, "a.test") }
     #expect(error?.code == .invalidURL)
   }
 
   @Test(
+    "a request may be repeated if its method is idempotent or it has idempotency keys, none empty",
     arguments: [
       (NetOptRequest.Method.get, [:], true), (.put, [:], true), (.delete, [:], true), (.post, [:], false),
       (.patch, [:], false),
@@ -33,9 +36,9 @@ import Testing
   }
 }
 
-/// What is printed of a request by who forgets what is in it.
+/// The texts that a program prints of a request without regard to the secrets in it.
 @Suite struct HTTPRequestDumpTests {
-  @Test("no text made of a request shows what authenticates it", arguments: 1...5 as ClosedRange<UInt64>)
+  @Test("no text of a request shows its credentials", arguments: 1...5 as ClosedRange<UInt64>)
   func dumps(_ seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     for _ in 0..<50 {
@@ -70,7 +73,8 @@ import Testing
     return chunks
   }
 
-  @Test func fromMemoryHasALength() {
+  @Test("a body from memory has a length and is not a stream")
+  func memoryBody() {
     #expect(RequestBody.none.length == 0)
     #expect(RequestBody.bytes([1, 2, 3]).length == 3)
     #expect(RequestBody.text("é").length == 2)
@@ -82,7 +86,8 @@ import Testing
     #expect(bytes == [0xc3, 0xa9])
   }
 
-  @Test func streamsTheSequence() async throws {
+  @Test("a stream body gives the chunks of its sequence and has no length")
+  func streamBody() async throws {
     let body = RequestBody.stream(
       AsyncStream<[UInt8]> {
         $0.yield([1])
@@ -95,11 +100,13 @@ import Testing
     #expect(try await chunks(of: body) == [[1], [], [2, 3]])
   }
 
-  @Test func knowsAStatedLength() {
+  @Test("a stream body has the length that the caller states")
+  func statedLength() {
     #expect(RequestBody.stream(length: 7, AsyncStream<[UInt8]> { $0.finish() }).length == 7)
   }
 
-  @Test func passesFailuresOn() async {
+  @Test("a stream body throws the error of its sequence")
+  func streamFailure() async {
     let body = RequestBody.stream(
       AsyncThrowingStream<[UInt8], any Error> {
         $0.yield([1])

@@ -6,7 +6,7 @@ import Testing
     ResponseHead(status: 200, version: .http2, lines: Array(lines.utf8))
   }
 
-  /// Lines and the fields that are read from them.
+  /// Lines, and the fields that a head reads from them.
   @Test(
     arguments: [
       ("", [:]),
@@ -17,7 +17,7 @@ import Testing
       ("a:\r\nb: \r\n", ["a": "", "b": ""]),
       ("a: b: c\r\n", ["a": "b: c"]),
       ("a: 1\r\na: 2\r\n", ["a": "1", "a": "2"]),
-      // Lines that are none.
+      // Invalid lines are ignored.
       ("a\r\n: 1\r\n\r\n:\r\nb: 2\r\n", ["b": "2"]),
       ("a: 1\r\nb: 2", ["a": "1"]),
       ("\n\n\n", [:]),
@@ -26,7 +26,8 @@ import Testing
     #expect(head(lines).fields == fields)
   }
 
-  @Test func findsTheFirstWithoutRegardToCase() {
+  @Test("first finds the first field with a name, without regard to case")
+  func firstField() {
     let head = head("x\r\nContent-Type: a\r\ncontent-type: b\r\nA[: 1\r\nEmpty:\r\n")
     #expect(head.first("CONTENT-TYPE") == "a")
     #expect(head.first("content-type") == "a")
@@ -39,13 +40,15 @@ import Testing
     #expect(head.first("empty")?.isEmpty == true)
   }
 
-  @Test func replacesBytesThatAreNoUTF8() {
+  @Test("a head replaces invalid UTF-8 in a value by U+FFFD")
+  func invalidUTF8() {
     let head = ResponseHead(status: 200, version: .http1_1, lines: Array("a: x".utf8) + [0xff, 0x0a])
     #expect(head.first("a") == "x\u{fffd}")
     #expect(head.fields["a"] == "x\u{fffd}")
   }
 
-  @Test func readsHugeHeads() {
+  @Test("a head has 10,001 fields and a value of 1,000,000 bytes")
+  func hugeHead() {
     let lines = (0..<10_000).map { "x-\($0): \($0)\r\n" }.joined()
     let value = String(repeating: "v", count: 1_000_000)
     let head = head(lines + "big: \(value)\r\n")
@@ -54,7 +57,8 @@ import Testing
     #expect(head.first("big") == value)
   }
 
-  @Test func isMadeFromFields() {
+  @Test("a head from fields has the same fields, status and version as one from lines")
+  func fromFields() {
     let fields: HeaderFields = ["A": "1", "Set-Cookie": "x", "set-cookie": "y", "E": ""]
     let head = ResponseHead(status: 404, fields: fields)
     #expect(head.status == 404)
@@ -64,14 +68,16 @@ import Testing
     #expect(ResponseHead(status: 204).fields.isEmpty)
   }
 
-  @Test func fieldsCannotAddLines() {
+  @Test("line ends in a field add no line to a head")
+  func lineEnds() {
     let head = ResponseHead(status: 200, fields: ["A": "1\r\nB: 2", "C\nD": "3\0"])
     #expect(head.fields == ["A": "1  B: 2", "C D": "3"])
     #expect(head.first("B") == nil)
     #expect(head.first("D") == nil)
   }
 
-  @Test func anyBytesAreRead() {
+  @Test("random bytes give fields with a name and without line ends, and first agrees with them")
+  func randomBytes() {
     var random = SplitMix64(seed: 4)
     let bytes: [UInt8] = [0, 0x09, 0x0a, 0x0d, 0x20, 0x3a, 0x41, 0x61, 0xc3, 0xff]
     for _ in 0..<5000 {
@@ -87,7 +93,7 @@ import Testing
     }
   }
 
-  @Test("a reference keeps the bytes that came, whatever their encoding, up to a length")
+  @Test("reference keeps the bytes of a value, percent-encodes bytes outside ASCII, and refuses long values")
   func references() throws {
     func reference(_ value: [UInt8]) -> String? {
       ResponseHead(status: 302, version: .http1_1, lines: Array("Location: ".utf8) + value + [0x0d, 0x0a])

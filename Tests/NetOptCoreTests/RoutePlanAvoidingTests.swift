@@ -16,7 +16,8 @@ import Testing
       legs: listed + (dns ? [RoutePlan.Leg(.dns, source: .dns)] : []), startsTwo: true, multiplexes: false)
   }
 
-  @Test func whatFailedComesLast() throws {
+  @Test("avoiding moves the legs to failed addresses to the end of the plan")
+  func failedLast() throws {
     let plan = plan([a, b, c])
     let other = try #require(plan.avoiding(.init([a, c])))
     #expect(other.legs.map(\.address) == [b, nil, a, c])
@@ -25,22 +26,25 @@ import Testing
     #expect(!plan.avoids(a) && plan.legs.map(\.address) == [a, b, c, nil])
   }
 
-  @Test func theOnlyWayStaysOne() throws {
+  @Test("avoiding keeps the only leg of a plan")
+  func onlyLeg() throws {
     let other = try #require(plan([a], dns: false).avoiding(.init([a])))
     #expect(other.legs.map(\.address) == [a])
   }
 
-  @Test func aStrictAvoidanceLeavesOut() throws {
+  @Test("strict avoiding removes the legs to failed addresses, and returns nil when none is left")
+  func strictAvoidance() throws {
     let other = try #require(plan([a, b]).avoiding(.init([a], isStrict: true)))
     #expect(other.legs.map(\.address) == [b, nil])
-    // Who is left out is explained, and nobody else.
+    // Only the candidate of the removed leg gets a reason.
     #expect(other.candidates.map(\.excluded) == [.otherAttempt, nil, .attemptUnderWay])
     #expect(other.candidates.map(\.score) == plan([a, b]).candidates.map(\.score))
     #expect(plan([a, b]).avoiding(.init([a, c]))?.candidates == plan([a, b]).candidates)
     #expect(plan([a], dns: false).avoiding(.init([a], isStrict: true)) == nil)
   }
 
-  @Test func answersOfDNSAreOrderedLikewise() throws {
+  @Test("a plan that avoids addresses moves or removes answers of DNS too")
+  func dnsAnswers() throws {
     let answers = [a, b].map { RoutePlan.Leg(.address($0), source: .dns) }
     #expect(plan([c]).ordered(answers) == answers)
     #expect(plan([c]).avoiding(.init([a]))?.ordered(answers).map(\.address) == [b, a])

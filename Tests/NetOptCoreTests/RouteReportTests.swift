@@ -22,8 +22,9 @@ import Testing
     return RouteReport(plan: plan, legs: legs.map { leg($0.0, $0.1) })
   }
 
-  /// Legs, which of them won, where the address came from, and why DNS was used.
+  /// Legs, the index of the leg that won, the source of the address, and the reason for using DNS.
   @Test(
+    "a report names the leg that won, the address's source and the reason for using DNS",
     arguments: [
       ([], nil, .dns, nil),
       ([(.list, .won)], 0, .list, nil),
@@ -42,7 +43,7 @@ import Testing
       ([(.list, .failed), (.list, .cancelled), (.dns, .won)], 2, .dns, .noAnswerInTime),
       ([(.list, .cancelled), (.dns, .cancelled)], nil, .dns, .noAnswerInTime),
     ] as [([(AddressSource, Outcome)], Int?, AddressSource, Fallback?)])
-  func saysWhatWonAndWhy(
+  func winnerAndFallback(
     _ legs: [(AddressSource, Outcome)], _ winner: Int?, _ source: AddressSource, _ fallback: Fallback?
   ) {
     let report = report(legs)
@@ -53,8 +54,10 @@ import Testing
 
   private static let outcomes: [Outcome] = [.won, .lost, .failed, .cancelled]
 
-  @Test(arguments: outcomes, outcomes)
-  func namesAFallbackOnlyWhenTheListHadToGiveWay(_ listed: Outcome, _ dns: Outcome) {
+  @Test(
+    "a report names a fallback only when the list has candidates, is in use and did not win",
+    arguments: outcomes, outcomes)
+  func fallbackOutcomes(_ listed: Outcome, _ dns: Outcome) {
     let legs = [(AddressSource.list, listed), (.dns, dns)]
     #expect((report(legs).fallback == nil) == (listed == .won))
     for off in [RoutePlan.DirectOff.proxy, .flag, .port, .noList, .expired] {
@@ -68,7 +71,8 @@ import Testing
     }
   }
 
-  @Test func aLegIsSeenFromTheStartOfALaterCall() {
+  @Test("seen(after:) gives the times of a leg relative to the start of a later call")
+  func laterCall() {
     let leg = RouteReport.Leg(
       address: nil, source: .dns, started: .milliseconds(100), connected: .milliseconds(300),
       ended: .milliseconds(450), outcome: .failed)
@@ -78,7 +82,8 @@ import Testing
     #expect(leg.seen(after: .zero) == leg)
   }
 
-  @Test func namesAreStable() {
+  @Test("outcomes, fallbacks and reasons against direct routing have stable names")
+  func stableNames() {
     #expect(
       [Outcome.won, .lost, .failed, .cancelled].map(\.rawValue) == ["won", "lost", "failed", "cancelled"])
     #expect(
@@ -91,7 +96,8 @@ import Testing
 }
 
 @Suite struct RoutePlanTests {
-  @Test func hasDefaults() {
+  @Test("a plan has the documented defaults")
+  func defaultValues() {
     let origin = Origin(.https, host: "a.test")
     let plan = RoutePlan(origin: origin, policy: .fastest, legs: [.init(.dns, source: .dns)])
     #expect(plan.origin == origin)
@@ -101,15 +107,18 @@ import Testing
     #expect(plan.legs[0].stagger == .milliseconds(250))
   }
 
-  @Test func onlyALegToAnAddressHasOne() {
+  @Test("only a leg to an address has an address")
+  func legAddress() {
     let address = IPAddress(v4: 0x7f00_0001)
     #expect(RoutePlan.Leg(.address(address), source: .list).address == address)
     #expect(RoutePlan.Leg(.dns, source: .dns).address == nil)
     #expect(RoutePlan.Leg(.proxy, source: .dns).address == nil)
   }
 
-  /// A plan of a hundred legs is written and freed with each change: that takes twice as long when each leg holds a reference.
-  @Test func aLegIsBytesAlone() {
+  /// Each change of a plan writes and frees all its legs, of which a plan may have a hundred. That takes
+  /// twice as long if each leg holds a reference.
+  @Test("a leg is at most 40 bytes without references, and keeps its stagger exactly")
+  func legSize() {
     func isBytesAlone<Value: BitwiseCopyable>(_: Value.Type) -> Bool { true }
     #expect(isBytesAlone(RoutePlan.Leg.self))
     #expect(MemoryLayout<RoutePlan.Leg>.size <= 40)
