@@ -32,7 +32,8 @@ import Testing
     store.close()
   }
 
-  @Test func statsAddUp() async throws {
+  @Test("cache stats counts entries, partitions, body files and uses, also with NETOPT_CACHE")
+  func stats() async throws {
     try fill()
     let run = await Run(["cache", "stats", "--cache", directory])
     #expect(run.code == 0, "\(run.errors)")
@@ -43,7 +44,8 @@ import Testing
     #expect(named.output.hasPrefix(#"{"schema_version":1,"entries":3,"bytes":"#))
   }
 
-  @Test func secretsAreNotListed() async throws {
+  @Test("cache list shows the entries without secrets, the most used first")
+  func listWithoutSecrets() async throws {
     try fill()
     let run = await Run(["cache", "list", "--cache", directory])
     #expect(run.code == 0, "\(run.errors)")
@@ -59,7 +61,8 @@ import Testing
     #expect(json.output.split(separator: #""api":"#).count == 3)
   }
 
-  @Test func verifyFindsWhatIsWrong() async throws {
+  @Test("cache verify reports an entry with a wrong checksum and a file without an entry")
+  func verify() async throws {
     try fill()
     let good = await Run(["cache", "verify", "--cache", directory])
     #expect(good.code == 0 && good.output == "checked 3 entries: sound\n", "\(good.output)\(good.errors)")
@@ -74,7 +77,8 @@ import Testing
     )
   }
 
-  @Test func clearEmptiesIt() async throws {
+  @Test("cache clear removes all entries and reports their number")
+  func clear() async throws {
     try fill()
     let run = await Run(["cache", "clear", "--cache", directory])
     #expect(run.code == 0 && run.output.hasPrefix("removed 3 entries, "), "\(run.errors)")
@@ -82,7 +86,10 @@ import Testing
     #expect(again.output == #"{"schema_version":1,"removed":0,"bytes":0}"# + "\n")
   }
 
-  @Test(arguments: ["stats", "list", "verify", "clear"]) func aCacheThatIsNoneIsInvalidInput(name: String)
+  @Test(
+    "a cache command without a usable cache directory fails and creates nothing",
+    arguments: ["stats", "list", "verify", "clear"])
+  func noCache(name: String)
     async throws
   {
     let missing = await Run(["cache", name, "--cache", directory])
@@ -99,7 +106,7 @@ import Testing
     #expect(none.code == 64 && none.errors.contains("--cache DIR is missing"))
   }
 
-  @Test("sizes of a trace that add up to more than 63 bits are no trap")
+  @Test("cache sim does not trap on sizes that add up to more than 63 bits")
   func largeSizes() async throws {
     let large = Int64.max / 2 + 1
     let trace = "a,1\nb,5\na,\(large)\nb,\(large)\nb,\(large)\nb,\(large)\n"
@@ -137,27 +144,31 @@ import Testing
         + "\n")
   }
 
-  @Test(arguments: [
+  @Test("cache sim reports a broken trace with the line and the reason", arguments: [
     ("", "standard input has no requests"), ("a,b\n", #"standard input, line 1: "b" is no size"#),
     ("a 1\nb -1\n", #"line 2: "-1" is no size"#),
     ("a,1,2\n", "line 1: it has 3 columns; say with --key-column"),
     ("a,9223372036854775807\nb,1\n", "line 2: the sizes add up to more"),
     ("size,x\n1,2\n", "it names no column for the keys"),
-  ]) func aBrokenTraceIsNamed(trace: String, reason: String) async {
+  ])
+  func brokenTrace(trace: String, reason: String) async {
     let run = await Run(["cache", "sim", "-"], input: trace)
     #expect(run.code == 65 && run.errors.contains(reason), "\(run.errors)")
   }
 
-  @Test(arguments: [
+  @Test("cache sim refuses invalid capacities, policies and columns", arguments: [
     ["-c", "0"], ["-c", "x"], ["-c", "1.5"], ["-c", "200%"], ["-c", "9999999999G"], ["-p", "arc"],
     ["--size-column", "2"],
-  ]) func mistakesAreUsageErrors(options: [String]) async {
+  ])
+  func usageErrors(options: [String]) async {
     let run = await Run(["cache", "sim"] + options + ["-"], input: "a\n")
     #expect(run.code == 64, "\(run.output)\(run.errors)")
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func theSchemasHold() async throws {
+  @Test(
+    "the JSON of the cache commands and a seed pack match their schemas",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func schemas() async throws {
     try fill()
     for name in ["stats", "list", "verify", "clear"] {
       let run = await Run(["cache", name, "--json", "--cache", directory])

@@ -6,8 +6,8 @@ import Testing
 
 @testable import NetOptCommands
 
-/// No number on the command line, or in what a command reads, traps or hangs: each run has an exit code. In child processes, because a
-/// trap would end the tests.
+/// Tests that no number on the command line or in an input file makes a command trap or hang: each run ends
+/// with an exit code. The commands run in child processes, because a trap would end the tests.
 @Suite struct ExtremeOptionsTests {
   private static let url = "https://api.example.com/"
 
@@ -31,11 +31,11 @@ import Testing
     ["cache", "sim", "--key-column=%", "-"], ["cache", "sim", "--key-column=1", "--size-column=%", "-"],
   ]
 
-  @Test("extreme numbers on the command line are refused, or the command runs")
+  @Test("every command ends with an exit code for extreme numbers on its command line")
   func extremeNumbers() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
-      // What hangs ends by a signal.
+      // SIGALRM ends the process if a command hangs.
       alarm(300)
       let note = LastNote(path)
       let keys = try SigningFixture().keys
@@ -52,7 +52,7 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  @Test("extreme numbers in a trace are refused, or it is replayed")
+  @Test("cache sim ends with an exit code for extreme numbers in a trace")
   func extremeTraces() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
@@ -73,7 +73,9 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  @Test("extreme numbers in a line of JSON are answered", arguments: ["verify", "sign", "fetch"])
+  @Test(
+    "a command answers a line of JSON with extreme numbers with one line",
+    arguments: ["verify", "sign", "fetch"])
   func extremeLines(_ command: String) async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String, command = command as String] in
@@ -109,14 +111,14 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  @Test("extreme numbers in a list of IPs are refused, or it is shown")
+  @Test("iplist check ends with an exit code for extreme numbers in a list")
   func extremeLists() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
       alarm(300)
       let note = LastNote(path)
       let list = try TemporaryDirectory.make("lists") + "/iplist.json"
-      // The digits of addresses are left as they are: an address that is none ends the reading.
+      // The test keeps the digits of the addresses, because an invalid address ends the parsing of the list.
       let usual = """
         {"schema":1,"serial":7,"issued":"2026-01-02T03:04:05Z","expires":"2027-01-02T03:04:05Z",
         "refresh":{"url":"https://api.test/list.json","every":"6h"},
@@ -141,7 +143,7 @@ import Testing
   }
 
   @Test(
-    "extreme numbers in a saved run are refused, or it is compared, merged and looked at",
+    "a command ends with an exit code for extreme numbers in a saved run",
     arguments: ["compare", "merge", "iplist suggest"])
   func extremeRuns(_ command: String) async throws {
     let note = try LastNote()

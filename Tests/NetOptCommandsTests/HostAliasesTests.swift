@@ -1,12 +1,12 @@
 import Glibc
 import Testing
 
-/// What c-ares would read of its own accord.
+/// Tests that netopt disables the alias file that c-ares reads by default.
 @Suite struct HostAliasesTests {
-  @Test("the file that HOSTALIASES names is not read")
+  @Test("netopt does not read the file that HOSTALIASES names")
   func notRead() async throws {
     let program = try InstalledProgram()
-    // Who opens a pipe to which nobody writes waits for ever (fifo(7)).
+    // Opening a pipe without a writer blocks for ever (fifo(7)), so a program that reads the file hangs.
     let pipe = program.directory + "/aliases"
     #expect(mkfifo(pipe, 0o600) == 0)
     let run = try await program.run(

@@ -5,7 +5,8 @@ import Testing
 @testable import NetOptCommands
 
 @Suite struct InterruptionTests {
-  @Test func theFirstSignalRunsTheAction() {
+  @Test("the first signal runs the action, and a second one changes nothing")
+  func firstSignal() {
     let runs = Atomic(0)
     let interruption = Interruption()
     #expect(interruption.signal == nil)
@@ -16,7 +17,8 @@ import Testing
     #expect(interruption.signal == SIGINT)
   }
 
-  @Test func anActionThatComesAfterTheSignalRunsAtOnce() {
+  @Test("an action that is set after the signal runs at once")
+  func lateAction() {
     let runs = Atomic(0)
     let interruption = Interruption()
     interruption.receive(SIGTERM)

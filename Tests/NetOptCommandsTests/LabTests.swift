@@ -5,13 +5,17 @@ import Testing
 
 @testable import NetOptCommands
 
-/// The lab, and bench in it: the truth is known there.
+/// Tests of the lab, and of `netopt bench` in it. The lab sets the round-trip times and the faults, so the
+/// right result is known.
 @Suite(.enabled("the lab takes root, ip(8), vde2, iptables, nginx and dnsmasq") { Lab.isPossible })
 struct LabTests {
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func benchFindsTheTruth() async throws {
+  @Test(
+    "bench in a lab ranks the origins by distance, excludes the faulty one and measures the drill",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func benchResult() async throws {
     let run = try await Lab.with(["near:rtt=5", "far:rtt=40,dns=yes", "bad:rtt=5,fault=certificate"]) { lab in
-      // Two targets that are alike differ in one run of twenty; what a busy machine adds to either is no fifth of it.
+      // By chance, two equal targets differ significantly in 1 of 20 runs. The load of a busy machine adds
+      // less than 20 % to either, so `--min-effect=20` ignores such differences.
       try await lab.bench(["-n", "12", "--json", "--drill", "--min-effect=20"])
     }
     #expect(run.status == 0, "\(run.output)")
@@ -22,7 +26,8 @@ struct LabTests {
     let far = try #require(targets["far"])
     #expect(near.rank == 1 && far.rank == 2 && targets["dns"]?.rank == 2)
     #expect(targets["bad"]?.excluded?.code == "certificate-name")
-    // A round trip on a kept connection, three on a new one. Machines that are busy take longer, none is faster than light.
+    // A request takes 1 round trip on an open connection and 3 round trips on a new one. A busy machine adds
+    // time. No machine is faster than the set round-trip time.
     for (target, trip) in [(near, 5.0), (far, 40)] {
       let warm = try #require(target.warm?.median)
       let cold = try #require(target.cold?.median)
@@ -30,13 +35,14 @@ struct LabTests {
       #expect(cold > trip * 2.7 && cold < 3 * trip + 40, "\(cold)")
       #expect((target.cold?.tcp_info?.rtt_us.n ?? 0) == 12)
     }
-    // The wrong certificate is seen after two round trips to the address in front.
+    // The client sees the wrong certificate after 2 round trips to the first address.
     let drill = try #require(report.drill?.first)
     #expect(drill.code == "certificate-name" && drill.failed == 0 && drill.trials.count == 12)
     #expect((drill.added_us ?? 0) > 8_000 && (drill.added_us ?? 0) < 100_000)
   }
 
-  @Test func anOriginChangesWhileItRuns() async throws {
+  @Test("the ranking of bench follows an origin whose delay or fault changes while the lab runs")
+  func changedOrigin() async throws {
     let (before, after, refused) = try await Lab.with(["one:rtt=5", "two:rtt=30"]) { lab in
       let before = try await lab.bench(["-n", "8", "--warm", "--targets=ip", "--json"])
       try await lab.set("one", "rtt=60")
@@ -52,7 +58,8 @@ struct LabTests {
     #expect(try ranks(refused) == [nil, 1])
   }
 
-  @Test func whatIsNoOriginIsRefused() async throws {
+  @Test("the lab refuses an origin with an invalid option")
+  func invalidOrigin() async throws {
     let run = try await Lab.run(["up", "near:rtt=soon"], in: try TemporaryDirectory.make("lab") + "/lab")
     #expect(run.status != 0 && run.output.contains("is no option of an origin"))
     let short = try await Lab.run(
@@ -86,7 +93,7 @@ struct LabTests {
   }
 }
 
-/// A lab of a test's own.
+/// A lab that one test starts.
 private final class Lab: Sendable {
   private let directory: String
   private let processes: [Int32]
@@ -97,7 +104,7 @@ private final class Lab: Sendable {
     return NetworkNamespace.isAvailable && programs.allSatisfy(FileManager.default.isExecutableFile)
   }
 
-  /// Starts a lab, works with it, and ends it however the work ends.
+  /// Starts a lab, runs `work` with it, and ends the lab even if `work` throws.
   static func with<Result: Sendable>(
     _ origins: [String], _ work: (Lab) async throws -> Result
   ) async throws -> Result {
@@ -145,11 +152,12 @@ private final class Lab: Sendable {
     #expect(run.status == 0, "\(run.output)")
   }
 
-  /// Ends it, and says whether everything that it started is gone.
+  /// Ends the lab. Returns whether all processes that the lab started are gone.
   private func end() async throws -> Bool {
     let down = try await Self.run(["down"], in: directory)
     #expect(down.status == 0, "\(down.output)")
-    // One that has ended may stay until init looks (proc(5): the state behind the name).
+    // A process that has ended may remain as a zombie until init reaps it. In proc(5), the state follows the
+    // name.
     return processes.allSatisfy { id in (try? Files.read("/proc/\(id)/stat").contains(") Z ")) ?? true }
   }
 
@@ -157,7 +165,7 @@ private final class Lab: Sendable {
     status: Int32?, output: String
   ) {
     let output = try TemporaryDirectory.make("lab-output")
-    // What it says on standard error is not among its data, unless it failed.
+    // The script's standard error is not part of its output unless the script fails.
     let line = "\"$@\" 2>\"$0\"; code=$?; [ $code = 0 ] || cat \"$0\"; exit $code"
     let child = try ChildProcess(
       "/bin/sh",

@@ -51,7 +51,8 @@ import Testing
         """)
   }
 
-  @Test func printsJSONInTheDocumentedOrder() throws {
+  @Test("the JSON has its members in the documented order")
+  func json() throws {
     let text = #"""
       {"schema_version":1,"network":"via 192.0.2.1 dev eth0","hosts":[{"host":"api.example.com","port":443,\#
       "method":"tls","endpoints":[{"ip":"203.0.113.7","rank":1,"rtt_us":20140,"samples_us":[20400,19900,20000],\#
@@ -61,8 +62,10 @@ import Testing
     #expect(ProbeReport([Self.probe()]).json(network: "via 192.0.2.1 dev eth0").description == text)
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func keepsToThePublishedSchema() async throws {
+  @Test(
+    "the JSON of a probe matches its schema",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func schema() async throws {
     let run = await Run(
       ["probe", "--json"], client: try Self.client([Self.probe(), Self.probe(answered: false)]))
     #expect(try await JSONSchema.faults(of: run.output, by: "probe") == "")
@@ -70,7 +73,8 @@ import Testing
     #expect(try await JSONSchema.faults(of: alone, by: "probe") == "")
   }
 
-  @Test func passesHostsAndMethodOn() async throws {
+  @Test("probe passes the normalized hosts and the method to the client")
+  func hostsAndMethod() async throws {
     let client = try Self.client()
     let run = await Run(["probe", "API.example.com.", "--method=tcp", "www.example.com"], client: client)
     #expect(run.code == 0)
@@ -80,25 +84,27 @@ import Testing
     #expect(client.isShutDown)
   }
 
-  @Test func aHostWithoutAnAnswerIsAFailure() async throws {
+  @Test("probe exits with code 1 if no endpoint of a host answers")
+  func noAnswer() async throws {
     let run = await Run(["probe"], client: try Self.client([Self.probe(), Self.probe(answered: false)]))
     #expect(run.code == 1)
     #expect(run.output.contains("connection refused"))
     #expect(run.errors == "netopt: no endpoint of api.example.com answered\n")
   }
 
-  @Test(arguments: [
+  @Test("probe refuses unknown hosts and methods and suggests known ones", arguments: [
     (["ai.example.com"], "ai.example.com is not in the list; did you mean api.example.com?"),
     (["else"], "else is not in the list, which has api.example.com, www.example.com"),
     (["--method=htpp"], "--method is tcp or tls or http or icmp, not \"htpp\"; did you mean http?"),
   ])
-  func refusesWhatMakesNoSense(arguments: [String], message: String) async throws {
+  func usageErrors(arguments: [String], message: String) async throws {
     let run = await Run(["probe"] + arguments, client: try Self.client())
     #expect(run.code == 64)
     #expect(run.errors == "netopt: \(message) (see netopt probe --help)\n")
   }
 
-  @Test func theIntervalGoesWithWatching() async throws {
+  @Test("--interval needs --watch and a positive time")
+  func interval() async throws {
     let run = await Run(["probe", "--interval", "3"], client: try Self.client())
     #expect(run.code == 64)
     #expect(run.errors.contains("--interval goes with --watch"))
@@ -106,7 +112,7 @@ import Testing
     #expect(short.code == 64)
   }
 
-  /// Probes again and again until the signal comes; what it prints, and how it ends.
+  /// Runs `probe --watch` until SIGINT after three rounds. Returns the output and the exit code.
   private func watch(_ arguments: [String], on terminal: Bool) async throws -> (output: String, code: Int32) {
     let client = try Self.client()
     let output = MemoryOutput(columns: terminal ? 100 : nil)
@@ -124,7 +130,8 @@ import Testing
     return (output.text, ended.code)
   }
 
-  @Test func watchingRedrawsOnATerminal() async throws {
+  @Test("probe --watch redraws its table on a terminal")
+  func watchOnTerminal() async throws {
     let (output, code) = try await watch([], on: true)
     #expect(code == 130)
     #expect(output.hasPrefix("\u{1b}[H\u{1b}[J"))
@@ -133,7 +140,8 @@ import Testing
     #expect(rounds.allSatisfy { $0.hasPrefix("api.example.com:443") && $0 == rounds[0] })
   }
 
-  @Test func watchingElsewherePrintsOneAfterTheOther() async throws {
+  @Test("probe --watch appends its rounds when the output is no terminal")
+  func watchInFile() async throws {
     let (output, code) = try await watch([], on: false)
     #expect(code == 130)
     #expect(!output.contains("\u{1b}"))
@@ -145,8 +153,9 @@ import Testing
     #expect(lines.allSatisfy { $0.hasPrefix("{\"schema_version\":1,\"network\":") && $0.hasSuffix("}") })
   }
 
-  /// The list may lose a host while it is watched, and get it back.
-  @Test func aHostThatTheListLosesIsWaitedFor() async throws {
+  /// The list loses a host while `probe` watches it, and gets the host back.
+  @Test("probe --watch skips a host while the list does not have it, and reports both changes")
+  func lostHost() async throws {
     let client = try Self.client()
     let whole = try #require(client.list)
     let part = EndpointList(hosts: whole.hosts.filter { $0.key == "www.example.com" })
@@ -179,7 +188,8 @@ import Testing
     #expect(lines.contains("netopt: api.example.com is in the list again"))
   }
 
-  @Test func withoutAListThereIsNothingToProbe() async {
+  @Test("probe without a list is a usage error")
+  func noList() async {
     let run = await Run(["probe"])
     #expect(run.code == 64)
     #expect(run.errors.hasPrefix("netopt: there is no list to probe"))

@@ -5,7 +5,7 @@ import Testing
 @testable import NetOptCommands
 
 @Suite struct ProgramTests {
-  /// A command that does what a test wants.
+  /// A command that runs a test's closure.
   private struct Scripted: Command {
     var name = "work"
     var work: @Sendable (CommandContext) async throws -> ExitCode
@@ -53,10 +53,10 @@ import Testing
     #expect(await Run(["help", "help"]).output == run.output)
   }
 
-  @Test(arguments: [
+  @Test("each command prints the same help with examples for -h, --help and the command help", arguments: [
     ["get"], ["probe"], ["iplist", "check"], ["iplist", "sign"], ["iplist", "verify"], ["iplist", "update"],
   ])
-  func everyCommandHasHelpWithExamples(words: [String]) async {
+  func commandHelp(words: [String]) async {
     let help = await Run(words + ["--help"])
     #expect(help.code == 0)
     #expect(help.output.hasPrefix("Usage: netopt \(words.joined(separator: " ")) "))
@@ -66,7 +66,8 @@ import Testing
     #expect(await Run(words + ["-h"]).output == help.output)
   }
 
-  @Test func noLineOfTheHelpIsWiderThanATerminal() async {
+  @Test("no line of the help before the examples is wider than 80 columns")
+  func helpWidth() async {
     for words in [
       ["--help"], ["get", "-h"], ["probe", "-h"], ["iplist", "check", "-h"], ["iplist", "-h"],
       ["iplist", "sign", "-h"], ["iplist", "verify", "-h"], ["iplist", "update", "-h"],
@@ -77,14 +78,16 @@ import Testing
     }
   }
 
-  @Test func aGroupOfCommandsHasHelp() async {
+  @Test("a group of commands has its own help")
+  func groupHelp() async {
     let help = await Run(["iplist", "--help"])
     #expect(help.code == 0)
     #expect(help.output.contains("iplist check"))
     #expect(await Run(["help", "iplist"]).output == help.output)
   }
 
-  @Test func versionNamesTheLibraries() async {
+  @Test("--version prints the versions of netopt and libcurl")
+  func version() async {
     let run = await Run(["--version"])
     #expect(run.code == 0)
     #expect(run.output.hasPrefix("netopt 0."))
@@ -92,14 +95,15 @@ import Testing
     #expect(await Run(["-V"]).output == run.output)
   }
 
-  @Test func withoutACommandItShowsTheHelpAsAnError() async {
+  @Test("the program without a command prints the usage on standard error with exit code 64")
+  func noCommand() async {
     let run = await Run([])
     #expect(run.code == 64)
     #expect(run.output.isEmpty)
     #expect(run.errors.contains("Usage: netopt COMMAND"))
   }
 
-  @Test(arguments: [
+  @Test("a usage error has exit code 64 and a message that states the mistake and the help", arguments: [
     (["gte", "x"], #"unknown command "gte"; did you mean "get"? (see netopt --help)"#),
     (["frobnicate"], #"unknown command "frobnicate" (see netopt --help)"#),
     (["help", "porbe"], #"unknown command "porbe"; did you mean "probe"? (see netopt --help)"#),
@@ -131,27 +135,27 @@ import Testing
     ),
     (["iplist", "check"], "FILE is missing: netopt iplist check FILE (see netopt iplist check --help)"),
   ])
-  func saysWhatIsWrongWithTheCommandLine(line: [String], message: String) async {
+  func usageErrors(line: [String], message: String) async {
     let run = await Run(line)
     #expect(run.code == 64)
     #expect(run.output.isEmpty)
     #expect(run.errors == "netopt: \(message)\n")
   }
 
-  @Test(arguments: [
+  @Test("an error decides the exit code, and its message has no control characters", arguments: [
     (NetOptError.Code.connectFailed, Int32(1)), (.timeout, 1), (.tlsFailed, 1), (.invalidURL, 64),
     (.invalidRequest, 64), (.invalidConfiguration, 64), (.invalidList, 65), (.unreadableFile, 65),
   ])
-  func anErrorIsReportedWithItsExitCode(code: NetOptError.Code, number: Int32) async {
+  func errorExitCodes(code: NetOptError.Code, number: Int32) async {
     let result = await run { _ in throw NetOptError(code, phase: .connect, "it\nfailed\u{1b}[31m") }
     #expect(result.code == number)
     #expect(result.errors == "netopt: it failed [31m\n")
   }
 
-  @Test(arguments: [
+  @Test("the message adds the text of a libcurl error only if it does not contain it already", arguments: [
     ("it failed", "it failed (curl 7: no luck)"), ("it had no luck", "it had no luck"),
   ])
-  func theLibrarysCodeIsSaidOnce(message: String, text: String) async {
+  func underlyingError(message: String, text: String) async {
     let code = NetOptError.Underlying(.curl, code: 7, text: "no luck")
     let result = await run { _ in
       throw NetOptError(.connectFailed, phase: .connect, message, underlying: code)
@@ -159,13 +163,15 @@ import Testing
     #expect(result.errors == "netopt: \(text)\n")
   }
 
-  @Test func aReaderThatWentAwayIsNoNews() async {
+  @Test("the program exits with code 141 and no message when the reader of its output is gone")
+  func closedReader() async {
     let result = await run { _ in throw OutputError(kind: .closed, target: "standard output") }
     #expect(result.code == 128 + SIGPIPE)
     #expect(result.errors.isEmpty)
   }
 
-  @Test func aFullDiskIsReported() async {
+  @Test("the program reports a full disk with the file and a hint")
+  func fullDisk() async {
     let result = await run { _ in throw OutputError(kind: .refused(ENOSPC), target: "page.html") }
     #expect(result.code == 1)
     #expect(
@@ -173,12 +179,15 @@ import Testing
         == "netopt: cannot write to page.html: No space left on device; free some space or write elsewhere\n")
   }
 
-  @Test(arguments: [(SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)])
-  func aSignalCancelsTheCommand(signal: Int32, code: Int32) async {
+  @Test(
+    "a signal cancels the command, keeps its output and sets the exit code to 128 plus the number",
+    arguments: [(SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)])
+  func signal(signal: Int32, code: Int32) async {
     let interruption = Interruption()
     let result = await run(interruption) { context in
       interruption.receive(signal)
-      // A second one changes nothing: in the process it does not come here.
+      // A second signal changes nothing here. In a real process, the second signal does not reach
+      // `Interruption`: the signal ends the process.
       interruption.receive(SIGHUP)
       while !Task.isCancelled { await Task.yield() }
       try context.print("what there is")
@@ -189,7 +198,8 @@ import Testing
     #expect(result.errors.isEmpty)
   }
 
-  @Test func aSignalBeforeTheCommandStartsCancelsItToo() async {
+  @Test("a signal before the command starts cancels it too")
+  func earlySignal() async {
     let interruption = Interruption()
     interruption.receive(SIGTERM)
     let result = await run(interruption) { context in

@@ -13,13 +13,15 @@ import Testing
     #expect(Text.time(duration) == text)
   }
 
-  @Test func takesControlCharactersOut() {
+  @Test("printable text has spaces in place of control and direction characters")
+  func printable() {
     #expect(Text.printable("a\u{1b}[31m\nb\u{9b}é") == "a [31m b é")
     #expect(Text.printable("plain") == "plain")
     #expect(Text.printable("a\u{202e}b\u{2066}c\u{2028}") == "a b c ")
   }
 
-  @Test func fillsAndCuts() {
+  @Test("left pads or cuts a text to a width, and right pads it")
+  func fillsAndCuts() {
     #expect(Text.left("ab", 4) == "ab  ")
     #expect(Text.left("abcdef", 5) == "ab...")
     #expect(Text.right("ab", 4) == "  ab")
@@ -31,12 +33,14 @@ import Testing
     #expect(Text.wrapped("", at: 5) == [])
   }
 
-  @Test func counts() {
+  @Test("a count of 1 uses the singular")
+  func counts() {
     #expect(Text.count(1, "byte") == "1 byte")
     #expect(Text.count(0, "byte") == "0 bytes")
   }
 
-  @Test func linesEndWithoutSpaces() {
+  @Test("lines have no spaces at their ends")
+  func linesEndWithoutSpaces() {
     #expect(Text.lines(["a  ", "", "   "]) == "a\n\n\n")
   }
 }

@@ -19,7 +19,7 @@ import Testing
     return Exchange(.get, response, bodyBytes: 1234)
   }
 
-  /// A route without a choice: the name's only address.
+  /// Returns a route whose plan has one leg, the DNS leg.
   private func route(
     off: RoutePlan.DirectOff? = .noList, candidates: [RouteReport.Candidate] = [],
     legs: [RouteReport.Leg] = []
@@ -30,7 +30,8 @@ import Testing
         legs: [.init(.dns, source: .dns)]), legs: legs)
   }
 
-  @Test func drawsADirectRequest() throws {
+  @Test("the waterfall shows the candidates, legs and times of a direct request")
+  func drawsADirectRequest() throws {
     #expect(
       Waterfall(try exchange()).text(columns: 80) == """
         netopt get  https://api.example.com/v1/ping                       GET HTTP/2 200
@@ -60,7 +61,8 @@ import Testing
         """)
   }
 
-  @Test func drawsTheAttemptsThatDidNotGiveTheAnswer() throws {
+  @Test("the waterfall lists the attempts that did not give the response, and no table without any")
+  func otherAttempts() throws {
     let exchange = try exchange(route: Samples.fallback, timings: Timings()) { response in
       response.otherAttempts = Samples.attempts
     }
@@ -136,7 +138,8 @@ import Testing
         """)
   }
 
-  @Test func drawsALookUpBeforeTheFirstPacket() throws {
+  @Test("the bar of a leg begins with its DNS lookup")
+  func dnsLookup() throws {
     var timings = Timings()
     timings.dns = .milliseconds(20)
     timings.connect = .milliseconds(20)
@@ -167,7 +170,8 @@ import Testing
         """)
   }
 
-  @Test func aPooledConnectionHasNoBar() throws {
+  @Test("a leg on a pooled connection has no bar")
+  func pooledConnection() throws {
     var timings = Timings()
     timings.wait = .milliseconds(20)
     let leg = RouteReport.Leg(
@@ -182,21 +186,21 @@ import Testing
       text.contains(" 203.0.113.9  list  won, pooled                                           0.0 ms\n"))
   }
 
-  @Test(arguments: [
+  @Test("the ROUTE line states why the request does not use the list", arguments: [
     (RoutePlan.DirectOff.proxy, "through the proxy; direct mode is off"),
     (.flag, "DNS, as asked for; direct mode is off"),
     (.port, "DNS; the list is for another port of the host"),
     (.noList, "DNS; the host is not in the list"), (.expired, "DNS; the list has expired"),
   ])
-  func saysWhyTheListIsNotUsed(off: RoutePlan.DirectOff, words: String) throws {
+  func unusedList(off: RoutePlan.DirectOff, words: String) throws {
     #expect(Waterfall(try exchange(route: route(off: off))).text(columns: 80).contains("ROUTE    \(words)\n"))
   }
 
-  @Test(arguments: [
+  @Test("the ROUTE line states why the request fell back to DNS", arguments: [
     (RouteReport.Fallback.circuitsOpen, "DNS; all listed addresses failed too often of late"),
     (.excluded, "DNS; all listed addresses are excluded"),
   ])
-  func saysWhyItFellBack(reason: RouteReport.Fallback, words: String) throws {
+  func fallback(reason: RouteReport.Fallback, words: String) throws {
     let plan = RoutePlan(
       origin: Samples.origin, policy: .fastest,
       candidates: [.init(Samples.address("203.0.113.7"), score: nil, source: .list)],
@@ -225,7 +229,8 @@ import Testing
     #expect(text.hasSuffix("\n\n 127.0.0.9:443 refused the connection\n"))
   }
 
-  @Test func showsTheFirstOfManyCandidates() throws {
+  @Test("the waterfall shows the first 12 of 5000 candidates and counts the rest")
+  func manyCandidates() throws {
     let candidates = (1...5000).map { index in
       RouteReport.Candidate(IPAddress(v4: 0xcb00_7100 + UInt32(index)), score: nil, source: .list)
     }
@@ -235,7 +240,10 @@ import Testing
     #expect(text.contains("\n    and 4988 more\n"))
   }
 
-  @Test(arguments: [80, 81, 200]) func fitsTheTerminal(columns: Int) throws {
+  @Test(
+    "no line is wider than the terminal, and no escape character of an error passes",
+    arguments: [80, 81, 200])
+  func fitsTheTerminal(columns: Int) throws {
     let long = "2001:db8:1111:2222:3333:4444:5555:6666"
     let leg = RouteReport.Leg(
       address: Samples.address(long), source: .list, started: .zero, ended: .seconds(75), outcome: .cancelled)
@@ -252,7 +260,8 @@ import Testing
     #expect(!text.contains("\u{1b}"))
   }
 
-  @Test func noPieceOfABarIsLost() {
+  @Test("the chart draws at least one character for each short piece of a bar")
+  func shortBars() {
     let legs = (0..<5).map { index in
       RouteReport.Leg(
         address: Samples.address("203.0.113.\(index)"), source: .list, started: .milliseconds(index * 100),
@@ -262,7 +271,7 @@ import Testing
     let lines = LegChart(route(off: nil, legs: legs), nil).lines(80)
     #expect(lines.count == 7)
     #expect(lines[1...4].allSatisfy { $0.contains("TS") })
-    // The last one is at the end of the axis: what has no room there is cut.
+    // The last bar is at the end of the axis, so the chart cuts the part that does not fit.
     #expect(lines[5].contains("T"))
   }
 }
