@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetOptCommands
 
-/// `netopt iplist sign` and `verify`, beside minisign.
+/// Tests of `netopt iplist sign` and `netopt iplist verify`, compared with the program minisign.
 @Suite struct ListSignatureCommandsTests {
   private static let list = #"""
     {"schema":1,"serial":7,"hosts":{"api.example.com":{"endpoints":[{"ip":"203.0.113.7"}]}}}
@@ -31,7 +31,10 @@ import Testing
     await Run(["iplist", "verify", "--trusted-key", publicKey] + options + [file])
   }
 
-  @Test(arguments: [[], ["--legacy"]]) func bothAgree(options: [String]) async throws {
+  @Test(
+    "netopt and minisign verify each other's signatures, prehashed and legacy",
+    arguments: [[], ["--legacy"]])
+  func minisignAgrees(options: [String]) async throws {
     let signed = await sign(options + ["-t", "our comment"])
     #expect(signed.code == 0, "\(signed.errors)")
     #expect(signed.output.hasPrefix("\(file).minisig: signature of serial 7 by the key "))
@@ -50,7 +53,8 @@ import Testing
     #expect(await verify().output.hasSuffix("trusted comment: their comment\n"))
   }
 
-  @Test func aSignatureTakesThePlaceOfTheLastOne() async throws {
+  @Test("iplist sign replaces the old signature, and -x chooses another file")
+  func replacedSignature() async throws {
     #expect(await sign().code == 0)
     let first = try Files.read(file + ".minisig")
     #expect(first.contains("\ntrusted comment: timestamp:1795219200\tfile:list.json\thashed\n"))
@@ -65,7 +69,8 @@ import Testing
       ])
   }
 
-  @Test func aListWithFaultsIsNotSigned() async throws {
+  @Test("iplist sign refuses a list with a private address unless --allow-private is given")
+  func faultyList() async throws {
     try Files.write(Self.list.replacing("203.0.113.7", with: "10.0.0.1"), to: file)
     let run = await sign()
     #expect(run.code == 65)
@@ -74,7 +79,8 @@ import Testing
     #expect(await sign(["--allow-private"]).code == 0)
   }
 
-  @Test func whatWasChangedIsSeen() async throws {
+  @Test("iplist verify rejects a changed list and a signature by an untrusted key")
+  func changedList() async throws {
     #expect(await sign().code == 0)
     try Files.write(Self.list.replacing("203.0.113.7", with: "203.0.113.8"), to: file)
     let run = await verify()
@@ -91,7 +97,8 @@ import Testing
     #expect(await verify(["--trusted-key", "\(other)/list.pub"]).code == 0)
   }
 
-  @Test func aFileThatIsTooLargeIsNotVerifiedByItsBeginning() async throws {
+  @Test("iplist verify refuses a file of more than 1 MiB")
+  func largeFile() async throws {
     #expect(await sign().code == 0)
     try Files.write(String(repeating: " ", count: (1 << 20) + 2), to: file)
     let run = await verify()
@@ -99,7 +106,8 @@ import Testing
     #expect(run.errors.contains("is larger than 1048576 bytes"))
   }
 
-  @Test func keysComeFromTheEnvironmentToo() async throws {
+  @Test("trusted keys come from NETOPT_TRUSTED_KEYS too, and missing or wrong keys are errors")
+  func keysInEnvironment() async throws {
     #expect(await sign().code == 0)
     let text = String(try Files.read(publicKey).split(separator: "\n")[1])
     for value in [text, publicKey, " \(text) , \(publicKey)"] {
@@ -118,12 +126,13 @@ import Testing
     #expect(wrong.code == 64)
     #expect(wrong.errors.contains("--trusted-key takes a minisign public key"))
     #expect(await Run(["iplist", "verify", file, "--trusted-key", file]).code == 65)
-    // And keys are found where minisign has them.
+    // `iplist sign` looks for the secret key in minisign's default file.
     let usual = await Run(["iplist", "sign", file], environment: ["HOME": "/nowhere"])
     #expect(usual.errors.contains("/nowhere/.minisign/minisign.key"))
   }
 
-  @Test func filesThatAreNoneAreInvalidInput() async throws {
+  @Test("a missing or broken signature or key is invalid input, and an unwritable file an error")
+  func invalidFiles() async throws {
     let unsigned = await verify()
     #expect(unsigned.code == 65)
     #expect(unsigned.errors.contains("list.json.minisig: No such file"))
@@ -139,8 +148,10 @@ import Testing
     #expect(folder.errors.contains("/nowhere/signature cannot be written: No such file or directory"))
   }
 
-  /// One key with a password, for every way to give it: each costs seconds.
-  @Test func anEncryptedKeyTakesItsPassword() async throws {
+  /// One test uses one encrypted key for every way to give the password, because each use of the key takes
+  /// seconds.
+  @Test("an encrypted key takes its password from standard input, the environment or a file")
+  func encryptedKey() async throws {
     let made = try await MinisignProgram.run(
       ["-G", "-f", "-s", "list.key", "-p", "list.pub"], in: directory, password: "correct horse")
     try #require(made.isFine, "\(made.output)")
@@ -155,8 +166,10 @@ import Testing
     #expect(await sign(["--password-file", "\(directory)/password"]).code == 0)
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func keepsToThePublishedSchemas() async throws {
+  @Test(
+    "the JSON of iplist sign and iplist verify matches its schemas",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func schemas() async throws {
     let missing = await verify(["--json"])
     let signed = await sign(["--json"])
     let valid = await verify(["--json"])

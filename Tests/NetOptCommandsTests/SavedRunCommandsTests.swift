@@ -7,7 +7,12 @@ import Testing
 @testable import NetOptCommands
 
 @Suite struct SavedRunCommandsTests {
-  /// A saved run in which the addresses take so long, in milliseconds.
+  /// Saves a run with scripted response times and returns the name of its file.
+  ///
+  /// - Parameters:
+  ///   - times: the response time of each target in milliseconds, to which a run adds up to 0.4 ms. Requests
+  ///     to a target without a time fail.
+  ///   - rounds: the number of warm rounds. Default: 80.
   private static func save(
     _ name: String, in folder: String, _ times: [String: Double], rounds: Int = 80
   ) async throws -> String {
@@ -40,8 +45,10 @@ import Testing
 
   init() throws { folder = try TemporaryDirectory.make("runs") }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func aTargetThatBecameSlowerIsARegression() async throws {
+  @Test(
+    "compare exits with code 5 for a slower target, but not below --min-effect or for equal runs",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func regression() async throws {
     let before = try await Self.save("before", in: folder, usual)
     let after = try await Self.save("after", in: folder, ["203.0.113.7": 20, "2001:db8::7": 29, "dns": 25])
     let run = await Run(["compare", before, after])
@@ -52,12 +59,14 @@ import Testing
     #expect(try await JSONSchema.faults(of: json.output, by: "compare") == "")
     #expect(json.output.contains("\"regression\":true"))
     #expect(await Run(["compare", before, before]).code == 0)
-    // What became faster is no regression, and neither is what does not matter.
+    // A faster target is no regression, and neither is a change below `--min-effect`.
     #expect(await Run(["compare", "--min-effect", "50", before, after]).code == 0)
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func mergingAddsUp() async throws {
+  @Test(
+    "merge adds the samples of two runs, and warns about the same run twice",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func merge() async throws {
     let first = try await Self.save("first", in: folder, usual)
     let second = try await Self.save("second", in: folder, ["203.0.113.7": 40, "dns": 30])
     let merged = await Run(["merge", "--json", first, second])
@@ -67,9 +76,10 @@ import Testing
     try Files.write(merged.output, to: file)
     let text = await Run(["merge", file])
     #expect(text.output.contains("160/160"))
-    // One machine's 80 and none of the other's, which could not use it.
+    // The first run has 80 responses of this address, and the second run has none, because it could not use
+    // the address.
     #expect(text.output.contains("80/80"))
-    // Half of the requests took 20 ms, the other half 40.
+    // Half of the requests took 20 ms, and the other half 40 ms.
     let row = try #require(text.output.split(separator: "\n").first { $0.hasPrefix("203.0.113.7") })
     #expect(row.contains(" 20.") && row.contains(" 40."))
     #expect(await Run(["compare", first, second]).code == 5)
@@ -78,8 +88,10 @@ import Testing
     #expect(twice.errors.contains("more than once"))
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func aSuggestionHasItsEvidence() async throws {
+  @Test(
+    "iplist suggest prints the measurements behind its suggestion",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func suggestion() async throws {
     let file = try await Self.save("run", in: folder, ["203.0.113.7": 35, "2001:db8::7": 25, "dns": 30])
     let run = await Run(["iplist", "suggest", "--from", file])
     #expect(run.code == 0, "\(run.errors)")
@@ -89,20 +101,22 @@ import Testing
     #expect(try await JSONSchema.faults(of: json.output, by: "iplist-suggest") == "")
   }
 
-  @Test func whatTiesIsNotOrdered() async throws {
+  @Test("iplist suggest refuses to order two addresses that are equally fast")
+  func tie() async throws {
     let file = try await Self.save("tie", in: folder, ["203.0.113.7": 20, "2001:db8::7": 20, "dns": 30])
     let run = await Run(["iplist", "suggest", "--from", file])
     #expect(run.code == 1 && run.output == "")
     #expect(run.errors.contains("nothing tells the 2 addresses apart"))
   }
 
-  @Test func anAddressThatCannotBeUsedShouldLeave() async throws {
+  @Test("iplist suggest suggests removing an address that the run could not use")
+  func unusableAddress() async throws {
     let file = try await Self.save("dead", in: folder, ["203.0.113.7": 20, "dns": 30])
     let run = await Run(["iplist", "suggest", "--from", file])
     #expect(run.output.contains("REMOVE") && run.output.contains("2001:db8::7 left out by the run: "))
   }
 
-  @Test(arguments: [
+  @Test("compare, merge and iplist suggest name the file and the fault of an invalid run", arguments: [
     ("", "is no JSON"), ("{}", "$.schema_version: is missing"), ("[]", "$: is no "),
     ("{\"schema_version\":2,\"request\":{\"url\":\"x\"},\"targets\":[]}", "$.schema_version: is 2"),
     (
@@ -114,7 +128,7 @@ import Testing
       "$.targets[0]: has a count"
     ),
   ])
-  func whatIsNoRunIsRefusedWithItsPlace(text: String, message: String) async throws {
+  func invalidRun(text: String, message: String) async throws {
     let file = "\(folder)/broken.json"
     try Files.write(text, to: file)
     for arguments in [["compare", file, file], ["merge", file], ["iplist", "suggest", "--from", file]] {
@@ -124,8 +138,10 @@ import Testing
     }
   }
 
-  /// Every number of a saved run replaced by others in its turn: it is read or refused, and nothing else.
-  @Test func brokenRunsDoNoHarm() async throws {
+  /// Replaces every seventh number of a saved run by other numbers in turn. `merge` must read or refuse each
+  /// file, and no command may trap.
+  @Test("merge reads or refuses a run with odd numbers, and compare and suggest do not trap")
+  func brokenNumbers() async throws {
     let good = try Files.read(try await Self.save("good", in: folder, usual, rounds: 8))
     let places = good.indices.filter { index in
       good[index].isNumber && index > good.startIndex && !good[good.index(before: index)].isNumber
@@ -145,7 +161,8 @@ import Testing
     }
   }
 
-  @Test func aFileIsNeeded() async {
+  @Test("a missing file name is a usage error, and a file that does not exist invalid input")
+  func missingFiles() async {
     #expect(await Run(["iplist", "suggest"]).code == 64)
     #expect(await Run(["compare", "one.json"]).code == 64)
     #expect(await Run(["compare", "\(folder)/none.json", "\(folder)/none.json"]).code == 65)
