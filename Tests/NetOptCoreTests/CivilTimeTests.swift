@@ -2,16 +2,16 @@ import NetOptCore
 import Testing
 
 struct CivilTimeTests {
-  @Test(arguments: [
+  @Test("the three date forms of HTTP parse, without regard to case", arguments: [
     ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sun Nov  6 08:49:37 1994", 784_111_777),
     ("Friday, 20-Nov-26 00:00:00 GMT", 1_795_132_800), ("Fri, 20 Nov 2026 00:00:00 GMT", 1_795_132_800),
     ("FRI, 20 NOV 2026 00:00:00 gMT", 1_795_132_800), ("Fri Nov 20 00:00:00 2026", 1_795_132_800),
   ])
-  func datesOfHTTPAreRead(_ text: String, _ seconds: Int64) {
+  func httpDates(_ text: String, _ seconds: Int64) {
     #expect(CivilTime(http: text)?.seconds == seconds)
   }
 
-  @Test(arguments: [
+  @Test("a text in no form of HTTP or with an impossible date does not parse", arguments: [
     "", "soon", "0", "-1", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET",
     "Sun, 31 Feb 2026 08:49:37 GMT",
     "Sun, 06 XYZ 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:49:37 GMT", "a b c d e f", "1994-11-06T08:49:37Z",
@@ -20,15 +20,15 @@ struct CivilTimeTests {
     "Sun, 06 Nov 1994 08.49.37 GMT", "Sun, 06 Nov 1994 8:49:37 GMT", "Sun,  6 Nov 1994 08:49:37 GMT",
     "Sun, 06 Nov 1994 08:49:37 GMT, Sun, 06 Nov 1994 08:49:37 GMT",
   ])
-  func otherTextsAreNoDates(_ text: String) {
+  func invalidDates(_ text: String) {
     #expect(CivilTime(http: text) == nil)
   }
 
-  /// In a child process: a trap would end the tests.
+  /// The check runs in a child process, because a trap would end the test process.
   @Test(
-    "every second of 64 bits has a civil time, and comes back from it",
+    "every 64-bit second converts to a valid civil time and back",
     arguments: [.min, .min + 1, -1, 0, 1, 253_402_300_800, .max - 1, .max] as [Int64])
-  func everySecondHasACivilTime(_ seconds: Int64) async {
+  func everySecond(_ seconds: Int64) async {
     await #expect(processExitsWith: .success) { [seconds] in
       let time = CivilTime(seconds: seconds)
       #expect(time.seconds == seconds)
@@ -37,24 +37,26 @@ struct CivilTimeTests {
     }
   }
 
-  @Test func yearsOfTwoDigitsAreNotMoreThanFiftyYearsAhead() {
+  @Test("a year of two digits is at most 50 years ahead, or the one with the day of the week")
+  func twoDigitYears() {
     let present = CivilTime(rfc3339: "2026-11-21T00:00:00Z")?.seconds
     #expect(CivilTime(http: "Sunday, 06-Nov-94 08:49:37 GMT", near: present)?.year == 1994)
     #expect(CivilTime(http: "Thursday, 18-Aug-50 02:01:18 GMT", near: present)?.year == 2050)
     #expect(CivilTime(http: "Thursday, 18-Aug-76 02:01:18 GMT", near: present)?.year == 2076)
     #expect(CivilTime(http: "Thursday, 18-Aug-77 02:01:18 GMT", near: present)?.year == 1977)
-    // The day of the week says which of two is meant, when it is that of only one.
+    // If only one of the two possible years has the given day of the week, that year is meant.
     #expect(CivilTime(http: "Thu, 01-Jan-70 00:00:00 GMT", near: present)?.seconds == 0)
     #expect(CivilTime(http: "Wed, 01-Jan-70 00:00:00 GMT", near: present)?.year == 2070)
     #expect(CivilTime(http: "Moonday, 01-Jan-70 00:00:00 GMT", near: present)?.year == 2070)
   }
 
-  @Test func datesAreWrittenInTheFormOfHTTP() {
+  @Test("a civil time prints the preferred date form of HTTP")
+  func printedDate() {
     #expect(CivilTime(seconds: 784_111_777).http == "Sun, 06 Nov 1994 08:49:37 GMT")
   }
 
   @Test(
-    "one form of RFC 3339 is read as a civil time, and all of them as seconds",
+    "a civil time parses one form of RFC 3339, and seconds(rfc3339:) parses all forms",
     arguments: [
       ("2026-11-20T00:00:00Z", 1_795_132_800, true), ("2016-12-31T23:59:60Z", 1_483_228_800, true),
       ("2026-11-20t00:00:00Z", 1_795_132_800, false), ("2026-11-20T00:00:00z", 1_795_132_800, false),
@@ -71,11 +73,11 @@ struct CivilTimeTests {
     }
   }
 
-  @Test(arguments: [
+  @Test("a text that is not an RFC 3339 timestamp does not parse", arguments: [
     "", "2026-11-20T00:00:00", "2026-11-20 00:00:00Z", "2026-02-29T00:00:00Z", "2026-11-20T24:00:00Z",
     "2026-11-20T00:00:00Z ", "20261120T000000Z", "２０２６-11-20T00:00:00Z",
   ])
-  func otherTextsAreNoTimestamps(_ text: String) {
+  func invalidTimestamps(_ text: String) {
     #expect(CivilTime(rfc3339: text) == nil)
     #expect(CivilTime.seconds(rfc3339: text) == nil)
   }

@@ -2,14 +2,14 @@ import Foundation
 import NetOptCore
 import Testing
 
-/// Texts that take long to compare.
+/// The search for texts that are slow to compare.
 @Suite struct CombiningMarksTests {
   private func hasLongRun(_ text: String) -> Bool {
     Array(text.utf8).withUnsafeBytes { CombiningMarks.hasLongRun($0) }
   }
 
   @Test(
-    "a run of more than 30 marks is found, at any place and of any class",
+    "hasLongRun finds more than 30 marks in a row, at any place and of any class",
     arguments: [
       "\u{301}", "\u{316}", "\u{344}", "\u{f71}", "\u{f73}", "\u{f75}", "\u{f81}", "\u{e0100}\u{1d165}",
     ])
@@ -23,16 +23,17 @@ import Testing
   }
 
   @Test(
-    "ordinary texts have none",
+    "hasLongRun finds nothing in ordinary texts",
     arguments: ["", "a", "text/html; charset=utf-8", "é ü ñ", "한국어", "ཧཱུྃ", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "y\u{323}\u{301}\u{304}"])
   func ordinary(text: String) { #expect(!hasLongRun(text)) }
 
-  @Test("what is not UTF-8 has none") func noText() {
+  @Test("hasLongRun finds nothing in invalid UTF-8")
+  func noText() {
     let bytes = [UInt8](repeating: 0xcc, count: 1000)
     #expect(!bytes.withUnsafeBytes { CombiningMarks.hasLongRun($0) })
   }
 
-  @Test("every scalar that a decomposition turns into marks alone is a mark")
+  @Test("hasLongRun treats every scalar that decomposes into marks only as a mark")
   func allScalars() {
     for value in UInt32(0)...0x10_ffff {
       guard let scalar = Unicode.Scalar(value) else { continue }
@@ -46,7 +47,7 @@ import Testing
 }
 
 extension String {
-  /// Its scalars in Normalization Form D. Two strings are equal when these are.
+  /// The scalars of the string in Normalization Form D. Two strings are equal if these scalars are equal.
   fileprivate var decomposedScalars: [Unicode.Scalar] {
     decomposedStringWithCanonicalMapping.unicodeScalars.map { $0 }
   }

@@ -3,9 +3,9 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Durations in messages.
+/// The texts of durations in messages.
 @Suite struct DurationShownTests {
-  @Test(arguments: [
+  @Test("a duration has three digits in milliseconds or seconds, and a negative one is 0 s", arguments: [
     (Duration.zero, "0 s"), (.seconds(-1), "0 s"), (.nanoseconds(1), "0.001 ms"),
     (.microseconds(400), "0.4 ms"),
     (.milliseconds(8), "8 ms"), (.microseconds(9999), "10 ms"), (.microseconds(12_340), "12.3 ms"),
@@ -16,7 +16,8 @@ import Testing
     #expect(duration.shown == text)
   }
 
-  @Test("what is shown is off by half of the third digit at most", arguments: 1...20 as ClosedRange<UInt64>)
+  @Test(
+    "the shown duration is off by at most half of the third digit", arguments: 1...20 as ClosedRange<UInt64>)
   func precision(_ seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     for _ in 0..<200 {
@@ -29,7 +30,8 @@ import Testing
     }
   }
 
-  @Test func extremesDoNotTrap() {
+  @Test("extreme durations have a text")
+  func extremes() {
     for duration in ExtremeNumbers.durations { #expect(!duration.shown.isEmpty) }
   }
 }

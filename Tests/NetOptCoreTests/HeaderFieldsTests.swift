@@ -4,13 +4,15 @@ import Testing
 @Suite struct HeaderFieldsTests {
   private let fields: HeaderFields = ["Accept": "a", "Set-Cookie": "x=1", "ACCEPT": "b", "set-cookie": "y=2"]
 
-  @Test func keepsOrderAndRepeats() {
+  @Test("fields keep their order and repeated names")
+  func orderAndRepeats() {
     #expect(fields.map(\.name) == ["Accept", "Set-Cookie", "ACCEPT", "set-cookie"])
     #expect(fields.count == 4)
     #expect(fields[1] == HeaderField("Set-Cookie", "x=1"))
   }
 
-  @Test func readsWithoutRegardToCase() {
+  @Test("reading ignores the case of names and joins the values of repeated names")
+  func reading() {
     #expect(fields["accept"] == "a, b")
     #expect(fields.values(of: "SET-COOKIE") == ["x=1", "y=2"])
     #expect(fields.contains(name: "aCCept"))
@@ -19,17 +21,19 @@ import Testing
     #expect(!fields.contains(name: "Host"))
   }
 
-  @Test func foldsTheCaseOfASCIILettersAlone() {
+  @Test("names ignore the case of ASCII letters only")
+  func asciiCase() {
     let fields: HeaderFields = ["a[@k": "1", "Ä": "2"]
     #expect(fields["A[@K"] == "1")
     #expect(fields["a{@k"] == nil)
     #expect(fields["a[`k"] == nil)
     #expect(fields["ä"] == nil)
-    // The Kelvin sign is no K.
+    // The Kelvin sign (U+212A) is not a K.
     #expect(fields["a[@\u{212a}"] == nil)
   }
 
-  @Test func writingReplacesAllInTheFirstOnesPlace() {
+  @Test("writing a name replaces all its fields at the place of the first one")
+  func writing() {
     var fields = fields
     fields["accept"] = "c"
     #expect(fields == ["Accept": "c", "Set-Cookie": "x=1", "set-cookie": "y=2"])
@@ -41,7 +45,8 @@ import Testing
     #expect(fields.count == 2)
   }
 
-  @Test func isACollection() {
+  @Test("fields can be appended, replaced, changed and removed by index")
+  func collection() {
     var fields = fields
     fields.append(HeaderField("Host", "a.test"))
     fields.replaceSubrange(0..<3, with: [HeaderField("X", "1")])
@@ -53,24 +58,24 @@ import Testing
     #expect(HeaderFields().isEmpty)
   }
 
-  @Test(arguments: [
+  @Test("only a token of HTTP is a valid field name", arguments: [
     ("", false), ("a", true), ("X-Y_z.9", true), ("!#$%&'*+-.^_`|~", true), ("a b", false), ("a:", false),
     ("a\r\nb", false), ("a\0", false), ("\"", false), ("(", false), ("é", false), ("{", false),
     ("\u{7f}", false),
   ])
-  func knowsTokens(_ text: String, _ isToken: Bool) {
+  func tokens(_ text: String, _ isToken: Bool) {
     #expect(HeaderFields.isToken(text) == isToken)
     #expect((HeaderFields.fault(of: HeaderField(text, "v")) == nil) == isToken)
   }
 
-  @Test(arguments: [
+  @Test("a value with a line end or NUL is a fault, and the fault does not show the value", arguments: [
     ("", true), ("a b", true), ("\t é \u{1}", true), ("a\nHost: b", false), ("a\r", false), ("a\r\nb", false),
     ("a\0b", false),
   ])
-  func knowsValuesThatCanBeSent(_ value: String, _ isFine: Bool) {
+  func fieldValues(_ value: String, _ isFine: Bool) {
     let fault = HeaderFields.fault(of: HeaderField("X-Secret", value))
     #expect((fault == nil) == isFine)
-    // A value may be a secret.
+    // The fault does not quote the value, which may be a secret.
     if let fault { #expect(fault == "the value of the header X-Secret has a line end or a NUL") }
   }
 }

@@ -2,7 +2,7 @@ import NetOptCore
 import Testing
 
 @Suite struct NetOptErrorTests {
-  /// The names are in JSON output and in other people's scripts.
+  /// The names are in the JSON output, and users' scripts depend on them.
   @Test(arguments: [
     (NetOptError.Code.invalidURL, "invalid-url"), (.invalidRequest, "invalid-request"),
     (.invalidConfiguration, "invalid-configuration"), (.invalidList, "invalid-list"),
@@ -24,19 +24,22 @@ import Testing
 
   private let underlying = NetOptError.Underlying(.curl, code: 7, text: "Couldn't connect to server")
 
-  @Test func saysWhatTheLibrarySaid() {
+  @Test("the description adds the library's code and text to the message")
+  func libraryText() {
     #expect(NetOptError(.timeout, phase: .connect, "too late").description == "too late")
     let error = NetOptError(.connectFailed, phase: .connect, "no connection", underlying: underlying)
     #expect(error.description == "no connection (curl 7: Couldn't connect to server)")
   }
 
-  @Test func hasNothingThatWasNotSaid() {
+  @Test("an error has no endpoint, library error or route by default, and is not retryable")
+  func defaultValues() {
     let error = NetOptError(.timeout, phase: .send, "too late")
     #expect(error.code == .timeout && error.phase == .send && error.message == "too late")
     #expect(error.endpoint == nil && error.underlying == nil && error.route == nil && !error.isRetryable)
   }
 
-  @Test func keepsEverythingWhenItGetsARoute() {
+  @Test("with(route:) keeps all other properties of an error")
+  func withRoute() {
     let endpoint = IPEndpoint(IPAddress(v4: 1), port: 2)
     let origin = Origin(.https, host: "a.test")
     let plan = RoutePlan(origin: origin, policy: .fastest, legs: [.init(.dns, source: .dns)])

@@ -2,7 +2,8 @@ import NetOptCore
 import Testing
 
 @Suite struct NetOptResponseTests {
-  @Test func showsItsHeadAndTimings() async throws {
+  @Test("a response gives the values of its head and the timings of its body")
+  func headAndTimings() async throws {
     var timings = Timings()
     timings.queue = .milliseconds(1)
     let url = try HTTPURL("https://a.test/")
@@ -20,7 +21,7 @@ import Testing
     #expect(try await response.body.collect(upTo: 1) == [1])
   }
 
-  @Test("an interceptor makes a response that no server gave")
+  @Test("a response made by an interceptor has no attempts and no route")
   func canned() async throws {
     let url = try HTTPURL("https://a.test/")
     let response = NetOptResponse(url: url, status: 204, headers: ["A": "1"], body: ResponseBody([1]))
@@ -30,7 +31,8 @@ import Testing
     #expect(try await response.body.collect(upTo: 1) == [1])
   }
 
-  @Test func timingsAddUp() {
+  @Test("the total and the time to the first byte are sums of the phases")
+  func timingSums() {
     var timings = Timings()
     #expect(timings.total == .zero)
     timings.queue = .milliseconds(1)
@@ -44,7 +46,8 @@ import Testing
     #expect(timings.timeToFirstByte == .milliseconds(63))
   }
 
-  @Test func aConnectionIsReadyAfterTLS() {
+  @Test("a connection is ready after the TCP connect and the TLS handshake")
+  func readyTime() {
     #expect(ConnectReport(connect: .milliseconds(3)).ready == .milliseconds(3))
     #expect(ConnectReport(connect: .milliseconds(3), tls: .milliseconds(4)).ready == .milliseconds(7))
   }

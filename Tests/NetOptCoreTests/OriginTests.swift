@@ -2,7 +2,7 @@ import NetOptCore
 import Testing
 
 @Suite struct OriginTests {
-  @Test(arguments: [
+  @Test("hosts lose their ASCII upper case and one dot at the end", arguments: [
     ("Example.COM", "example.com"), ("example.com.", "example.com"), (".", "."), ("", ""), ("a..", "a."),
     ("ÄB", "Äb"), ("Ä", "Ä"), ("x_Y-9", "x_y-9"),
   ])
@@ -11,7 +11,8 @@ import Testing
     #expect(Origin(.https, host: host).host == expected)
   }
 
-  @Test func namesItsPortOnlyWhenItIsNotTheSchemesOwn() {
+  @Test("an origin prints its port only if it is not the scheme's default port")
+  func portText() {
     #expect(Origin(.https, host: "a.test").description == "https://a.test")
     #expect(Origin(.https, host: "a.test", port: 443).authority == "a.test")
     #expect(Origin(.https, host: "a.test", port: 80).authority == "a.test:80")
@@ -19,7 +20,8 @@ import Testing
     #expect(Origin(.http, host: "a.test", port: 443).description == "http://a.test:443")
   }
 
-  @Test func bracketsIPv6() {
+  @Test("an origin prints an IPv6 host in brackets")
+  func ipv6Host() {
     let origin = Origin(.https, host: "2001:db8::1", port: 8443)
     #expect(origin.address == IPAddress("2001:db8::1"))
     #expect(origin.host == "2001:db8::1")
@@ -28,12 +30,14 @@ import Testing
     #expect(Origin(.https, host: "192.0.2.1").hostText == "192.0.2.1")
   }
 
-  @Test func equalAddressesAreEqualOrigins() {
+  @Test("origins are equal if their hosts are the same address in different forms")
+  func equalAddresses() {
     #expect(Origin(.https, host: "2001:DB8:0::1") == Origin(.https, host: "2001:db8::1"))
     #expect(Origin(.https, host: "192.0.2.1.") == Origin(.https, host: "192.0.2.1"))
   }
 
-  @Test func schemeHostAndPortTellOriginsApart() {
+  @Test("origins are equal only if scheme, host and port are equal")
+  func equality() {
     let origin = Origin(.https, host: "a.test")
     #expect(origin == Origin(.https, host: "A.test.", port: 443))
     #expect(origin != Origin(.http, host: "a.test", port: 443))

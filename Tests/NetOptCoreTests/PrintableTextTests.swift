@@ -2,7 +2,7 @@ import NetOptCore
 import Testing
 
 @Suite struct PrintableTextTests {
-  @Test("text is made fit for a terminal, and cut")
+  @Test("printable replaces characters that control a terminal, and cuts long text")
   func printable() {
     #expect("plain text".printable(10) == "plain text")
     #expect("plain text".printable(5) == "plain…")

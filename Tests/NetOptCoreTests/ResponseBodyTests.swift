@@ -3,7 +3,7 @@ import NetOptLocking
 import Testing
 
 @Suite struct ResponseBodyTests {
-  /// Gives chunks, then an end or a failure.
+  /// A body source that returns chunks, and then the end or an error.
   private final class Script: BodySource {
     let timings = Timings()
     private let chunks: Locked<[[UInt8]]>
@@ -24,19 +24,21 @@ import Testing
   }
 
   @Test(
+    "collect returns all bytes of a body that is not larger than the limit",
     arguments: [
       ([[]], 0), ([[1, 2, 3]], 3), ([[1], [2, 3]], 3), ([[], [1], []], 1), ([[1], [], [2]], .max), ([], 0),
       ([], -1),
     ] as [([[UInt8]], Int)])
-  func collectsUpToTheLimit(_ chunks: [[UInt8]], _ limit: Int) async throws {
+  func withinLimit(_ chunks: [[UInt8]], _ limit: Int) async throws {
     #expect(try await ResponseBody(Script(chunks)).collect(upTo: limit) == chunks.flatMap { $0 })
   }
 
   @Test(
+    "collect refuses a body that is larger than the limit",
     arguments: [
       ([[1]], 0), ([[1, 2, 3]], 2), ([[1], [2], [3]], 2), ([[1]], -1), ([[1]], .min),
     ] as [([[UInt8]], Int)])
-  func refusesMore(_ chunks: [[UInt8]], _ limit: Int) async {
+  func overLimit(_ chunks: [[UInt8]], _ limit: Int) async {
     let error = await #expect(throws: NetOptError.self) {
       try await ResponseBody(Script(chunks)).collect(upTo: limit)
     }
@@ -45,27 +47,31 @@ import Testing
     #expect(error?.message.contains("larger than \(limit) bytes") == true)
   }
 
-  @Test func stopsReadingAtTheLimit() async {
+  @Test("collect stops reading at the first chunk over the limit")
+  func readingStop() async {
     let source = Script([[1], [2], [3], [4]])
     await #expect(throws: NetOptError.self) { try await ResponseBody(source).collect(upTo: 1) }
     #expect(source.left == 2)
   }
 
-  @Test func handsOnASingleChunkWithoutACopy() async throws {
+  @Test("collect returns a single chunk without a copy")
+  func singleChunk() async throws {
     let chunk = [UInt8](repeating: 7, count: 100_000)
     let address = { (bytes: [UInt8]) in bytes.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) } }
     #expect(address(try await ResponseBody(Script([chunk])).collect(upTo: .max)) == address(chunk))
     #expect(address(try await ResponseBody(chunk).collect(upTo: .max)) == address(chunk))
   }
 
-  @Test func passesFailuresOn() async {
+  @Test("collect throws the error of the source")
+  func sourceFailure() async {
     let failure = NetOptError(.receiveFailed, phase: .receive, "cut off")
     let body = ResponseBody(Script([[1]], failure: failure))
     let error = await #expect(throws: NetOptError.self) { try await body.collect(upTo: 10) }
     #expect(error?.code == .receiveFailed)
   }
 
-  @Test func isReadOnceByWhoeverAsks() async throws {
+  @Test("two iterators of a body share its chunks")
+  func sharedChunks() async throws {
     let body = ResponseBody(Script([[1], [2], [3]]))
     var first = body.makeAsyncIterator()
     #expect(try await first.next() == [1])
@@ -75,7 +81,8 @@ import Testing
     #expect(try await second.next() == nil)
   }
 
-  @Test func fromMemoryIsOneChunk() async throws {
+  @Test("a body from memory is one chunk with the given timings, and is empty once read")
+  func memoryBody() async throws {
     var timings = Timings()
     timings.wait = .seconds(1)
     let body = ResponseBody([1, 2], timings: timings)
@@ -86,7 +93,8 @@ import Testing
     #expect(try await body.collect(upTo: 10).isEmpty)
   }
 
-  @Test func emptyMemoryHasNoChunk() async throws {
+  @Test("a body from empty memory has no chunk")
+  func emptyBody() async throws {
     var iterator = ResponseBody([]).makeAsyncIterator()
     #expect(try await iterator.next() == nil)
   }

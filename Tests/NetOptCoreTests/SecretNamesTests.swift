@@ -3,9 +3,9 @@ import Testing
 
 @testable import NetOptCore
 
-/// Which names speak of secrets.
+/// The recognition of names that suggest secrets.
 @Suite struct SecretNamesTests {
-  @Test(arguments: [
+  @Test("names that suggest secrets match", arguments: [
     "token", "access_token", "X-Vault-Token", "apiKey", "API-KEY", "DD-API-KEY", "X-Client-Secret",
     "clientSecret",
     "sig", "X-Amz-Signature", "pw", "pwd", "user.pass", "PHPSESSID", "jsessionid", "key", "Fastly-Key",
@@ -16,15 +16,17 @@ import Testing
   ])
   func namesOfSecrets(_ name: String) { #expect(SecretNames.contains(name)) }
 
-  @Test(arguments: [
+  @Test("names that do not suggest secrets do not match", arguments: [
     "", "k", "q", "Accept", "Accept-Language", "Content-Type", "User-Agent", "If-None-Match", "Cache-Control",
     "X-Request-Id", "traceparent", "keyword", "monkey", "author", "shipping", "side", "country_code", "codes",
     "compass", "spinner", "design", "AUTHOR", "MONKEY", "mySide",
   ])
   func otherNames(_ name: String) { #expect(!SecretNames.contains(name)) }
 
-  /// The words of a name decide, whatever stands around them: a name in another case, with a word before or behind it, is as secret.
-  @Test func wordsAreFoundInAllPlaces() {
+  /// The words of a name decide. A name with a secret word suggests a secret in any case, with other words
+  /// before or after the secret word.
+  @Test("a secret word in a name matches in any case, position and notation")
+  func wordPositions() {
     var random = SplitMix64(seed: 7)
     let secrets = ["token", "secret", "key", "sig", "pass", "auth", "jwt", "pin", "apikey", "signature"]
     let others = ["x", "my", "id", "page", "user", "v2", "acme", "name", "2"]

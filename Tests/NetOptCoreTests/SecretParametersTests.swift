@@ -2,7 +2,7 @@ import NetOptCore
 import Testing
 
 @Suite struct SecretParametersTests {
-  @Test(arguments: [
+  @Test("a query hides the values of secret names, and values that contain secrets", arguments: [
     ("q=lamp&access_token=abc&page=2", "q=lamp&access_token=[hidden]&page=2"), ("token=", "token="),
     ("a=1&%61pi_key=abc", "a=1&%61pi_key=[hidden]"), ("%2574oken=abc", "%2574oken=[hidden]"),
     ("next=https%3A%2F%2Fb.test%2F%3Ftoken%3Dabc", "next=[hidden]"),
@@ -17,30 +17,30 @@ import Testing
     ("to=https:user:abc@b.test", "to=[hidden]"),
     ("device_code=a&cred=b", "device_code=[hidden]&cred=[hidden]"),
   ])
-  func valuesOfSecretNamesAreHidden(_ query: String, _ shown: String) {
+  func secretValues(_ query: String, _ shown: String) {
     #expect(SecretParameters.hidden(inQuery: query) == shown)
   }
 
-  /// The words of a name put together in all ways in which people do that.
-  @Test(arguments: [
+  /// The words of a secret name, which the test joins in all common notations.
+  @Test("a secret name is recognized in snake, kebab, dotted and camel case", arguments: [
     ["auth", "key"], ["app", "key"], ["private", "key"], ["pass", "code"], ["psk"], ["wifi", "psk"],
     ["creds"],
     ["aws", "creds"], ["code", "verifier"], ["totp"], ["totp", "code"], ["dsn"], ["sentry", "dsn"],
     ["connection", "string"], ["db", "connection", "string"],
   ])
-  func namesAreFoundHoweverTheyAreWritten(_ words: [String]) {
+  func notations(_ words: [String]) {
     let capitals = words.map { $0.prefix(1).uppercased() + $0.dropFirst() }
     var names = ["_", "-", "."].flatMap { [words.joined(separator: $0), capitals.joined(separator: $0)] }
     names += [words[0] + capitals.dropFirst().joined(), capitals.joined()]
-    // In one word of small letters, short ones are a part of others.
+    // Without separators and in one case, the short words `psk` and `dsn` may be parts of other words.
     if !["psk", "dsn"].contains(words.last) { names += [words.joined(), words.joined().uppercased()] }
     for name in names {
       #expect(SecretParameters.hidden(inQuery: "a=1&\(name)=abc") == "a=1&\(name)=[hidden]")
     }
   }
 
-  /// What an operator needs to see.
-  @Test(arguments: [
+  /// Values that an operator needs to see.
+  @Test("a query shows values that do not suggest secrets", arguments: [
     "keyword=lamp&country_code=de&zipcode=1&language_code=en",
     "author=x&side=left&shipping=1&design=2&passengers=3&monkey=4",
     "connection=close&string=x&verifier=a&kidsname=b&upskill=c&codes=d&total=1&encode=1",
@@ -48,11 +48,11 @@ import Testing
     "data=%7B%22page%22%3A1%7D",
     "=&&a&=b", "q=%", "",
   ])
-  func otherValuesAreShown(_ query: String) {
+  func otherValues(_ query: String) {
     #expect(SecretParameters.hidden(inQuery: query) == query)
   }
 
-  @Test(arguments: [
+  @Test("a URL hides secrets in its path and query, credentials and the fragment", arguments: [
     ("https://a.test/x;jsessionid=abc/y?q=1", "https://a.test/x;jsessionid=[hidden]/y?q=1"),
     ("https://a.test/p/https://user:abc@b.test/x", "https://a.test/p/https://…@b.test/x"),
     ("https://a.test/p//u:a@b@c//d@e/f", "https://a.test/p//…@c//…@e/f"),

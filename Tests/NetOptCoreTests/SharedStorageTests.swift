@@ -1,9 +1,10 @@
 import NetOptCore
 import Testing
 
-/// Requests and responses are references inside; to who uses them they are values.
+/// The value semantics of requests and responses, which store their properties by reference.
 @Suite struct SharedStorageTests {
-  @Test func aCopyOfARequestChangesAlone() throws {
+  @Test("a change of a copied request does not change the original")
+  func requestCopy() throws {
     let original = try NetOptRequest(.get, "https://a.example/", headers: ["X": "1"], body: .text("a"))
     var copy = original
     copy.method = .post
@@ -18,7 +19,8 @@ import Testing
     #expect(original.options.maxRedirects == 10 && copy.options.maxRedirects == 3)
   }
 
-  @Test func aCopyOfAResponseChangesAlone() async throws {
+  @Test("a change of a copied response does not change the original")
+  func responseCopy() async throws {
     let url = try HTTPURL("https://a.example/")
     let plan = RoutePlan(origin: url.origin, policy: .fastest, legs: [RoutePlan.Leg(.dns, source: .dns)])
     let original = NetOptResponse(

@@ -2,7 +2,8 @@ import NetOptCore
 import Testing
 
 @Suite struct SplitMix64Tests {
-  @Test func givesThePublishedSequence() {
+  @Test("the generator gives the published sequence")
+  func publishedSequence() {
     var generator = SplitMix64(seed: 1_234_567)
     #expect(
       (0..<5).map { _ in generator.next() } == [
@@ -11,15 +12,17 @@ import Testing
       ])
   }
 
-  @Test func numbersBelowABoundAreEquallyLikely() {
+  @Test("below gives all numbers with equal probability")
+  func equalProbability() {
     var generator = SplitMix64(seed: 1)
     var counts = [Int](repeating: 0, count: 6)
     for _ in 0..<60_000 { counts[Int(generator.below(6))] += 1 }
-    // Five standard deviations of a binomial of 60,000 and 1/6.
+    // Five standard deviations of the binomial distribution with n = 60,000 and p = 1/6.
     #expect(counts.allSatisfy { abs($0 - 10_000) < 457 })
   }
 
-  @Test func theOnlyNumberBelowOneIsZero() {
+  @Test("below(1) gives 0")
+  func belowOne() {
     var generator = SplitMix64(seed: 2)
     #expect(generator.below(1) == 0)
   }

@@ -2,7 +2,8 @@ import NetOptCore
 import Testing
 
 @Suite struct TerminalScalarTests {
-  @Test("what steers a terminal is told by its category, whatever is not looked up")
+  @Test(
+    "steersTerminal is true for exactly the control, format, line separator and paragraph separator scalars")
   func categories() {
     for scalar in (0...0x10ffff).lazy.compactMap({ Unicode.Scalar($0 as UInt32) }) {
       let steers: Bool =
