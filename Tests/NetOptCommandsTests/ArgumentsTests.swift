@@ -14,7 +14,8 @@ import Testing
     return arguments
   }
 
-  @Test func theLastValueCountsAndAllAreKept() throws {
+  @Test("a repeated option has its last value, and all its values can be read")
+  func repeatedOption() throws {
     let arguments = try arguments(["-d", "a", "--data=b", "-k"])
     #expect(arguments.value(of: OptionParserTests.data) == "b")
     #expect(arguments.values(of: OptionParserTests.data) == ["a", "b"])
@@ -22,13 +23,15 @@ import Testing
     #expect(!arguments.has(OptionParserTests.verbose))
   }
 
-  @Test func theLastOfOptionsThatExcludeEachOtherCounts() throws {
+  @Test("the last of several exclusive options counts")
+  func exclusiveOptions() throws {
     let versions = [OptionParserTests.http1, OptionParserTests.http2]
     #expect(try arguments(["--http2", "--http1.1", "-k"]).last(of: versions) == OptionParserTests.http1)
     #expect(try arguments(["-k"]).last(of: versions) == nil)
   }
 
-  @Test func anOptionIsStrongerThanItsVariable() throws {
+  @Test("an option overrides its variable, and an empty variable does not count")
+  func optionAndVariable() throws {
     let environment = ["TEST_DNS": "::1"]
     let dns = OptionParserTests.dns
     #expect(try arguments([], environment).value(of: dns) == "::1")
@@ -39,13 +42,15 @@ import Testing
     #expect(try arguments([]).name(of: dns) == "TEST_DNS")
   }
 
-  @Test(arguments: [("0", 0), ("7", 7), ("10", 10), ("+3", 3)])
+  @Test("an option takes a whole number in its range", arguments: [("0", 0), ("7", 7), ("10", 10), ("+3", 3)])
   func readsWholeNumbers(text: String, number: Int) throws {
     #expect(try arguments(["-d", text]).integer(OptionParserTests.data, in: 0...10) == number)
   }
 
-  @Test(arguments: ["", "-1", "11", "1.5", "x", "1x", " 1", "99999999999999999999"])
-  func refusesWhatIsNoWholeNumberInRange(text: String) throws {
+  @Test(
+    "an option refuses a text that is no whole number in its range",
+    arguments: ["", "-1", "11", "1.5", "x", "1x", " 1", "99999999999999999999"])
+  func invalidWholeNumbers(text: String) throws {
     let arguments = try arguments(["-d", text])
     #expect(throws: UsageError("--data takes a whole number from 0 to 10, not \"\(text)\"")) {
       try arguments.integer(OptionParserTests.data, in: 0...10)
@@ -60,15 +65,18 @@ import Testing
     #expect(try arguments(["-d", text]).seconds(OptionParserTests.data) == duration)
   }
 
-  @Test(arguments: ["", "-1", "nan", "inf", "0x10", "1s", "1e99", "31536001", "."])
-  func refusesWhatAreNoSeconds(text: String) throws {
+  @Test(
+    "an option refuses a text that is no number of seconds in its range",
+    arguments: ["", "-1", "nan", "inf", "0x10", "1s", "1e99", "31536001", "."])
+  func invalidSeconds(text: String) throws {
     let arguments = try arguments(["-d", text])
     #expect(throws: UsageError("--data takes a number from 0 to 31536000, not \"\(text)\"")) {
       try arguments.seconds(OptionParserTests.data)
     }
   }
 
-  @Test func readsOneOfSomeWords() throws {
+  @Test("an option takes one of its words and suggests one for a mistyped word")
+  func choice() throws {
     #expect(try arguments(["-d", "tls"]).choice(OptionParserTests.data, of: Word.self) == .tls)
     #expect(try arguments([]).choice(OptionParserTests.data, of: Word.self) == nil)
     let mistyped = try arguments(["-d", "tsl"])

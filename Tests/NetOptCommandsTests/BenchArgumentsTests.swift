@@ -4,7 +4,8 @@ import Testing
 @testable import NetOptCommands
 
 @Suite struct BenchArgumentsTests {
-  @Test func limitsAreShortUnlessToldOtherwise() async {
+  @Test("bench limits a request to 10 s and a connection to 3 s unless options set the limits")
+  func limits() async {
     let usual = BenchFixture.client()
     _ = await BenchFixture.run(["-n1"], client: usual)
     #expect(usual.requests.allSatisfy { $0.options.timeout == .seconds(10) })
@@ -15,7 +16,8 @@ import Testing
     #expect(told.requests.allSatisfy { $0.options.connectTimeout == .milliseconds(500) })
   }
 
-  @Test func theRequestIsTheOneThatWasAskedFor() async throws {
+  @Test("bench sends the request that the options describe")
+  func request() async throws {
     let client = BenchFixture.client()
     _ = await BenchFixture.run(
       ["-n1", "-X", "PUT", "-H", "X-One: 1", "-d", "a=b", "-k", "--http1.1"], client: client)
@@ -27,11 +29,11 @@ import Testing
     #expect(request.options.version == .http1)
   }
 
-  @Test(arguments: [
+  @Test("--targets, -4 and -6 choose the targets of bench", arguments: [
     (["--targets", "ip"], ["203.0.113.7", "2001:db8::7"]), (["--targets", "dns"], ["dns"]),
     (["--targets=ip,dns", "-4"], ["203.0.113.7", "dns"]), (["-6"], ["2001:db8::7", "dns"]),
   ])
-  func targetsAreChosen(arguments: [String], targets: [String]) async throws {
+  func targets(arguments: [String], targets: [String]) async throws {
     let run = await BenchFixture.run(arguments + ["-n1", "--json"])
     let report = try BenchSummary(run.output)
     #expect(report.targets.map(\.id) == targets)
@@ -39,6 +41,7 @@ import Testing
   }
 
   @Test(
+    "--cold, --warm, --both and -n choose the blocks and the rounds of bench",
     arguments: [
       ([], 10, 80), (["--cold"], 10, nil), (["--warm"], nil, 80), (["--both", "-n", "3"], 3, 3),
       (["--warm", "--cold", "-n3"], 3, 3),
@@ -50,8 +53,10 @@ import Testing
     #expect(report.rounds.cold == cold && report.rounds.warm == warm)
   }
 
-  @Test(arguments: [("0.002", 0.002), ("2ms", 0.002), ("0.00005m", 0.003)])
-  func timeInsteadOfRounds(text: String, seconds: Double) async throws {
+  @Test(
+    "-z limits bench by time instead of rounds",
+    arguments: [("0.002", 0.002), ("2ms", 0.002), ("0.00005m", 0.003)])
+  func duration(text: String, seconds: Double) async throws {
     let run = await BenchFixture.run(["-z", text, "--targets=dns", "--json"])
     let report = try BenchSummary(run.output)
     #expect(report.plan.duration_s == seconds)
@@ -59,7 +64,7 @@ import Testing
     #expect(report.rounds.cold ?? 0 > 0)
   }
 
-  @Test(arguments: [
+  @Test("bench refuses an invalid option with exit code 64 and sends no request", arguments: [
     ["-n", "0"], ["-n", "100001"], ["-n", "5", "-z", "1s"], ["-z", "0"], ["-z", "1d"], ["-z", "x"],
     ["-z", "2e3"],
     ["--targets", ""], ["--targets", "ip,,dns"], ["--targets", "udp"], ["--seed", "-1"],
@@ -67,7 +72,7 @@ import Testing
     ["-q", "0"], ["-q", "20", "-p", "2"], ["-c", "65"], ["-p", "0"], ["--slo", "p95"], ["--alpha", "0"],
     ["--min-effect", "101"], ["--reference", "fast"],
   ])
-  func whatMakesNoSenseIsAUsageError(arguments: [String]) async {
+  func usageErrors(arguments: [String]) async {
     let client = BenchFixture.client()
     let run = await BenchFixture.run(arguments, client: client)
     #expect(run.code == 64)
@@ -76,7 +81,8 @@ import Testing
     #expect(client.requests.isEmpty)
   }
 
-  @Test func theLoadIsInThePlan() async throws {
+  @Test("the plan of the report contains the concurrency, the streams and the rate")
+  func load() async throws {
     let closed = try BenchSummary(
       await BenchFixture.run(["-n2", "-c2", "-p3", "--warm", "--targets=dns", "--json"]).output)
     #expect(closed.plan.concurrency == 2 && closed.plan.streams == 3 && closed.plan.rate == nil)
@@ -86,19 +92,21 @@ import Testing
     #expect(open.plan.rate == 500 && open.client.start_lag_us.n == 4)
   }
 
-  @Test func everyConnectionHasAClientOfItsOwn() async throws {
+  @Test("bench -c3 creates a client for each of its 3 connections")
+  func connections() async throws {
     let run = await BenchFixture.run(["-n2", "-c3", "--targets=dns"])
     #expect(run.configurations.count == 3)
   }
 
-  @Test func theSeedIsReportedAndGivesTheSameOrderAgain() async throws {
+  @Test("the report contains the seed, and the same seed repeats the order of the requests")
+  func seed() async throws {
     let (first, second, other) = (BenchFixture.client(), BenchFixture.client(), BenchFixture.client())
     let run = await BenchFixture.run(["--json", "-n4"], client: first)
     let report = try BenchSummary(run.output)
     _ = await BenchFixture.run(["--seed", "\(report.seed)", "-n4"], client: second)
     let next = report.seed == 0 ? 1 : report.seed - 1
     _ = await BenchFixture.run(["--seed", "\(next)", "-n4"], client: other)
-    // The first requests, which run beside each other, have no order.
+    // The first requests of the targets run concurrently, so they have no fixed order.
     func order(_ client: ScriptedClient) -> [RequestOptions.Routing] {
       client.requests.dropFirst(3).map(\.options.routing)
     }

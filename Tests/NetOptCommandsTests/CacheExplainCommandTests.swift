@@ -9,7 +9,7 @@ import Testing
 
 @testable import NetOptCommands
 
-/// `netopt cache explain`, and `get` with a cache directory, on a loopback server.
+/// Tests of `netopt cache explain` and of `netopt get` with a cache directory, on a loopback server.
 @Suite struct CacheExplainCommandTests {
   private let directory: String
 
@@ -35,7 +35,8 @@ import Testing
       })
   }
 
-  @Test func whatIsFreshIsExplained() async throws {
+  @Test("cache explain states why a response is stored and why a fresh one is a hit, without secrets")
+  func freshResponse() async throws {
     let server = try server { ["Cache-Control": "max-age=600"] }
     defer { server.stop() }
     let url = "http://\(server.endpoint)/thing?access_token=hunter2"
@@ -43,7 +44,7 @@ import Testing
     #expect(before.contains("STORED    nothing"))
     #expect(before.contains("DECISION  fetch: nothing is stored for the URL (RFC 9111, section 4)"))
     #expect(before.contains("ANSWER    stored: it says how long it is fresh (RFC 9111, section 3)"))
-    // Looking changed nothing, and made nothing.
+    // `cache explain` neither changed the cache nor created its directory.
     #expect(access(directory, F_OK) != 0)
     #expect(try await run(["cache", "explain", "--offline", url]).contains("STORED    nothing"))
     #expect(try await run(["get", url]) == "hello")
@@ -58,7 +59,8 @@ import Testing
     #expect(server.requests.count == 2)
   }
 
-  @Test func aDirectoryThatIsNotThereIsSaid() async throws {
+  @Test("cache explain reports a missing directory and does not create it")
+  func missingDirectory() async throws {
     let run = await Run(
       ["cache", "explain", "--offline", "--cache", directory, "https://one.one.one.one/"])
     #expect(run.code == 0 && run.output.contains("STORED    nothing"))
@@ -67,7 +69,8 @@ import Testing
     #expect(access(directory, F_OK) != 0)
   }
 
-  @Test func whatIsStaleIsExplained() async throws {
+  @Test("cache explain states that a stale response is revalidated, and get revalidates it")
+  func staleResponse() async throws {
     let server = try server { ["Cache-Control": "max-age=0", "ETag": "\"a\""] }
     defer { server.stop() }
     let url = "http://\(server.endpoint)/thing"
@@ -80,7 +83,8 @@ import Testing
     #expect(try await run(["get", "--json", url]).contains("\"cache\":\"revalidated\""))
   }
 
-  @Test func whatIsRefusedIsExplained() async throws {
+  @Test("cache explain states that the cache refuses a response with no-store")
+  func refusedResponse() async throws {
     let server = try server { ["Cache-Control": "no-store"] }
     defer { server.stop() }
     let url = "http://\(server.endpoint)/thing"
@@ -90,7 +94,8 @@ import Testing
     #expect(text.contains("ANSWER    refused: it has no-store (RFC 9111, section 5.2.2.5)"))
   }
 
-  @Test func whatWasEvictedIsExplained() async throws {
+  @Test("cache explain --offline states why the cache evicted a response")
+  func evictedResponse() async throws {
     let store = DiskStore(directory, limits: CacheLimits(maxBytes: 100_000)) { _ in }
     let urls = try (0..<20).map { try HTTPURL("http://127.0.0.1:1/\($0)") }
     for url in urls {
@@ -111,8 +116,10 @@ import Testing
     #expect(json.contains("\"evicted\":{\"rule\":\"there was no room"))
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func theObjectIsAsItsSchemaSays() async throws {
+  @Test(
+    "the JSON of cache explain and of a cached get matches its schemas",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func schemas() async throws {
     let server = try server { ["Cache-Control": "max-age=600", "Vary": "Accept"] }
     defer { server.stop() }
     let url = "http://\(server.endpoint)/thing"

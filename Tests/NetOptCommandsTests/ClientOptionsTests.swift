@@ -31,19 +31,21 @@ import Testing
     }
   }
 
-  @Test func theDefaultsAreTheLibrarys() async throws {
+  @Test("get without options uses the defaults of the library, but does not refresh the list")
+  func defaults() async throws {
     let configuration = try await configuration([])
     #expect(file(of: configuration) == "built in")
     #expect(!configuration.allowPrivateAddresses)
     #expect(configuration.probing.atStart)
-    // It is over before a newer list would be there.
+    // `get` ends before a refresh could fetch a newer list.
     #expect(!configuration.listUpdates.refresh)
     #expect(configuration.dns.servers.isEmpty)
     #expect(configuration.tls.caFile == nil)
     #expect(configuration.routing == RoutingConfiguration())
   }
 
-  @Test func optionsSetIt() async throws {
+  @Test("options set the list, the name servers and the authorities, and --no-direct turns probes off")
+  func options() async throws {
     let configuration = try await configuration([
       "--iplist", "l.json", "--allow-private", "--dns-servers", "127.0.0.1:5353,::1,[::1]:53,192.0.2.1",
       "--cacert",
@@ -56,17 +58,18 @@ import Testing
     #expect(configuration.tls.caFile == authorities)
   }
 
-  @Test(arguments: [
+  @Test("--policy sets the policy and overrides NETOPT_POLICY", arguments: [
     (["--policy", "balanced"], [:], SelectionPolicy.balanced), ([], ["NETOPT_POLICY": "pinned"], .pinned),
     (["--policy", "fastest"], ["NETOPT_POLICY": "pinned"], .fastest), ([], ["NETOPT_POLICY": ""], .fastest),
   ])
-  func policyIsSetByOptionOrEnvironment(
+  func policy(
     _ arguments: [String], _ environment: [String: String], _ policy: SelectionPolicy
   ) async throws {
     #expect(try await configuration(arguments, environment).routing.policy == policy)
   }
 
-  @Test func aPolicyThatThereIsNotIsAMistake() async {
+  @Test("get refuses an unknown policy and lists the known ones")
+  func unknownPolicy() async {
     for run in [
       await Run(["get", "http://a.example/", "--policy", "slowest"]),
       await Run(["get", "http://a.example/"], environment: ["NETOPT_POLICY": "slowest"]),
@@ -75,7 +78,8 @@ import Testing
     }
   }
 
-  @Test func theEnvironmentSetsIt() async throws {
+  @Test("variables set the client, and options override them")
+  func environment() async throws {
     let environment = [
       "NETOPT_IPLIST": "e.json", "NETOPT_REGION": "cn-north", "NETOPT_ISP": "unicom",
       "NETOPT_DNS_SERVERS": "127.0.0.1:1", "NETOPT_CACERT": authorities,
@@ -92,22 +96,24 @@ import Testing
     #expect(overridden.tls.caFile == "/dev/null")
   }
 
-  @Test(arguments: [
+  @Test("--dns-servers refuses a text that is no address with an optional port", arguments: [
     "", "1.2.3.4,", "a", "1.2.3.4:0", "1.2.3.4:65536", "1.2.3.4:x", "[1.2.3.4]:53", "[::1]", "[::1",
   ])
-  func refusesWhatIsNoNameServer(text: String) async {
+  func invalidNameServer(text: String) async {
     let run = await Run(["get", "http://a.example/", "--dns-servers", text])
     #expect(run.code == 64)
     #expect(run.errors.hasPrefix("netopt: --dns-servers takes addresses"))
   }
 
-  @Test func aVariableIsNamedInTheMessage() async {
+  @Test("the message about an invalid variable names the variable")
+  func variableInMessage() async {
     let run = await Run(["get", "http://a.example/"], environment: ["NETOPT_DNS_SERVERS": "x"])
     #expect(run.code == 64)
     #expect(run.errors.hasPrefix("netopt: NETOPT_DNS_SERVERS takes addresses"))
   }
 
-  @Test func authoritiesThatCannotBeReadAreInvalidInput() async {
+  @Test("an unreadable --cacert file is invalid input, and get creates no client")
+  func unreadableAuthorities() async {
     let run = await Run(["get", "http://a.example/", "--cacert", "/nowhere/ca.pem"])
     #expect(run.code == 65)
     #expect(run.errors.hasPrefix("netopt: cannot read /nowhere/ca.pem: No such file or directory"))

@@ -4,8 +4,9 @@ import NetOptLocking
 import NetOptTestSupport
 import Testing
 
-/// Nothing that a server, a file or an argument says steers the terminal that shows the program's output: no control character gets
-/// there, nor what turns the direction of writing. The bodies of answers are given out as they are.
+/// Tests that no text from a server, a file or an argument controls the terminal that shows the program's
+/// output. The program prints no control characters except line feeds, and no characters that change the
+/// direction of text. The bodies of responses are an exception: the program prints them unchanged.
 @Suite struct ControlCharacterTests {
   private static let controls: [Unicode.Scalar] =
     (0x01...0x1f).filter { $0 != 0x0a }.map { Unicode.Scalar($0) }
@@ -16,7 +17,7 @@ import Testing
 
   init() throws { program = try InstalledProgram() }
 
-  /// A text with control characters in it.
+  /// Returns a text with control characters.
   private static func text(_ random: inout SplitMix64) -> String {
     var text = "a"
     for _ in 0..<3 {
@@ -40,7 +41,8 @@ import Testing
     return JSONValue.object([.init("schema", 1), .init("keys", [key])]).description
   }
 
-  @Test func noneGetsToTheTerminal() async throws {
+  @Test("no command prints a control character of a server, a file or an argument")
+  func noControlCharacters() async throws {
     let answer = Locked<[UInt8]>([])
     let server = try LoopbackServer(.raw { exchange in try exchange.write(answer.withLock(\.self)) })
     defer { server.stop() }

@@ -4,7 +4,7 @@ import Testing
 @testable import NetOptCommands
 
 @Suite("A limit of open files that is too low is named") struct DescriptorLimitTests {
-  @Test("whichever descriptor is the first that is missing")
+  @Test("the error names the limit of open files, whichever descriptor cannot be opened first")
   func isNamed() async throws {
     let server = try LoopbackServer(.raw { try $0.respond(200, text: "fine") })
     defer { server.stop() }
@@ -12,7 +12,7 @@ import Testing
     var answered = 0
     var sockets = 0
     for limit in 6...32 {
-      // env(1) runs the shell, and that the program.
+      // env(1) runs the shell, and the shell runs the program.
       let limited = ["/bin/sh", "-c", "ulimit -n \(limit) && exec \"$@\"", "sh"]
       let (status, output) = try await program.run(
         ["get", "--no-direct", "--retry", "0", "--max-time", "10", "http://\(server.endpoint)/"], limited)
@@ -22,11 +22,12 @@ import Testing
         sockets += 1
         #expect(output.contains("Too many open files; raise the limit of open files"), "\(limit): \(output)")
       } else if output.contains("netopt: ") {
-        // Otherwise the system or the runtime could not begin the program.
+        // Without a message from netopt, the system or the runtime could not start the program.
         #expect(output.contains("open files"), "\(limit): \(output)")
       }
     }
-    // Limits of both kinds were tried: some are enough for the program, and some only until it opens a socket.
+    // The tested limits include some that suffice for a request and some at which the program cannot open a
+    // socket.
     #expect(answered > 0 && sockets > 0)
   }
 }

@@ -23,7 +23,8 @@ import Testing
     }
   }
 
-  @Test func whatIsWrittenIsRead() throws {
+  @Test("an input reads from a pipe the bytes that an output wrote, and a pipe is no terminal")
+  func writeAndRead() throws {
     let pipe = try Pipe()
     let output = DescriptorOutput(pipe.writing, target: "a pipe")
     try output.write("some text")
@@ -32,7 +33,8 @@ import Testing
     #expect(output.columns == nil)
   }
 
-  @Test func moreThanAPipeHoldsIsWrittenWhole() async throws {
+  @Test("a write of more bytes than a pipe holds completes when a reader takes them")
+  func longWrite() async throws {
     let pipe = try Pipe()
     let text = [UInt8](repeating: 0x61, count: 1 << 20)
     async let written: Void = DescriptorOutput(pipe.writing, target: "a pipe").write(text)
@@ -42,7 +44,8 @@ import Testing
     #expect(read == text.count)
   }
 
-  @Test func readingStopsAfterTheLimit() throws {
+  @Test("readFile reads at most 1 byte more than the limit and fails with the system's error")
+  func readLimit() throws {
     let path = try TemporaryDirectory.make("input") + "/file"
     try Files.write("0123456789", to: path)
     #expect(try DescriptorInput.readFile(path, upTo: 20).count == 10)
@@ -52,7 +55,8 @@ import Testing
     #expect(try DescriptorInput.readFile("/dev/zero", upTo: 1000).count == 1001)
   }
 
-  @Test func waitingForAReaderCanBeCancelled() async throws {
+  @Test("cancelling the task ends a write that waits for a reader")
+  func cancelledWrite() async throws {
     let pipe = try Pipe()
     let task = Task {
       let endless = [UInt8](repeating: 0x61, count: 10 << 20)
@@ -62,8 +66,10 @@ import Testing
     await #expect(throws: OutputError(kind: .cancelled, target: "a pipe")) { try await task.value }
   }
 
-  /// A report goes to a pipe although the run was stopped: the other pipe's cancelled writer has given up meanwhile.
-  @Test func aPatientOutputWaitsForItsReaderAlthoughItsTaskIsCancelled() async throws {
+  /// A patient output writes a report to a pipe although its task is cancelled. Meanwhile the cancelled,
+  /// impatient output to the other pipe gives up.
+  @Test("a patient output waits for its reader even after its task was cancelled")
+  func patientOutput() async throws {
     let (pipe, other) = (try Pipe(), try Pipe())
     let bytes = [UInt8](repeating: 0x61, count: 200_000)
     let patient = Task {
@@ -79,14 +85,16 @@ import Testing
     #expect(count == bytes.count)
   }
 
-  @Test func waitingForAWriterCanBeCancelled() async throws {
+  @Test("cancelling the task ends a read that waits for a writer")
+  func cancelledRead() async throws {
     let pipe = try Pipe()
     let task = Task { try DescriptorInput(pipe.reading).read(upTo: 1) }
     task.cancel()
     await #expect(throws: InputError.cancelled) { try await task.value }
   }
 
-  @Test func writingToAFullDeviceFails() throws {
+  @Test("a write to a full device fails with the system's message")
+  func fullDevice() throws {
     let descriptor = open("/dev/full", O_WRONLY | O_CLOEXEC)
     try #require(descriptor >= 0)
     defer { close(descriptor) }

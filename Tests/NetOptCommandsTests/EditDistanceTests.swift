@@ -3,7 +3,7 @@ import Testing
 @testable import NetOptCommands
 
 @Suite struct EditDistanceTests {
-  @Test(arguments: [
+  @Test("the distance counts inserted, removed, changed and swapped letters, in both directions", arguments: [
     ("", "", 0), ("", "abc", 3), ("abc", "", 3), ("get", "get", 0), ("gte", "get", 1), ("prob", "probe", 1),
     ("porbe", "probe", 1), ("kitten", "sitting", 3), ("ca", "abc", 3), ("iplsit", "iplist", 1),
   ])
@@ -13,11 +13,12 @@ import Testing
   }
 
   @Test(
+    "closest returns the most similar word, or nothing if no word is similar enough",
     arguments: [
       ("gte", "get"), ("porb", "probe"), ("halp", "help"), ("xyz", nil), ("g", nil), ("", nil),
       (String(repeating: "get", count: 30), nil),
     ] as [(String, String?)])
-  func findsWhatWasMeant(word: String, meant: String?) {
+  func closest(word: String, meant: String?) {
     #expect(EditDistance.closest(to: word, among: ["get", "probe", "help"]) == meant)
   }
 }

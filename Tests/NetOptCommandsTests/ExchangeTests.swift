@@ -12,7 +12,8 @@ import Testing
     try NetOptRequest(.get, "https://api.example.com/v1/ping?a=b")
   }
 
-  @Test func hasTheDocumentedKeysInTheirOrder() throws {
+  @Test("the JSON of a response has the documented keys in the documented order")
+  func documentedKeys() throws {
     let json = exchange(Samples.response(to: try request())).json
     let text = #"""
       {"schema_version":1,"url":"https://api.example.com/v1/ping?a=b","status":200,"http_version":"2",\#
@@ -32,7 +33,8 @@ import Testing
     #expect(json.description == text)
   }
 
-  @Test func totalIsTheSumOfWhatIsPrinted() {
+  @Test("the total time is the sum of the printed times")
+  func total() {
     var timings = Timings()
     timings.connect = .nanoseconds(1900)
     timings.wait = .nanoseconds(1900)
@@ -41,7 +43,8 @@ import Testing
         == #"{"queue":0,"dns":0,"connect":1,"tls":0,"send":0,"wait":1,"transfer":0,"total":2}"#)
   }
 
-  @Test func anErrorHasItsRoute() {
+  @Test("the JSON of an error includes its route")
+  func errorRoute() {
     let json = Exchange.failure(url: "https://api.example.com/", Samples.error)
     let text = #"""
       {"schema_version":1,"url":"https://api.example.com/","error":{"code":"connect-failed","phase":"connect",\#
@@ -56,7 +59,8 @@ import Testing
     #expect(json.description == text)
   }
 
-  @Test func tellsOfTheOtherAttempts() throws {
+  @Test("the JSON of a response or an error includes the other attempts")
+  func otherAttempts() throws {
     var response = Samples.response(to: try request())
     response.otherAttempts = Samples.attempts
     let tail = #"""
@@ -71,7 +75,8 @@ import Testing
     #expect(Exchange.failure(url: "x", error).description.hasSuffix("}," + tail))
   }
 
-  @Test func tellsOfAnotherCallsRaceAndOfTheNetwork() {
+  @Test("the JSON and the text say that a race was shared and that the network seems down")
+  func sharedRace() {
     let route = Samples.shared
     #expect(Samples.lost.json.description.hasSuffix(#""fallback":"all-failed"}"#))
     let end = #""fallback":"all-failed","shared":true,"network_suspected":true}"#
@@ -80,7 +85,8 @@ import Testing
     #expect(text.contains("\nRACE     another call's") && text.contains("\nNETWORK  seems down"), "\(text)")
   }
 
-  @Test func anErrorWithoutRouteSaysSo() {
+  @Test("the JSON of an error without a route has the route null")
+  func errorWithoutRoute() {
     let error = NetOptError(.invalidURL, phase: .resolve, "no")
     #expect(
       Exchange.failure(url: "x", error).description
@@ -88,8 +94,10 @@ import Testing
     )
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func keepsToThePublishedSchema() async throws {
+  @Test(
+    "the JSON of responses and errors matches the schema of get",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func schema() async throws {
     let plain = NetOptResponse(
       url: try HTTPURL("http://a.example/"), head: ResponseHead(status: 204), body: ResponseBody([]),
       route: Samples.fallback)
@@ -108,8 +116,10 @@ import Testing
     }
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func theSchemaRefusesOtherKeys() async throws {
+  @Test(
+    "the schema of get refuses an unknown key",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func unknownKey() async throws {
     var json = exchange(Samples.response(to: try request())).json
     json.append("surprise", nil)
     #expect(try await JSONSchema.faults(of: json.description, by: "get") != "")

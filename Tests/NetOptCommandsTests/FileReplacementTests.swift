@@ -21,14 +21,16 @@ import Testing
     try file.commit()
   }
 
-  @Test func makesANewFile() throws {
+  @Test("a replacement creates a new file that is not executable")
+  func newFile() throws {
     try replace(directory + "/new", with: "text")
     #expect(try Files.read(directory + "/new") == "text")
     #expect(mode(of: directory + "/new") & 0o111 == 0)
     #expect(try Files.names(in: directory) == ["new"])
   }
 
-  @Test func replacesAFileAndKeepsItsMode() throws {
+  @Test("a replacement changes the content and keeps the mode of the old file")
+  func oldFile() throws {
     let path = directory + "/old"
     try Files.write("a longer text than the new one", to: path)
     chmod(path, 0o640)
@@ -38,7 +40,8 @@ import Testing
     #expect(try Files.names(in: directory) == ["old"])
   }
 
-  @Test func leavesTheOldFileUntilItIsComplete() throws {
+  @Test("the old file stays until the commit, and without a commit the draft is removed")
+  func incompleteReplacement() throws {
     let path = directory + "/old"
     try Files.write("old", to: path)
     do {
@@ -51,7 +54,8 @@ import Testing
     #expect(try Files.names(in: directory) == ["old"])
   }
 
-  @Test func leavesALinkALink() throws {
+  @Test("a replacement changes the target of a link and keeps the link")
+  func link() throws {
     try Files.write("old", to: directory + "/file")
     symlink("file", directory + "/link")
     try replace(directory + "/link", with: "new")
@@ -60,31 +64,36 @@ import Testing
     #expect(lstat(directory + "/link", &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
   }
 
-  @Test func aDeviceIsWrittenToAndStays() throws {
+  @Test("a replacement writes to a device and does not replace it")
+  func device() throws {
     try replace("/dev/null", with: "text")
     var status = stat()
     #expect(stat("/dev/null", &status) == 0 && status.st_mode & S_IFMT == S_IFCHR)
   }
 
-  @Test func aFullDeviceIsAnError() throws {
+  @Test("a write to a full device fails with ENOSPC")
+  func fullDevice() throws {
     #expect(throws: OutputError(kind: .refused(ENOSPC), target: "/dev/full")) {
       try replace("/dev/full", with: "text")
     }
   }
 
-  @Test func aFolderIsNoFile() {
+  @Test("a replacement of a folder fails with EISDIR")
+  func folder() {
     #expect(throws: OutputError(kind: .refused(EISDIR), target: directory)) {
       try replace(directory, with: "text")
     }
   }
 
-  @Test(arguments: ["/no/such/folder", "/"]) func aFileNeedsAFolder(tail: String) {
+  @Test("a replacement in a missing folder fails with ENOENT", arguments: ["/no/such/folder", "/"])
+  func missingFolder(tail: String) {
     #expect(throws: OutputError(kind: .refused(ENOENT), target: directory + "/x" + tail)) {
       try replace(directory + "/x" + tail, with: "text")
     }
   }
 
-  @Test func aFileNeedsAName() {
+  @Test("a replacement with an empty name fails with ENOENT")
+  func emptyName() {
     #expect(throws: OutputError(kind: .refused(ENOENT), target: "a file without a name")) {
       try replace("", with: "text")
     }

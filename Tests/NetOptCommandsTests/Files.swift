@@ -3,7 +3,7 @@ import NetOptCore
 
 /// Files that tests read and write.
 enum Files {
-  /// The program, which is built into the directory of the tests.
+  /// The path of the program, which the build puts into the directory of the tests.
   static var program: String {
     get throws {
       let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")

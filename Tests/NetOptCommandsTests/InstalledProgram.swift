@@ -3,26 +3,30 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The program as it is installed, and a directory with what it writes.
+/// The installed program, and a directory for its files.
 struct InstalledProgram {
-  /// Where its files are. All that it writes into files named "run." and something is looked at.
+  /// The directory of the program's files. `run` returns the content of the files whose names begin with
+  /// "run.".
   let directory: String
 
   init() throws { directory = try TemporaryDirectory.make("installed") }
 
-  /// Runs the program.
+  /// Runs the program in `directory`.
   ///
   /// - Parameters:
-  ///   - environment: variables that are set, as NAME=VALUE. There is no proxy otherwise.
-  ///   - lines: what it reads.
-  /// - Returns: its exit status in the form of waitpid(2), and all that it printed and wrote.
+  ///   - arguments: the command and its arguments.
+  ///   - environment: variables to set, as NAME=VALUE. Otherwise `http_proxy`, `https_proxy`, `all_proxy` and
+  ///     `ALL_PROXY` are unset.
+  ///   - lines: the program's standard input, which is also the content of the file "lines".
+  /// - Returns: the exit status in the form of waitpid(2), and everything that the program printed and wrote
+  ///   to files whose names begin with "run.".
   func run(
     _ arguments: [String], _ environment: [String] = [], lines: String = ""
   ) async throws -> (status: Int32, output: String) {
     try Files.write(lines, to: "\(directory)/lines")
     let shell =
       #"cd "$1"; rm -f run.*; shift; exec env -u http_proxy -u https_proxy -u all_proxy -u ALL_PROXY "$@" < lines"#
-    // Output is appended to the file.
+    // The child process appends its output to this file.
     try? FileManager.default.removeItem(atPath: "\(directory)/sh.output")
     let child = try ChildProcess(
       "/bin/sh", ["-c", shell, "sh", directory] + environment + [try Files.program] + arguments, in: directory

@@ -20,7 +20,8 @@ import Testing
     await Run(["iplist", "check", "-"] + options, input: list)
   }
 
-  @Test func aGoodListIsDescribed() async {
+  @Test("iplist check prints one line about a valid list")
+  func goodList() async {
     let run = await check(Self.good)
     #expect(run.code == 0)
     #expect(
@@ -29,7 +30,8 @@ import Testing
     #expect(run.errors.isEmpty)
   }
 
-  @Test func everyFaultHasItsLine() async {
+  @Test("iplist check prints one line for each fault of a list")
+  func faults() async {
     let run = await check(Self.bad)
     #expect(run.code == 65)
     let lines = run.output.split(separator: "\n")
@@ -38,20 +40,23 @@ import Testing
     #expect(run.errors == "netopt: standard input has 2 faults; correct the list and check it again\n")
   }
 
-  @Test func privateAddressesNeedToBeAllowed() async {
+  @Test("iplist check refuses private addresses unless --allow-private is given")
+  func privateAddresses() async {
     #expect(await check(Self.loopback).code == 65)
     let run = await check(Self.loopback, ["--allow-private"])
     #expect(run.code == 0)
     #expect(run.output == "standard input: valid, serial 7, 1 host, 1 endpoint, does not expire\n")
   }
 
-  @Test func anExpiredListIsFaulty() async {
+  @Test("iplist check refuses an expired list")
+  func expiredList() async {
     let run = await check(#"{"schema":1,"serial":7,"expires":"2026-11-20T23:59:59Z","hosts":{}}"#)
     #expect(run.code == 65)
     #expect(run.output.contains("$.expires"))
   }
 
-  @Test func jsonHasTheListOrItsFaults() async throws {
+  @Test("the JSON of iplist check describes the list or its faults")
+  func json() async throws {
     let good = await check(Self.good, ["--json"])
     #expect(good.code == 0)
     #expect(
@@ -65,7 +70,8 @@ import Testing
         #"{"schema_version":1,"file":"-","valid":false,"list":null,"faults":[{"path":"$.hosts"#))
   }
 
-  @Test func aFileThatCannotBeReadIsInvalidInput() async {
+  @Test("iplist check reports an unreadable file in text and JSON with exit code 65")
+  func unreadableFile() async {
     let run = await Run(["iplist", "check", "--json", "/nowhere/list.json"])
     #expect(run.code == 65)
     #expect(run.errors.hasPrefix("netopt: cannot read /nowhere/list.json: No such file or directory"))
@@ -76,14 +82,17 @@ import Testing
         + #""message":"cannot read /nowhere/list.json: No such file or directory"}}"# + "\n")
   }
 
-  @Test func aFileWithoutEndIsTooLarge() async {
+  @Test("iplist check refuses an endless file")
+  func endlessFile() async {
     let run = await Run(["iplist", "check", "/dev/zero"])
     #expect(run.code == 65)
     #expect(run.output.hasPrefix("/dev/zero: $: "))
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func keepsToThePublishedSchema() async throws {
+  @Test(
+    "the JSON of iplist check matches its schema",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func schema() async throws {
     let runs = [
       await check(Self.good, ["--json"]), await check(Self.bad, ["--json"]),
       await check(Self.loopback, ["--json", "--allow-private"]),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetOptCommands
 
-/// `netopt iplist update`.
+/// Tests of `netopt iplist update`.
 @Suite struct ListUpdateCommandTests {
   private let directory: String
   private var file: String { "\(directory)/list.json" }
@@ -22,7 +22,7 @@ import Testing
       #"{"schema":1,"serial":\#(serial),\#(rule)"hosts":{"api.example.com":{"endpoints":[\#(endpoints)]}}}"#
   }
 
-  /// A client that has these bodies at these paths, and nothing elsewhere.
+  /// A client that returns these bodies at these paths, and a 404 response at every other path.
   private func client(_ files: [String: String], status: Int = 200) -> ScriptedClient {
     ScriptedClient { (request) throws(NetOptError) in
       var response = Samples.response(to: request)
@@ -37,7 +37,8 @@ import Testing
     await Run(["iplist", "update", file] + options, client: client)
   }
 
-  @Test func aNewerListTakesItsPlace() async throws {
+  @Test("iplist update replaces the file with a newer list and prints the changes")
+  func newerList() async throws {
     let new = Self.list(8, ["203.0.113.8", "203.0.113.9"])
     let client = client(["/list.json": new])
     let run = await update([], client)
@@ -51,7 +52,8 @@ import Testing
         """)
     #expect(try Files.read(file) == new)
     #expect(try Files.names(in: directory) == ["list.json"])
-    // Without a key the signature is not asked for, and nobody else uses the client.
+    // Without a key the command does not request the signature. The client sends no other requests, refreshes
+    // or probes.
     #expect(client.requests.map(\.url.target) == ["/list.json"])
     #expect(client.isShutDown)
     #expect(run.configurations.allSatisfy { !$0.listUpdates.refresh && !$0.probing.atStart })
@@ -65,14 +67,14 @@ import Testing
     #expect(await update([], client).output == "\(file): serial 8 is the newest\n")
   }
 
-  @Test(arguments: [
+  @Test("iplist update keeps the file and states the reason when the response is unusable", arguments: [
     ("{", 200, "not JSON"), ("<html></html>", 500, "answered with status 500"),
     (list(6, ["203.0.113.7"]), 200, "is 6, and 7 is in use"),
     (list(7, ["203.0.113.9"]), 200, "is 7 as in the list in use"),
     (list(8, ["10.0.0.1"]), 200, "is a private address"),
     (#"{"schema":1,"serial":8,"expires":"2026-11-20T00:00:00Z","hosts":{}}"#, 200, "the list expired"),
   ])
-  func whatIsNoGoodLeavesTheFile(body: String, status: Int, reason: String) async throws {
+  func unusableResponse(body: String, status: Int, reason: String) async throws {
     let before = try Files.read(file)
     let run = await update([], client(["/list.json": body], status: status))
     #expect(run.code == 1)
@@ -83,7 +85,8 @@ import Testing
     #expect(try Files.names(in: directory) == ["list.json"])
   }
 
-  @Test func aSignedListIsReplacedWithItsSignature() async throws {
+  @Test("iplist update replaces a signed list and its signature only if the signature is valid")
+  func signedList() async throws {
     try await MinisignProgram.makeKey(in: directory)
     let elsewhere = try TemporaryDirectory.make("issue")
     let new = Self.list(8, ["203.0.113.9"])
@@ -94,7 +97,7 @@ import Testing
     }
     let signature = try Files.read("\(elsewhere)/list.json.minisig")
     let keys = ["--trusted-key", "\(directory)/list.pub"]
-    // Also without a key: a signed list does not become one without a signature.
+    // This holds without a key too: an unsigned list never replaces a signed list.
     for options in [keys, []] {
       let unsigned = await update(options, client(["/list.json": new]))
       #expect(unsigned.code == 1)
@@ -124,7 +127,8 @@ import Testing
     #expect(await Run(["iplist", "verify", file] + keys).code == 0)
   }
 
-  @Test func aListThatNamesNoURLIsInvalidInput() async throws {
+  @Test("a list without a refresh URL is invalid input")
+  func missingURL() async throws {
     try Files.write(Self.list(7, ["203.0.113.7"], refresh: false), to: file)
     let run = await update([], client([:]))
     #expect(run.code == 65)
@@ -134,8 +138,10 @@ import Testing
     #expect(await Run(["iplist", "update", "/nowhere/list.json"]).code == 65)
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func keepsToThePublishedSchema() async throws {
+  @Test(
+    "the JSON of iplist update matches its schema",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func schema() async throws {
     let failed = await update(["--json"], client([:]))
     let updated = await update(["--json"], client(["/list.json": Self.list(8, ["203.0.113.9"])]))
     let current = await update(["--json"], client(["/list.json": Self.list(8, ["203.0.113.9"])]))
@@ -145,7 +151,8 @@ import Testing
         of: [failed.output, updated.output, current.output], by: "iplist-update") == ["", "", ""])
   }
 
-  @Test func whichListIsUsedIsSaid() async throws {
+  @Test("get prints the client's note about the list in use")
+  func listNote() async throws {
     let run = await Run(
       ["get", "http://a.example/"], client: ScriptedClient(note: "using the copy, serial 9, and not the file")
     )

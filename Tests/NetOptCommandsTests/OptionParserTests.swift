@@ -14,7 +14,8 @@ import Testing
   static let ipv4 = Option("ipv4", short: "4", "old addresses")
   static let all = [insecure, verbose, data, dns, noDirect, http1, http2, json, ipv4]
 
-  /// What a command line says: its options as "long" or "long=value", then "|", then its operands.
+  /// The parsed command line as text: the options as "long" or "long=value", then "|", then the operands.
+  /// With `--help`, the text is "help".
   private func parsed(_ line: [String]) throws -> String {
     guard case .arguments(let arguments) = try OptionParser(Self.all).parse(line) else { return "help" }
     let given = arguments.given.map { $0.option.long + ($0.value.map { "=" + $0 } ?? "") }
@@ -65,7 +66,7 @@ import Testing
     #expect(try parsed(line) == meaning)
   }
 
-  @Test(arguments: [
+  @Test("the parser states the mistake and suggests a similar option", arguments: [
     (["--jsno"], "unknown option --jsno; did you mean --json?"),
     (["--insecrue=x"], "unknown option --insecrue; did you mean --insecure?"),
     (["--max-speed"], "unknown option --max-speed"),
@@ -79,7 +80,7 @@ import Testing
     (["--data"], "--data needs a value: --data DATA"),
     (["-kd"], "-d needs a value: -d DATA"),
   ])
-  func saysWhatIsWrong(line: [String], message: String) {
+  func messages(line: [String], message: String) {
     #expect(throws: UsageError(message)) { try parsed(line) }
   }
 }

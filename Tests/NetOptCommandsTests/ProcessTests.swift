@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetOptCommands
 
-/// The program as a process: what only a process has.
+/// Tests that need the program as a process, such as exit codes and signals.
 @Suite struct ProcessTests {
   private let directory: String
 
@@ -20,24 +20,28 @@ import Testing
     return try #require(child.exitStatus())
   }
 
-  /// Runs a line of the shell in which `$0` is the program.
+  /// Runs a shell script in which `$0` is the program.
   private func shell(_ line: String) async throws -> (status: Int32, output: String) {
     let child = try start("/bin/sh", ["-c", line, try Files.program])
     return (try await end(of: child), try Files.read(child.output))
   }
 
-  @Test func theExitCodeIsThatOfTheCommand() async throws {
+  @Test("the process exits with the exit code of the command")
+  func exitCode() async throws {
     let result = try await shell("$0 gte; echo $?")
     #expect(
       result.output == "netopt: unknown command \"gte\"; did you mean \"get\"? (see netopt --help)\n64\n")
   }
 
-  @Test(arguments: [(SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)])
-  func aSignalEndsItInOrder(signal: Int32, code: Int32) async throws {
+  @Test(
+    "a signal ends a read from a pipe with exit code 130 or 143",
+    arguments: [(SIGINT, 130), (SIGTERM, 143)] as [(Int32, Int32)])
+  func signalDuringRead(signal: Int32, code: Int32) async throws {
     let pipe = directory + "/pipe"
     try #require(mkfifo(pipe, 0o600) == 0)
     let child = try start(try Files.program, ["iplist", "check", pipe])
-    // Opening for writing succeeds when the program has opened the pipe for reading; nothing will come through it.
+    // Opening for writing succeeds when the program has opened the pipe for reading. The test writes nothing
+    // to the pipe.
     var writing: Int32 = -1
     try await wait(for: "the program to read") {
       writing = open(pipe, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
@@ -49,7 +53,7 @@ import Testing
     #expect(try Files.read(child.output) == "")
   }
 
-  @Test("authorities in a pipe are refused at once")
+  @Test("get refuses a pipe as its --cacert file at once")
   func authoritiesInAPipe() async throws {
     let pipe = directory + "/authorities"
     try #require(mkfifo(pipe, 0o600) == 0)
@@ -58,20 +62,21 @@ import Testing
     #expect(try Files.read(child.output).contains("is no regular file"))
   }
 
-  /// Whatever is a pipe that nobody else opens, a signal ends the program.
-  @Test(arguments: [
+  /// Each argument names a pipe that no other process opens.
+  @Test("SIGINT ends the program even if it waits for a pipe that no other process opens", arguments: [
     ["get", "--iplist", "pipe"], ["get", "-d", "@pipe"], ["get", "-o", "pipe"], ["get", "--cacert", "pipe"],
     ["get", "--sign", "k", "--keys", "pipe"], ["bench", "-n1", "--html", "pipe"],
     ["fetch", "--jsonl", "--iplist", "pipe"],
     ["compare", "pipe"],
   ])
-  func aPipeThatNobodyOpensHoldsNothingUp(_ arguments: [String]) async throws {
+  func unopenedPipe(_ arguments: [String]) async throws {
     try #require(mkfifo(directory + "/pipe", 0o600) == 0)
     let child = try start(
       "/bin/sh",
       ["-c", "cd '\(directory)'; exec \"$0\" \"$@\"", try Files.program] + arguments + ["http://127.0.0.1:9/"]
     )
-    // proc(5): most likely it waits for the pipe then; whatever else it does, the signal has to end it.
+    // In proc(5), `S` is the state of a sleeping process. The program then most likely waits for the pipe.
+    // The signal must end the program in any case.
     try await wait(for: "the program to sleep, or to end") {
       try child.exitStatus() != nil || Files.read("/proc/\(child.id)/stat").contains("(netopt) S")
     }
@@ -80,7 +85,8 @@ import Testing
     #expect(status == 130 << 8 || status & 0x7f == 0, "\(status)")
   }
 
-  @Test func aReaderThatWentAwayEndsItQuietly() async throws {
+  @Test("the process exits with code 141 and no message when the reader of its output is gone")
+  func closedReader() async throws {
     let pipe = directory + "/pipe"
     try #require(mkfifo(pipe, 0o600) == 0)
     let reading = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
@@ -94,7 +100,8 @@ import Testing
     #expect(try Files.read(child.output) == "open\n141\n")
   }
 
-  @Test func aFullDeviceIsAnError() async throws {
+  @Test("the process reports a full device with exit code 1")
+  func fullDevice() async throws {
     let result = try await shell("$0 --help > /dev/full; echo $?")
     #expect(
       result.output
@@ -102,7 +109,8 @@ import Testing
     )
   }
 
-  @Test func aClosedStreamIsAnError() async throws {
+  @Test("the process reports a closed standard output with code 1 and a closed input with code 65")
+  func closedStreams() async throws {
     let result = try await shell("$0 --help >&-; echo $?; $0 iplist check - <&-; echo $?")
     #expect(
       result.output == """

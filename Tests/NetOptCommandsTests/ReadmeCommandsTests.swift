@@ -8,14 +8,16 @@ import Testing
 @testable import NetOptCommands
 
 @Suite struct ReadmeCommandsTests {
-  /// The commands in README.md and docs/lists.md: the lines of its shell blocks that begin with `netopt`, without their comments.
+  /// The commands in README.md and docs/lists.md: the lines in `sh` blocks that begin with `netopt`, without
+  /// their comments.
   private static let commands: [String] = {
     let texts = ["README.md", "docs/lists.md"].compactMap { try? RepositoryFile.text($0) }
     return texts.joined().matches(of: /```sh\n([^`]*)```/).flatMap { $0.output.1.split(separator: "\n") }
       .filter { $0.hasPrefix("netopt ") }.map { String($0.prefix { $0 != "#" }) }
   }()
 
-  @Test func eachCommandIsShown() {
+  @Test("README.md and docs/lists.md show each command")
+  func eachCommandIsShown() {
     for command in [
       "get", "probe", "bench", "compare", "merge", "iplist suggest", "iplist check", "iplist sign",
       "iplist verify", "iplist update", "help", "keys new", "sign", "verify",
@@ -25,10 +27,10 @@ import Testing
     }
   }
 
-  /// Each of them runs, with a client that answers without a network.
-  @Test(arguments: commands)
+  /// Runs each command with a client that answers without a network.
+  @Test("each command in README.md and docs/lists.md exits with code 0", arguments: commands)
   func itRuns(_ command: String) async throws {
-    // Signatures are written beside the list, so it is a copy of it.
+    // The test uses a copy of the list, because `iplist sign` writes the signature next to the list.
     let directory = try TemporaryDirectory.make("readme")
     let list = try RepositoryFile.text("iplist.json").replacing(
       "\"hosts\"", with: "\"refresh\": {\"url\": \"https://one.one.one.one/iplist.json\"}, \"hosts\"")
@@ -52,7 +54,7 @@ import Testing
     let host = HostProbe(host: "one.one.one.one", port: 443, method: .tls, endpoints: [probe])
     let client = ScriptedClient(list: .builtIn, probes: [host]) { (request) throws(NetOptError) in
       var response = Samples.response(to: request)
-      // Addresses that differ, for what reads runs.
+      // The addresses have different times, for the commands that read saved runs.
       var timings = Timings()
       timings.wait = .milliseconds(request.options.routing == .pinned(Samples.address("1.1.1.1")) ? 10 : 20)
       response.body = ResponseBody([], timings: timings)
@@ -71,7 +73,7 @@ import Testing
     #expect(run.code == 0, "\(command): \(run.errors)")
   }
 
-  /// A key ring, and a request that is signed with its key.
+  /// Creates a key ring, and a request that is signed with its key.
   private static func makeKeyAndRequest(in directory: String) async throws {
     let keys = ["--keys", "\(directory)/keys.json", "--key-id", "app1.v1"]
     #expect(await Run(["keys", "new"] + keys).code == 0)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import NetOptCommands
 
-/// What `get` makes of its options, seen from the client that it asks.
+/// Tests of the request that `get` builds from its options, as the client receives it.
 @Suite struct RequestArgumentsTests {
   private func request(
     _ arguments: [String], input: String = "", environment: [String: String] = [:]
@@ -29,7 +29,8 @@ import Testing
     }
   }
 
-  @Test func isAGetWithTheLibrarysDefaults() async throws {
+  @Test("get without options sends a GET request with the default options of the library")
+  func defaults() async throws {
     let request = try await request([])
     #expect(request.method == .get)
     #expect(request.url.description == "https://api.example.com/x")
@@ -38,7 +39,7 @@ import Testing
     #expect(request.options == RequestOptions())
   }
 
-  @Test(arguments: [
+  @Test("-X sets the method, -I selects HEAD and -d selects POST", arguments: [
     (["-X", "PUT"], "PUT"), (["-I"], "HEAD"), (["-d", "a"], "POST"), (["-X", "PUT", "-d", "a"], "PUT"),
     (["-I", "-X", "OPTIONS"], "OPTIONS"), (["--request=PURGE"], "PURGE"),
   ])
@@ -57,27 +58,30 @@ import Testing
       ])
   }
 
-  @Test func joinsDataLikeAForm() async throws {
+  @Test("several -d options form one body, joined by &, with the content type of a form")
+  func formData() async throws {
     let request = try await request(["-d", "a=1\n", "--data", "b=2"])
     #expect(try body(of: request) == "a=1\n&b=2")
     #expect(request.headers["Content-Type"] == "application/x-www-form-urlencoded")
   }
 
-  @Test func leavesAContentTypeAlone() async throws {
+  @Test("-d keeps a content type that -H sets")
+  func givenContentType() async throws {
     let request = try await request(["-d", "{}", "-H", "content-type: application/json"])
     #expect(request.headers.values(of: "Content-Type") == ["application/json"])
   }
 
-  @Test func readsDataFromStandardInputWithoutLineEnds() async throws {
+  @Test("-d @- reads standard input and drops line ends and NUL bytes")
+  func dataFromStandardInput() async throws {
     let request = try await request(["-d", "@-", "-d", "x"], input: "a=1\r\nb\0c\n")
     #expect(try body(of: request) == "a=1bc&x")
   }
 
-  @Test("a file of -d that is larger than the limit is refused, whatever is left out of it")
+  @Test("get refuses a -d file above the limit of 256 MiB, even if all its bytes would be left out")
   func largeFile() async throws {
     let file = try TemporaryDirectory.make("body") + "/large"
     try Data([]).write(to: URL(fileURLWithPath: file))
-    // A hole, all of whose NULs would be left out.
+    // The file is one hole (a sparse file), and `-d` would leave out all its NUL bytes.
     try #require(truncate(file, (256 << 20) + 1) == 0)
     let client = ScriptedClient()
     let run = await Run(["get", "-d", "@\(file)", "https://api.example.com/x"], client: client)
@@ -85,7 +89,8 @@ import Testing
     #expect(client.requests.isEmpty)
   }
 
-  @Test func setsLimitsAndWishes() async throws {
+  @Test("options set the limits, the verification, the address family, the version and the routing")
+  func options() async throws {
     let options = try await request([
       "-m", "1.5", "--connect-timeout", "0.25", "-k", "-6", "-4", "--http2", "--http1.1", "--max-redirs", "3",
       "-L", "--no-direct",
@@ -101,14 +106,15 @@ import Testing
     #expect(options == expected)
   }
 
-  @Test func zeroSecondsAreNoLimit() async throws {
+  @Test("-m 0 means no time limit, --max-redirs=0 no redirects, and --retry N means N + 1 attempts")
+  func zeroAndRetries() async throws {
     #expect(try await request(["-m", "0"]).options.timeout == nil)
     #expect(try await request(["--max-redirs=0"]).options.maxRedirects == 0)
     #expect(try await request(["--retry=0"]).options.maxAttempts == 1)
     #expect(try await request(["--retry", "4"]).options.maxAttempts == 5)
   }
 
-  @Test(arguments: [
+  @Test("get refuses an invalid option with exit code 64 and sends no request", arguments: [
     (["-X", "GE T"], "\"GE T\" is no method; write one as PUT"),
     (["-X", ""], "\"\" is no method; write one as PUT"),
     (["-H", "nonsense"], "-H takes 'NAME: VALUE', and -H number 1 has no colon"),
@@ -122,7 +128,7 @@ import Testing
     ),
     (["--json", "-o", "-"], "--json and -o - both want standard output; give one of them up"),
   ])
-  func refusesWhatMakesNoSense(arguments: [String], message: String) async {
+  func usageErrors(arguments: [String], message: String) async {
     let client = ScriptedClient()
     let run = await Run(["get", "http://a.example/"] + arguments, client: client)
     #expect(run.code == 64)
@@ -130,7 +136,8 @@ import Testing
     #expect(client.requests.isEmpty)
   }
 
-  @Test func aFileThatCannotBeReadIsInvalidInput() async {
+  @Test("get refuses an unreadable -d file with exit code 65")
+  func unreadableFile() async {
     let run = await Run(["get", "http://a.example/", "-d", "@/nowhere/at all"])
     #expect(run.code == 65)
     #expect(run.errors.hasPrefix("netopt: cannot read /nowhere/at all: No such file or directory"))

@@ -2,9 +2,10 @@ import FoundationEssentials
 import NetOptCore
 import NetOptRouting
 
-/// Values that several tests report on.
+/// Sample responses, routes and errors for several tests.
 enum Samples {
-  /// A connection that died, an answer that was not used, and a copy that was slower.
+  /// Three attempts: one on a connection that died, one whose 503 response was not used, and a hedge that
+  /// another attempt overtook.
   static let attempts = {
     let remote = IPEndpoint(IPAddress("203.0.113.7") ?? .loopback, port: 443)
     return [
@@ -68,7 +69,7 @@ enum Samples {
         connected: .milliseconds(530), secured: .milliseconds(560), ended: .milliseconds(560), outcome: .won),
     ])
 
-  /// The race of another call, lost in a network that seems to be down.
+  /// A route of another call's race, in which every leg failed and the network seems to be down.
   static let shared = {
     let plan = RoutePlan(
       origin: origin, policy: .fastest, candidates: lost.plan.candidates, legs: lost.plan.legs,

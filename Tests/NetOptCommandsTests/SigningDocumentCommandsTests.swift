@@ -3,7 +3,7 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Runs the commands of docs/signing.md in a shell, as somebody who reads it would.
+/// Tests that run the commands of docs/signing.md in a shell, as a reader would.
 @Suite struct SigningDocumentCommandsTests {
   private func run(_ script: String, in directory: String) async throws -> String {
     let program = try Files.program
@@ -17,7 +17,8 @@ import Testing
     return output
   }
 
-  @Test func theBeginningWorks() async throws {
+  @Test("the first commands of docs/signing.md create a key, sign a request and verify it")
+  func firstCommands() async throws {
     let document = try RepositoryFile.text("docs/signing.md")
     let start = try #require(document.firstRange(of: "```shell\n"))
     let end = try #require(document[start.upperBound...].firstRange(of: "\n```"))

@@ -4,7 +4,8 @@ import NetOptCore
 import NetOptTestSupport
 import TestTools
 
-/// A key ring and requests for the commands' tests. Every secret in it is a canary, which must show up nowhere.
+/// A key ring and requests for the tests of the commands. All secrets except that of `app1.v2`, the key of
+/// the golden vector, contain a canary, which must not appear in any output.
 struct SigningFixture {
   static let canary = "canary-3f9a"
   static let golden = "34aa7469d684228686cb97a4d4d5f06d765335c90515211c836443deb7eb68e4"
@@ -38,7 +39,7 @@ struct SigningFixture {
       """, to: keys)
   }
 
-  /// Writes a file that its owner alone can read.
+  /// Writes a file with the given permissions. By default, only its owner can read and write the file.
   func write(_ text: String, to path: String, mode: mode_t = 0o600) throws {
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))
     chmod(path, mode)
