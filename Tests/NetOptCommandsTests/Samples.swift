@@ -54,7 +54,8 @@ enum Samples {
         outcome: .won),
     ])
 
-  /// A route that ended in DNS because the listed addresses were silent.
+  /// A route on which the DNS leg won, because the listed address accepted the connection but did not finish
+  /// the handshake.
   static let fallback = RouteReport(
     plan: RoutePlan(
       origin: origin, policy: .fastest,
