@@ -10,7 +10,9 @@ final class ClosureWork: LoopWork {
 }
 
 extension EventLoop {
-  /// Runs a closure on the loop's thread and waits for it.
+  /// Runs a closure on the loop's thread and returns its result.
+  ///
+  /// - Throws: `TestSupportError` when the loop has stopped.
   func perform<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async throws -> Value {
     let value: Value? = await withCheckedContinuation { continuation in
       let accepted = submit(ClosureWork { continuation.resume(returning: body()) })
@@ -21,14 +23,14 @@ extension EventLoop {
   }
 }
 
-/// A timer that does what a closure says.
+/// A timer that calls a closure when it fires.
 final class ClosureTimer: LoopTimer {
   private let body: (ClosureTimer) -> Void
   init(_ body: @escaping (ClosureTimer) -> Void) { self.body = body }
   override func fire() { body(self) }
 }
 
-/// A handler of readiness that does what a closure says.
+/// A readiness handler that calls a closure.
 final class ClosureHandler: ReadinessHandler {
   private let body: (Int32, Readiness) -> Void
   init(_ body: @escaping (Int32, Readiness) -> Void) { self.body = body }
@@ -36,7 +38,7 @@ final class ClosureHandler: ReadinessHandler {
 }
 
 extension EventLoop {
-  /// Ends watching a descriptor, whoever it is watched for.
+  /// Stops watching a descriptor, whatever handler watches it.
   func unwatch(_ descriptor: Int32) {
     let nobody = ClosureHandler { _, _ in }
     watch(descriptor, for: [], nobody)
@@ -44,7 +46,7 @@ extension EventLoop {
   }
 }
 
-/// A handler of ends of turns that does what a closure says.
+/// A handler that calls a closure at the end of a turn.
 final class ClosureTurnHandler: TurnHandler {
   private let body: (ClosureTurnHandler) -> Void
   init(_ body: @escaping (ClosureTurnHandler) -> Void) { self.body = body }
@@ -63,7 +65,7 @@ struct SocketPair {
     (ours, theirs) = (ends[0], ends[1])
   }
 
-  /// Makes what `ours` can read.
+  /// Writes a byte to `theirs`, so that `ours` becomes readable.
   func send() {
     var byte: UInt8 = 1
     _ = write(theirs, &byte, 1)
@@ -86,7 +88,7 @@ func threadNames() -> [String] {
   }
 }
 
-/// How many descriptors of some anonymous kinds this process has.
+/// The number of descriptors of this process that have one of the given anonymous kinds, such as `eventfd`.
 func descriptors(of kinds: [String]) -> Int {
   entries(of: "/proc/self/fd").filter { descriptor in
     var target = [UInt8](repeating: 0, count: 64)

@@ -3,7 +3,8 @@ import Testing
 @testable import NetOptEngine
 
 @Suite struct DescriptorTableTests {
-  @Test func aDescriptorHasTheValueThatItWasGiven() {
+  @Test("the table stores a value for each descriptor and lists the values in descriptor order")
+  func storesValues() {
     var table = DescriptorTable<String>()
     table[7] = "seven"
     table[3] = "three"
@@ -12,7 +13,8 @@ import Testing
     #expect(Array(table.values) == ["three", "seven"])
   }
 
-  @Test(arguments: [Int32.min, -1, 0, 6, 8, Int32.max]) func anyOtherNumberHasNone(_ number: Int32) {
+  @Test("a number without a stored value has no value", arguments: [Int32.min, -1, 0, 6, 8, Int32.max])
+  func missingValues(_ number: Int32) {
     var table = DescriptorTable<String>()
     #expect(table[number] == nil)
     table[7] = "seven"
@@ -20,7 +22,7 @@ import Testing
   }
 
   @Test("setting the value of a negative number does nothing")
-  func aNegativeNumberGetsNoValue() async {
+  func negativeNumbers() async {
     await #expect(processExitsWith: .success) {
       var table = DescriptorTable<String>()
       for number in [Int32.min, -2, -1] {
@@ -32,14 +34,15 @@ import Testing
     }
   }
 
-  @Test("taking away what is not there takes no memory")
-  func aValueThatIsNotThereIsTakenAway() {
+  @Test("removing a missing value takes no memory")
+  func removesMissingValue() {
     var table = DescriptorTable<[UInt8]>()
     table[.max] = nil
     #expect(table.slots.isEmpty)
   }
 
-  @Test func aValueIsTakenAwayAndReplaced() {
+  @Test("a value can be removed, set again and changed in place")
+  func removesAndReplaces() {
     var table = DescriptorTable<String>()
     table[7] = "seven"
     table[7] = nil

@@ -4,9 +4,10 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Descriptors, their handlers, and events that come too late.
+/// Watched descriptors, their handlers, and stale events.
 @Suite(.timeLimit(.minutes(1))) struct EventLoopReadinessTests {
-  @Test func reportsWhatADescriptorIsWatchedFor() async throws {
+  @Test("a handler gets only the readiness that it watches for")
+  func reportsReadiness() async throws {
     let loop = try EventLoop()
     let sockets = try SocketPair()
     let record = EventRecorder<(Int32, Readiness)>()
@@ -25,7 +26,8 @@ import Testing
     sockets.close()
   }
 
-  @Test func aChangedInterestReplacesTheFormerOne() async throws {
+  @Test("watching a descriptor again replaces its interest and its handler")
+  func replacesInterest() async throws {
     let loop = try EventLoop()
     let sockets = try SocketPair()
     let record = EventRecorder<Readiness>()
@@ -46,7 +48,8 @@ import Testing
     sockets.close()
   }
 
-  @Test func aHangUpIsReportedUnasked() async throws {
+  @Test("a handler that watches for nothing still gets a hang-up")
+  func hangUp() async throws {
     let loop = try EventLoop()
     let sockets = try SocketPair()
     let record = EventRecorder<Readiness>()
@@ -79,8 +82,10 @@ import Testing
     sockets.close()
   }
 
-  /// A library closes a socket and says so later than another one opens the next socket with its number.
-  @Test func aNumberThatIsAnotherHandlersIsLeftToIt() async throws {
+  /// A library may report that it has closed a socket only after another library has opened a socket with the
+  /// same number.
+  @Test("unwatching a reused number for its old handler keeps the new handler")
+  func reusedNumber() async throws {
     let loop = try EventLoop()
     let (first, second) = (try SocketPair(), try SocketPair())
     let record = EventRecorder<String>()
@@ -101,7 +106,8 @@ import Testing
     for pair in [first, second] { pair.close() }
   }
 
-  @Test func aHandlerMayUnwatchAnotherThatIsReadyToo() async throws {
+  @Test("a handler can unwatch a ready descriptor, and the loop then drops its event")
+  func unwatchesReadyDescriptor() async throws {
     let loop = try EventLoop()
     let pairs = [try SocketPair(), try SocketPair()]
     let record = EventRecorder<Int32>()
@@ -121,9 +127,10 @@ import Testing
     for pair in pairs { pair.close() }
   }
 
-  /// Both descriptors are ready in one turn. The handler of the first closes the second and has its number reused
-  /// for one that is not ready: the event of that turn is not the new descriptor's.
-  @Test func anEventOfAClosedDescriptorDoesNotReachTheNextOneWithItsNumber() async throws {
+  /// Both descriptors are ready in one turn. The handler of the first one closes the second one, and a new
+  /// descriptor that is not ready gets its number. The event of that turn must not reach the new descriptor.
+  @Test("an event of a closed descriptor does not reach a new descriptor with the same number")
+  func staleEvent() async throws {
     let loop = try EventLoop()
     let pairs = [try SocketPair(), try SocketPair()]
     let fresh = try SocketPair()
@@ -138,7 +145,7 @@ import Testing
         record.record("old")
         guard let other = pairs.first(where: { $0.ours != descriptor }) else { return }
         loop.unwatch(descriptor)
-        // dup2 closes the number and opens it anew.
+        // dup2 closes the descriptor and opens the new one with its number.
         dup2(fresh.ours, other.ours)
         loop.watch(other.ours, for: .read, newHandler)
         reused.record(other.ours)
@@ -159,9 +166,10 @@ import Testing
     for pair in pairs + [fresh] { pair.close() }
   }
 
-  /// What a library does that closes a socket and opens the next one in the same turn: all that is seen at its end is
-  /// the same number, watched for the same thing by the same handler.
-  @Test func aReopenedDescriptorIsWatchedWithoutHavingBeenUnwatched() async throws {
+  /// A library may close a socket and open its next socket in the same turn. The loop then sees only that the
+  /// same handler watches the same number for the same readiness.
+  @Test("the loop watches a reopened descriptor that was never unwatched")
+  func reopenedDescriptor() async throws {
     let loop = try EventLoop()
     let (first, second) = (try SocketPair(), try SocketPair())
     let record = EventRecorder<Int32>()
@@ -180,7 +188,8 @@ import Testing
     for pair in [first, second] { pair.close() }
   }
 
-  @Test func closedAndUnknownDescriptorsAreTolerated() async throws {
+  @Test("watching and unwatching closed or unknown descriptors is harmless")
+  func closedDescriptors() async throws {
     let loop = try EventLoop()
     let sockets = try SocketPair()
     let stillRuns = try await loop.perform {
@@ -200,8 +209,10 @@ import Testing
   }
 
   /// libcurl reports -1 for a socket that it could not open.
-  @Test("a number that is no open descriptor is ignored", arguments: [Int32.min, -1, 1_000_000])
-  func aNumberThatIsNoDescriptorIsIgnored(_ number: Int32) async throws {
+  @Test(
+    "watching a number that is not an open descriptor does nothing and takes less than 8 MB",
+    arguments: [Int32.min, -1, 1_000_000])
+  func invalidNumber(_ number: Int32) async throws {
     await #expect(processExitsWith: .success) { [number] in
       let loop = try EventLoop()
       let record = EventRecorder<Int32>()
@@ -210,7 +221,7 @@ import Testing
         loop.watch(number, for: [.read, .write], ClosureHandler { number, _ in record.record(number) })
         loop.watch(number, for: [.read], ClosureHandler { number, _ in record.record(number) })
       }
-      // A table up to this number takes 24 MB.
+      // A table up to number 1,000,000 would take 24 MB.
       #expect(ProcessFootprint.now.memoryBytes - before < 8 << 20)
       try await loop.perform { loop.unwatch(number) }
       for _ in 0..<10 { try await loop.perform {} }
@@ -219,8 +230,8 @@ import Testing
     }
   }
 
-  @Test("a closed descriptor that is watched again has no handler left")
-  func aRefusedDescriptorLosesItsHandler() async throws {
+  @Test("watching a closed descriptor releases its old and its new handler")
+  func refusedDescriptor() async throws {
     let loop = try EventLoop()
     let sockets = try SocketPair()
     let record = EventRecorder<String>()
@@ -234,7 +245,8 @@ import Testing
     close(sockets.theirs)
   }
 
-  @Test func aHandlerThatIsLetGoOfMayCallTheLoop() async throws {
+  @Test("a handler can call the loop while the loop releases the handler")
+  func releasedHandler() async throws {
     let loop = try EventLoop()
     let sockets = try SocketPair()
     let record = EventRecorder<String>()
@@ -250,8 +262,9 @@ import Testing
     sockets.close()
   }
 
-  /// Many more ready descriptors than one wait reports.
-  @Test func allOfManyReadyDescriptorsAreReported() async throws {
+  /// One wait reports at most 256 ready descriptors.
+  @Test("the loop reports all of 400 ready descriptors")
+  func manyDescriptors() async throws {
     let loop = try EventLoop()
     let pairs = try (0..<400).map { _ in try SocketPair() }
     let record = EventRecorder<Int32>()
@@ -272,7 +285,7 @@ import Testing
   }
 }
 
-/// A handler that calls the loop when nobody holds it any more.
+/// A handler that calls the loop when it is released.
 private final class Goodbye: ReadinessHandler {
   private let loop: EventLoop
   private let descriptor: Int32

@@ -6,9 +6,10 @@ import NetOptTestSupport
 import Synchronization
 import Testing
 
-/// The end of a loop, and what is left of it.
+/// The stop of an event loop, and the release of its resources.
 @Suite(.timeLimit(.minutes(1))) struct EventLoopStopTests {
-  @Test func runsWhatWasSubmittedAndRefusesTheRest() async throws {
+  @Test("stop runs all submitted work, and the loop refuses later work")
+  func runsSubmittedWork() async throws {
     let loop = try EventLoop()
     let record = EventRecorder<Int>()
     for index in 0..<1000 { _ = loop.submit(ClosureWork { record.record(index) }) }
@@ -19,7 +20,8 @@ import Testing
     #expect(record.events.count == 1000)
   }
 
-  @Test func runsWhatTheLastWorkAndTheLastEndOfTurnSubmit() async throws {
+  @Test("stop runs the work of the last end-of-turn handlers, and the work that this work submits")
+  func runsLastWork() async throws {
     let loop = try EventLoop()
     let record = EventRecorder<String>()
     try await loop.perform {
@@ -42,7 +44,8 @@ import Testing
     loop.stop()
   }
 
-  @Test func endsItselfWhenItsOwnThreadHoldsTheLastReference() async throws {
+  @Test("a loop whose own thread holds the last reference ends that thread")
+  func lastReference() async throws {
     try await stoppedByItself(name: "last-stop")
     try await wait(for: "the end of the thread") { !threadNames().contains("last-stop") }
   }
@@ -52,7 +55,8 @@ import Testing
     try await loop.perform { loop.stop() }
   }
 
-  @Test func everyoneWhoStopsItWaitsForTheEnd() async throws {
+  @Test("each of three concurrent calls of stop waits for the submitted work")
+  func concurrentStops() async throws {
     let loop = try EventLoop()
     let record = EventRecorder<String>()
     let gate = Gate()
@@ -74,8 +78,9 @@ import Testing
     #expect(sawItRun == [true, true, true])
   }
 
-  /// Whoever is told that its work was accepted sees it run, however it meets the end.
-  @Test func acceptedMeansRunAlsoInARaceWithTheEnd() async throws {
+  /// When `submit` returns true, the loop runs the work, even when `stop` is called at the same time.
+  @Test("the loop runs all work that it accepts during a concurrent stop")
+  func acceptedWork() async throws {
     for _ in 0..<100 {
       let loop = try EventLoop()
       let (accepted, run) = (Counter(), Counter())
@@ -97,7 +102,8 @@ import Testing
     }
   }
 
-  @Test func letsGoOfHandlersAndTimers() async throws {
+  @Test("stop releases handlers and timers")
+  func releasesHandlersAndTimers() async throws {
     let loop = try EventLoop()
     let sockets = try SocketPair()
     let left = Locked<[WeakReference]>([])
@@ -115,7 +121,8 @@ import Testing
     sockets.close()
   }
 
-  @Test func isReleasedAfterItsEnd() async throws {
+  @Test("a stopped loop without references is released")
+  func releasesLoop() async throws {
     weak var released: EventLoop?
     do {
       let loop = try EventLoop()
@@ -126,9 +133,10 @@ import Testing
     #expect(released == nil)
   }
 
-  @Test func leavesNoDescriptorAndNoThreadAlthoughItIsStillHeld() async throws {
+  @Test("a stopped loop has no descriptor and no thread, even while it is referenced")
+  func releasesDescriptorsAndThread() async throws {
     await #expect(processExitsWith: .success) {
-      // With its first timer libdispatch opens descriptors of the same kinds, and one for the timer last.
+      // With its first timer, libdispatch opens descriptors of the same kinds. It opens the timerfd last.
       try await wait(for: "libdispatch's descriptors") { descriptors(of: ["timerfd"]) > 0 }
       let before = descriptors(of: ["eventpoll", "eventfd"])
       let loops = try (0..<20).map { _ in try EventLoop(name: "left-behind") }
@@ -136,7 +144,8 @@ import Testing
       #expect(descriptors(of: ["eventpoll", "eventfd"]) > before)
       #expect(threadNames().filter { $0 == "left-behind" }.count == 20)
       for loop in loops { loop.stop() }
-      // libdispatch's come and go, and the kernel's entry of a thread goes a moment after it can be joined.
+      // Descriptors of libdispatch come and go. The kernel removes the entry of a thread a moment after the
+      // thread can be joined.
       try await wait(for: "nothing to be left") {
         descriptors(of: ["eventpoll", "eventfd"]) <= before && !threadNames().contains("left-behind")
       }
@@ -150,7 +159,7 @@ private func submitChain(of rest: Int, to loop: EventLoop, _ record: EventRecord
   if rest > 0 { _ = loop.submit(ClosureWork { submitChain(of: rest - 1, to: loop, record) }) }
 }
 
-/// Holds a thread until it is opened.
+/// Blocks a thread until another thread opens the gate.
 private final class Gate: Sendable {
   private let isOpen = Atomic<Bool>(false)
   func open() { isOpen.store(true, ordering: .releasing) }
@@ -165,7 +174,7 @@ private final class Counter: Sendable {
   func add() { count.add(1, ordering: .relaxed) }
 }
 
-/// Confined by the lock that it is behind.
+/// Unchecked sendable: every access happens under a lock.
 private struct WeakReference: @unchecked Sendable {
   weak var object: AnyObject?
   init(_ object: AnyObject) { self.object = object }

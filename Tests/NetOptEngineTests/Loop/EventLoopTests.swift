@@ -5,10 +5,10 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Submitting, turns and timers.
+/// Submitted work, turns and timers.
 @Suite(.timeLimit(.minutes(1))) struct EventLoopTests {
-  @Test("timers at the ends of time fire at once, or never")
-  func timersAtTheEndsOfTime() async throws {
+  @Test("timers at extreme times in the past fire at once, and those in the future do not fire")
+  func extremeTimes() async throws {
     let loop = try EventLoop()
     let fired = EventRecorder<Int64>()
     try await loop.perform {
@@ -23,7 +23,8 @@ import Testing
     loop.stop()
   }
 
-  @Test func runsWhatIsSubmittedInItsOrderOnItsThread() async throws {
+  @Test("the loop runs submitted work on its thread in the order of submission")
+  func submissionOrder() async throws {
     let loop = try EventLoop()
     let record = EventRecorder<Int>()
     for index in 0..<1000 {
@@ -36,7 +37,8 @@ import Testing
     loop.stop()
   }
 
-  @Test func keepsTheOrderOfEachOfManySubmitters() async throws {
+  @Test("the loop runs the work of each of four concurrent tasks in the order of submission")
+  func concurrentSubmitters() async throws {
     let loop = try EventLoop()
     let record = EventRecorder<(task: Int, index: Int)>()
     await withTaskGroup { group in
@@ -52,16 +54,18 @@ import Testing
     }
   }
 
-  @Test func wakesFromSleepForEachSubmission() async throws {
+  @Test("each of 5000 submissions wakes the loop from sleep")
+  func wakesFromSleep() async throws {
     let loop = try EventLoop()
-    // Each comes when the loop has just gone to sleep, or is about to.
+    // Each submission comes when the loop has just gone to sleep, or is about to sleep.
     for index in 0..<5000 {
       #expect(try await loop.perform { index } == index)
     }
     loop.stop()
   }
 
-  @Test func whatWorkSubmitsRunsInTheNextTurn() async throws {
+  @Test("work that running work submits runs after the end-of-turn handlers")
+  func nestedSubmission() async throws {
     let loop = try EventLoop()
     let record = EventRecorder<String>()
     try await loop.perform {
@@ -77,7 +81,8 @@ import Testing
     #expect(record.events == ["first turn", "first end", "second turn", "second end"])
   }
 
-  @Test func anEndOfTurnThatIsAskedForAtTheEndOfATurnComesInTheSameTurn() async throws {
+  @Test("an end-of-turn handler that registers again runs again before work that was submitted")
+  func repeatedTurnHandler() async throws {
     let loop = try EventLoop()
     let record = EventRecorder<String>()
     try await loop.perform {
@@ -119,14 +124,15 @@ import Testing
     #expect(record.events.allSatisfy { $0.late >= .zero })
   }
 
-  @Test func aCancelledTimerDoesNotFire() async throws {
+  @Test("a cancelled timer does not fire, even when the timer before it cancels it")
+  func cancelledTimer() async throws {
     let loop = try EventLoop()
     let record = EventRecorder<String>()
     await withCheckedContinuation { continuation in
       let work = ClosureWork {
         let due = loop.now() + .milliseconds(1)
         let cancelled = ClosureTimer { _ in record.record("cancelled") }
-        // Due at the same moment, and cancelled by the one that fires first.
+        // Due 1 ns after `first`, which cancels this timer.
         let overtaken = ClosureTimer { _ in record.record("overtaken") }
         let first = ClosureTimer { _ in
           record.record("first")
@@ -145,7 +151,8 @@ import Testing
     #expect(record.events == ["first"])
   }
 
-  @Test func aTimerThatIsScheduledAgainMoves() async throws {
+  @Test("scheduling a timer again moves it to the new time")
+  func rescheduledTimer() async throws {
     let loop = try EventLoop()
     let fired = await withCheckedContinuation { continuation in
       let work = ClosureWork {
@@ -161,7 +168,8 @@ import Testing
     #expect(fired >= .milliseconds(4))
   }
 
-  @Test func aTimerThatIsAlwaysDueDoesNotKeepTheLoop() async throws {
+  @Test("a timer that always reschedules itself as due does not block submitted work")
+  func alwaysDueTimer() async throws {
     let loop = try EventLoop()
     let record = EventRecorder<String>()
     try await loop.perform {
@@ -171,13 +179,14 @@ import Testing
       }
       loop.schedule(timer, at: loop.now())
     }
-    // This would wait for ever if the timer were fired again in the same turn.
+    // If the timer fired again in the same turn, this would wait forever.
     for _ in 0..<100 { try await loop.perform {} }
     loop.stop()
     #expect(record.events.count > 1)
   }
 
-  @Test func aTimerWithoutAnEndIsWaitedFor() async throws {
+  @Test("the loop runs submitted work while a timer at the end of time is scheduled")
+  func timerAtEndOfTime() async throws {
     let loop = try EventLoop()
     try await loop.perform {
       loop.schedule(ClosureTimer { _ in }, at: MonotonicInstant(nanoseconds: .max))
@@ -195,7 +204,8 @@ import Testing
     }
   }
 
-  @Test func saysWhatTheSystemRefused() async throws {
+  @Test("without a free descriptor, creating a loop throws EMFILE and mentions ulimit -n")
+  func descriptorLimit() async throws {
     await #expect(processExitsWith: .success) {
       let openFiles = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
       var limit = rlimit()
@@ -210,7 +220,8 @@ import Testing
     }
   }
 
-  @Test func aWriteToAClosedPeerIsAnErrorAndNoSignal() async throws {
+  @Test("on the loop's thread, a write to a closed peer fails with EPIPE and raises no signal")
+  func brokenPipe() async throws {
     await #expect(processExitsWith: .success) {
       let loop = try EventLoop()
       let sockets = try SocketPair()

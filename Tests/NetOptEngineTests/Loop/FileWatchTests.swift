@@ -7,15 +7,17 @@ import Testing
 
 @testable import NetOptEngine
 
-/// What is done where the system does not watch; what it sees where it does is tested with lists.
+/// File watches without inotify, with refused or missing directories, and during their start. The tests of IP
+/// lists cover the usual changes of watched files.
 @Suite struct FileWatchTests {
-  @Test func looksBecomeRarer() {
+  @Test("the pauses between checks double from 1 s to 30 s, and a reset starts at 1 s again")
+  func pauses() {
     var pauses = LookPauses()
     var now = MonotonicInstant(nanoseconds: 0)
     var waited: [Duration] = []
     for _ in 0..<7 {
       let next = pauses.next(at: now)
-      // Looks for other reasons change nothing.
+      // A check for another reason does not move the next check.
       #expect(pauses.next(at: now + .milliseconds(10)) == next)
       waited.append(next - now)
       now = next
@@ -25,17 +27,18 @@ import Testing
     #expect(pauses.next(at: now) == now + .seconds(1))
   }
 
-  @Test func aRefusalIsToldOnce() async throws {
+  @Test("the watch reports only once that inotify refuses a directory")
+  func reportsRefusalOnce() async throws {
     let loop = try EventLoop()
     let failures = EventRecorder<NetOptError>()
-    // Longer than a name may be: inotify_add_watch(2) refuses it.
+    // The name is too long for a file name, so inotify_add_watch(2) refuses it.
     let folder = "/tmp/" + String(repeating: "x", count: 300)
     let watch = FileWatch(
       loop, ["\(folder)/list.json", "\(folder)/list.json.minisig"], known: [nil, nil], onChange: {},
       onFailure: { failures.record($0) })
     watch.start()
     try await failures.wait(for: "the refusal") { !$0.isEmpty }
-    // The second look is a second later, and as vain.
+    // The system also refuses the second attempt, 1 s later.
     let looks = LoopProbe(loop)
     try await wait(for: "another look") { await looks.due(of: watch) > loop.now() + .milliseconds(1500) }
     let message = failures.events[0].message
@@ -47,8 +50,9 @@ import Testing
     loop.stop()
   }
 
-  /// A link can be replaced after the watch has followed it and before the watch covers its directory. inotify does not report that.
-  @Test("a link that is replaced while the watch begins is followed, and so is what comes after")
+  /// A link can be replaced after the watch has followed the link and before the watch covers the link's
+  /// directory. inotify does not report that change.
+  @Test("the watch follows a link that is replaced during its start, and then reports a replaced file")
   func replacedAtStart() async throws {
     let directory = try TemporaryDirectory.make("watch")
     let loop = try EventLoop()
@@ -93,7 +97,8 @@ import Testing
     try FileBytes.replace(path, with: Array(text.utf8), mode: 0o644, as: "the test's file", in: .list)
   }
 
-  @Test func withoutInotifyItIsLookedAllTheSame() async throws {
+  @Test("without inotify, the watch reports one failure and still finds a new file")
+  func withoutInotify() async throws {
     let directory = try TemporaryDirectory.make("watch")
     let loop = try EventLoop()
     let failures = EventRecorder<NetOptError>()
@@ -116,7 +121,8 @@ import Testing
     loop.stop()
   }
 
-  @Test func aDirectoryThatIsNotThereIsNoFailure() async throws {
+  @Test("the watch of a missing directory reports no failure, and finds a file there later")
+  func missingDirectory() async throws {
     let directory = try TemporaryDirectory.make("watch")
     let loop = try EventLoop()
     let changes = EventRecorder<Bool>()
@@ -134,7 +140,7 @@ import Testing
   }
 }
 
-/// Looks at a timer where that is allowed.
+/// Reads the due time of a timer on the loop's thread. The time is 0 when the timer is not scheduled.
 private struct LoopProbe {
   private let loop: EventLoop
 

@@ -4,7 +4,8 @@ import Testing
 
 /// The loop as the executor of actors and tasks.
 @Suite(.timeLimit(.minutes(1))) struct LoopExecutorTests {
-  @Test func anActorOnTheLoopRunsOnItsThread() async throws {
+  @Test("an actor on the loop runs only on the loop's thread")
+  func actorOnLoop() async throws {
     let loop = try EventLoop()
     let counter = PinnedCounter(loop)
     await withTaskGroup { group in
@@ -17,7 +18,8 @@ import Testing
     loop.stop()
   }
 
-  @Test func handlersReachTheirActorWithoutWaiting() async throws {
+  @Test("a readiness handler can call its actor synchronously")
+  func synchronousHandler() async throws {
     let loop = try EventLoop()
     let sockets = try SocketPair()
     let counter = PinnedCounter(loop)
@@ -29,7 +31,8 @@ import Testing
     sockets.close()
   }
 
-  @Test func assumingTheActorElsewhereTraps() async throws {
+  @Test("assuming the actor's isolation on another thread traps")
+  func isolationElsewhere() async throws {
     await #expect(processExitsWith: .failure) {
       let loop = try EventLoop()
       let counter = PinnedCounter(loop)
@@ -37,14 +40,15 @@ import Testing
     }
   }
 
-  @Test func tasksThatPreferTheLoopRunOnItsThread() async throws {
+  @Test("a task that prefers the loop stays on its thread after suspensions and in child tasks")
+  func tasksOnLoop() async throws {
     let loop = try EventLoop()
     let executor = LoopTaskExecutor(loop)
     let onLoop = await Task(executorPreference: executor) {
       var onLoop = [loop.isCurrent]
       await Task.yield()
       onLoop.append(loop.isCurrent)
-      // Resumed by another thread.
+      // Another thread resumes the task.
       await withCheckedContinuation { continuation in
         Task.detached { continuation.resume() }
       }
@@ -57,7 +61,8 @@ import Testing
     loop.stop()
   }
 
-  @Test func tasksOfTheLoopEndElsewhereAfterItsEnd() async throws {
+  @Test("tasks of a stopped loop continue and start on other threads")
+  func tasksAfterStop() async throws {
     let loop = try EventLoop()
     let executor = LoopTaskExecutor(loop)
     let (signal, resume) = AsyncStream.makeStream(of: Void.self)
@@ -69,7 +74,7 @@ import Testing
       return (before, loop.isCurrent)
     }
     for await _ in started {}
-    // The task is suspended, or will be soon: stopping waits for what is submitted, not for tasks.
+    // The task is suspended or will be soon. `stop` waits for submitted work, not for tasks.
     loop.stop()
     resume.finish()
     #expect(await waiting.value == (true, false))

@@ -11,7 +11,8 @@ import Testing
     #expect(queue.popDue(at: moment(.max)) == nil)
   }
 
-  @Test func popsWhatIsDueInOrderOfItsMoment() {
+  @Test("the queue pops only due timers, in the order of their times")
+  func popsInOrder() {
     var queue = TimerQueue()
     let timers = [30, 10, 20].map { (due: Int64) in
       let timer = LoopTimer()
@@ -26,7 +27,8 @@ import Testing
     #expect(timers.map(\.isScheduled) == [true, false, false])
   }
 
-  @Test func insertingAgainMoves() {
+  @Test("inserting a timer again moves it to the new time")
+  func reinsertion() {
     var queue = TimerQueue()
     let (first, second) = (LoopTimer(), LoopTimer())
     queue.insert(first, due: moment(10))
@@ -37,7 +39,8 @@ import Testing
     #expect(queue.isEmpty)
   }
 
-  @Test func removingTwiceDoesNothing() {
+  @Test("removing a timer that is not in the queue does nothing")
+  func removesTwice() {
     var queue = TimerQueue()
     let timer = LoopTimer()
     queue.remove(timer)
@@ -48,7 +51,8 @@ import Testing
     #expect(!timer.isScheduled)
   }
 
-  @Test func removingAllUnschedules() {
+  @Test("removing all timers returns and unschedules them")
+  func removesAll() {
     var queue = TimerQueue()
     let timers = (0..<10).map { _ in LoopTimer() }
     for timer in timers { queue.insert(timer, due: moment(5)) }
@@ -57,9 +61,10 @@ import Testing
     #expect(timers.allSatisfy { !$0.isScheduled })
   }
 
-  /// Random operations, compared with a dictionary that is searched through.
-  @Test(arguments: [1, 2, 3, 4, 5] as [UInt64])
-  func behavesLikeASortedArray(seed: UInt64) {
+  /// Compares random operations with a dictionary that is searched linearly.
+  @Test(
+    "the queue behaves like a simple model under random operations", arguments: [1, 2, 3, 4, 5] as [UInt64])
+  func matchesModel(seed: UInt64) {
     var random = SplitMix64(state: seed)
     var queue = TimerQueue()
     let timers = (0..<64).map { _ in LoopTimer() }
@@ -68,7 +73,7 @@ import Testing
       let index = Int.random(in: 0..<64, using: &random)
       switch Int.random(in: 0..<4, using: &random) {
       case 0, 1:
-        // Few moments, so that many are equal.
+        // Few different times, so that many timers are due at the same time.
         let due = Int64.random(in: 0..<40, using: &random)
         queue.insert(timers[index], due: moment(due))
         model[index] = due
@@ -92,7 +97,7 @@ import Testing
   private func moment(_ nanoseconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: nanoseconds) }
 }
 
-/// A generator of random numbers that can be repeated (Steele, Lea and Flood, 2014).
+/// A random number generator with a seed, so that tests are repeatable (Steele, Lea and Flood, 2014).
 private struct SplitMix64: RandomNumberGenerator {
   var state: UInt64
 
