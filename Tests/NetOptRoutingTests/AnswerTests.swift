@@ -3,7 +3,7 @@ import Testing
 
 @testable import NetOptRouting
 
-/// What a planner learns from answers: how long they took, and what they said.
+/// What a planner learns from the times and the statuses of responses.
 @Suite struct AnswerTests {
   private let one = ip("192.0.2.1")
   private let two = ip("192.0.2.2")
@@ -15,7 +15,7 @@ import Testing
     return scene
   }
 
-  /// A call over a pooled connection.
+  /// Records calls over a pooled connection, one every 100 ms.
   private func call(
     _ scene: inout Scene, _ address: IPAddress, _ outcome: CallOutcome, times: Int = 1,
     failure: LegFailure? = nil
@@ -32,7 +32,8 @@ import Testing
 
   private func answer(_ milliseconds: Int) -> CallOutcome { .answered(wait: .milliseconds(milliseconds)) }
 
-  @Test func lateAnswersMakeAnEndpointSlow() {
+  @Test("three late responses in a row raise the score of an endpoint")
+  func lateResponses() {
     var scene = scene()
     call(&scene, one, answer(30), times: 20)
     call(&scene, one, answer(500), times: 2)
@@ -40,12 +41,15 @@ import Testing
     call(&scene, one, answer(500))
     let plan = scene.plan()
     #expect(plan.addresses == [two, one])
-    // 20 ms to be ready, and what 490 ms are beyond 20 ms and a margin.
+    // The ready time of 20 ms, and the excess of 490 ms over the usual 20 ms and a margin. A response time is
+    // the wait without a round trip, which takes 10 ms.
     #expect((.milliseconds(450) ... .milliseconds(500)).contains(plan.candidates[1].score ?? .zero))
   }
 
-  /// With a request every eight seconds most go to the slow one for a while: it is nearer, and what is held against it fades.
-  @Test func aSlowServerIsNeverUsualWhereAnotherOneIsNot() {
+  /// With a request every 8 s, most requests go to the slow endpoint for a while: it is nearer, and its
+  /// penalty for slowness fades.
+  @Test("the times of a slow endpoint do not become usual while another endpoint is fast")
+  func slowEndpointIsNotUsual() {
     var scene = Scene([one, two])
     scene.probe(one, milliseconds: 6)
     scene.probe(two, milliseconds: 92)
@@ -60,8 +64,8 @@ import Testing
     #expect(slow > 0 && slow < 100, "\(slow) of 250")
   }
 
-  /// When all are slow that is what is usual after some minutes.
-  @Test func anOriginThatIsSlowIsUsualAfterMinutes() {
+  @Test("when all endpoints are slow, their response times become usual after some minutes")
+  func slowOriginBecomesUsual() {
     var scene = scene()
     call(&scene, one, answer(30), times: 20)
     for _ in 0..<900 {
@@ -71,7 +75,8 @@ import Testing
     #expect(scene.plan().candidates.allSatisfy { ($0.score ?? .zero) < .milliseconds(60) })
   }
 
-  @Test func slownessIsForgottenByAndBy() {
+  @Test("the extra time of a slow endpoint counts after 60 s, and has faded after an hour")
+  func slownessFades() {
     var scene = scene()
     call(&scene, one, answer(30), times: 20)
     call(&scene, one, answer(300), times: 3)
@@ -80,12 +85,13 @@ import Testing
     #expect(scene.order() == [two, one])
     scene.wait(3600)
     #expect(scene.order() == [one, two])
-    // One late answer is enough for what was slow before.
+    // One late response is enough to make an endpoint slow again.
     call(&scene, one, answer(300))
     #expect(scene.order() == [two, one])
   }
 
-  @Test func answersInTimeHealFasterThanTimeAlone() {
+  @Test("twelve on-time responses in two minutes end the slowness of an endpoint")
+  func onTimeResponses() {
     var scene = scene()
     call(&scene, one, answer(30), times: 20)
     call(&scene, one, answer(150), times: 3)
@@ -97,13 +103,15 @@ import Testing
     #expect(scene.order() == [one, two])
   }
 
-  @Test func anOriginWhoseAnswersDifferIsNotSlow() {
+  @Test("an endpoint whose response times vary widely does not count as slow")
+  func varyingResponses() {
     var scene = scene()
     for round in 0..<60 { call(&scene, one, answer(round % 4 == 3 ? 400 : 20)) }
     #expect(scene.order() == [one, two])
   }
 
-  @Test func usualReportsLeaveThePlanAsItIs() {
+  @Test("the planner reuses its plan after responses that took the usual time")
+  func usualResponses() {
     var scene = scene()
     call(&scene, one, answer(30), times: 20)
     let plan = scene.plan()
@@ -111,8 +119,10 @@ import Testing
     #expect(scene.plan().isIdentical(to: plan))
   }
 
-  @Test(arguments: [502, 503, 504])
-  func aServiceThatFailsCountsHalf(_ status: Int) {
+  @Test(
+    "a 502, 503 or 504 response is half a failure, and only a response closes the circuit breaker",
+    arguments: [502, 503, 504])
+  func serviceFailure(_ status: Int) {
     var scene = scene()
     call(&scene, one, .unavailable(status: status, retryAfter: nil))
     let plan = scene.plan()
@@ -122,7 +132,8 @@ import Testing
     #expect(scene.state(one) == .closed)
     call(&scene, one, .unavailable(status: status, retryAfter: nil))
     #expect(scene.state(one) == .open)
-    // A connection does not heal it, and it is tried only when all else has failed: its connections would be ready first.
+    // A connection does not close the circuit breaker. A plan tries the endpoint only after all other legs
+    // have failed, because its connection would be ready first.
     scene.probe(one, milliseconds: 20)
     #expect(scene.state(one) == .open)
     #expect(scene.plan().lastResorts.isEmpty)
@@ -134,7 +145,8 @@ import Testing
     #expect(scene.state(one) == .closed)
   }
 
-  @Test func retryAfterIsHonoured() {
+  @Test("plans exclude an endpoint for the time of its Retry-After")
+  func retryAfter() {
     var scene = scene()
     call(&scene, one, .unavailable(status: 503, retryAfter: .seconds(30)))
     let plan = scene.plan()
@@ -148,7 +160,8 @@ import Testing
     #expect(scene.order() == [one, two])
   }
 
-  @Test func whoAsksForARestIsUsedWhenNothingElseIsThere() {
+  @Test("the only endpoint starts together with DNS while it rests, which it does for at most 300 s")
+  func restOfOnlyEndpoint() {
     var scene = Scene([one])
     call(&scene, one, .unavailable(status: 503, retryAfter: .seconds(86_400)))
     #expect(scene.order() == [one])
@@ -157,7 +170,8 @@ import Testing
     #expect(scene.state(one) == .halfOpen)
   }
 
-  @Test func silenceAndBrokenConnectionsAreFailures() {
+  @Test("silence and broken connections count as failures, and unknown outcomes do not")
+  func failedOutcomes() {
     for outcome in [CallOutcome.silent, .broke] {
       var scene = scene()
       call(&scene, one, outcome)
@@ -170,25 +184,26 @@ import Testing
     #expect(scene.order() == [one, two])
   }
 
-  @Test func aConnectionThatFailedUnderARequestCountsInFull() {
+  @Test("a connection that fails under a request counts in full, and a failed stream counts half")
+  func brokenConnection() {
     var scene = scene()
     call(&scene, one, .broke, times: 3, failure: .refused)
     #expect(scene.state(one) == .open)
-    // It was not there when it was to be opened anew: when it can be, it is back.
+    // The endpoint refused a new connection. A connection that becomes ready closes the circuit breaker.
     scene.probe(one, milliseconds: 20)
     #expect(scene.state(one) == .closed)
-    // It was there, and closed under each request: that it can be opened shows nothing.
+    // The connection was ready and broke under each request. A new ready connection shows nothing.
     call(&scene, one, .broke, times: 3, failure: LegFailure(.reset, "closed"))
     #expect(scene.state(one) == .open)
     scene.probe(one, milliseconds: 20)
     #expect(scene.state(one) == .open)
-    // Of a stream alone the service is to blame.
+    // When only the stream fails, the service is to blame, and the failure counts half.
     call(&scene, two, .broke, times: 3)
     #expect(scene.state(two) == .closed)
   }
 
-  @Test("a server whose connections break is a last resort, behind those that could not be reached")
-  func aBrokenEndpointIsALastResort() {
+  @Test("an endpoint whose connections break is tried after DNS, and after those that refuse")
+  func brokenEndpointIsALastResort() {
     for failure in [LegFailure(.reset, "closed"), nil] {
       let three = ip("192.0.2.3")
       var scene = Scene([one, two, three])
@@ -201,8 +216,8 @@ import Testing
     }
   }
 
-  @Test("a silent server is tried when all else has failed, and one that asks for a rest is not")
-  func aSilentEndpointIsTheLastResort() {
+  @Test("a plan tries a silent endpoint after all other legs, and a resting endpoint never")
+  func silentEndpointIsLast() {
     let three = ip("192.0.2.3")
     var scene = Scene([one, two, three])
     call(&scene, one, .silent, times: 6)
@@ -216,14 +231,16 @@ import Testing
     #expect(scene.plan().addresses == [three])
   }
 
-  @Test func anImpostorInTheConnectionsPlaceIsQuarantined() {
+  @Test("a wrong certificate on the replacement of a broken connection causes a quarantine")
+  func impostor() {
     var scene = scene()
     call(&scene, one, .broke, failure: .wrongName)
     #expect(scene.state(one) == .quarantined)
     #expect(scene.order() == [two])
   }
 
-  /// A call that is ended by its deadline so long after it was sent, and ten seconds after it began.
+  /// Records a call that its deadline ended 10 s after it began, and `milliseconds` after it sent its
+  /// request.
   private func silence(_ scene: inout Scene, _ address: IPAddress, milliseconds: Double) {
     let begun = scene.now
     let plan = scene.plan()
@@ -234,7 +251,8 @@ import Testing
       RouteReport(plan: plan, legs: [leg]), outcome: .silent, from: begun, at: scene.now)
   }
 
-  @Test func aCallThatHadNoTimeLeftSaysNothing() {
+  @Test("a timeout counts as silence only 1 s after the request was sent")
+  func shortSilence() {
     var scene = scene()
     for _ in 0..<10 { silence(&scene, one, milliseconds: 900) }
     #expect(scene.order() == [one, two])
@@ -242,7 +260,8 @@ import Testing
     #expect(scene.order() == [two, one])
   }
 
-  @Test func whereAnswersAreFastALittleSilenceIsEnough() {
+  @Test("after fast responses, a timeout counts as silence 250 ms after the request was sent")
+  func silenceAfterFastResponses() {
     var scene = scene()
     call(&scene, one, answer(30), times: 20)
     for _ in 0..<10 { silence(&scene, one, milliseconds: 200) }
@@ -251,7 +270,8 @@ import Testing
     #expect(scene.order() == [two, one])
   }
 
-  @Test func whatBeganBeforeALaterSuccessIsNoNews() {
+  @Test("a failure does not count when its call began before the last success of the endpoint")
+  func failureBeforeSuccess() {
     var scene = scene()
     let begun = scene.now
     let plan = scene.plan()
@@ -278,7 +298,7 @@ import Testing
       scene.wait(360)
       scene.probe(two, milliseconds: 10)
     }
-    // 40 → 25 → 17.5 → 13.75; in quick succession it would be 30.
+    // The score goes from 40 ms to 25, 17.5 and 13.75 ms. In quick succession, it would end at 30 ms.
     let plan = scene.plan()
     #expect(plan.addresses == [two, one])
     #expect(plan.candidates.first?.score == .microseconds(13_750))
@@ -286,7 +306,8 @@ import Testing
 
   // MARK: Policies
 
-  @Test func pinnedStaysWhileItWorks() {
+  @Test("with the pinned policy, the first endpoint stays first until it fails")
+  func pinnedPolicy() {
     var scene = scene(.pinned)
     #expect(scene.order() == [one, two])
     for _ in 0..<40 { scene.probe(two, milliseconds: 1) }
@@ -298,7 +319,8 @@ import Testing
     #expect(scene.order() == [two, one])
   }
 
-  @Test func balancedCountsWhatIsUnderWay() {
+  @Test("the balanced policy gives an endpoint with twice the score half the requests under way")
+  func balancedPolicy() {
     var scene = scene(.balanced)
     var counts: [IPAddress: Int] = [:]
     var plans: [RoutePlan] = []
@@ -308,7 +330,7 @@ import Testing
       plans.append(plan)
       counts[plan.addresses[0], default: 0] += 1
     }
-    // Twice as far, half as many.
+    // The score of the second endpoint is twice as high, so it gets half as many requests.
     #expect(counts == [one: 20, two: 10])
     for plan in plans { scene.planner.ended(plan) }
     #expect(scene.order() == [one, two])
@@ -317,7 +339,8 @@ import Testing
 
   // MARK: The network
 
-  @Test func failuresOfEndpointsAndDNSTogetherAreTheNetworks() throws {
+  @Test("failures of all endpoints and DNS count against the network until a probe succeeds")
+  func suspectedNetwork() throws {
     var scene = scene()
     scene.probe(one, fails: .refused)
     scene.wait(1)
@@ -333,7 +356,7 @@ import Testing
     #expect(plan.candidates.map(\.score) == [.milliseconds(20), .milliseconds(40)])
     for _ in 0..<9 { scene.probe(two, fails: .refused) }
     #expect(scene.state(two) == .closed)
-    // Probes back off: after 1, 2, 4 seconds, one for all.
+    // One probe stands for all endpoints. The waits between probes are 1, 2, 4 and 8 s.
     var pauses: [Double] = []
     for _ in 0..<4 {
       let before = scene.now
@@ -349,8 +372,10 @@ import Testing
     #expect(scene.plan().candidates.last?.score == .milliseconds(10_040))
   }
 
-  @Test(arguments: [nil, LegFailure(.reset, "closed")])
-  func onlyConnectionsThatFailAreASignOfTheNetwork(_ failure: LegFailure?) {
+  @Test(
+    "failed DNS and broken connections make the network suspect, broken streams do not",
+    arguments: [nil, LegFailure(.reset, "closed")])
+  func signsOfTheNetwork(_ failure: LegFailure?) {
     var scene = scene()
     call(&scene, one, .broke, failure: failure)
     call(&scene, two, .broke, failure: failure)
@@ -361,7 +386,8 @@ import Testing
     #expect(scene.plan().suspectsNetwork == (failure != nil))
   }
 
-  @Test func aNameThatDoesNotExistIsNoSignOfTheNetwork() {
+  @Test("failed endpoints and a DNS name that does not exist do not make the network suspect")
+  func missingName() {
     var scene = scene()
     let lookUp = RouteReport.Leg(
       address: nil, source: .dns, started: .zero, ended: .milliseconds(9), outcome: .failed,
@@ -371,7 +397,8 @@ import Testing
     #expect(scene.plan().candidates.first?.score == .milliseconds(10_020))
   }
 
-  @Test func theSuspicionEndsByItself() {
+  @Test("the planner stops suspecting the network after 30 s")
+  func suspicionEnds() {
     var scene = scene()
     let lookUp = RouteReport.Leg(
       address: nil, source: .dns, started: .zero, ended: .milliseconds(9), outcome: .failed,
@@ -384,14 +411,14 @@ import Testing
 
   // MARK: Outcomes
 
-  @Test(arguments: [
+  @Test("the outcome of a call follows from the response's status and Retry-After", arguments: [
     (200, nil, CallOutcome.answered(wait: .zero)), (500, "9", .answered(wait: .zero)),
     (429, "9", .answered(wait: .zero)), (503, nil, .unavailable(status: 503, retryAfter: nil)),
     (503, "120", .unavailable(status: 503, retryAfter: .seconds(120))),
     (502, "-1", .unavailable(status: 502, retryAfter: nil)),
     (504, "Wed, 21 Oct 2026 07:28:00 GMT", .unavailable(status: 504, retryAfter: nil)),
   ])
-  func outcomeIsReadFromTheResponse(_ status: Int, _ retryAfter: String?, _ expected: CallOutcome) throws {
+  func outcomeOfResponse(_ status: Int, _ retryAfter: String?, _ expected: CallOutcome) throws {
     var fields = HeaderFields()
     if let retryAfter { fields["Retry-After"] = retryAfter }
     var scene = scene()
@@ -401,7 +428,8 @@ import Testing
     #expect(CallOutcome(response) == expected)
   }
 
-  @Test func outcomeIsReadFromTheError() {
+  @Test("the outcome of a call follows from the code and the phase of its error")
+  func outcomeOfError() {
     #expect(CallOutcome(NetOptError(.receiveFailed, phase: .receive, "x")) == .broke)
     #expect(CallOutcome(NetOptError(.protocolViolation, phase: .receive, "x")) == .broke)
     #expect(CallOutcome(NetOptError(.headTooLarge, phase: .receive, "x")) == .unknown)

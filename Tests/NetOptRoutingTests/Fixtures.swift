@@ -3,16 +3,16 @@ import NetOptCore
 
 @testable import NetOptRouting
 
-/// The moment at which the tests' lists are read.
+/// The present calendar date in the tests.
 let today = Date(timeIntervalSince1970: 1_795_219_200)
 
-/// An address from its text.
+/// Parses an IP address.
 func ip(_ text: String) -> IPAddress {
   guard let address = IPAddress(text) else { preconditionFailure("\(text) is no address") }
   return address
 }
 
-/// The bytes of a list with these members beside `schema` and `serial`.
+/// The bytes of a list with these members after `schema` and `serial`.
 func listBytes(_ members: String) -> [UInt8] { Array("{\"schema\": 1, \"serial\": 1, \(members)}".utf8) }
 
 /// The bytes of a list with one host and these endpoints.
@@ -21,7 +21,7 @@ func listBytes(endpoints: String) -> [UInt8] {
 }
 
 extension MonotonicInstant {
-  /// A moment in seconds from the tests' beginning.
+  /// The moment this many seconds after the start of a test's clock.
   static func at(_ seconds: Double) -> MonotonicInstant {
     MonotonicInstant(nanoseconds: 1_000_000_000_000) + .seconds(seconds)
   }
@@ -34,7 +34,7 @@ extension LegFailure {
 }
 
 extension ExclusionReason {
-  /// That of an endpoint of `a.example` that failed with `LegFailure.wrongName`.
+  /// The exclusion reason of an endpoint of `a.example` that failed with `LegFailure.wrongName`.
   static func wrongName(nextCheck: Duration?, byProbe: Bool = true) -> ExclusionReason {
     .certificate(LegFailure.wrongName.kind, host: "a.example", nextCheck: nextCheck, byProbe: byProbe)
   }

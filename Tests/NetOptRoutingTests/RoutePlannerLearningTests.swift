@@ -3,13 +3,13 @@ import Testing
 
 @testable import NetOptRouting
 
-/// What a planner learns from calls and probes.
+/// How calls and probes change the planner's ranking, circuit breakers and quarantines.
 @Suite struct RoutePlannerLearningTests {
   private let one = ip("192.0.2.1")
   private let two = ip("192.0.2.2")
   private let three = ip("192.0.2.3")
 
-  /// A scene in which all endpoints are known: 20 ms, 40 ms, 60 ms.
+  /// A scene with a measurement of each endpoint: 20 ms, 40 ms and 60 ms.
   private var scene: Scene {
     var scene = Scene([one, two, three])
     for (address, time) in [(one, 20.0), (two, 40), (three, 60)] {
@@ -20,7 +20,8 @@ import Testing
 
   // MARK: Successes
 
-  @Test func liveConnectionsAreSamples() {
+  @Test("connections of calls are time samples that rank endpoints")
+  func connectionSamples() {
     var scene = Scene([one, two])
     scene.call(scene.plan(), [.ready(one, milliseconds: 90)])
     scene.call(scene.plan(), [.ready(two, milliseconds: 30)])
@@ -28,14 +29,16 @@ import Testing
     #expect(scene.plan().candidates.map(\.score) == [.milliseconds(30), .milliseconds(90)])
   }
 
-  @Test func aLegThatLostIsASampleFromItsOwnStart() {
+  @Test("the sample of a leg counts from the leg's own start, also when the leg lost")
+  func legSamples() {
     var scene = Scene([one, two])
     let plan = scene.plan()
     scene.call(plan, [.ready(one, .lost, milliseconds: 300), .ready(two, from: 250, milliseconds: 20)])
     #expect(scene.plan().candidates.map(\.score) == [.milliseconds(20), .milliseconds(300)])
   }
 
-  @Test func aPooledConnectionIsNoSample() {
+  @Test("a pooled connection is no time sample, and ends the penalty of its endpoint")
+  func pooledConnection() {
     var scene = scene
     let plan = scene.plan()
     var leg = RouteReport.Leg.ready(one, milliseconds: 500)
@@ -48,7 +51,8 @@ import Testing
     #expect(scene.order() == [one, two, three])
   }
 
-  @Test func theLeaderStaysUntilAnotherIsClearlyBetter() {
+  @Test("the first endpoint stays first until another one is clearly faster")
+  func leaderStays() {
     var scene = scene
     #expect(scene.order().first == one)
     for _ in 0..<30 { scene.probe(two, milliseconds: 17) }
@@ -59,7 +63,8 @@ import Testing
     #expect(scene.order().first == two)
   }
 
-  @Test func tcpAloneRanksButHealsNothing() {
+  @Test("a TCP-only probe is a sample, and ends neither an open circuit breaker nor a quarantine")
+  func tcpProbe() {
     var scene = Scene([one, two])
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
     scene.probe(two, fails: .wrongName)
@@ -78,7 +83,8 @@ import Testing
 
   // MARK: Failures
 
-  @Test func aFailedEndpointComesLastForAWhile() {
+  @Test("a failed endpoint comes last for 5 s, with 10 s added to its score")
+  func failurePenalty() {
     var scene = scene
     scene.call(scene.plan(), [.failed(one, .refused), .ready(two, milliseconds: 40)])
     let plan = scene.plan()
@@ -88,7 +94,8 @@ import Testing
     #expect(scene.order() == [one, two, three])
   }
 
-  @Test func threeFailuresOpenTheCircuit() {
+  @Test("three failures in a row open the circuit breaker, and the endpoint is tried after DNS")
+  func threeFailures() {
     var scene = scene
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
     let plan = scene.plan()
@@ -98,7 +105,8 @@ import Testing
     #expect(scene.state(one) == .open)
   }
 
-  @Test func aLegThatUsedUpItsStaggerAndWasOvertakenFailed() {
+  @Test("a leg that used up its stagger and lost to a later leg counts as a connect or TLS timeout")
+  func overtakenLeg() {
     var scene = Scene([one, two])
     scene.call(scene.plan(), [.cancelled(one, until: 280), .ready(two, from: 250, milliseconds: 30)])
     #expect(scene.order() == [two, one])
@@ -111,7 +119,8 @@ import Testing
       scene.planner.status(of: scene.origin, at: scene.now).last?.lastFailure?.kind == .tlsTimeout)
   }
 
-  @Test func aBlackHoleCostsItsStaggerThreeTimesAndNoMore() {
+  @Test("an unresponsive endpoint costs its stagger three times, until its circuit breaker opens")
+  func blackHole() {
     var scene = scene
     var staggers = 0
     for _ in 0..<100 {
@@ -124,16 +133,16 @@ import Testing
       }
       scene.wait(0.15)
     }
-    // Over 15 s: at 0, 5 and 10 s, and then the circuit is open.
+    // In 15 s, the endpoint leads at 0, 5 and 10 s. Then its circuit breaker is open.
     #expect(staggers == 3)
     #expect(scene.state(one) == .open)
   }
 
-  @Test(arguments: [
-    // Until when the leg was under way, when the winner began, and whether it counts as a failure.
+  @Test("a cancelled leg counts as failed only after its stagger, when a later leg won", arguments: [
+    // When the cancelled leg ended, when the winner started (both in ms), and whether the leg failed.
     (280.0, 250.0, true), (240, 200, false), (280, 0, false),
   ])
-  func aLegThatHadTimeLeftDidNotFail(_ ended: Double, _ winnerStarted: Double, _ fails: Bool) {
+  func cancelledLeg(_ ended: Double, _ winnerStarted: Double, _ fails: Bool) {
     var scene = Scene([one, two])
     let winner = RouteReport.Leg.ready(two, from: winnerStarted, milliseconds: ended - winnerStarted)
     scene.call(scene.plan(), [.cancelled(one, until: ended), winner])
@@ -142,7 +151,8 @@ import Testing
         != nil) == fails)
   }
 
-  @Test func aCallThatItsCallerEndedBlamesNobody() {
+  @Test("a cancelled call or probe changes no endpoint's status")
+  func cancelledCall() {
     var scene = scene
     let before = scene.planner.status(of: scene.origin, at: scene.now)
     scene.call(scene.plan(), [.cancelled(one, until: 9000), .cancelled(two, from: 60, until: 9000)])
@@ -152,7 +162,8 @@ import Testing
     #expect(scene.planner.status(of: scene.origin, at: scene.now) == before)
   }
 
-  @Test func theLocalNetworkOpensNoCircuit() {
+  @Test("failures without a route to the host open no circuit breaker")
+  func unreachableNetwork() {
     var scene = scene
     for _ in 0..<10 {
       scene.call(scene.plan(), [one, two, three].map { .failed($0, .unreachable) })
@@ -162,7 +173,8 @@ import Testing
     #expect(plan.withoutList == nil)
   }
 
-  @Test func whatAProxyDoesIsNobodysFault() {
+  @Test("failures of calls through a proxy do not count against endpoints")
+  func proxyFailures() {
     var scene = scene
     let plan = scene.planner.plan(for: scene.origin, proxy: "http://127.0.0.1:1", now: scene.now, wall: today)
     for _ in 0..<3 { scene.call(plan, [.failed(one, .refused, source: .dns)]) }
@@ -171,7 +183,8 @@ import Testing
 
   // MARK: Open circuits
 
-  @Test func withEveryCircuitOpenTheOldestFailureAndDNSStartTogether() {
+  @Test("with all circuit breakers open, the endpoint with the oldest failure and DNS start together")
+  func allCircuitsOpen() {
     var scene = scene
     for address in [two, one, three] {
       for _ in 0..<3 { scene.probe(address, fails: .refused) }
@@ -189,7 +202,8 @@ import Testing
     #expect(plan.candidates.count == 3)
   }
 
-  @Test func aHalfOpenEndpointLeadsOnePlanAlone() {
+  @Test("a half-open endpoint leads one plan, and other plans exclude it until the result is known")
+  func halfOpenLeader() {
     var scene = scene
     #expect(scene.order() == [one, two, three])
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
@@ -201,7 +215,7 @@ import Testing
     let beside = scene.plan()
     #expect(beside.addresses == [two, three])
     #expect(beside.exclusion(of: one) == .attemptUnderWay)
-    // It fails: the circuit is open for twice as long.
+    // The attempt fails: the circuit breaker stays open for twice as long.
     scene.call(attempt, [.failed(one, .refused), .ready(two, milliseconds: 40)])
     #expect(scene.state(one) == .open)
     scene.wait(7.9)
@@ -209,13 +223,14 @@ import Testing
     scene.wait(4.2)
     let second = scene.plan()
     #expect(second.addresses == [one, two, three])
-    // It succeeds: all is as before.
+    // The attempt succeeds: the circuit breaker closes, and the order is as before.
     scene.call(second, [.ready(one, milliseconds: 20)])
     #expect(scene.order() == [one, two, three])
     #expect(scene.state(one) == .closed)
   }
 
-  @Test func anAttemptThatWasNotMadeIsGivenBack() {
+  @Test("a half-open endpoint gets another attempt after an unused one, or after 30 s without a report")
+  func unusedAttempt() {
     var scene = scene
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
     scene.wait(6.1)
@@ -223,7 +238,7 @@ import Testing
     #expect(attempt.addresses.first == one)
     scene.call(attempt, [])
     #expect(scene.order().first == one)
-    // Nothing is heard of this one: after half a minute another one is made.
+    // No report comes for this attempt. After 30 s, a plan makes another one.
     #expect(scene.order().first == two)
     scene.wait(29)
     #expect(scene.order().first == two)
@@ -231,7 +246,8 @@ import Testing
     #expect(scene.order().first == one)
   }
 
-  @Test func aSlowHalfOpenEndpointStaysInTheBack() {
+  @Test("a slow half-open endpoint is the last address of every plan")
+  func slowHalfOpen() {
     var scene = scene
     for _ in 0..<3 { scene.probe(three, fails: .refused) }
     #expect(scene.order() == [one, two])
@@ -241,7 +257,8 @@ import Testing
     #expect(scene.state(three) == .halfOpen)
   }
 
-  @Test func aSingleHalfOpenEndpointHasDNSBesideIt() {
+  @Test("during the attempt of the only endpoint, other plans start it and DNS together")
+  func onlyHalfOpenEndpoint() {
     var scene = Scene([one])
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
     scene.wait(6.1)
@@ -256,7 +273,8 @@ import Testing
 
   // MARK: Quarantine
 
-  @Test func aWrongCertificateKeepsAnEndpointOut() {
+  @Test("plans exclude an endpoint with a wrong certificate until a probe verifies the right one")
+  func wrongCertificate() {
     var scene = scene
     scene.call(scene.plan(), [.failed(one, .wrongName), .ready(two, milliseconds: 40)])
     let plan = scene.plan()
@@ -268,7 +286,8 @@ import Testing
     #expect(scene.order() == [one, two, three])
   }
 
-  @Test func withAllInQuarantineThereIsDNSAlone() {
+  @Test("a plan uses DNS alone when all endpoints are in quarantine")
+  func allQuarantined() {
     var scene = Scene([one, two])
     for address in [one, two] { scene.probe(address, fails: .wrongName) }
     let plan = scene.plan()
@@ -278,7 +297,8 @@ import Testing
     #expect(!plan.startsTwo)
   }
 
-  @Test func quarantineDoesNotCountAsAnOpenCircuit() {
+  @Test("a plan tries an open circuit breaker's endpoint when the only other one is in quarantine")
+  func quarantineAndOpenCircuit() {
     var scene = Scene([one, two])
     scene.probe(one, fails: .wrongName)
     scene.wait(1)
@@ -288,7 +308,8 @@ import Testing
     #expect(plan.withoutList == .circuitsOpen)
   }
 
-  @Test func whoDoesNotVerifyMayGoThere() {
+  @Test("unverified requests use a quarantined endpoint, and make no certificate check")
+  func unverifiedRequests() {
     var scene = scene
     scene.probe(one, fails: .wrongName)
     scene.wait(10)
@@ -299,14 +320,15 @@ import Testing
       #expect(plan.addresses == [one, two, three] && !plan.verifies)
       scene.call(plan, [.ready(one, milliseconds: 20)])
     }
-    // The first plan of who verifies is the check, and nobody else's.
+    // The first plan that verifies makes the certificate check. The next one excludes the endpoint.
     #expect(scene.state(one) == .halfOpen)
     #expect(scene.order() == [one, two, three])
     #expect(scene.order() == [two, three])
     #expect(scene.plan(options).addresses == [one, two, three])
   }
 
-  @Test func aPooledConnectionShowsNoCertificate() {
+  @Test("a pooled connection does not end a quarantine")
+  func pooledCertificate() {
     var scene = scene
     scene.probe(one, fails: .wrongName)
     scene.planner.record(
@@ -321,7 +343,8 @@ import Testing
 
   // MARK: DNS
 
-  @Test func answersKeepTheirOrderButForTheLastWinnerAndOpenCircuits() {
+  @Test("DNS addresses keep their order, but the last winner is first and open circuits are last")
+  func orderOfDNSAddresses() {
     var planner = RoutePlanner(list: nil, seed: 1)
     let origin = Origin(.https, host: "b.example")
     let answers = (1...5).map { ip("198.51.100.\($0)") }
@@ -343,7 +366,8 @@ import Testing
       planner.ordered(answers, for: origin, at: .at(10)).map(\.address).prefix(2) == [answers[3], answers[0]])
   }
 
-  @Test func anAnswerThatIsListedSharesItsHealth() {
+  @Test("a DNS address that is also listed shares the health of the listed endpoint")
+  func listedDNSAddress() {
     var scene = scene
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
     #expect(
@@ -354,7 +378,8 @@ import Testing
       scene.planner.ordered([two, one], for: scene.origin, at: scene.now).map(\.address) == [one, two])
   }
 
-  @Test func rememberedAnswersAreLimited() {
+  @Test("an origin remembers the health of its 64 latest DNS addresses")
+  func rememberedAddresses() {
     var routes = HostRoutes(Origin(.https, host: "b.example"), listed: [], configuration: .init(), seed: 1)
     for number in 0..<500 {
       routes.update(IPAddress(v4: 0xc633_6400 + UInt32(number)), at: .at(Double(number))) {
@@ -365,7 +390,8 @@ import Testing
     #expect(known == Array(436..<500))
   }
 
-  @Test func rememberedOriginsAreLimited() {
+  @Test("the planner remembers a limited number of unlisted origins, and keeps the listed ones")
+  func rememberedOrigins() {
     var scene = scene
     for number in 0..<5000 {
       let origin = Origin(.https, host: "h\(number).example")
@@ -379,9 +405,10 @@ import Testing
     #expect(scene.plan().candidates.first?.score == .milliseconds(20))
   }
 
-  /// A list may have ten thousand endpoints, and the network takes them all along when it goes: what it took is given back in one
-  /// go, in much less time than it took to hold it against them one by one.
-  @Test func forgivingManyIsQuick() throws {
+  /// A list may have 10,000 endpoints, and all of them fail when the network fails. The planner then reverts
+  /// the effect of these failures in one pass, much faster than it recorded them one by one.
+  @Test("forgiving 1,000 endpoints takes less than 1/20 of the time of recording their failures")
+  func quickForgiveness() throws {
     let addresses = (0..<1000).map { IPAddress(v4: 0x0a00_0001 + UInt32($0)) }
     let clock = ContinuousClock()
     var routes = HostRoutes(

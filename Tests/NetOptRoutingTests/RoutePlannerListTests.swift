@@ -3,7 +3,7 @@ import Testing
 
 @testable import NetOptRouting
 
-/// Another list takes the place of the one in use.
+/// A new list replaces the list in use.
 @Suite struct RoutePlannerListTests {
   private let a = ip("192.0.2.1")
   private let b = ip("192.0.2.2")
@@ -15,7 +15,8 @@ import Testing
       hosts: ["a.example": HostEntry(port: port, endpoints: addresses.map { ListedEndpoint($0) })])
   }
 
-  @Test func whatWasLearntOfTheRemainingEndpointsStays() {
+  @Test("endpoints that stay in a new list keep their measurements")
+  func keptMeasurements() {
     var scene = Scene([a, b])
     scene.probe(a, milliseconds: 80)
     scene.probe(b, milliseconds: 20)
@@ -30,7 +31,8 @@ import Testing
     #expect(statuses.first { $0.endpoint.address == c }?.rtt == nil)
   }
 
-  @Test func circuitsAndQuarantineOutliveAList() {
+  @Test("a new list keeps circuit breakers and quarantines, also for endpoints that left and return")
+  func keptCircuits() {
     var scene = Scene([a, b, c])
     for _ in 0..<3 { scene.probe(a, fails: .refused) }
     scene.probe(b, fails: .wrongName)
@@ -40,14 +42,14 @@ import Testing
     #expect(scene.state(a) == .open)
     #expect(scene.state(b) == .quarantined)
     #expect(scene.order() == [c])
-    // Of an endpoint that went away and comes back it is still known.
+    // The planner still knows the state of an endpoint that left the list and comes back.
     scene.planner.adopt(list([c]), at: scene.now)
     #expect(scene.order() == [c])
     scene.planner.adopt(list([a, c]), at: scene.now)
     #expect(scene.state(a) == .open)
   }
 
-  /// So many endpoints, each with a history of its own, and none where it belongs.
+  /// An origin with `count` endpoints that have random histories. Its ranking does not reflect them yet.
   private func unassessed(_ count: Int) -> HostRoutes {
     let listed = (0..<count).map { ListedEndpoint(IPAddress(v4: 0x0a00_0000 + UInt32($0))) }
     var routes = HostRoutes(
@@ -66,7 +68,8 @@ import Testing
     return routes
   }
 
-  @Test func allAtOnceEndpointsComeWhereEachWouldAlone() {
+  @Test("assessing all endpoints at once gives the same result as assessing each one alone")
+  func assessAllAtOnce() {
     for now in [MonotonicInstant.at(0.1), .at(5), .at(1000)] {
       var all = unassessed(200)
       var single = all
@@ -82,8 +85,9 @@ import Testing
     }
   }
 
-  /// The lock that it is done under is one that requests wait for.
-  @Test func theLongestListIsAdoptedQuickly() {
+  /// The client adopts a list under a lock that requests wait for.
+  @Test("an origin adopts a list of 10,000 endpoints in less than 2 s")
+  func longestList() {
     let old = unassessed(10_000)
     let listed = old.endpoints.reversed().map(\.listed)
     var new: HostRoutes?
@@ -94,7 +98,8 @@ import Testing
     #expect(time < .seconds(2))
   }
 
-  @Test func theEndpointInUseStaysInUse() {
+  @Test("the first endpoint stays first in a new list with another order")
+  func leaderAcrossLists() {
     var scene = Scene([a, b])
     scene.probe(a, milliseconds: 20)
     scene.probe(b, milliseconds: 20.5)
@@ -105,7 +110,8 @@ import Testing
     }
   }
 
-  @Test func plansOfTheOldListAreRecorded() {
+  @Test("the planner learns from calls whose plans come from the old list")
+  func planOfOldList() {
     var scene = Scene([a, b])
     let plan = scene.plan()
     scene.planner.adopt(list([c]), at: scene.now)
@@ -116,7 +122,8 @@ import Testing
     #expect(known?.rtt == .milliseconds(6))
   }
 
-  @Test func hostsComeAndGo() throws {
+  @Test("a host uses each new list that has it, and the number of unlisted origins stays limited")
+  func addedAndRemovedHosts() throws {
     var scene = Scene([a])
     #expect(scene.plan().directOff == nil)
     scene.planner.adopt(nil, at: scene.now)
@@ -127,7 +134,7 @@ import Testing
     scene.planner.adopt(list([b]), at: scene.now)
     #expect(scene.plan().directOff == nil)
     #expect(scene.order().first == b)
-    // Origins without endpoints are forgotten as ever when there are too many.
+    // The planner still forgets origins without endpoints when there are too many.
     for index in 0..<2000 {
       let origin = Origin(.https, host: "h\(index).example")
       scene.planner.learned(version: .http1_1, for: origin, options: RequestOptions())

@@ -3,14 +3,14 @@ import Testing
 
 @testable import NetOptRouting
 
-/// What holds for every plan, whatever has happened.
+/// Properties of every plan after random events.
 @Suite struct RoutePlannerPropertyTests {
   private static let failures: [LegFailure.Kind] = [
     .refused, .connectTimeout, .tlsTimeout, .reset, .tls, .certificateName(presented: ["x"]),
     .certificateUntrusted, .certificateExpired, .unreachable, .resolve, .proxy, .other,
   ]
 
-  @Test(arguments: 0..<40 as Range<UInt64>)
+  @Test("every plan is consistent after random calls, probes and waits", arguments: 0..<40 as Range<UInt64>)
   func everyPlanIsSound(_ seed: UInt64) {
     var random = SplitMix64(seed: seed)
     let addresses = (0..<Int.random(in: 1...9, using: &random)).map {
@@ -85,9 +85,9 @@ import Testing
     }
   }
 
-  /// A plan that is given out again must be the plan that would be made anew.
-  @Test(arguments: 0..<20 as Range<UInt64>)
-  func keptPlansAreAsGoodAsNewOnes(_ seed: UInt64) {
+  /// The planner reuses a plan only while a new plan would be the same.
+  @Test("a reused plan has the order and the scores of a new plan", arguments: 0..<20 as Range<UInt64>)
+  func reusedPlans(_ seed: UInt64) {
     var random = SplitMix64(seed: seed)
     let addresses = (0..<5).map { IPAddress(v4: 0xc000_0200 + UInt32($0)) }
     var scene = Scene(addresses, seed: seed)
@@ -106,9 +106,10 @@ import Testing
     }
   }
 
-  /// Requests settle on the best endpoint that works.
-  @Test(arguments: 0..<20 as Range<UInt64>)
-  func trafficSettlesOnTheBestEndpointThatWorks(_ seed: UInt64) {
+  @Test(
+    "requests use the fastest working endpoint, with at most 20 failed legs in 200 calls",
+    arguments: 0..<20 as Range<UInt64>)
+  func settlesOnFastest(_ seed: UInt64) {
     var random = SplitMix64(seed: seed)
     let addresses = (0..<6).map { IPAddress(v4: 0xc000_0200 + UInt32($0)) }
     let times = (0..<6).map { Double($0 + 1) * 30 }.shuffled(using: &random)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import NetOptRouting
 
-/// What a plan is made of.
+/// The legs and candidates of a plan.
 @Suite struct RoutePlannerTests {
   private let one = ip("192.0.2.1")
   private let two = ip("192.0.2.2")
@@ -37,7 +37,8 @@ import Testing
       ])
   }
 
-  @Test func fastestComesFirst() {
+  @Test("a plan tries measured endpoints by score, and unmeasured ones after them")
+  func fastestComesFirst() {
     var scene = Scene([one, two, six])
     scene.probe(one, milliseconds: 80)
     scene.probe(two, milliseconds: 20)
@@ -46,17 +47,18 @@ import Testing
     #expect(plan.candidates.map(\.score) == [.milliseconds(20), .milliseconds(80), nil])
   }
 
-  @Test(arguments: [
-    // Time to be ready of one sample: the stagger is three times that, in its limits.
+  @Test("a leg's stagger is three times the first ready time, from 50 ms to 2 s", arguments: [
+    // The ready time of the only sample and the stagger, in milliseconds.
     (20.0, 60), (10, 50), (700, 2000), (100, 300),
   ])
-  func staggerFollowsTheTimeToBeReady(_ ready: Double, _ stagger: Int) {
+  func stagger(_ ready: Double, _ stagger: Int) {
     var scene = Scene([one])
     scene.probe(one, milliseconds: ready)
     #expect(scene.plan().legs.first?.stagger == .milliseconds(stagger))
   }
 
-  @Test func withoutHistoryRegionProviderWeightAndListDecide() {
+  @Test("endpoints without history rank by region and provider, then weight, then list order")
+  func orderWithoutHistory() {
     let far = ip("192.0.2.11")
     let heavy = ip("192.0.2.12")
     let sameRegion = ip("192.0.2.13")
@@ -73,11 +75,11 @@ import Testing
     #expect(elsewhere.order() == [heavy, far, sameRegion, sameBoth])
   }
 
-  @Test(arguments: [
+  @Test("a plan uses the list only for a listed host with endpoints, on the listed port", arguments: [
     ("https://b.example/", RoutePlan.DirectOff.noList), ("https://a.example:8443/", .port),
     ("http://a.example/", .port), ("https://A.EXAMPLE./", nil), ("https://empty.example/", .noList),
   ])
-  func listCountsForItsHostAndPort(_ url: String, _ off: RoutePlan.DirectOff?) throws {
+  func listedHostAndPort(_ url: String, _ off: RoutePlan.DirectOff?) throws {
     let list = EndpointList(hosts: [
       "a.example": HostEntry(endpoints: [ListedEndpoint(one)]), "empty.example": HostEntry(endpoints: []),
     ])
@@ -88,7 +90,8 @@ import Testing
     #expect(plan.endsInDNS)
   }
 
-  @Test func withoutAListThereIsDNS() {
+  @Test("a plan without a list uses DNS alone")
+  func noList() {
     var planner = RoutePlanner(list: nil, seed: 1)
     let plan = planner.plan(for: Origin(.https, host: "a.example"), now: .at(0), wall: today)
     #expect(plan.legs == [RoutePlan.Leg(.dns, source: .dns)])
@@ -96,7 +99,8 @@ import Testing
     #expect(plan.candidates.isEmpty)
   }
 
-  @Test func anExpiredListIsNotUsed() {
+  @Test("a plan uses DNS alone from the moment at which the list expires")
+  func expiredList() {
     let list = EndpointList(
       expires: today, hosts: ["a.example": HostEntry(endpoints: [ListedEndpoint(one)])])
     var planner = RoutePlanner(list: list, seed: 1)
@@ -109,14 +113,16 @@ import Testing
       planner.plan(for: Origin(.https, host: "b.example"), now: .at(1), wall: today).directOff == .noList)
   }
 
-  @Test func dnsAloneWhenAskedFor() {
+  @Test("a plan for a request with DNS routing uses DNS alone")
+  func dnsRouting() {
     var scene = Scene([one])
     let plan = scene.plan(options { $0.routing = .dns })
     #expect(plan.directOff == .flag)
     #expect(plan.legs == [RoutePlan.Leg(.dns, source: .dns)])
   }
 
-  @Test func anAddressInTheURLIsGoneToDirectly() {
+  @Test("a plan for a URL with an IP address connects to this address")
+  func addressInURL() {
     var planner = RoutePlanner(list: .builtIn, seed: 1)
     for host in ["192.0.2.1", "2001:db8::6"] {
       let plan = planner.plan(for: Origin(.https, host: host), now: .at(0), wall: today)
@@ -125,7 +131,8 @@ import Testing
     }
   }
 
-  @Test func aProxyTurnsTheListOff() {
+  @Test("a plan uses the proxy alone, unless the request sets directDespiteProxy")
+  func proxy() {
     var scene = Scene([one])
     let proxy = "http://127.0.0.1:3128"
     let proxied = scene.planner.plan(
@@ -143,7 +150,8 @@ import Testing
     #expect(literal.legs == proxied.legs && literal.proxy == proxy)
   }
 
-  @Test func pinnedWinsOverEverything() {
+  @Test("a pinned request uses its address alone, despite a proxy and an open circuit breaker")
+  func pinnedAddress() {
     var scene = Scene([one, two])
     for _ in 0..<3 { scene.probe(two, fails: .refused) }
     let listed = scene.planner.plan(
@@ -157,7 +165,8 @@ import Testing
     #expect(other.directOff == .flag)
   }
 
-  @Test func familyRestrictsTheList() {
+  @Test("a request's address family limits the listed endpoints in its plan")
+  func addressFamily() {
     var scene = Scene([one, six])
     let v6 = scene.plan(options { $0.family = .v6 })
     #expect(v6.addresses == [six])
@@ -173,7 +182,8 @@ import Testing
     #expect(plan.directOff == nil)
   }
 
-  @Test func knowsWhetherALosingLegCostsAConnection() {
+  @Test("a plan multiplexes, except over http, with HTTP/1 requested, or with HTTP/1.1 learned")
+  func multiplexing() {
     var scene = Scene([one])
     let http1 = options { $0.version = .http1 }
     #expect(scene.plan().multiplexes)
@@ -191,7 +201,8 @@ import Testing
     #expect(plain.planner.plan(for: Origin(.https, host: "b.example"), now: .at(0), wall: today).multiplexes)
   }
 
-  @Test func eachClientSpreadsInItsOwnWay() {
+  @Test("the seed of a client decides which of two endpoints of similar speed comes first")
+  func seedSpreadsClients() {
     let first = (0..<64).map { seed in
       var scene = Scene([one, two], seed: UInt64(seed))
       scene.probe(one, milliseconds: 100)
@@ -206,7 +217,8 @@ import Testing
     #expect((16...48).contains(first.count { $0 == one }))
   }
 
-  @Test func plainHTTPCountsTCPAlone() {
+  @Test("the score of an endpoint of a plain HTTP origin is its TCP handshake time")
+  func plainHTTPScore() {
     var scene = Scene([one, two], scheme: .http)
     scene.probe(one, milliseconds: 30)
     scene.probe(two, milliseconds: 10)
@@ -215,13 +227,14 @@ import Testing
     #expect(plan.candidates.first?.score == .milliseconds(10))
   }
 
-  @Test func configurationComesFromTheEnvironment() {
+  @Test("the routing configuration reads NETOPT_REGION and ignores an empty NETOPT_ISP")
+  func environment() {
     let environment = ["NETOPT_REGION": "cn-north", "NETOPT_ISP": "", "HOME": "/"]
     #expect(RoutingConfiguration(environment: environment) == RoutingConfiguration(region: "cn-north"))
   }
 
-  @Test("a plan says for which failure it leaves an endpoint out, when it is not tried at all")
-  func saysWhichFailureKeepsAnEndpointOut() {
+  @Test("a plan names the failure of a quarantined endpoint, and none for an open circuit breaker")
+  func failureOfExcludedEndpoint() {
     var scene = Scene([one, two])
     scene.probe(one, fails: .wrongName)
     for _ in 0..<3 { scene.probe(two, fails: .refused) }
@@ -231,7 +244,8 @@ import Testing
     #expect(shut != nil && shut?.failure == nil)
   }
 
-  @Test func saysHowItsEndpointsAre() {
+  @Test("the planner reports status and probe targets of a listed origin, and nothing for others")
+  func endpointStatus() {
     var scene = Scene([
       ListedEndpoint(one, region: "r", isp: "i"), ListedEndpoint(two), ListedEndpoint(six),
     ])

@@ -4,27 +4,27 @@ import Testing
 @testable import NetOptRouting
 
 extension RoutePlan {
-  /// The addresses of its legs in their order, up to DNS.
+  /// The addresses of the legs before the DNS leg, in order.
   var addresses: [IPAddress] { legs.prefix { $0.target != .dns }.compactMap(\.address) }
 
-  /// The addresses that are tried after DNS.
+  /// The addresses of the legs after the DNS leg, without those that come last (`lasts`).
   var lastResorts: [IPAddress] {
     legs.drop { $0.target != .dns }.filter { !$0.isLast }.compactMap(\.address)
   }
 
-  /// The addresses that are tried when everything else has failed.
+  /// The addresses of the legs that start only after all other legs have failed.
   var lasts: [IPAddress] { legs.filter(\.isLast).compactMap(\.address) }
 
-  /// Whether DNS is its last leg but for the last resorts.
+  /// Whether the plan has a DNS leg.
   var endsInDNS: Bool { legs.contains { $0.target == .dns } }
 
-  /// Why an endpoint is left out.
+  /// Why the plan excludes an endpoint; `nil` when the plan does not exclude it.
   func exclusion(of address: IPAddress) -> ExclusionReason? {
     candidates.first { $0.address == address }?.excluded
   }
 }
 
-/// A planner with one listed host, and a clock.
+/// A planner with one listed host, and its clock.
 struct Scene {
   var planner: RoutePlanner
   var now = MonotonicInstant.at(0)
@@ -52,18 +52,18 @@ struct Scene {
     planner.plan(for: origin, options: options, now: now, wall: today)
   }
 
-  /// The addresses of a plan's legs.
+  /// Makes a plan, and returns the addresses of its legs before the DNS leg.
   mutating func order() -> [IPAddress] { plan().addresses }
 
   mutating func wait(_ seconds: Double) { now = now + .seconds(seconds) }
 
-  /// Waits until the next probe is due.
+  /// Moves the clock to the moment at which the next probe is due.
   mutating func waitForProbe() throws {
     let next = planner.nextProbe(after: now)
     now = try #require(next)
   }
 
-  /// A probe that took this long, half of it for TCP.
+  /// Records a successful probe that took this long. For `https`, TCP and TLS took half of the time each.
   mutating func probe(_ address: IPAddress, milliseconds: Double) {
     let half = Duration.milliseconds(milliseconds / 2)
     let isSecure = origin.scheme == .https
@@ -76,7 +76,7 @@ struct Scene {
     planner.record(probe: .failure(LegError(failure)), of: address, for: origin, at: now)
   }
 
-  /// A call along a plan.
+  /// Records a call that followed a plan.
   mutating func call(_ plan: RoutePlan, _ legs: [RouteReport.Leg]) {
     planner.record(RouteReport(plan: plan, legs: legs), at: now)
   }
@@ -87,7 +87,7 @@ struct Scene {
 }
 
 extension RouteReport.Leg {
-  /// A leg that was ready after this time, half of it for TCP.
+  /// A leg that was ready `milliseconds` after its start. TCP took half of this time.
   static func ready(
     _ address: IPAddress, _ outcome: RouteReport.Outcome = .won, from started: Double = 0,
     milliseconds: Double, source: AddressSource = .list
@@ -108,7 +108,7 @@ extension RouteReport.Leg {
       failure: failure)
   }
 
-  /// A leg that was under way when the call was decided.
+  /// A leg that was cancelled while it was under way, because another leg won or the call ended.
   static func cancelled(
     _ address: IPAddress, from started: Double = 0, until ended: Double, connected: Double? = nil,
     source: AddressSource = .list
