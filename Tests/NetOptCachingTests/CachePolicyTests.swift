@@ -7,12 +7,14 @@ struct CachePolicyTests {
     try stored(["Cache-Control": "max-age=100", "ETag": "\"a\""] + more)
   }
 
-  @Test func nothingStoredIsFetched() throws {
+  @Test("without a stored response a request is sent, or refused with only-if-cached")
+  func nothingStored() throws {
     #expect(try decision() == ("fetch:uri-miss", "RFC 9111, section 4"))
     #expect(try decision(["Cache-Control": "only-if-cached"]) == ("refuse", "RFC 9111, section 5.2.1.7"))
   }
 
   @Test(
+    "the Cache-Control directives of a request decide by RFC 9111",
     arguments: [
       ("no-cache", 1, "validate", "5.2.1.4"), ("max-age=0", 1, "validate", "5.2.1.1"),
       ("max-age=10", 9, "hit", "5.2.2.1"), ("max-age=10", 11, "validate", "5.2.1.1"),
@@ -22,20 +24,22 @@ struct CachePolicyTests {
       ("max-age=5, max-stale=1000", 101, "validate", "5.2.1.1"), ("no-store", 1, "bypass", "5.2.1.5"),
       ("only-if-cached", 1, "hit", "5.2.2.1"), ("only-if-cached", 101, "refuse", "5.2.1.7"),
     ] as [(String, Double, String, String)])
-  func theRequestsDirectives(_ control: String, _ after: Double, _ word: String, _ section: String) throws {
+  func requestDirectives(_ control: String, _ after: Double, _ word: String, _ section: String) throws {
     let found = try decision(["Cache-Control": control], on: fresh(), after: after)
     #expect(found == (word, "RFC 9111, section \(section)"))
   }
 
-  @Test func pragmaCountsWithoutCacheControl() throws {
+  @Test("Pragma: no-cache counts in requests without Cache-Control, and not in responses")
+  func pragma() throws {
     #expect(try decision(["Pragma": "no-cache"], on: fresh()).word == "validate")
     #expect(try decision(["Pragma": "other"], on: fresh()).word == "hit")
     #expect(try decision(["Pragma": "no-cache", "Cache-Control": "max-age=50"], on: fresh()).word == "hit")
-    // In a response it means nothing.
+    // `Pragma` in a response has no meaning.
     #expect(try decision(on: fresh(["Pragma": "no-cache"])).word == "hit")
   }
 
-  @Test func whatMustBeRevalidatedIsNotServedStale() throws {
+  @Test("a response with must-revalidate or no-cache is never served stale")
+  func mustRevalidate() throws {
     let entry = try stored([
       "Cache-Control": "max-age=10, must-revalidate, stale-while-revalidate=100", "ETag": "\"a\"",
     ])
@@ -47,7 +51,8 @@ struct CachePolicyTests {
     #expect(try decision(["Cache-Control": "max-stale"], on: noCache).word == "validate")
   }
 
-  @Test func immutableIsNotReloaded() throws {
+  @Test("max-age=0 in a request does not reload a fresh immutable response")
+  func immutable() throws {
     let entry = try stored(["Cache-Control": "max-age=10, immutable", "ETag": "\"a\""])
     #expect(
       try decision(["Cache-Control": "max-age=0"], on: entry, after: 9) == ("hit", "RFC 8246, section 2"))
@@ -55,13 +60,15 @@ struct CachePolicyTests {
     #expect(try decision(["Cache-Control": "max-age=0"], on: entry, after: 11).word == "validate")
   }
 
-  @Test func staleIsServedWhileItIsRefreshed() throws {
+  @Test("a response is served stale and refreshed within stale-while-revalidate")
+  func staleWhileRevalidate() throws {
     let entry = try stored(["Cache-Control": "max-age=10, stale-while-revalidate=5"])
     #expect(try decision(on: entry, after: 15) == ("stale+refresh", "RFC 5861, section 3"))
     #expect(try decision(on: entry, after: 15.5).word == "fetch")
   }
 
-  @Test func staleIsNotRefreshedForWhoWantsNothingOfTheOrigin() throws {
+  @Test("with only-if-cached a stale response is served and not refreshed")
+  func staleOnlyIfCached() throws {
     let entry = try stored(["Cache-Control": "max-age=10, stale-while-revalidate=5"])
     let request = try asked(["Cache-Control": "only-if-cached"])
     let decided = CachePolicy().decide(request, [entry], at: start + 15_000)
@@ -69,7 +76,8 @@ struct CachePolicyTests {
     #expect(words(decided.honouring(try asked())) == ("stale+refresh", "RFC 5861, section 3"))
   }
 
-  @Test func staleTakesThePlaceOfAnAnswer() throws {
+  @Test("a stale response is served after a failure only where the directives allow it")
+  func staleAfterFailure() throws {
     let policy = CachePolicy(staleWhenUnreachable: 100_000)
     func after(_ status: Int?, _ entry: CacheEntry, at seconds: Int64, _ request: HeaderFields = [:]) throws
       -> String?
@@ -89,12 +97,13 @@ struct CachePolicyTests {
       #expect(try after(nil, stored(["Cache-Control": control]), at: 20) == nil)
     }
     #expect(try after(nil, plain, at: 20, ["Cache-Control": "no-cache"]) == nil)
-    // A reload of what is fresh: nothing allows to hide that the server is in trouble.
+    // The reload of a fresh response fails: no directive allows hiding the server's fault.
     #expect(try after(503, plain, at: 5, ["Cache-Control": "max-age=0"]) == nil)
     #expect(try after(nil, stored(["Cache-Control": "max-age=0, must-revalidate"]), at: 0) == nil)
   }
 
-  @Test func validatorsAreSent() throws {
+  @Test("a stale response is validated by its ETag and its Last-Modified")
+  func validators() throws {
     let entry = try stored(["Cache-Control": "max-age=1", "ETag": "W/\"a\"", "Last-Modified": date(-5)])
     let decision = CachePolicy().decide(try asked(), [entry], at: start + 2000)
     guard case .validate(_, let fields, .stale, _) = decision else {
@@ -104,7 +113,8 @@ struct CachePolicyTests {
     #expect(fields == ["If-None-Match": "W/\"a\"", "If-Modified-Since": date(-5)])
   }
 
-  @Test func conditionsOfTheRequestAreEvaluated() throws {
+  @Test("the cache evaluates If-None-Match and If-Modified-Since of a request")
+  func conditions() throws {
     let entry = try stored(["Cache-Control": "max-age=100", "ETag": "\"a\"", "Last-Modified": date(-100)])
     func part(_ fields: HeaderFields) throws -> RangePart? {
       guard case .serve(let service) = CachePolicy().decide(try asked(fields), [entry], at: start) else {
@@ -117,14 +127,15 @@ struct CachePolicyTests {
     #expect(try part(["If-None-Match": "\"b,a\""]) == .whole)
     #expect(try part(["If-Modified-Since": date(-100)]) == .notModified)
     #expect(try part(["If-Modified-Since": date(-101)]) == .whole)
-    // The tag decides when there are both (RFC 9110, section 13.1.3).
+    // With both conditions the tag decides (RFC 9110, section 13.1.3).
     #expect(try part(["If-None-Match": "\"b\"", "If-Modified-Since": date(0)]) == .whole)
     #expect(try decision(["If-Match": "\"a\""], on: entry) == ("bypass", "RFC 9110, section 13.1"))
-    // A stale one is asked for as the caller asked for it.
+    // If the stored response is stale, the request goes to the origin with the caller's own conditions.
     #expect(try decision(["If-None-Match": "\"a\""], on: entry, after: 101).word == "fetch")
   }
 
   @Test(
+    "a range is served from a complete response, if it is one valid byte range",
     arguments: [
       ("bytes=0-1", 0..<2), ("bytes=8-", 8..<10), ("bytes=-1", 9..<10), ("bytes=-99", 0..<10),
       ("bytes=9-99", 9..<10),
@@ -132,7 +143,7 @@ struct CachePolicyTests {
       ("bytes=x-", nil), ("lines=0-1", nil), ("bytes=", nil), ("bytes=5", nil),
       ("bytes=0-99999999999999999999", 0..<10),
     ] as [(String, Range<Int>?)])
-  func rangesAreTakenFromACompleteResponse(_ text: String, _ range: Range<Int>?) throws {
+  func ranges(_ text: String, _ range: Range<Int>?) throws {
     let decision = CachePolicy().decide(try asked(["Range": text]), [try fresh()], at: start)
     guard let range else {
       #expect(words(decision) == ("fetch:partial", "RFC 9110, section 14.2"))
@@ -145,7 +156,8 @@ struct CachePolicyTests {
     #expect(service.part == .bytes(range))
   }
 
-  @Test func ifRangeHasToNameTheResponse() throws {
+  @Test("a range is served if If-Range equals the response's strong tag or its date")
+  func ifRange() throws {
     func part(_ condition: String, _ tag: String = "\"a\"") throws -> RangePart? {
       let entry = try stored(["Cache-Control": "max-age=100", "ETag": tag, "Last-Modified": date(-9)])
       let request = try asked(["Range": "bytes=0-1", "If-Range": condition])
@@ -159,7 +171,8 @@ struct CachePolicyTests {
     #expect(try part(date(-8)) == .whole)
   }
 
-  @Test func otherMethodsGoToTheOrigin() throws {
+  @Test("methods other than GET and HEAD go to the origin")
+  func otherMethods() throws {
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "M-SEARCH"] as [NetOptRequest.Method] {
       #expect(try decision([:], method, on: fresh()).word == "fetch:method")
     }
@@ -167,7 +180,8 @@ struct CachePolicyTests {
     #expect(try decision([:], .head, on: fresh(), after: 101).word == "fetch")
   }
 
-  @Test func whatIsEncodedIsNoneForWhoWantsItDecoded() throws {
+  @Test("a stored gzip response is not served to a request for decoded content")
+  func encodedContent() throws {
     let entry = try stored(["Cache-Control": "max-age=100", "Content-Encoding": "gzip"])
     #expect(try decision(on: entry).section == "RFC 9110, section 12.5.3")
     let odd = try stored(["Cache-Control": "max-age=100", "Content-Encoding": "own"])

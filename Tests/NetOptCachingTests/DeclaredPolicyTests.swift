@@ -13,12 +13,13 @@ struct DeclaredPolicyTests {
   private func word(
     _ policy: DeclaredPolicy, after seconds: Int64, _ request: HeaderFields = [:]
   ) throws -> String {
-    // What the server says of its freshness counts for nothing.
+    // The policy ignores the freshness that the server declares.
     let entry = try stored(["Cache-Control": "max-age=0"], declaredExpiry: start + 60_000)
     return words(policy.decide(try asked(request), [entry], at: start + seconds * 1000)).word
   }
 
-  @Test func theDeclaredTimeDecides() throws {
+  @Test("the declared times and the request's directives decide between hit, stale and fetch")
+  func declaredTime() throws {
     #expect(try word(policy(), after: 59) == "hit")
     #expect(try word(policy(), after: 60) == "fetch:stale")
     #expect(try word(policy(.serveAndRefresh(within: .seconds(10))), after: 69) == "stale+refresh")
@@ -33,7 +34,8 @@ struct DeclaredPolicyTests {
     policy.storing(try asked(), status: status, fields, CacheControl(fields)).isStored
   }
 
-  @Test func noStoreWins() throws {
+  @Test("no-store, Vary: *, 206 and a missing or zero time to live prevent storing")
+  func refusedResponses() throws {
     #expect(try isStored(policy(), 200))
     #expect(try isStored(policy(), 200, ["Cache-Control": "no-cache, max-age=0"]))
     #expect(try !isStored(policy(), 200, ["Cache-Control": "no-store, max-age=100"]))
@@ -43,11 +45,13 @@ struct DeclaredPolicyTests {
     #expect(try !isStored(policy(for: .zero), 200))
   }
 
-  @Test func anAnswerToHeadIsNoneToGet() throws {
+  @Test("a response to HEAD is not stored")
+  func head() throws {
     #expect(!policy().storing(try asked([:], .head), status: 200, [:], CacheControl([:])).isStored)
   }
 
-  @Test func negativeAnswersAreStoredWhenAskedFor() throws {
+  @Test("with a negative time to live 404 and 410 are stored, and no other errors")
+  func negativeResponses() throws {
     for status in [404, 410] {
       #expect(try !isStored(policy(), status))
       #expect(try isStored(policy(negative: .seconds(1)), status))
@@ -57,7 +61,8 @@ struct DeclaredPolicyTests {
     }
   }
 
-  @Test func expiryIsJitteredAndNeverLate() {
+  @Test("a response expires at the declared time or up to a tenth of it earlier")
+  func expiry() {
     let policy = policy()
     #expect(policy.expiry(status: 200, received: start, luck: 0) == start + 60_000)
     #expect(policy.expiry(status: 200, received: start, luck: 1) == start + 54_000)
@@ -73,17 +78,19 @@ struct VersionedPolicyTests {
   }
 
   @Test(
+    "an entry's version decides between hit, stale with refresh, and fetch",
     arguments: [
       (1, 7, "hit"), (1, 6, "hit"), (1, 8, "fetch:stale"), (3, 8, "stale+refresh"), (3, 9, "stale+refresh"),
       (3, 10, "fetch:stale"), (3, .max, "fetch:stale"),
     ] as [(Int64, Int64, String)])
-  func theVersionDecides(_ threshold: Int64, _ wanted: Int64, _ word: String) throws {
+  func versions(_ threshold: Int64, _ wanted: Int64, _ word: String) throws {
     let entry = try stored([:], version: 7)
     #expect(words(policy(threshold: threshold).decide(try asked(), wanted: wanted, [entry])).word == word)
   }
 
   @Test(
-    "conditions that the origin evaluates are left to it", arguments: ["If-Match", "If-Unmodified-Since"])
+    "a request with If-Match or If-Unmodified-Since bypasses the cache",
+    arguments: ["If-Match", "If-Unmodified-Since"])
   func conditions(_ name: String) throws {
     let request = try asked([name: name == "If-Match" ? "\"b\"" : date(-1)])
     let entry = try stored([:], version: 7)
@@ -92,7 +99,8 @@ struct VersionedPolicyTests {
     #expect(words(DeclaredPolicy(declaration).decide(request, [entry], at: start)).word == "bypass")
   }
 
-  @Test func theVersionIsNoPartOfTheKey() throws {
+  @Test("the version parameter is removed from the query, unless its value is not a number")
+  func versionParameter() throws {
     let found = policy().version(of: try HTTPURL("https://api.test/x.js?a=1&cachevers=12&b=2"))
     #expect(found?.wanted == 12)
     #expect(found?.query == "a=1&b=2")
@@ -103,13 +111,15 @@ struct VersionedPolicyTests {
 }
 
 struct RequestKeyTests {
-  @Test func aURLIsKeptAsItIs() throws {
+  @Test("the key of a URL keeps the order of its parameters")
+  func urlKey() throws {
     let key = try RequestKey.url(try HTTPURL("https://api.test/a?b=2&a=1"), partition: "p")
     #expect(key.text == "GET https://api.test/a\0b=2&a=1")
     #expect(key.partition == "p")
   }
 
-  @Test func parametersOfAnAPIAreCanonical() throws {
+  @Test("the key of an API has the canonical parameters of query and form, or the body's digest")
+  func apiKey() throws {
     func text(
       _ query: String, _ body: String = "", _ fields: HeaderFields = [:],
       _ method: NetOptRequest.Method = .post
@@ -122,13 +132,14 @@ struct RequestKeyTests {
     let form: HeaderFields = ["Content-Type": "application/x-www-form-urlencoded"]
     #expect(try text("b=2", "a=1", form) == "shop/live/item\0a=1&b=2")
     #expect(try text("b=2", "{}") != text("b=2", "{ }"))
-    // What GET has in a body is not what it asks for in the query.
+    // Parameters in the body of a GET differ from the same parameters in its query.
     #expect(try text("b=2", "a=1", form, .get) != text("a=1&b=2", "", [:], .get))
     #expect(try text("b=2", "a=1") != text("b=2", "a=1", form))
   }
 
-  /// Latin-1 is no UTF-8: two such forms are two keys.
-  @Test func formsThatAreNoTextAreToldApart() throws {
+  /// For example forms in Latin-1.
+  @Test("different forms that are not UTF-8 have different keys")
+  func invalidForms() throws {
     let form: HeaderFields = ["Content-Type": "application/x-www-form-urlencoded"]
     let texts = try [0xe8, 0xe9].map { (byte: UInt8) in
       try RequestKey.api(
@@ -139,8 +150,9 @@ struct RequestKeyTests {
     #expect(texts[0] != texts[1])
   }
 
-  /// What has no canonical form is told apart by digests: in the query and in a body by different ones.
-  @Test func aStrayPercentSignIsNoBody() throws {
+  /// Digests identify queries and bodies that have no canonical form. The two kinds have different prefixes.
+  @Test("a query with a stray % has another key than a body with the same bytes")
+  func strayPercentSigns() throws {
     func key(_ query: String?, _ body: String, _ type: String? = nil) throws -> CacheKey {
       let fields: HeaderFields = type.map { ["Content-Type": $0] } ?? [:]
       return try RequestKey.api(
@@ -155,14 +167,16 @@ struct RequestKeyTests {
     #expect(try key("a=%zz", "").text == key(nil, "a=%zz", "application/x-www-form-urlencoded").text)
   }
 
-  @Test func anEmptyQueryIsAnotherURL() throws {
+  @Test("a URL with an empty query has another key than a URL without one")
+  func emptyQuery() throws {
     let keys = try ["", "?"].map { try RequestKey.url(try HTTPURL("https://api.test/a\($0)"), partition: "") }
     #expect(keys[0] != keys[1])
   }
 
   private static let credentialFields = CredentialFields(["Authorization", "Cookie", "X-Api-Key"])
 
-  @Test func everyFieldWithCredentialsTellsUsersApart() throws {
+  @Test("each set of credential fields has its own partition, and other fields have none")
+  func credentialFields() throws {
     let fields: [HeaderFields] = [
       [:], ["Cookie": "a=1"], ["Cookie": "a=2"], ["X-Api-Key": "a=1"], ["Authorization": "a=1"],
       ["Cookie": "a=1", "X-Api-Key": "a=1"], ["Cookie": "", "X-Api-Key": ""], ["Cookie": ""],
@@ -177,8 +191,11 @@ struct RequestKeyTests {
         "", try asked(["X-Other": "1"]), credentialFields: Self.credentialFields, isVerified: true) == "")
   }
 
-  /// The fields of one name keep their order. For each field all before it were compared once, which took 28 s for 300,000.
-  @Test(.timeLimit(.minutes(1))) func manyFieldsWithCredentials() throws {
+  /// An earlier version compared each field with all fields before it, which took 28 s for 300,000 fields.
+  @Test(
+    "300,000 credential fields are grouped by name, in their order, within a minute",
+    .timeLimit(.minutes(1)))
+  func manyCredentialFields() throws {
     var fields = HeaderFields()
     for number in 0..<300_000 {
       fields.append(HeaderField(number % 2 == 0 ? "Cookie" : "X-Api-Key", "\(number)"))
@@ -190,7 +207,8 @@ struct RequestKeyTests {
     #expect(found.map { "\($0.name) \($0.value)" } == expected)
   }
 
-  @Test func credentialsArePartitionsAndNotToBeSeen() throws {
+  @Test("credentials, verification and signing key select the partition, which hides credentials")
+  func hiddenCredentials() throws {
     func partition(_ fields: HeaderFields, isVerified: Bool = true) throws -> String {
       try RequestKey.partition(
         "tenant", try asked(fields), credentialFields: Self.credentialFields, isVerified: isVerified)
@@ -209,8 +227,9 @@ struct RequestKeyTests {
     #expect(Set(signed + ["tenant"]).count == 3)
   }
 
-  /// Names as a hostile caller would choose them, to be somebody else.
-  @Test func noNameOfAPartitionStandsForAnother() throws {
+  /// A hostile caller could choose such names to read the responses of other users.
+  @Test("no partition name imitates the partition of another request")
+  func hostileNames() throws {
     let names = [
       "", "\0", "\0\0", "a", "a\0", "\0unverified", "a\0unverified", "\0signed by a", "a\0\0signed by a",
       "\0\0unverified", "\0trust a", "\0\0trust a",

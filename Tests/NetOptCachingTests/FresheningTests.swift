@@ -9,7 +9,8 @@ struct FresheningTests {
       received: start + 5100)
   }
 
-  @Test func a304BringsTheFieldsUpToDate() throws {
+  @Test("a 304 updates all fields except those of the body and of the connection")
+  func updatedFields() throws {
     let old: HeaderFields = [
       "A": "1", "B": "1", "b": "2", "Content-Length": "10", "Content-Type": "text/plain", "Age": "50",
       "Cache-Control": "max-age=1",
@@ -29,7 +30,7 @@ struct FresheningTests {
     #expect(entry.terms.freshness.lifetime == 9000)
   }
 
-  @Test("an entry to which each update adds fields is forgotten when they are more than one head has")
+  @Test("an updated entry is not kept when its fields exceed the limits of one response head")
   func growingFields() throws {
     func news(_ names: Range<Int>, _ bytes: Int) -> HeaderFields {
       HeaderFields(names.map { HeaderField("Foo-\($0)", String(repeating: "a", count: bytes)) })
@@ -48,14 +49,14 @@ struct FresheningTests {
     #expect(many.fields.count > 3600)
   }
 
-  @Test("an entry that more and more fields select is forgotten, and no update takes long")
+  @Test("an updated entry is not kept when more than 64 fields select it")
   func growingSelectors() throws {
     func vary(_ names: Range<Int>) -> HeaderFields {
       ["Vary": names.map { "Foo-\($0)" }.joined(separator: ", ")]
     }
     var entry = try stored(vary(0..<40))
     #expect(Freshening.isKept(entry, after: [:]))
-    // First the same names, then others until there are too many.
+    // First the same names, then other names until there are more than 64.
     for (names, isKept) in [(0..<40, true), (40..<64, true), (64..<65, false)] {
       entry = Freshening.updated(
         entry, with: vary(names), for: try asked(["Foo-1": "1"]), requested: start, received: start)
@@ -64,13 +65,15 @@ struct FresheningTests {
     }
   }
 
-  @Test func theTagOfDecodedContentStaysWeak() throws {
+  @Test("the weak tag of decoded content stays weak after a 304 with the strong tag")
+  func weakTag() throws {
     #expect(try updated(["ETag": "W/\"a\""], ["ETag": "\"a\""]).fields["ETag"] == "W/\"a\"")
     #expect(try updated(["ETag": "\"a\""], ["ETag": "\"a\""]).fields["ETag"] == "\"a\"")
   }
 
-  @Test func whatA304SaysNewlyCounts() throws {
-    // Without a date it is from when it came.
+  @Test("a 304 updates date and selectors, and may forbid storing")
+  func updatedTerms() throws {
+    // A 304 without `Date` gets the time at which it was received.
     let old = try updated(["Date": date(-5000), "Cache-Control": "max-age=60"], [:])
     #expect(old.terms.age(at: start + 5100) == 100)
     #expect(
@@ -82,7 +85,7 @@ struct FresheningTests {
   }
 
   @Test(
-    "a 304 whose terms are not stored leaves nothing in the cache",
+    "an entry is not kept when Connection or no-cache of a 304 drops its terms",
     arguments: [
       ["Vary": "X-User", "Connection": "Vary"], ["Vary": "*", "Connection": "close, vary"],
       ["Vary": "X-User", "Cache-Control": "max-age=600, no-cache=\"vary\""],
@@ -93,10 +96,12 @@ struct FresheningTests {
     #expect(try Freshening.isKept(updated([:], news), after: ["Connection": "close"]))
   }
 
-  /// The body was selected by what counted when it was stored: a 304 that says less makes it no answer to others.
+  /// The origin selected the body by the `Vary` with which it was stored. A 304 whose `Vary` has fewer names
+  /// must not make the body answer other requests.
   @Test(
+    "a 304 may add selectors to an entry, and removes none",
     arguments: [[:], ["Vary": ""], ["Vary": "Bar"], ["Vary": "Foo"], ["Vary": "bar, foo"]] as [HeaderFields])
-  func a304TakesNoSelectorAway(_ news: HeaderFields) throws {
+  func keptSelectors(_ news: HeaderFields) throws {
     let request = try asked(["Foo": "1", "Bar": "2"])
     let old = Vary(["Vary": "Foo"]).selectors(of: request)
     let entry = Freshening.updated(
@@ -108,13 +113,13 @@ struct FresheningTests {
     #expect(try Vary.selects(entry, asked(["Foo": "1", "Bar": "3"])) != isWider)
   }
 
-  /// "\u{fffd}" stands for bytes that are not UTF-8: which they were is not known any more.
-  @Test(arguments: [
+  /// "\u{fffd}" stands for bytes that are not UTF-8, and the original bytes are unknown.
+  @Test("entity tags match only if their bytes are known and equal", arguments: [
     ("\"é\"", "\"e\u{301}\""), ("\"K\"", "\"\u{212A}\""), ("\"\u{fffd}\"", "\"\u{fffd}\""),
     ("\"a\"", "\"\u{fffd}\""),
     ("\"\u{fffd}\"", "\"a\""),
   ])
-  func tagsAreComparedByTheirBytes(_ ours: String, _ theirs: String) throws {
+  func tagBytes(_ ours: String, _ theirs: String) throws {
     #expect(EntityTag(ours).map { $0 == EntityTag(theirs) } != true)
     #expect(!Validators(["ETag": ours]).admit(["ETag": theirs], at: start / 1000) || EntityTag(ours) == nil)
     let entry = try stored(["ETag": ours, "Cache-Control": "max-age=0"])
@@ -122,7 +127,8 @@ struct FresheningTests {
     #expect(try !asked(["If-None-Match": theirs]).conditions.isNotModified(entry))
   }
 
-  @Test func a304AboutSomethingElseIsNotBelieved() throws {
+  @Test("a 304 is accepted with the same tag or none, and rejected with another tag")
+  func otherTag() throws {
     #expect(!Validators(["Last-Modified": date(0)]).admit(["ETag": "\"\u{fffd}\""], at: start / 1000))
     let validators = Validators(["ETag": "W/\"a\""])
     #expect(validators.admit(["ETag": "\"a\""], at: start / 1000))
@@ -130,7 +136,7 @@ struct FresheningTests {
     #expect(!validators.admit(["ETag": "\"b\""], at: start / 1000))
   }
 
-  @Test("a 304 about another date is about another version, unless tags say otherwise")
+  @Test("a 304 with another Last-Modified is rejected, unless the entity tags match")
   func datesOfA304() {
     let (dated, both) = (
       Validators(["Last-Modified": date(0)]), Validators(["ETag": "\"a\"", "Last-Modified": date(0)])
@@ -142,19 +148,19 @@ struct FresheningTests {
       #expect(validators.admit([:], at: start / 1000))
     }
     #expect(both.admit(["ETag": "\"a\"", "Last-Modified": date(60)], at: start / 1000))
-    // A weak tag has to correspond to something.
+    // A weak tag counts only with an equal date, because the stored response has no tag to compare it with.
     #expect(dated.admit(["ETag": "W/\"b\"", "Last-Modified": date(0)], at: start / 1000))
     #expect(!dated.admit(["ETag": "W/\"b\""], at: start / 1000))
     #expect(!dated.admit(["ETag": "\"b\"", "Last-Modified": date(0)], at: start / 1000))
   }
 
-  @Test("fields that no-cache names are kept from no answer, whichever of both names them")
+  @Test("fields that no-cache names, in the stored response or in the 304, are not stored")
   func uncachedFields() throws {
     let named: HeaderFields = ["Cache-Control": "max-age=9, no-cache=\"b\""]
     #expect(try updated(["B": "1", "C": "1"], named).fields["B"] == nil)
     #expect(try updated(named, ["B": "2", "C": "2"]).fields["B"] == nil)
     #expect(try updated(named, ["B": "2", "C": "2"]).fields["C"] == "2")
-    // It is named no more.
+    // The new `Cache-Control` does not name the field.
     #expect(try updated(named, ["B": "2", "Cache-Control": "max-age=9"]).fields["B"] == "2")
     // Fields that decide when the entry is used stay.
     #expect(
@@ -163,6 +169,7 @@ struct FresheningTests {
   }
 
   @Test(
+    "a response to HEAD updates, removes or keeps the stored response",
     arguments: [
       ([:], .nothing), (["ETag": "\"b\""], .remove), (["ETag": "\"a\"", "Content-Length": "10"], .update),
       (["Content-Length": "11"], .remove), (["Content-Length": "10"], .nothing),
@@ -170,14 +177,15 @@ struct FresheningTests {
       (["ETag": "\"a\"", "Content-Length": "11", "Content-Encoding": "gzip"], .update),
       (["Last-Modified": date(-1)], .remove), (["ETag": "\"a\"", "Vary": "Accept"], .remove),
     ] as [(HeaderFields, Freshening.AfterHead)])
-  func anAnswerToHeadFreshens(_ fields: HeaderFields, _ effect: Freshening.AfterHead) throws {
+  func afterHead(_ fields: HeaderFields, _ effect: Freshening.AfterHead) throws {
     let entry = try stored(["ETag": "\"a\"", "Content-Length": "10", "Last-Modified": date(-5)])
     #expect(Freshening.afterHead(entry, status: 200, fields) == effect)
     #expect(Freshening.afterHead(entry, status: 410, fields) == .nothing)
   }
 
-  /// Of a response without a tag nothing is known that a tag could be compared with.
-  @Test func anAnswerToHeadBringsNoFirstTag() throws {
+  /// A stored response without a tag cannot be compared with a tag.
+  @Test("a first entity tag does not confirm a stored response without a tag")
+  func firstTag() throws {
     let tag: HeaderFields = ["ETag": "\"b\""]
     let untagged = try stored(["Last-Modified": date(-5)])
     #expect(try Freshening.afterHead(stored([:]), status: 200, tag) == .nothing)
@@ -188,8 +196,10 @@ struct FresheningTests {
       untagged.terms.validators.admit(["ETag": "W/\"b\"", "Last-Modified": date(-5)], at: start / 1000))
   }
 
-  @Test(arguments: ["*", "W/*", "a, b", "\"a\", \"b\"", "\"", "a\"b", "W/"])
-  func whatWouldBeAnotherConditionIsNoTag(_ text: String) {
+  @Test(
+    "text that would make another condition is not an entity tag",
+    arguments: ["*", "W/*", "a, b", "\"a\", \"b\"", "\"", "a\"b", "W/"])
+  func invalidTags(_ text: String) {
     #expect(EntityTag(text) == nil)
     #expect(Validators(["ETag": text]).conditions["If-None-Match"] == nil)
   }

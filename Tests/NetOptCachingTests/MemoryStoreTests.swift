@@ -6,7 +6,8 @@ import Testing
 @testable import NetOptCaching
 
 struct MemoryStoreTests {
-  @Test func sharesWhatItHas() throws {
+  @Test("a look-up returns the inserted object, and nothing for another key")
+  func sharedEntry() throws {
     let store = MemoryStore()
     let key = try Samples.key("a")
     let entry = Samples.entry(key)
@@ -17,7 +18,8 @@ struct MemoryStoreTests {
     #expect(store.entries(for: try Samples.key("b")).isEmpty)
   }
 
-  @Test func aHitSharesTheBody() throws {
+  @Test("a hit does not copy the body")
+  func sharedBody() throws {
     let store = MemoryStore()
     let key = try Samples.key("a")
     let body = [UInt8](repeating: 7, count: 1 << 20)
@@ -29,7 +31,8 @@ struct MemoryStoreTests {
     #expect(same)
   }
 
-  @Test func hasAnEntryForEachSetOfSelectors() throws {
+  @Test("a key has one entry for each set of selectors, newest first")
+  func variants() throws {
     let store = MemoryStore()
     let key = try Samples.key("a")
     let german = Samples.entry(key, selectors: [.init(name: "accept-language", value: "de")], received: 1)
@@ -40,7 +43,7 @@ struct MemoryStoreTests {
     let newer = Samples.entry(key, selectors: german.selectors, received: 3)
     store.insert(newer)
     #expect(store.entries(for: key).map(\.received) == [3, 2])
-    // The old one is not there any more; the new one stays.
+    // The old entry was replaced, so its removal does not affect the new one.
     store.remove(german)
     #expect(store.entries(for: key).map(\.received) == [3, 2])
     store.remove(newer)
@@ -50,7 +53,8 @@ struct MemoryStoreTests {
     #expect(store.usage.keys == 0)
   }
 
-  @Test func variantsDoNotPileUp() throws {
+  @Test("a key keeps its 16 latest variants")
+  func mostVariants() throws {
     let store = MemoryStore()
     let key = try Samples.key("a")
     for number in 0..<100 {
@@ -60,7 +64,8 @@ struct MemoryStoreTests {
     #expect(store.entries(for: key).map(\.received) == Array((84..<100).reversed()))
   }
 
-  @Test func partitionsDoNotSeeEachOther() throws {
+  @Test("partitions do not share entries")
+  func partitions() throws {
     let store = MemoryStore()
     let mine = try Samples.key("a", partition: "me")
     let yours = try Samples.key("a", partition: "you")
@@ -72,7 +77,8 @@ struct MemoryStoreTests {
     #expect(store.entries(for: mine).count == 1)
   }
 
-  @Test func aCollisionIsAMiss() throws {
+  @Test("keys with the same digest do not share entries")
+  func collision() throws {
     let (one, other) = try Samples.collision()
     #expect(one.digest == other.digest && one != other)
     #expect(one.digest.bytes.prefix(4) == [0x79, 0x05, 0x40, 0x25])
@@ -87,7 +93,8 @@ struct MemoryStoreTests {
     #expect(store.usage.keys == 0)
   }
 
-  @Test func whatIsTooLargeTakesTheOldOneAway() throws {
+  @Test("an entry that is too large is not stored and removes the old entry")
+  func tooLarge() throws {
     let store = MemoryStore(CacheLimits(maxBytes: 100_000))
     let key = try Samples.key("a")
     store.insert(Samples.entry(key))
@@ -96,7 +103,8 @@ struct MemoryStoreTests {
     #expect(store.usage.keys == 0)
   }
 
-  @Test func whatIsTooOldIsNotThere() throws {
+  @Test("entries older than maxAge are not found, and insertions remove them step by step")
+  func tooOld() throws {
     let date = StoppedDate()
     let limits = CacheLimits(maxBytes: 1 << 20, maxAge: .seconds(60))
     let store = MemoryStore(limits, now: { date.now })
@@ -105,7 +113,7 @@ struct MemoryStoreTests {
     #expect(store.entries(for: try Samples.key("7")).count == 1)
     date.advance(milliseconds: 1)
     #expect(store.entries(for: try Samples.key("7")).isEmpty)
-    // It is removed in parts, with what comes in.
+    // Each insertion removes some of the old entries.
     for number in 0..<100 {
       date.advance(milliseconds: 1000)
       store.insert(Samples.entry(try Samples.key("new"), received: date.now + Int64(number)))
@@ -113,7 +121,8 @@ struct MemoryStoreTests {
     #expect(store.usage.keys == 1)
   }
 
-  @Test func maxEntriesHolds() throws {
+  @Test("the store keeps at most maxEntries keys, and none when the limit is 0")
+  func maxEntries() throws {
     let store = MemoryStore(CacheLimits(maxBytes: 64 << 20, maxEntries: 10))
     for number in 0..<1000 {
       store.insert(Samples.entry(try Samples.key("\(number)")))
@@ -125,7 +134,8 @@ struct MemoryStoreTests {
     #expect(none.entries(for: try Samples.key("a")).isEmpty)
   }
 
-  @Test func whatWasRemovedDoesNotComeBackUp() throws {
+  @Test("promote inserts nothing if the key was removed since the mark was taken")
+  func promotionAfterRemoval() throws {
     let store = MemoryStore()
     let key = try Samples.key("a")
     let entry = Samples.entry(key)
@@ -139,9 +149,12 @@ struct MemoryStoreTests {
     #expect(store.entries(for: key).isEmpty)
   }
 
-  /// Random operations beside a table without bounds: what is found is what was put in last, and the bytes are what the
-  /// entries that are found weigh, and never too many.
-  @Test(arguments: 0..<10 as Range<UInt64>) func findsWhatWasPutInLast(seed: UInt64) throws {
+  /// Compares random operations with an unbounded dictionary. The counted bytes cover the weights of the
+  /// found entries and never exceed the limit.
+  @Test(
+    "after random operations a look-up finds the last inserted entries, within the limits",
+    arguments: 0..<10 as Range<UInt64>)
+  func randomOperations(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let limits = CacheLimits(
       maxBytes: Int(random.below(200_000) + 30_000), maxEntries: random.below(2) == 0 ? nil : 40)
@@ -179,8 +192,9 @@ struct MemoryStoreTests {
     #expect(store.usage == .init(bytes: 0, keys: 0))
   }
 
-  /// What was made for many small entries does not stay when few large ones take their place.
-  @Test func tablesShrinkWithWhatIsInThem() throws {
+  /// Tables for many small entries would waste memory when few large entries replace those.
+  @Test("the tables shrink when few large entries replace many small ones")
+  func shrinkingTables() throws {
     let limits = CacheLimits(maxBytes: 4 << 20)
     let store = MemoryStore(limits)
     for number in 0..<8000 {
@@ -192,7 +206,8 @@ struct MemoryStoreTests {
     for number in 0..<100 {
       store.insert(
         Samples.entry(try Samples.key("large \(number)"), body: [UInt8](repeating: 1, count: 300_000)))
-      // Some are asked for again and go to the main queue, where the small ones are; the others to the ghost.
+      // Every second entry is requested again and moves to the main queue, which holds the small entries. The
+      // others move to the ghost queue.
       for _ in 0..<2 where number % 2 == 0 { _ = store.entries(for: try Samples.key("large \(number)")) }
       #expect(store.usage.bytes <= limits.maxBytes)
     }
@@ -204,8 +219,9 @@ struct MemoryStoreTests {
     #expect(store.usage == .init(bytes: 0, keys: 0))
   }
 
-  /// What an object is counted for is what the allocator takes for it.
-  @Test func objectsAreNotLargerThanTheyAreCountedFor() throws {
+  /// The counted size of an object is the size of its memory block.
+  @Test("entries and slots take at most their counted size, and at most 32 bytes less")
+  func objectSizes() throws {
     let key = try Samples.key("a")
     let entry = Samples.entry(key)
     let slot = MemorySlot(key, [entry])
@@ -216,7 +232,8 @@ struct MemoryStoreTests {
     #expect(size(slot) <= MemorySlot.object && size(slot) > MemorySlot.object - 32, "\(size(slot))")
   }
 
-  @Test func memoryIsGivenBackWhenSizesChange() throws {
+  @Test("returning memory is due when entry sizes change, except for gaps and after slow calls")
+  func idleMemory() throws {
     let key = try Samples.key("a")
     let small = Samples.entry(key, body: [UInt8](repeating: 1, count: 1000))
     let large = Samples.entry(key, body: [UInt8](repeating: 1, count: 100_000))
@@ -224,7 +241,7 @@ struct MemoryStoreTests {
     var now = MonotonicInstant(nanoseconds: 0)
     var isDue = false
     for _ in 0..<400 { heap.add([small]) }
-    // What takes the place of something like it fills what that has left.
+    // An entry reuses the memory of a removed entry of similar size.
     for _ in 0..<10_000 {
       heap.remove([small])
       heap.add([small])
@@ -238,10 +255,10 @@ struct MemoryStoreTests {
       exchanged += 1
     }
     #expect(exchanged == 2)
-    // One at a time does it.
+    // It is due for one caller at a time.
     isDue = heap.isDue { now }
     #expect(!isDue)
-    // A third of it is gaps, which get filled.
+    // A third of the idle memory is gaps, which new entries fill.
     let idle = heap.idle
     heap.gaveBack(.init(returned: idle / 3 * 2, free: .max), from: now, to: now)
     #expect(heap.gaps > idle / 4 && heap.gaps < idle / 2 && heap.idle == heap.gaps)
@@ -253,7 +270,7 @@ struct MemoryStoreTests {
     #expect(heap.idle > 100_000 && heap.gaps == 0 && !isDue)
     heap.add([large])
     #expect(heap.idle == 0)
-    // What cannot be known counts as returned, and gaps count for so much at most.
+    // An unknown result counts as everything returned, and `mostGaps` limits the gaps.
     for _ in 0..<2000 { heap.add([small]) }
     for _ in 0..<2000 { heap.remove([small]) }
     heap.gaveBack(.init(returned: nil, free: .max), from: now, to: now)
@@ -262,7 +279,7 @@ struct MemoryStoreTests {
     for _ in 0..<2000 { heap.remove([small]) }
     isDue = heap.isDue { now }
     #expect(isDue && heap.idle > 1_500_000)
-    // It took 200 ms: the next time is 2 s later.
+    // This call took 200 ms, so the next one is due 2 s later.
     heap.gaveBack(.init(returned: 0, free: .max), from: now, to: now + .milliseconds(200))
     #expect(abs(heap.gaps - 1_000_000) < 10)
     for _ in 0..<2000 { heap.add([small]) }
@@ -275,7 +292,7 @@ struct MemoryStoreTests {
     #expect(isDue)
   }
 
-  @Test("a store asks the heap it was given when sizes change, and counts what did not come back")
+  @Test("a store asks its heap to return memory when sizes change, and counts memory that stays")
   func heapOfTheProgram() throws {
     final class Heap: ProcessHeap {
       let page = 4096
@@ -308,8 +325,8 @@ struct MemoryStoreTests {
     #expect(heap.requests.load(ordering: .relaxed) == before + 1)
   }
 
-  @Test("what came later than now, before the clock was set back, does not outlive what comes now")
-  func fromLater() throws {
+  @Test("an insertion removes entries of the key that are dated after the current time")
+  func datesInTheFuture() throws {
     let key = try Samples.key("a")
     let selectors = [CacheEntry.Selector(name: "accept", value: "x")]
     let others = [CacheEntry.Selector(name: "accept", value: "y")]
@@ -321,7 +338,7 @@ struct MemoryStoreTests {
     #expect(store.entries(for: key).count == 2)
   }
 
-  @Test("after a removal nothing comes up that another tier had before, also when memory had nothing")
+  @Test("a removal prevents promotions of older entries, even if memory had no entry")
   func removalMovesTheMark() throws {
     let key = try Samples.key("a")
     let store = MemoryStore()
@@ -333,8 +350,9 @@ struct MemoryStoreTests {
     #expect(store.entries(for: key).count == 1)
   }
 
-  /// The same body again, as after a 304, frees nothing.
-  @Test func revalidationsGiveNothingBack() throws {
+  /// Replacing an entry by one with the same body, as after a 304, frees no memory.
+  @Test("revalidations with unchanged bodies do not make returning memory due")
+  func revalidations() throws {
     let key = try Samples.key("a")
     let large = Samples.entry(key, body: [UInt8](repeating: 1, count: 300_000))
     var heap = HeapUse(most: 300_000, mostGaps: 1_000_000)
@@ -348,7 +366,8 @@ struct MemoryStoreTests {
     }
   }
 
-  @Test func manyThreadsAtOnce() async throws {
+  @Test("concurrent tasks find only entries of the requested keys, within the limit of bytes")
+  func concurrency() async throws {
     let store = MemoryStore(CacheLimits(maxBytes: 300_000))
     let keys = try (0..<200).map { try Samples.key("\($0)") }
     await withTaskGroup(of: Void.self) { group in

@@ -22,7 +22,8 @@ struct TieredStoreTests {
       seeds: seeds)
   }
 
-  @Test func whatMemoryEvictsComesBackFromTheDisk() async throws {
+  @Test("an entry that memory evicted is found on the disk and returns to memory")
+  func evictedFromMemory() async throws {
     let store = tiers(memory: 30_000)
     let keys = try (0..<50).map { try Samples.key("\($0)") }
     for (number, key) in keys.enumerated() { store.insert(Samples.entry(key, body: [UInt8(number)])) }
@@ -31,7 +32,7 @@ struct TieredStoreTests {
     for (number, key) in keys.enumerated() {
       #expect(await store.entries(for: key).map(\.body) == [[UInt8(number)]])
     }
-    // It has come up.
+    // The look-up has inserted the entry into memory.
     let last = try #require(evicted.last)
     _ = await store.entries(for: last)
     #expect(store.memory.entries(for: last).count == 1)
@@ -39,7 +40,8 @@ struct TieredStoreTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  @Test func survivesTheProcess() async throws {
+  @Test("entries and removals survive a restart of the store")
+  func restart() async throws {
     let key = try Samples.key("a")
     let first = tiers()
     first.insert(Samples.entry(key))
@@ -54,7 +56,8 @@ struct TieredStoreTests {
     await third.shutdown()
   }
 
-  @Test func onlyWhatIsWorthItIsWritten() async throws {
+  @Test("only entries that stay fresh for 10 s and have at most 16 MiB are written to the disk")
+  func writeThrough() async throws {
     let store = tiers()
     let moment: Int64 = 1_700_000_000_000
     let (short, long, unknown, large, known) = (
@@ -72,21 +75,22 @@ struct TieredStoreTests {
       disk.entries(for: short).isEmpty && disk.entries(for: large).isEmpty && disk.entries(for: known).isEmpty
     )
     #expect(disk.entries(for: long).count == 1 && disk.entries(for: unknown).count == 1)
-    // What is not written takes what is there away all the same.
+    // An entry that is not written still removes the old entry from the disk.
     store.insert(Samples.entry(long, received: moment + 1, expiry: moment + 2))
     await store.disk?.flush()
     #expect(disk.entries(for: long).isEmpty)
     await store.shutdown()
   }
 
-  @Test func whatIsForgottenDoesNotComeBack() async throws {
+  @Test("a disk look-up does not bring back an entry that is removed meanwhile")
+  func concurrentRemoval() async throws {
     let store = tiers()
     let key = try Samples.key("a")
     for _ in 0..<200 {
       let entry = Samples.entry(key)
       store.insert(entry)
       store.memory.removeAll(for: key)
-      // Looked up on the disk while it is removed.
+      // The disk look-up runs during the removal.
       async let found = store.entries(for: key)
       await Task.yield()
       store.removeAll(for: key)
@@ -96,7 +100,8 @@ struct TieredStoreTests {
     await store.shutdown()
   }
 
-  @Test func whatCannotWaitIsNotWritten() async throws {
+  @Test("an entry beyond mostWaiting is not written and removes the old entry from the disk")
+  func fullQueue() async throws {
     let store = tiers(mostWaiting: 10_000)
     let key = try Samples.key("a")
     store.insert(Samples.entry(key))
@@ -106,7 +111,7 @@ struct TieredStoreTests {
     #expect(store.disk?.store.entries(for: key).isEmpty ?? false)
     #expect(store.memory.entries(for: key).count == 1)
     await store.shutdown()
-    // Nothing is done any more, and nobody waits for it.
+    // After the shutdown, calls have no effect and return at once.
     store.insert(Samples.entry(key))
     #expect(await store.disk?.entries(for: key).isEmpty ?? false)
   }
@@ -131,7 +136,8 @@ struct TieredStoreTests {
       + (version.map { #","version":\#($0)"# } ?? "") + #","fields":[["Content-Type","text/plain"]]}"#
   }
 
-  @Test func seedsAreThereFromTheStart() async throws {
+  @Test("a seed is found unless a stored entry is as new, by version or by date")
+  func seeds() async throws {
     let folder = try pack(
       #"{"schema":1,"issued":1700000000,"resources":[\#(resource("a")),\#(resource("b", version: 7))]}"#,
       ["a.txt": "hello", "b.txt": "hello"])
@@ -143,7 +149,7 @@ struct TieredStoreTests {
     #expect(seed.received == 1_700_000_000_000)
     #expect(store.memory.usage.keys == 0)
     #expect(await store.entries(for: try Samples.key("other")).isEmpty)
-    // It loses to what is newer, by date or by version, and to nothing else.
+    // The store returns the seed only if the seed is newer than the stored entry, by date or by version.
     store.insert(Samples.entry(key, body: [1], received: 1_600_000_000_000))
     #expect(await store.entries(for: key).map(\.body) == [Array("hello".utf8)])
     store.insert(Samples.entry(key, body: [1], received: 1_700_000_000_000))
@@ -157,7 +163,8 @@ struct TieredStoreTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  @Test func aSeedThatIsSomethingElseIsNotThere() async throws {
+  @Test("a seed whose file is missing or has another digest is not found, with one warning each")
+  func faultySeeds() async throws {
     let folder = try pack(
       #"{"schema":1,"issued":1,"resources":[\#(resource("a")),\#(resource("b"))]}"#, ["a.txt": "hullo"])
     let pack = try open(folder)
@@ -170,7 +177,7 @@ struct TieredStoreTests {
     #expect(warnings.messages[1].contains("b.txt cannot be read: No such file"))
   }
 
-  @Test(arguments: [
+  @Test("a faulty index is refused with a message that names fault and folder", arguments: [
     ("{", "it is no JSON"), (#"{"schema":1}"#, "$.issued is missing"),
     (#"{"schema":2,"issued":1,"resources":[]}"#, "its schema is 2, not 1"),
     (#"{"schema":1,"issued":-1,"resources":[]}"#, "$.issued is no date"),
@@ -189,14 +196,16 @@ struct TieredStoreTests {
       "twice"
     ),
     (#"{"schema":1,"issued":1,"resources":[{"key":"a","file":"x","sha256":"","fields":[["a"]]}]}"#, "pairs"),
-  ]) func aBrokenIndexIsNamed(index: String, reason: String) throws {
+  ])
+  func faultyIndex(index: String, reason: String) throws {
     let folder = try pack(index)
     let error = #expect(throws: NetOptError.self) { try open(folder) }
     #expect(error?.message.contains(reason) ?? false, "\(error?.message ?? "")")
     #expect(error?.message.contains(folder) ?? false)
   }
 
-  @Test func theSignatureIsLookedAtFirst() throws {
+  @Test("the signature of an index is checked before the index is parsed")
+  func signedIndex() throws {
     let folder = try pack("{", ["index.json.minisig": "signed"])
     let error = #expect(throws: NetOptError.self) {
       try SeedPack(
