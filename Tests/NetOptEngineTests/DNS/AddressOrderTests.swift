@@ -8,7 +8,8 @@ import Testing
       sorted("192.0.2.1 192.0.2.2 2001:db8::1 2001:db8::2") == "2001:db8::1 192.0.2.1 2001:db8::2 192.0.2.2")
   }
 
-  @Test func theLongerFamilyEndsTheList() {
+  @Test("the surplus addresses of the longer family come last")
+  func longerFamily() {
     #expect(
       sorted("192.0.2.1 192.0.2.2 192.0.2.3 2001:db8::1") == "2001:db8::1 192.0.2.1 192.0.2.2 192.0.2.3")
     #expect(
@@ -16,20 +17,23 @@ import Testing
         == "2001:db8::1 192.0.2.1 2001:db8::2 2001:db8::3")
   }
 
-  @Test func aFamilyThatCannotBeReachedComesLast() {
+  @Test("an unreachable family comes last, and the families alternate when both are unreachable")
+  func unreachableFamily() {
     let addresses = "192.0.2.1 2001:db8::1 192.0.2.2 2001:db8::2"
     #expect(sorted(addresses, reachable: [.v4]) == "192.0.2.1 192.0.2.2 2001:db8::1 2001:db8::2")
     #expect(sorted(addresses, reachable: [.v6]) == "2001:db8::1 2001:db8::2 192.0.2.1 192.0.2.2")
     #expect(sorted(addresses, reachable: []) == "2001:db8::1 192.0.2.1 2001:db8::2 192.0.2.2")
   }
 
-  @Test func oneFamilyKeepsItsOrder() {
+  @Test("addresses of a single family keep their order, reachable or not")
+  func singleFamily() {
     #expect(sorted("192.0.2.2 192.0.2.1", reachable: []) == "192.0.2.2 192.0.2.1")
     #expect(sorted("2001:db8::2 2001:db8::1", reachable: [.v4]) == "2001:db8::2 2001:db8::1")
     #expect(sorted("") == "")
   }
 
-  @Test func loopbackHasASourceAddressAndBroadcastHasNone() {
+  @Test("this host has a source address for loopback and none for broadcast")
+  func sourceAddresses() {
     #expect(SourceAddress.fits(IPAddress(v4: 0x7f00_0001)))
     #expect(!SourceAddress.fits(IPAddress(v4: 0xffff_ffff)))
   }

@@ -5,11 +5,11 @@ import Testing
 
 @testable import NetOptEngine
 
-/// The functions that c-ares calls, on pairs of connected sockets.
+/// The socket functions that c-ares calls, on pairs of connected sockets.
 @Suite(.timeLimit(.minutes(1))) struct AresSocketsTests {
   // MARK: Datagrams
 
-  @Test("64 datagrams are read in a turn, and the others in the next ones")
+  @Test("c-ares reads at most 64 datagrams in a turn, and the rest in the next turns")
   func readsSomeDatagramsInATurn() throws {
     let pair = try AresSocketPair(SOCK_DGRAM)
     for number in 0..<150 { pair.write(message(id: UInt16(number))) }
@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  @Test("a datagram that is refused is dropped, and counts")
+  @Test("a refused datagram is dropped, and counts towards the 64 datagrams of a turn")
   func dropsDatagrams() throws {
     let pair = try AresSocketPair(SOCK_DGRAM)
     pair.write(hostile)
@@ -42,9 +42,9 @@ import Testing
     #expect(pair.read(4_097) == .octets(message(id: 2)))
   }
 
-  // MARK: Connections
+  // MARK: TCP connections
 
-  @Test("messages over TCP come out as they are, in whatever portions they come and are asked for")
+  @Test("messages over TCP stay unchanged, whatever portions arrive and whatever portions c-ares reads")
   func givesMessagesInPortions() throws {
     var random = SplitMix64(seed: 1)
     for _ in 0..<10 {
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test("nothing of a message is given out before it is whole")
+  @Test("c-ares gets no octet of a TCP message before the message is complete")
   func waitsForWholeMessages() throws {
     let pair = try AresSocketPair(SOCK_STREAM)
     pair.sockets.beginReading()
@@ -85,7 +85,7 @@ import Testing
     #expect(pair.sockets.taken == 302)
   }
 
-  @Test("64 messages are read from a connection in a turn")
+  @Test("c-ares reads at most 64 messages from a TCP connection in a turn")
   func readsSomeMessagesInATurn() throws {
     let pair = try AresSocketPair(SOCK_STREAM)
     for number in 0..<65 { pair.write(framed(message(id: UInt16(number)))) }
@@ -99,7 +99,7 @@ import Testing
     #expect(pair.read(2) == .octets([0, 12]))
   }
 
-  @Test("a message that is refused ends its connection, and the next one with its number begins anew")
+  @Test("a refused TCP message ends its connection, and a new connection with the same number works")
   func endsConnections() throws {
     for octets in [hostile, [], [0]] {
       let pair = try AresSocketPair(SOCK_STREAM)
@@ -108,15 +108,15 @@ import Testing
       #expect(pair.read(14) == .octets(framed(message(id: 1))))
       for _ in 0..<3 { #expect(pair.read(2) == .failed(ECONNRESET)) }
       #expect(!pair.sockets.hasUnread(pair.ours))
-      // c-ares closes it, and may open another one with the same number.
+      // c-ares closes the socket, and may open another socket with the same number.
       try pair.reopen()
       pair.write(framed(message(id: 3)))
       #expect(pair.read(14) == .octets(framed(message(id: 3))))
     }
   }
 
-  @Test("the end of a connection is told, also in the middle of a message")
-  func tellsTheEnd() throws {
+  @Test("c-ares gets the end of a TCP connection, even in the middle of a message")
+  func reportsEnd() throws {
     for octets in [[], [0], [0, 12, 1]] as [[UInt8]] {
       let pair = try AresSocketPair(SOCK_STREAM)
       pair.sockets.beginReading()
@@ -129,7 +129,9 @@ import Testing
 
   // MARK: Opening, sending, closing
 
-  @Test("sockets are opened as c-ares opens its own", arguments: [SOCK_DGRAM, SOCK_STREAM])
+  @Test(
+    "sockets are non-blocking and close-on-exec, and TCP sockets have TCP_NODELAY",
+    arguments: [SOCK_DGRAM, SOCK_STREAM])
   func opensSockets(type: __socket_type) throws {
     let sockets = AresSockets()
     let functions = sockets.functions.pointee
@@ -145,7 +147,7 @@ import Testing
     #expect(fcntl(descriptor, F_GETFD) == -1)
   }
 
-  @Test("what is sent arrives, and a peer that has gone is an error and no signal")
+  @Test("sent octets arrive, and sending to a closed peer fails without a signal")
   func sends() throws {
     let pair = try AresSocketPair(SOCK_STREAM)
     #expect(pair.send([1, 2, 3]) == 3)
@@ -158,7 +160,10 @@ import Testing
 
   // MARK: Support
 
-  /// A message that is accepted: a record of a type that nobody knows, of whatever length is needed.
+  /// Returns a message that `AresSockets` accepts. A record of an unknown type fills the message up to its
+  /// length.
+  ///
+  /// - Parameter length: in octets. A length below 23 gives only the header of 12 octets.
   private func message(id: UInt16, length: Int = 12) -> [UInt8] {
     var writer = DNSMessageWriter(id: id)
     let data = length - 12 - 11
@@ -170,7 +175,7 @@ import Testing
     return writer.bytes
   }
 
-  /// An answer whose record's owner points at itself.
+  /// An answer with a record whose owner is a pointer to itself.
   private var hostile: [UInt8] {
     var writer = DNSMessageWriter()
     writer.record(.answer, type: 1, owner: { $0.pointer(to: 12) }, data: { $0.raw([127, 0, 0, 1]) })
@@ -182,7 +187,7 @@ import Testing
   }
 }
 
-/// Two connected sockets. One of them is c-ares's.
+/// Two connected sockets. c-ares owns `ours`.
 private final class AresSocketPair {
   enum Received: Equatable {
     case octets([UInt8])
@@ -212,7 +217,7 @@ private final class AresSocketPair {
       guard status == 0 else { throw TestSupportError("no pair of sockets") }
       (ours, theirs) = (ends[0], ends[1])
     } else {
-      // A pair of those keeps ten datagrams, UDP some hundreds.
+      // A socketpair(2) of datagram sockets queues only 10 datagrams. UDP sockets queue some hundreds.
       ours = socket(AF_INET, Int32(type.rawValue) | flags, 0)
       theirs = socket(AF_INET, Int32(type.rawValue) | flags, 0)
       var (address, length) = (sockaddr(), socklen_t(MemoryLayout<sockaddr>.size))
@@ -230,7 +235,7 @@ private final class AresSocketPair {
     sockets.opened(ours, type: Int32(type.rawValue))
   }
 
-  /// Closes both as c-ares does, and opens others with the same numbers.
+  /// Closes both sockets, `ours` as c-ares does, and opens a new pair. Expects `ours` to keep its number.
   func reopen() throws {
     let before = ours
     _ = sockets.functions.pointee.aclose?(ours, sockets.argument)
@@ -257,7 +262,7 @@ private final class AresSocketPair {
     }
   }
 
-  /// Reads as c-ares does.
+  /// Reads from `ours` as c-ares does.
   func read(_ count: Int) -> Received {
     var bytes = [UInt8](repeating: 0, count: count)
     let count = sockets.functions.pointee.arecvfrom?(ours, &bytes, count, 0, nil, nil, sockets.argument) ?? -1

@@ -6,9 +6,11 @@ import Testing
 @Suite struct AresStatusTests {
   private let servers = [IPEndpoint(IPAddress(v4: 0x7f00_0001), port: 5353)]
 
-  /// ENODATA, ENOTFOUND, EBADNAME.
-  @Test(arguments: [1, 4, 8] as [Int32])
-  func noAddressIsNameNotFound(status: Int32) {
+  /// ENODATA (1), ENOTFOUND (4) and EBADNAME (8).
+  @Test(
+    "a status for a name without an address becomes nameNotFound, which is not retryable",
+    arguments: [1, 4, 8] as [Int32])
+  func nameNotFound(status: Int32) {
     let error = AresStatus.error(status, name: "api.example.com", servers: servers)
     #expect(error.code == .nameNotFound)
     #expect(!error.isRetryable)
@@ -17,9 +19,12 @@ import Testing
     #expect(error.underlying?.code == status)
   }
 
-  /// ESERVFAIL, EREFUSED, EBADRESP, ECONNREFUSED, ETIMEOUT, and one that does not exist.
-  @Test(arguments: [3, 6, 10, 11, 12, 999] as [Int32])
-  func noAnswerIsResolverFailedAndNamesWhoWasAsked(status: Int32) {
+  /// ESERVFAIL (3), EREFUSED (6), EBADRESP (10), ECONNREFUSED (11), ETIMEOUT (12), and a status that does not
+  /// exist.
+  @Test(
+    "a status for a failed look-up becomes a retryable resolverFailed that names the servers",
+    arguments: [3, 6, 10, 11, 12, 999] as [Int32])
+  func resolverFailed(status: Int32) {
     let error = AresStatus.error(status, name: "api.example.com", servers: servers)
     #expect(error.code == .resolverFailed)
     #expect(error.phase == .resolve)
@@ -30,23 +35,24 @@ import Testing
     #expect(system.message.contains("/etc/resolv.conf"))
   }
 
-  /// ESERVFAIL, EREFUSED, EBADRESP.
+  /// ESERVFAIL (3), EREFUSED (6) and EBADRESP (10).
   @Test(
-    "what the servers said is named",
+    "the error message says what the name servers answered",
     arguments: [(3, "SERVFAIL"), (6, "REFUSED"), (10, "Misformatted DNS reply")] as [(Int32, String)])
-  func theServersWordsAreNamed(status: Int32, words: String) {
+  func serverAnswers(status: Int32, words: String) {
     for servers in [servers, []] {
       #expect(AresStatus.error(status, name: "api.example.com", servers: servers).message.contains(words))
     }
   }
 
-  /// EDESTRUCTION, ECANCELLED.
-  @Test(arguments: [16, 24] as [Int32])
-  func theEndOfTheChannelIsShutDown(status: Int32) {
+  /// EDESTRUCTION (16) and ECANCELLED (24).
+  @Test("a status for a destroyed or cancelled channel becomes shutDown", arguments: [16, 24] as [Int32])
+  func shutDown(status: Int32) {
     #expect(AresStatus.error(status, name: "api.example.com", servers: []).code == .shutDown)
   }
 
-  @Test func theVersionHasThreeNumbers() {
+  @Test("the version of c-ares has three numbers, and the first is 1")
+  func version() {
     let numbers = AresVersion.string.split(separator: ".").compactMap { Int($0) }
     #expect(numbers.count == 3)
     #expect(numbers.first == 1)

@@ -4,13 +4,14 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Servers that do not answer, cancellation and the end.
+/// Name servers that do not answer, cancelled look-ups, and the shutdown of the resolver.
 @Suite(.timeLimit(.minutes(1))) struct CachingResolverEndsTests {
   private let v4 = IPAddress(v4: 0x7f00_0002)
 
-  // MARK: Servers that do not answer
+  // MARK: Name servers that do not answer
 
-  @Test func aSilentServerIsAskedAsOftenAsConfigured() async throws {
+  @Test("a look-up queries a silent server twice per family, and its failure is cached for 1 s")
+  func silentServer() async throws {
     let server = try FakeNameServer(.holding)
     let time = ManualTimeSource()
     try await withResolver(asking: [server.endpoint], timeout: .milliseconds(50), timeSource: time) {
@@ -21,9 +22,9 @@ import Testing
         #expect(error?.isRetryable == true)
         #expect(error?.message.contains("in time") == true)
         #expect(error?.message.contains(server.endpoint.description) == true)
-        // Two families, twice each.
+        // Two queries for each of the two families.
         #expect(server.questionCount == 4 * round)
-        // Kept for a moment.
+        // The failure is cached, so the resolver sends no query.
         await #expect(throws: NetOptError.self) { try await resolver.resolve("api.test") }
         #expect(server.questionCount == 4 * round)
         time.advance(by: .seconds(1))
@@ -32,8 +33,9 @@ import Testing
     server.stop()
   }
 
-  @Test func aPortThatNobodyListensOnFailsAtOnce() async throws {
-    // The times would add up to minutes.
+  @Test("a look-up at a closed port fails at once and names the port")
+  func closedPort() async throws {
+    // If the look-up waited for its timeouts, it would take minutes.
     try await withResolver(asking: [IPEndpoint(.loopback, port: 1)], timeout: .seconds(60)) { resolver in
       let error = await #expect(throws: NetOptError.self) { try await resolver.resolve("api.test") }
       #expect(error?.code == .resolverFailed)
@@ -42,8 +44,9 @@ import Testing
     }
   }
 
-  /// SERVFAIL and REFUSED.
-  @Test(arguments: [2, 5] as [UInt8]) func aServerThatWillNotAnswerHasFailed(code: UInt8) async throws {
+  /// SERVFAIL (2) and REFUSED (5).
+  @Test("a look-up fails when the server answers SERVFAIL or REFUSED", arguments: [2, 5] as [UInt8])
+  func failureCodes(code: UInt8) async throws {
     let server = try FakeNameServer(.code(code))
     try await withResolver(asking: [server.endpoint], timeout: .seconds(60)) { resolver in
       let error = await #expect(throws: NetOptError.self) { try await resolver.resolve("api.test") }
@@ -55,7 +58,8 @@ import Testing
 
   // MARK: Cancellation
 
-  @Test func cancellingOneWhoWaitsLeavesTheOthers() async throws {
+  @Test("cancelling one waiter affects neither the other waiters nor the look-up")
+  func cancelledWaiter() async throws {
     let server = try FakeNameServer(.holding)
     try await withResolver(asking: [server.endpoint], timeout: .seconds(60)) { resolver in
       let tasks = (0..<3).map { _ in Task { try await resolver.resolve("api.test").addresses } }
@@ -71,7 +75,8 @@ import Testing
     server.stop()
   }
 
-  @Test func anAnswerThatNobodyWaitsForAnyMoreIsKept() async throws {
+  @Test("a look-up whose only waiter was cancelled serves the next caller")
+  func abandonedLookUp() async throws {
     let server = try FakeNameServer(.holding)
     try await withResolver(asking: [server.endpoint], timeout: .seconds(60)) { resolver in
       let task = Task { try await resolver.resolve("api.test") }
@@ -85,8 +90,9 @@ import Testing
     server.stop()
   }
 
-  /// What is under way is asked for anew, on other sockets; who waits gets that answer.
-  @Test func aLookUpGoesOnInAnotherNetwork() async throws {
+  /// The resolver restarts a look-up that is under way, on new sockets. The waiters get the new answer.
+  @Test("a change of the network restarts look-ups under way, and the resolver queries again for cached names")
+  func networkChange() async throws {
     let server = try FakeNameServer(.holding)
     defer { server.stop() }
     try await withResolver(asking: [server.endpoint], timeout: .seconds(60)) { resolver in
@@ -106,13 +112,14 @@ import Testing
     }
   }
 
-  @Test func aCancelledTaskDoesNotWait() async throws {
+  @Test("resolving a name in a cancelled task fails without waiting")
+  func cancelledTask() async throws {
     let server = try FakeNameServer(.holding)
     try await withResolver(asking: [server.endpoint], timeout: .seconds(60)) { resolver in
       for fresh in [false, true] {
         let started = Latch()
         let task = Task {
-          // Cancelled before it asks.
+          // The task is cancelled before it resolves the name.
           try? await started.wait()
           return try await resolver.resolve("api.test", fresh: fresh)
         }
@@ -124,9 +131,10 @@ import Testing
     server.stop()
   }
 
-  // MARK: The end
+  // MARK: Shutdown
 
-  @Test func theEndFailsWhatIsUnderWay() async throws {
+  @Test("shutdown fails the look-ups under way and all later ones with shutDown")
+  func shutdownFailsLookUps() async throws {
     let server = try FakeNameServer(.holding)
     let loop = try EventLoop()
     let resolver = try CachingResolver(loop, .asking([server.endpoint], timeout: .seconds(60)))
@@ -146,7 +154,8 @@ import Testing
     server.stop()
   }
 
-  @Test func aResolverWhoseLoopHasStoppedFails() async throws {
+  @Test("a look-up after the stop of the loop fails with shutDown")
+  func stoppedLoop() async throws {
     let loop = try EventLoop()
     let resolver = try CachingResolver(loop, .asking([IPEndpoint(.loopback, port: 1)]))
     loop.stop()
@@ -159,7 +168,8 @@ import Testing
     await resolver.shutdown()
   }
 
-  @Test func whoResolvesWhileTheEndComesIsAnswered() async throws {
+  @Test("every look-up during a shutdown ends, with an answer or with shutDown")
+  func lookUpsDuringShutdown() async throws {
     let server = try await DNSServer.start(["api.test": [v4]])
     for _ in 0..<50 {
       let loop = try EventLoop()
@@ -183,7 +193,8 @@ import Testing
     server.stop()
   }
 
-  @Test func opensNothingBeforeTheFirstLookUpAndLeavesNothing() async throws {
+  @Test("the resolver opens no socket before the first look-up, and shutdown closes all sockets")
+  func socketsAndShutdown() async throws {
     await #expect(processExitsWith: .success) {
       let server = try FakeNameServer(.holding)
       let loop = try EventLoop()
@@ -202,7 +213,8 @@ import Testing
     }
   }
 
-  @Test func closesItsSocketsWhenNothingIsUnderWay() async throws {
+  @Test("the resolver closes its sockets when no look-up is under way")
+  func idleSockets() async throws {
     await #expect(processExitsWith: .success) {
       let server = try FakeNameServer(.code(2))
       let loop = try EventLoop()
@@ -210,7 +222,7 @@ import Testing
       let resolver = try CachingResolver(loop, .asking([server.endpoint]))
       _ = try? await resolver.resolve("api.test")
       #expect(openSockets() == before)
-      // Let go of without an end: the channel is closed with it.
+      // The resolver is released without a shutdown. Its release also closes the channel.
       loop.stop()
       server.stop()
     }

@@ -5,12 +5,13 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Against dnsmasq.
+/// The resolver, with dnsmasq as the name server.
 @Suite(.timeLimit(.minutes(1))) struct CachingResolverTests {
   private let v4 = IPAddress(v4: 0x7f00_0002)
   private let v6 = IPAddress(v6: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1])
 
-  @Test func findsTheAddressesOfBothFamilies() async throws {
+  @Test("the resolver queries A and AAAA records, and returns all addresses and the time to live")
+  func findsBothFamilies() async throws {
     let server = try await DNSServer.start(["api.test": [v4, v6]], timeToLive: 60)
     try await withResolver(asking: [server.endpoint]) { resolver in
       let answer = try await resolver.resolve("api.test")
@@ -21,7 +22,8 @@ import Testing
     server.stop()
   }
 
-  @Test func asksOnceForManyWhoWait() async throws {
+  @Test("100 concurrent callers share one look-up")
+  func sharesLookUp() async throws {
     let server = try await DNSServer.start(["api.test": [v4]])
     try await withResolver(asking: [server.endpoint]) { resolver in
       let answers = try await withThrowingTaskGroup { group in
@@ -34,7 +36,8 @@ import Testing
     server.stop()
   }
 
-  @Test func asksOnceForAllSpellingsOfAName() async throws {
+  @Test("a name in another case or with a final dot shares the cache entry")
+  func sharesSpellings() async throws {
     let server = try await DNSServer.start(["api.test": [v4]])
     try await withResolver(asking: [server.endpoint]) { resolver in
       for name in ["api.test", "API.test", "api.test."] {
@@ -45,7 +48,8 @@ import Testing
     server.stop()
   }
 
-  @Test func aFreshLookUpNeitherUsesNorFillsTheCache() async throws {
+  @Test("a fresh look-up neither uses nor fills the cache")
+  func freshLookUps() async throws {
     let server = try await DNSServer.start(["api.test": [v4]])
     try await withResolver(asking: [server.endpoint]) { resolver in
       try await #expect(resolver.resolve("api.test", fresh: true).addresses == [v4])
@@ -60,7 +64,8 @@ import Testing
     server.stop()
   }
 
-  @Test func servesAnExpiredAnswerWhileItIsRefreshed() async throws {
+  @Test("the resolver serves a stale answer while it refreshes the answer")
+  func servesStaleDuringRefresh() async throws {
     let server = try await DNSServer.start(["api.test": [v4]], timeToLive: 10)
     let time = ManualTimeSource()
     try await withResolver(asking: [server.endpoint], timeSource: time) { resolver in
@@ -78,7 +83,8 @@ import Testing
     server.stop()
   }
 
-  @Test func servesAnExpiredAnswerWhenTheServerIsGone() async throws {
+  @Test("the resolver serves a stale answer when the server is gone, but a fresh look-up fails")
+  func servesStaleWithoutServer() async throws {
     let server = try await DNSServer.start(["api.test": [v4]], timeToLive: 10)
     let time = ManualTimeSource()
     try await withResolver(asking: [server.endpoint], timeSource: time) { resolver in
@@ -96,7 +102,8 @@ import Testing
     }
   }
 
-  @Test func remembersThatANameIsUnknown() async throws {
+  @Test("the error for an unknown name names the name and the server, and is cached for 30 s")
+  func unknownName() async throws {
     let server = try await DNSServer.start([:])
     let time = ManualTimeSource()
     try await withResolver(asking: [server.endpoint], timeSource: time) { resolver in
@@ -117,8 +124,9 @@ import Testing
     server.stop()
   }
 
-  /// dnsmasq cuts an answer of more than 512 bytes, and c-ares asks again over TCP.
-  @Test func takesALongAnswerOverTCP() async throws {
+  /// dnsmasq truncates an answer of more than 512 bytes, and c-ares repeats the query over TCP.
+  @Test("the resolver gets an answer with 100 addresses over TCP")
+  func longAnswer() async throws {
     let addresses = (1...100).map { IPAddress(v4: 0x7f02_0000 + $0) }
     let server = try await DNSServer.start(["many.test": addresses])
     try await withResolver(asking: [server.endpoint]) { resolver in
@@ -127,7 +135,8 @@ import Testing
     server.stop()
   }
 
-  @Test func goesOnToTheNextServer() async throws {
+  @Test("after a closed port and a silent server, the resolver queries the next server")
+  func nextServer() async throws {
     let silent = try FakeNameServer(.holding)
     let server = try await DNSServer.start(["api.test": [v4]])
     let nobody = IPEndpoint(.loopback, port: 1)
@@ -140,9 +149,10 @@ import Testing
     server.stop()
   }
 
-  /// c-ares closes its sockets when nothing is under way and opens them again for the next look-up, often with the
-  /// same number.
-  @Test func looksUpOneNameAfterTheOther() async throws {
+  /// c-ares closes its sockets when no look-up is under way. It opens new sockets for the next look-up, often
+  /// with the same numbers.
+  @Test("300 look-ups in sequence succeed with two queries each")
+  func sequentialLookUps() async throws {
     let names = (0..<300).map { "host-\($0).test" }
     let server = try await DNSServer.start(Dictionary(uniqueKeysWithValues: names.map { ($0, [v4]) }))
     try await withResolver(asking: [server.endpoint]) { resolver in
@@ -152,8 +162,9 @@ import Testing
     server.stop()
   }
 
-  /// As many as a socket's receive buffer holds the questions of.
-  @Test func looksUpManyNamesAtOnce() async throws {
+  /// The receive buffer of a socket holds the queries for 100 names.
+  @Test("100 concurrent look-ups of different names succeed")
+  func concurrentLookUps() async throws {
     let names = (0..<100).map { "host-\($0).test" }
     let server = try await DNSServer.start(Dictionary(uniqueKeysWithValues: names.map { ($0, [v4]) }))
     try await withResolver(asking: [server.endpoint]) { resolver in
@@ -166,9 +177,10 @@ import Testing
     server.stop()
   }
 
-  // MARK: Without a server
+  // MARK: Without a query to the server
 
-  @Test func anAddressIsItsOwnAnswer() async throws {
+  @Test("an IP address resolves to itself for 3600 s without a query")
+  func ipAddresses() async throws {
     let server = try await DNSServer.start([:])
     try await withResolver(asking: [server.endpoint]) { resolver in
       for address in [v4, v6] {
@@ -180,8 +192,10 @@ import Testing
     server.stop()
   }
 
-  @Test(arguments: ["", ".", "a b.test", "a..test", "127.1", "[::1]", "über.test", "a\0b.test"])
-  func whatIsNoNameIsNotAskedFor(text: String) async throws {
+  @Test(
+    "an invalid host name fails with nameNotFound without a query",
+    arguments: ["", ".", "a b.test", "a..test", "127.1", "[::1]", "über.test", "a\0b.test"])
+  func invalidNames(text: String) async throws {
     let server = try await DNSServer.start([:])
     try await withResolver(asking: [server.endpoint]) { resolver in
       let error = await #expect(throws: NetOptError.self) { try await resolver.resolve(text) }
@@ -191,9 +205,11 @@ import Testing
     server.stop()
   }
 
-  /// A file that is written a while after the routes have changed.
-  @Test(.enabled("port 53 takes root") { getuid() == 0 })
-  func theSystemsServersAreReadAgainWhenTheyHaveChanged() async throws {
+  /// The system may write resolv.conf some time after the routes have changed.
+  @Test(
+    "the resolver uses the new name servers after resolv.conf changes",
+    .enabled("port 53 takes root") { getuid() == 0 })
+  func changedSystemFile() async throws {
     let addresses = IPAddress.freshLoopback(4)
     let servers = [
       try await DNSServer.start(["api.test": [addresses[2]]], on: addresses[0], port: 53),
@@ -216,7 +232,8 @@ import Testing
     loop.stop()
   }
 
-  @Test func theHostsFileComesFirst() async throws {
+  @Test("localhost resolves from the hosts file for 1 s without a query")
+  func hostsFile() async throws {
     let server = try await DNSServer.start([:])
     try await withResolver(asking: [server.endpoint]) { resolver in
       let answer = try await resolver.resolve("localhost")

@@ -10,7 +10,8 @@ import Testing
 
   // MARK: Look-ups under way
 
-  @Test func startsOneLookUpForAllWhoWait() {
+  @Test("requests for the same name share one look-up, and all waiters get its answer")
+  func sharesLookUp() {
     var cache = DNSCache()
     #expect(cache.lookUp(name, for: 1, at: start).kind == .startLookUp)
     #expect(cache.lookUp(name, for: 2, at: start).kind == .wait)
@@ -22,7 +23,8 @@ import Testing
     #expect(cache.ended("other.example.com", with: .success(answer(60)), at: start).waiters == [3])
   }
 
-  @Test func whoAbandonsIsNotAnsweredAndLeavesTheOthers() {
+  @Test("a waiter that abandons a look-up gets no answer, and the other waiters get theirs")
+  func abandonedByOne() {
     var cache = DNSCache()
     for waiter in 1...3 as ClosedRange<UInt64> { _ = cache.lookUp(name, for: waiter, at: start) }
     cache.abandon(name, by: 2)
@@ -30,7 +32,8 @@ import Testing
     #expect(cache.ended(name, with: .success(answer(60)), at: start).waiters == [1, 3])
   }
 
-  @Test func anAnswerThatAllHaveAbandonedIsKept() {
+  @Test("the cache keeps the answer of a look-up that all waiters have abandoned")
+  func abandonedByAll() {
     var cache = DNSCache()
     _ = cache.lookUp(name, for: 1, at: start)
     cache.abandon(name, by: 1)
@@ -42,7 +45,8 @@ import Testing
 
   // MARK: Another network
 
-  @Test func answersOfAnotherNetworkAreAskedForAnew() {
+  @Test("after a change of the network, the cache starts a look-up for a cached name")
+  func networkChange() {
     var cache = filled(timeToLive: 60)
     cache.networkChanged()
     #expect(cache.lookUp(name, for: 2, at: start + .seconds(1)).kind == .startLookUp)
@@ -51,19 +55,21 @@ import Testing
     #expect(cache.lookUp(name, for: 4, at: start + .seconds(3)).answer == answer(29))
   }
 
-  @Test func theyAreGivenWhenNobodyAnswersThere() {
+  @Test("the cache serves an answer of the former network when no server answers in the new one")
+  func noServerInNewNetwork() {
     var cache = filled(timeToLive: 60)
     cache.networkChanged()
     _ = cache.lookUp(name, for: 2, at: start + .seconds(1))
     let failure = NetOptError(.resolverFailed, phase: .resolve, "nobody")
     let ended = cache.ended(name, with: .failure(failure), at: start + .seconds(2))
     #expect((try? ended.outcome.get())?.addresses == addresses)
-    // And are asked for again soon.
+    // The cache serves the answer for 1 s before it refreshes the answer.
     #expect(cache.lookUp(name, for: 3, at: start + .seconds(2)).kind == .answer)
     #expect(cache.lookUp(name, for: 4, at: start + .seconds(4)).kind == .answerAndRefresh)
   }
 
-  @Test func thatANameIsUnknownIsForgottenWithTheNetwork() {
+  @Test("a change of the network drops a cached nameNotFound")
+  func unknownNameInNewNetwork() {
     var cache = DNSCache()
     _ = cache.lookUp(name, for: 1, at: start)
     let failure = NetOptError(.nameNotFound, phase: .resolve, "unknown")
@@ -75,15 +81,18 @@ import Testing
 
   // MARK: Lifetimes
 
-  @Test func answersForTheRestOfTheTimeToLive() {
+  @Test("a cached answer has the rest of its time to live, and is stale afterwards")
+  func timeToLive() {
     var cache = filled(timeToLive: 60)
     #expect(cache.lookUp(name, for: 2, at: start + .seconds(20)).answer == answer(40))
     #expect(cache.lookUp(name, for: 3, at: start + .milliseconds(59_999)).kind == .answer)
     #expect(cache.lookUp(name, for: 4, at: start + .seconds(60)).kind == .answerAndRefresh)
   }
 
-  @Test(arguments: [(0, 1), (1, 1), (3600, 3600), (3601, 3600), (604_800, 3600)])
-  func keepsLifetimesInBounds(given: Int, kept: Int) {
+  @Test(
+    "the cache limits the lifetime of an answer to the range from 1 s to 3600 s",
+    arguments: [(0, 1), (1, 1), (3600, 3600), (3601, 3600), (604_800, 3600)])
+  func lifetimeBounds(given: Int, kept: Int) {
     var cache = DNSCache()
     _ = cache.lookUp(name, for: 1, at: start)
     let ended = cache.ended(name, with: .success(answer(given)), at: start)
@@ -94,7 +103,8 @@ import Testing
 
   // MARK: Expired answers
 
-  @Test func refreshesAnExpiredAnswerOnceWhileItIsServed() {
+  @Test("the cache serves a stale answer and starts one look-up to refresh it")
+  func refreshesOnce() {
     var cache = filled(timeToLive: 60)
     let later = start + .seconds(61)
     let first = cache.lookUp(name, for: 2, at: later)
@@ -107,14 +117,15 @@ import Testing
     #expect(cache.lookUp(name, for: 4, at: later).answer == answer(30))
   }
 
-  @Test func servesExpiredAnswersForADayWhileNoServerAnswers() {
+  @Test("the cache serves a stale answer for a day while no server answers, then fails")
+  func staleLifetime() {
     var cache = filled(timeToLive: 60)
     var now = start + .seconds(60)
     let end = start + .seconds(60) + DNSCache.staleLifetime
     while now < end {
       #expect(cache.lookUp(name, for: 2, at: now).kind == .answerAndRefresh)
       _ = cache.ended(name, with: .failure(error(.resolverFailed)), at: now)
-      // Not asked again at once.
+      // The cache waits 1 s before it starts another look-up.
       let held = cache.lookUp(name, for: 3, at: now + .milliseconds(999))
       #expect(held.kind == .answer)
       #expect(held.answer == answer(1))
@@ -126,7 +137,8 @@ import Testing
     #expect(ended.outcome.code == .resolverFailed)
   }
 
-  @Test func aRefreshThatFindsNothingReplacesTheExpiredAnswer() {
+  @Test("a refresh that ends with nameNotFound replaces the stale answer")
+  func refreshFindsNothing() {
     var cache = filled(timeToLive: 60)
     let later = start + .seconds(61)
     _ = cache.lookUp(name, for: 2, at: later)
@@ -136,10 +148,10 @@ import Testing
 
   // MARK: Failures
 
-  @Test(arguments: [
+  @Test("the cache keeps nameNotFound for 30 s and resolverFailed for 1 s", arguments: [
     (NetOptError.Code.nameNotFound, Duration.seconds(30)), (.resolverFailed, .seconds(1)),
   ])
-  func keepsFailuresForAWhile(code: NetOptError.Code, lifetime: Duration) {
+  func failureLifetimes(code: NetOptError.Code, lifetime: Duration) {
     var cache = DNSCache()
     _ = cache.lookUp(name, for: 1, at: start)
     let ended = cache.ended(name, with: .failure(error(code)), at: start)
@@ -160,13 +172,14 @@ import Testing
 
   // MARK: Size
 
-  @Test func forgetsNamesBeyondItsLimit() {
+  @Test("the cache drops old names beyond its limit, and keeps recent and frequent names")
+  func sizeLimit() {
     var cache = DNSCache(limit: 100)
     for index in 0..<1000 {
       let name = "host-\(index).example.com"
       _ = cache.lookUp(name, for: 1, at: start)
       _ = cache.ended(name, with: .success(answer(60)), at: start)
-      // Used all the time, and so kept.
+      // This name is used all the time, so the cache keeps it.
       _ = cache.lookUp("host-0.example.com", for: 2, at: start)
       #expect(cache.count <= 100)
     }

@@ -4,9 +4,9 @@ import Testing
 @testable import NetOptEngine
 
 @Suite(.timeLimit(.minutes(1))) struct DNSMessageTests {
-  // MARK: What is accepted
+  // MARK: Accepted messages
 
-  @Test("messages of names up to 255 octets are accepted, whole and cut anywhere")
+  @Test("a message whose names have at most 255 octets is accepted, complete or truncated anywhere")
   func acceptsBoundedNames() {
     var random = SplitMix64(seed: 1)
     for _ in 0..<1_000 {
@@ -19,32 +19,35 @@ import Testing
     }
   }
 
-  @Test("an answer without a question is accepted, as servers send it that could not read one")
+  /// Servers that cannot parse a question send an answer without a question.
+  @Test("an answer without a question is accepted")
   func acceptsNoQuestion() {
     #expect(bounded(DNSMessageWriter().bytes))
   }
 
-  @Test("as many pointers are followed as c-ares 1.18 follows", arguments: [49, 50])
+  @Test("a name with 49 or 50 pointers is accepted, as c-ares 1.18 does", arguments: [49, 50])
   func acceptsPointers(count: Int) {
     #expect(bounded(chain(of: count)))
   }
 
-  @Test("what every version of c-ares stops at is left to it")
+  @Test("a malformed message is accepted when every version of c-ares refuses it itself")
   func leavesBrokenMessages() {
-    // A label of a kind that there is not, a pointer out of the message, a label that leads out of it, data that does.
+    // Labels of the two reserved kinds, a pointer out of the message, and a label that reaches out of the
+    // message.
     for owner in [[0x40], [0x80, 0], [0xff, 0xff], [63, 0x61]] as [[UInt8]] {
       var writer = DNSMessageWriter()
       writer.record(.answer, type: 1, owner: { $0.raw(owner) }, data: { _ in })
       #expect(bounded(Array(writer.bytes.prefix(12 + owner.count))), "\(owner)")
     }
+    // The data of the record reaches beyond the end of the message.
     var writer = DNSMessageWriter()
     writer.record(.answer, type: 1, owner: { $0.name([]) }, data: { $0.raw([127, 0, 0, 1]) })
     #expect(bounded(Array(writer.bytes.dropLast())))
   }
 
-  // MARK: What is refused
+  // MARK: Refused messages
 
-  @Test("a name of more than 255 octets is refused, wherever it is")
+  @Test("a message with a name of more than 255 octets is refused, wherever the name is")
   func refusesLongNames() {
     var random = SplitMix64(seed: 2)
     for _ in 0..<1_000 {
@@ -58,14 +61,16 @@ import Testing
   }
 
   @Test(
-    "255 octets are accepted and 256 are not, wherever the name is", arguments: RandomMessage.Place.allCases)
+    "a name of 255 octets is accepted and a name of 256 octets is refused, in every place",
+    arguments: RandomMessage.Place.allCases)
   func knowsTheBound(place: RandomMessage.Place) {
     var random = SplitMix64(seed: 3)
     for octets in [255, 256] {
       for compressed in [false, true] {
         var message = RandomMessage(using: &random)
         let name = DNSMessageWriter.Name.random(octets: octets, using: &random)
-        // The end of the name lies in another one, so that the compressed one is a label and a pointer. A question comes first.
+        // Another name contains the end of this name, so the compressed name is a label and a pointer. A
+        // question is the first name of the message, so it has no such pointer.
         if place != .question { message.add(Array(name.dropFirst()), as: .owner, compressed: true) }
         message.add(name, as: place, compressed: compressed)
         #expect(bounded(message.writer.bytes) == (octets == 255))
@@ -73,10 +78,10 @@ import Testing
     }
   }
 
-  @Test("a name that follows more pointers, or goes in a circle, is refused")
-  func refusesPointersWithoutEnd() {
+  @Test("a name with 51 pointers or with a cycle of pointers is refused")
+  func refusesUnboundedPointers() {
     #expect(!bounded(chain(of: 51)))
-    // To itself; to each other; with a label between.
+    // A pointer to itself, two pointers to each other, and a cycle with a label.
     for owner in [[0xc0, 12], [0xc0, 14, 0xc0, 12], [1, 0x61, 0xc0, 12]] as [[UInt8]] {
       var writer = DNSMessageWriter()
       writer.record(.answer, type: 1, owner: { $0.raw(owner) }, data: { $0.raw([127, 0, 0, 1]) })
@@ -84,8 +89,8 @@ import Testing
     }
   }
 
-  @Test("a question in a circle is refused, as are several questions and less than a header")
-  func refusesWhatIsNoAnswer() {
+  @Test("a question with a cycle, two questions, and less than a header are refused")
+  func refusesOtherMessages() {
     #expect(!bounded(DNSMessageWriter().bytes[..<4] + [0, 1, 0, 0, 0, 0, 0, 0, 0xc0, 12, 0, 1, 0, 1]))
     var writer = DNSMessageWriter()
     for _ in 0..<2 { writer.question([[0x61]]) }
@@ -93,22 +98,22 @@ import Testing
     for count in 0..<12 { #expect(!bounded(Array(writer.bytes.prefix(count)))) }
   }
 
-  // MARK: Whatever comes
+  // MARK: Arbitrary messages
 
-  @Test("no octets trap or take long")
+  @Test("random octets neither trap nor are accepted with a name beyond the bounds")
   func survivesRandomOctets() {
     var random = SplitMix64(seed: 4)
     for _ in 0..<3_000 {
       var bytes = (0..<Int.random(in: 0...600, using: &random)).map { _ in random.octet() }
-      // One question or none: others are refused before anything is read.
+      // One question or none: the check refuses other counts before it reads a name.
       if bytes.count > 5 { (bytes[4], bytes[5]) = (0, UInt8(random.below(2))) }
       _ = bounded(bytes)
       check(bytes)
     }
   }
 
-  @Test("what is accepted has no long name for c-ares, however a message was changed")
-  func holdsWhatItSays() {
+  @Test("an accepted message has no name beyond the bounds for c-ares 1.18, after any mutation")
+  func boundsMutatedMessages() {
     var random = SplitMix64(seed: 5)
     var accepted = 0
     for _ in 0..<3_000 {
@@ -125,8 +130,8 @@ import Testing
     #expect(accepted > 500)
   }
 
-  @Test("64 KB of records with names of 127 labels are read in no time")
-  func isQuick() {
+  @Test("64 KB of records with names of 127 labels are accepted within the time limit")
+  func checksLargeMessage() {
     var writer = DNSMessageWriter()
     writer.question([])
     let start = writer.bytes.count
@@ -143,18 +148,20 @@ import Testing
 
   private func bounded(_ bytes: [UInt8]) -> Bool { DNSMessage.hasBoundedNames(bytes.span) }
 
-  /// What is accepted must not have c-ares 1.18 walk further for any name.
+  /// Expects that c-ares 1.18 follows at most 255 octets and 50 pointers for each name of an accepted
+  /// message.
   private func check(_ bytes: [UInt8]) {
     guard bounded(bytes) else { return }
     let walk = OldAres.walk(bytes)
     #expect(walk.octets <= 255 && walk.pointers <= 50, "\(bytes)")
   }
 
-  /// A message whose record's owner follows so many pointers.
+  /// Returns a message with a record whose owner follows this many pointers.
   private func chain(of pointers: Int) -> [UInt8] {
     var writer = DNSMessageWriter()
     writer.question([])
-    // A record that nobody reads the data of: pointers, each to the one before, and first of all to the question's root.
+    // Pointers in the data of a record that no parser reads. The first one points to the root in the
+    // question, and each other one to the pointer before it.
     let start = writer.bytes.count + 11
     writer.record(.answer, type: 99, owner: { $0.name([]) }) { writer in
       for index in 0..<(pointers - 1) { writer.pointer(to: index == 0 ? 12 : start + 2 * (index - 1)) }
@@ -166,7 +173,8 @@ import Testing
   }
 }
 
-/// How c-ares 1.18 walks through a message (`ares__parse_into_addrinfo`, `name_length`): the most octets and pointers of a name.
+/// The walk of c-ares 1.18 through a message (`ares__parse_into_addrinfo`, `name_length`). The result is the
+/// largest number of octets and the largest number of pointers in a name.
 private enum OldAres {
   static func walk(_ bytes: [UInt8]) -> (octets: Int, pointers: Int) {
     var most = (octets: 0, pointers: 0)

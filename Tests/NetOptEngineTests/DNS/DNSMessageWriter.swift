@@ -1,11 +1,11 @@
 import NetOptCore
 
-/// Writes DNS messages (RFC 1035, section 4.1), names compressed where they can be.
+/// Writes DNS messages (RFC 1035, section 4.1). Compresses names by default.
 struct DNSMessageWriter {
-  /// A name: its labels, without the root's.
+  /// A name as its labels, without the label of the root.
   typealias Name = [[UInt8]]
 
-  /// A place for records; its raw value is the place of its count in the header.
+  /// A section for records. The raw value is the offset of the section's count in the header.
   enum Section: Int, CaseIterable {
     case answer = 6
     case authority = 8
@@ -20,14 +20,14 @@ struct DNSMessageWriter {
     bytes = [UInt8(id >> 8), UInt8(id & 0xff), 0x81, 0x80] + [UInt8](repeating: 0, count: 8)
   }
 
-  /// Begins the answer to a question that was asked.
+  /// Begins the answer to a query, with the query's ID and question.
   init(answering query: [UInt8]) {
     // The question's name ends with an empty label; its type and class follow.
     let end = (query.dropFirst(12).firstIndex(of: 0) ?? 12) + 5
     bytes = query[..<2] + [0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0] + query[12..<end]
   }
 
-  /// Whether a question asks for IPv4 addresses.
+  /// Whether a query asks for IPv4 addresses (type A).
   static func asksForIPv4(_ query: [UInt8]) -> Bool {
     query[(query.dropFirst(12).firstIndex(of: 0) ?? 12) + 2] == 1
   }
@@ -42,9 +42,9 @@ struct DNSMessageWriter {
   /// Adds a record.
   ///
   /// - Parameters:
-  ///   - section: where it counts. Records are to be added in the order of the sections.
-  ///   - owner: writes its name.
-  ///   - data: writes its data.
+  ///   - section: the section of the record. Records must be added in the order of the sections.
+  ///   - owner: writes the name of the record's owner.
+  ///   - data: writes the data of the record.
   mutating func record(
     _ section: Section, type: UInt16, owner: (inout DNSMessageWriter) -> Void,
     data: (inout DNSMessageWriter) -> Void
@@ -61,10 +61,13 @@ struct DNSMessageWriter {
   /// Adds octets.
   mutating func raw(_ octets: some Sequence<UInt8>) { bytes += octets }
 
-  /// Adds a pointer to a place in the message.
+  /// Adds a pointer to an offset in the message.
   mutating func pointer(to offset: Int) { bytes += [0xc0 | UInt8(offset >> 8), UInt8(offset & 0xff)] }
 
-  /// Adds a name: labels, and a pointer as soon as the rest is in the message already.
+  /// Adds a name. Writes labels until the message already contains the rest of the name, and then a pointer
+  /// to that rest.
+  ///
+  /// - Parameter compressed: whether to write a pointer. Default: true.
   mutating func name(_ name: Name, compressed: Bool = true) {
     var rest = name[...]
     while let label = rest.first {
@@ -83,15 +86,16 @@ struct DNSMessageWriter {
 }
 
 extension DNSMessageWriter.Name {
-  /// How many octets the name has, the root's included.
+  /// The length of the name in octets, including the octet of the root.
   var octets: Int { reduce(1) { $0 + 1 + $1.count } }
 
-  /// Draws a name of so many octets: 1, or 3 and more.
+  /// Returns a random name of a length in octets: 1, or at least 3.
   static func random(octets: Int, using random: inout SplitMix64) -> Self {
     var name: Self = []
     var rest = octets - 1
     while rest > 0 {
-      // What a label takes with its length; no single octet may be left.
+      // The octets of a label with its length octet. They must not leave a rest of 1 octet, which fits no
+      // label.
       var taken = Int.random(in: 2...Swift.min(64, rest), using: &random)
       if rest - taken == 1 { taken += taken < 64 ? 1 : -1 }
       name.append([UInt8](repeating: UInt8.random(in: 0x61...0x7a, using: &random), count: taken - 1))

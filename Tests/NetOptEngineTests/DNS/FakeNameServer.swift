@@ -3,17 +3,18 @@ import NetOptCore
 import NetOptEngine
 import NetOptTestSupport
 
-/// A name server for what dnsmasq does not do: it refuses everything with one response code, keeps silent until it is told to
-/// answer, or answers with whatever a test makes. On loopback.
+/// A name server on loopback with behaviour that dnsmasq does not have. It refuses all queries with a
+/// response code, answers only when the test asks for it, or sends answers that the test makes.
 final class FakeNameServer: ReadinessHandler, LoopWork {
   enum Behaviour: Sendable {
-    /// Answers at once with a response code (RFC 1035, section 4.1.1) and nothing else.
+    /// Answers at once with this response code (RFC 1035, section 4.1.1) and no records.
     case code(UInt8)
-    /// Notes questions, and answers them when it is told to.
+    /// Records queries. `answer(with:)` answers them.
     case holding
-    /// Answers at once with datagrams that are made of the question.
+    /// Answers at once with the datagrams that the closure makes from the query.
     case datagrams(@Sendable ([UInt8]) -> [[UInt8]])
-    /// Says that its answer is too long for UDP. Over TCP it answers with what is made of the question.
+    /// Answers over UDP that the answer is truncated. Answers over TCP with the message that the closure
+    /// makes from the query.
     case stream(@Sendable ([UInt8]) -> [UInt8])
   }
 
@@ -26,11 +27,11 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
   private let behaviour: Behaviour
   private let loop: EventLoop
   private let descriptor: Int32
-  /// Listens for connections.
+  /// The socket that listens for TCP connections.
   private let listener: Int32
   private let questions = EventRecorder<Question>()
 
-  /// How many questions came in.
+  /// The number of queries received over UDP.
   var questionCount: Int { questions.events.count }
 
   init(_ behaviour: Behaviour) throws {
@@ -72,7 +73,7 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
       for answer in answers(question.bytes) { send(answer, to: question.sender) }
     case .stream:
       var response = Self.response(to: question.bytes, code: 0)
-      // TC.
+      // The TC bit: the answer is truncated.
       response[2] |= 2
       send(response, to: question.sender)
     case .holding:
@@ -80,7 +81,7 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
     }
   }
 
-  /// Takes a connection, or a question from one.
+  /// Accepts a TCP connection, or answers the queries that arrived on a connection.
   private func serve(_ descriptor: Int32) {
     if descriptor == listener {
       let connection = accept(listener, nil, nil)
@@ -88,7 +89,7 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
       _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
       return loop.watch(connection, for: .read, self)
     }
-    // A question comes in one piece, or two come together.
+    // A query arrives in one piece. Two queries may arrive together.
     var bytes = [UInt8](repeating: 0, count: 1_024)
     let count = recv(descriptor, &bytes, bytes.count, 0)
     guard count > 2, case .stream(let answer) = behaviour else {
@@ -114,12 +115,12 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
     }
   }
 
-  /// Waits until there were so many questions.
+  /// Waits until the server has received this many queries over UDP.
   func wait(forQuestions count: Int) async throws {
     try await questions.wait(for: "\(count) questions") { $0.count >= count }
   }
 
-  /// Answers all questions so far: those for A records with an address, the others with none.
+  /// Answers all queries so far: queries for A records with the address, other queries without an address.
   func answer(with address: IPAddress) {
     for question in questions.events {
       send(Self.response(to: question.bytes, code: 0, address: address), to: question.sender)
@@ -137,7 +138,7 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
     _ = withSocketAddress(of: &receiver) { sendto(descriptor, bytes, bytes.count, 0, $0, $1) }
   }
 
-  /// RFC 1035, section 4.1.
+  /// Returns the answer to a query (RFC 1035, section 4.1).
   private static func response(to query: [UInt8], code: UInt8, address: IPAddress? = nil) -> [UInt8] {
     // The question's name ends with an empty label; its type and class follow.
     let endOfName = query.dropFirst(12).firstIndex(of: 0) ?? 12
@@ -146,7 +147,7 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
     let answers: UInt8 = isForAddress && address != nil ? 1 : 0
     var response = query[0..<2] + [0x81, 0x80 | code, 0, 1, 0, answers, 0, 0, 0, 0] + question
     if answers > 0, let address {
-      // The name of the question, an A record, 60 s, four bytes.
+      // A pointer to the name in the question, an A record, 60 s, 4 bytes.
       response += [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4] + address.bytes
     }
     return Array(response)

@@ -4,15 +4,18 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Name servers whose answers are made to cost time and memory.
+/// Name servers whose answers are designed to cost time and memory.
 @Suite(.timeLimit(.minutes(1))) struct HostileNameServerTests {
   private let good = IPAddress(v4: 0x7f00_0002)
   private let bad = IPAddress(v4: 0x7f00_0003)
 
-  /// c-ares 1.18 expands the owner of each of these aliases to 384 KB, and keeps it: 150 MB from 22 KB. Both families get the answer:
-  /// had one of them no address, c-ares would say so in place of the failure when that answer came last.
-  @Test("an answer whose names expand to megabytes fails the look-up, in little memory")
-  func refusesNamesWithoutEnd() async throws {
+  /// c-ares 1.18 expands the owner of each of the 400 aliases to 1 MB, and keeps the result: 22 KB take 413
+  /// MB (docs/adr/0031).
+  ///
+  /// Queries of both families get the answer. If the answer of one family had no address and came last,
+  /// c-ares would report that instead of the failure.
+  @Test("an answer whose names expand to 413 MB fails the look-up and takes less than 50 MB")
+  func refusesExpandingNames() async throws {
     await #expect(processExitsWith: .success) {
       let server = try FakeNameServer(.stream { HostileAnswer.aliases(400, to: $0) })
       try await withResolver(asking: [server.endpoint]) { resolver in
@@ -25,7 +28,7 @@ import Testing
     }
   }
 
-  @Test("an answer with a long name is as one that was lost, and the one behind it counts")
+  @Test("the resolver drops an answer with a long name, and uses the answer after it")
   func dropsDatagrams() async throws {
     let server = try FakeNameServer(
       .datagrams { [good, bad] query in
@@ -39,7 +42,7 @@ import Testing
     server.stop()
   }
 
-  @Test("of thousands of addresses of both families the first 128 in the order of trying are kept")
+  @Test("the resolver keeps the first 128 of thousands of addresses, in the order of a race")
   func keepsSomeAddresses() async throws {
     let v4 = (0..<4_000).map { IPAddress(v4: 0x7f00_0001 + $0) }
     let v6 = (0..<2_300).map {
@@ -56,7 +59,7 @@ import Testing
         let kept = addresses.filter { $0.family == .v4 }
         #expect(kept == Array(v4.prefix(kept.count)))
         #expect(addresses.filter { $0.family == .v6 } == Array(v6.prefix(max(0, 128 - kept.count))))
-        // This host reaches the addresses of loopback; whether those of fd00::/8, depends.
+        // This host reaches loopback addresses. It reaches addresses of fd00::/8 only in some networks.
         #expect(kept.count == 128 || kept.count == 64)
       }
     }
@@ -64,13 +67,15 @@ import Testing
   }
 }
 
-/// Answers to questions.
+/// Makes answers to queries.
 private enum HostileAnswer {
-  /// An address, and many aliases whose owner is a name of 384 KB: 24 pointers, each behind 16 KB of labels.
+  /// Returns an answer with an address and many aliases. The owner of each alias has 258 KB of labels: it
+  /// follows 16 pointers, and each of them leads to 16 KB of labels. c-ares 1.18 writes the octets 0x1f as
+  /// `\031`, so the text of the name has 1 MB.
   static func aliases(_ count: Int, to query: [UInt8]) -> [UInt8] {
     var writer = DNSMessageWriter(answering: query)
-    // The data of a record of a type that nobody reads. Each walk begins two octets behind the last one, and leads to the pointer to
-    // the next one's beginning.
+    // The data of a record of a type that no parser reads. Each walk through the labels begins two octets
+    // after the start of the walk before it, and ends at the pointer to the start of the next walk.
     let base = writer.bytes.count + 11
     writer.record(.answer, type: 99, owner: { $0.name([]) }) { writer in
       writer.raw([UInt8](repeating: 0x1f, count: (16_200 - base) / 32 * 32))
@@ -84,7 +89,8 @@ private enum HostileAnswer {
     return writer.bytes
   }
 
-  /// An address, and an alias whose owner has 300 octets. It fits into a datagram of 512 octets.
+  /// Returns an answer with an address and an alias whose owner has 301 octets. The answer fits into 512
+  /// octets.
   static func longName(to query: [UInt8], address: IPAddress) -> [UInt8] {
     var writer = DNSMessageWriter(answering: query)
     addAddresses([address], to: &writer)
@@ -113,7 +119,7 @@ private enum HostileAnswer {
   }
 }
 
-/// The most memory that this process has had, in KiB (VmHWM in proc(5)).
+/// The peak memory of this process in KiB (VmHWM in proc(5)).
 private func mostMemory() -> Int {
   let line = TextFile.read("/proc/self/status").split(separator: "\n").first { $0.hasPrefix("VmHWM") }
   return line?.split(separator: " ").compactMap { Int($0) }.first ?? 0

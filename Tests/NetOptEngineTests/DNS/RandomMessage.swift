@@ -1,14 +1,15 @@
 import NetOptCore
 
-/// An answer with a question and records drawn by chance. Their names are at most 255 octets long, share their ends and are compressed.
+/// An answer with a question and random records. The names have at most 255 octets, share their ends and are
+/// compressed.
 struct RandomMessage {
-  /// Where a name is that c-ares reads.
+  /// The places of names that c-ares reads.
   enum Place: CaseIterable {
     case question, owner, alias, nameServer, pointer, authority, mailbox, mailServer, signer, service, target,
       binding
 
     static func random(using random: inout SplitMix64) -> Place {
-      // The question is there already.
+      // The message already has its question.
       Place.allCases.dropFirst().randomElement(using: &random) ?? .owner
     }
   }
@@ -20,7 +21,7 @@ struct RandomMessage {
     names = [.random(octets: Int.random(in: 3...60, using: &random), using: &random)]
   }
 
-  /// Adds the question, and records in all sections.
+  /// Adds the question, and up to 5 records in each section.
   mutating func addRecords(using random: inout SplitMix64) {
     add(names[0], as: .question, compressed: true)
     for section in DNSMessageWriter.Section.allCases {
@@ -32,7 +33,7 @@ struct RandomMessage {
         case 1:
           record(section, 28, owner) { $0.raw([UInt8](repeating: 1, count: 16)) }
         case 2:
-          // A type that nobody knows, with what might be taken for names.
+          // A record of an unknown type, with random data that may look like names.
           let data = (0..<random.below(40)).map { _ in UInt8.random(in: 0...255, using: &random) }
           record(section, 65_280, owner) { $0.raw(data) }
         default:
@@ -42,7 +43,7 @@ struct RandomMessage {
     }
   }
 
-  /// Adds a name.
+  /// Adds a name as the question, or adds a record that contains the name.
   mutating func add(
     _ name: DNSMessageWriter.Name, as place: Place, compressed: Bool,
     in section: DNSMessageWriter.Section = .additional,
@@ -73,7 +74,7 @@ struct RandomMessage {
     }
   }
 
-  /// A name that there is, one that ends with it, or another one.
+  /// Returns a name of the message, a longer name with the same end, or a new name.
   private mutating func name(using random: inout SplitMix64) -> DNSMessageWriter.Name {
     let known = names.randomElement(using: &random) ?? []
     switch random.below(4) {

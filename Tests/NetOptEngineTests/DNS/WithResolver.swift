@@ -3,7 +3,7 @@ import NetOptCore
 import NetOptEngine
 
 extension ResolverConfiguration {
-  /// Asks some servers, with patience for a busy machine unless less is asked for.
+  /// Returns a configuration with these name servers. The default timeout of 5 s suits a busy machine.
   static func asking(_ servers: [IPEndpoint], timeout: Duration = .seconds(5)) -> ResolverConfiguration {
     var configuration = ResolverConfiguration()
     configuration.servers = servers.map(\.description)
@@ -12,7 +12,7 @@ extension ResolverConfiguration {
   }
 }
 
-/// Runs a test with a resolver that has a loop of its own, and ends both.
+/// Runs a test with a resolver on its own loop, and then shuts both down.
 func withResolver(
   asking servers: [IPEndpoint], timeout: Duration = .seconds(5),
   timeSource: any TimeSource = SystemTimeSource(), _ test: (CachingResolver) async throws -> Void
@@ -30,7 +30,7 @@ func withResolver(
   loop.stop()
 }
 
-/// How many sockets this process has.
+/// The number of sockets of this process among the descriptors below 1024.
 func openSockets() -> Int {
   (0..<1024).filter { descriptor in
     var status = stat()
