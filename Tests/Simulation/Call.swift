@@ -1,16 +1,16 @@
 import NetOptCore
 
-/// A request under way, with the race of its present attempt.
+/// A request under way, with the race of its current attempt.
 final class Call {
   static let limit = Duration.seconds(60)
-  /// How long an answer is waited for before the request is sent elsewhere.
+  /// How long the client waits for a response before it retries the request at another endpoint.
   static let patience = Duration.seconds(5)
   static let mostAttempts = 4
 
   let number: Int
   let client: Int
   let started: MonotonicInstant
-  /// Whether it verifies certificates.
+  /// Whether the request requires a verified certificate.
   let verifies: Bool
   var attempt = 0
   var plan: RoutePlan
@@ -21,17 +21,18 @@ final class Call {
   var alarmNumber = 0
   var isOver = false
   var lookUpLeg: Int?
-  /// How many legs failed or were overtaken, over all attempts.
+  /// The number of legs that failed or lost, over all attempts.
   var detours = 0
-  /// When the present attempt's request was sent, while it waits for its answer.
+  /// When the current attempt sent its request; `nil` unless the attempt waits for its response.
   var sentAt: MonotonicInstant?
-  /// Whether it would have been sent once more, and the budget for retries was used up.
+  /// Whether a retry was needed but the retry budget was used up.
   var lacksBudget = false
   /// When the first connection was ready.
   var readyAt: MonotonicInstant?
-  /// How many servers seem to work for it and do not: they answer 503, or a connection to them has died silently.
+  /// The number of servers that seem to work for this call but do not: the server answers 503, or the
+  /// client's connection to the server has died silently.
   var deceivers = 0
-  /// Whether a half-open endpoint has its one attempt in it.
+  /// Whether the plan holds the single attempt of a half-open endpoint.
   var isAttempt = false
 
   init(_ number: Int, of client: Int, _ plan: RoutePlan, at now: MonotonicInstant) {
@@ -54,7 +55,7 @@ final class Call {
     alarmNumber += 1
   }
 
-  /// Whether an event is of the attempt that is under way.
+  /// Whether an event belongs to the current attempt.
   func isCurrent(_ attempt: Int) -> Bool { !isOver && attempt == self.attempt }
 
   func change(_ leg: Int, _ body: (inout RouteReport.Leg) -> Void) {
@@ -62,6 +63,6 @@ final class Call {
     body(&reports[place])
   }
 
-  /// The report of the present attempt. A look-up that gave legs is not in it, as in the client's.
+  /// The report of the current attempt. As in the client, a look-up that produced legs is not in the report.
   var report: RouteReport { RouteReport(plan: plan, legs: reports) }
 }

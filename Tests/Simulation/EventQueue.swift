@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// What is to happen, by moments of the virtual clock: a binary heap. Of events of one moment the one that was added
-/// first comes first, so that a run follows from its seed.
+/// A queue of future events, ordered by their time on the virtual clock: a binary heap. Events of the same
+/// time are taken in the order in which they were added, so that the seed determines the run.
 struct EventQueue<Event> {
   private var heap: [(at: MonotonicInstant, number: Int, event: Event)] = []
   private var added = 0

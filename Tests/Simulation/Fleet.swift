@@ -2,15 +2,17 @@ import FoundationEssentials
 import NetOptCore
 import NetOptRouting
 
-/// Many clients that probe the same near-equal addresses, each seeing slightly different times: none of the addresses
-/// may get more than twice its share, whatever the clients draw.
+/// Many clients that probe the same nearly equal endpoints and measure slightly different times. No endpoint
+/// may get more than twice its share of the clients, whatever random numbers the clients draw.
 package struct Fleet {
-  /// What broke the rule.
+  /// Descriptions of the broken rules.
   package private(set) var faults: [String] = []
 
-  /// Lets the clients of a seed choose.
+  /// Lets the clients choose their endpoints.
   ///
-  /// - Parameter drawsDiffer: whether each client has a seed of its own, as clients have. With one seed they all choose alike.
+  /// - Parameter seed: determines the endpoints and the measured times.
+  /// - Parameter drawsDiffer: whether each client has its own seed, as real clients have. With one seed for
+  ///   all, all clients choose alike.
   package init(seed: UInt64, clients: Int = 1000, drawsDiffer: Bool = true) {
     var random = SplitMix64(seed: seed)
     let count = random.number(in: 2...8)
@@ -20,7 +22,7 @@ package struct Fleet {
     }
     let list = EndpointList(hosts: [origin.host: HostEntry(endpoints: endpoints)])
     let base = Double(random.number(in: 10...150))
-    // Near-equal: within 5 % of each other, and each measurement within 1 % of that.
+    // Nearly equal: the endpoints differ by up to 5 %, and each measurement by 1 %.
     let times = endpoints.map { _ in base * Double.random(in: 1...1.05, using: &random) }
     let now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
     let today = Date(timeIntervalSince1970: 1_795_219_200)

@@ -1,27 +1,27 @@
 import NetOptCore
 import NetOptRouting
 
-/// What is known of a run to whoever judges it: when things changed, and since when a client could know.
+/// What the checks know about a run: when things changed, and since when a client could know of the change.
 struct Rules {
-  /// What has to be seen of a server after a change before the policy can know.
+  /// The observations of one server that the policy needs after a change before it can know of the change.
   struct Sight {
     var changed: MonotonicInstant
-    /// How many connections have to be measured, and how many requests answered.
+    /// The number of connections that must be measured, and of requests that must be answered.
     var connectionsNeeded = 1
     var answersNeeded = 0
     var contacts = 0
     var connections = 0
     var answers = 0
-    /// When anything was last tried there.
+    /// When the client last connected to the server or probed it.
     var touched: MonotonicInstant
 
-    /// Whether the policy had the occasion to see how the server is now.
+    /// Whether the policy has made enough observations to know the current behaviour of the server.
     var isKnown: Bool {
       contacts > 0 && answers >= answersNeeded && (connectionsNeeded < 2 || connections >= connectionsNeeded)
     }
   }
 
-  /// The requests within which traffic settles on the best endpoint.
+  /// The number of requests within which traffic must settle on the best endpoint.
   static let settling = 20
 
   var faults: [String] = []
@@ -30,17 +30,18 @@ struct Rules {
   var lookUpsChange: MonotonicInstant
   var lastArrival: MonotonicInstant
   var networkChange: MonotonicInstant
-  /// The longest time for which a server was not tried.
+  /// The longest time for which no client tried each server.
   var longestGap: [Duration]
-  /// The requests since something could first be known, and those of them that did not go well.
+  /// The number of requests since the last news; `unsettled` counts the requests that went to a wrong
+  /// endpoint.
   var requestsSince = 0
   var lastNews: MonotonicInstant
   var unsettled = 0
-  /// Whether what failed showed that the network is away: two endpoints and DNS in one race.
+  /// Whether a race showed that the network is away: two endpoints and DNS failed in the same race.
   var sawOutage = false
   var winner: Int?
   var winnerChanges = 0
-  /// Until when a server asked not to be used, and since when.
+  /// For each server that asked for a rest: when it asked, and until when it must not be used.
   var rests: [(since: MonotonicInstant, until: MonotonicInstant)?]
 
   init(servers: Int, at now: MonotonicInstant) {
@@ -54,7 +55,7 @@ struct Rules {
     networkChange = now
   }
 
-  // MARK: What happens
+  // MARK: Events
 
   mutating func changed(_ server: Server.ID, to behaviour: Server.Behaviour, at now: MonotonicInstant) {
     let involved = [behaviours[server], behaviour]
@@ -62,7 +63,7 @@ struct Rules {
     var sight = Sight(changed: now, touched: sights[server].touched)
     for one in involved {
       switch one {
-      // The smoothed round trip time follows by and by.
+      // The smoothed round trip time follows gradually.
       case .distant: sight.connectionsNeeded = 8
       case .slow, .crowded, .unavailable: sight.answersNeeded = 3
       default: break
@@ -78,18 +79,18 @@ struct Rules {
     beginAnew(at: now)
   }
 
-  /// A probe begins.
+  /// Notes that a client tried the server: a probe began, or an attempt with a leg to the server ended.
   mutating func touched(_ server: Server.ID, at now: MonotonicInstant) {
     longestGap[server] = max(longestGap[server], now - sights[server].touched)
     sights[server].touched = now
   }
 
-  /// A connection failed.
+  /// Notes that a connection failed.
   mutating func met(_ server: Server.ID, at now: MonotonicInstant) {
     see(server, at: now) { $0.contacts += 1 }
   }
 
-  /// A connection was measured.
+  /// Notes that a connection was measured.
   mutating func measured(_ server: Server.ID, at now: MonotonicInstant) {
     see(server, at: now) {
       $0.contacts += 1
@@ -97,7 +98,7 @@ struct Rules {
     }
   }
 
-  /// An attempt is over.
+  /// Notes the end of an attempt.
   mutating func learned(
     _ report: RouteReport, _ outcome: CallOutcome, places: [IPAddress: Int], from begun: MonotonicInstant,
     at now: MonotonicInstant
@@ -125,13 +126,13 @@ struct Rules {
         }
       case .lost: measured(server, at: now)
       case .failed: met(server, at: now)
-      // It had no time to show how the server is.
+      // A cancelled leg had no time to show the behaviour of the server.
       case .cancelled: break
       }
     }
   }
 
-  /// Counts from here again when a server became known.
+  /// Records an observation, and restarts the count of requests when the server becomes known.
   private mutating func see(
     _ server: Server.ID, at now: MonotonicInstant, _ change: (inout Sight) -> Void
   ) {

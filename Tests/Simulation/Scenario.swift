@@ -1,21 +1,21 @@
 import NetOptCore
 import NetOptRouting
 
-/// What happens in one run: the servers, what becomes of them and of DNS, and who sends requests. Drawn from a seed.
+/// The course of one run, drawn from a seed: the servers, their changes, the changes of DNS, and the clients.
 struct Scenario {
-  /// What DNS does.
+  /// The behaviour of DNS.
   enum LookUps: Hashable {
-    /// It gives the addresses of these servers.
+    /// DNS answers with the addresses of these servers.
     case answers([Int])
     /// No name server answers.
     case down
-    /// It knows no address.
+    /// DNS answers that the name does not exist.
     case noSuchName
   }
 
-  /// What this machine's network does.
+  /// The state of the client's own network.
   enum Network: Hashable {
-    /// It works.
+    /// The network works.
     case up
     /// Packets vanish.
     case silent
@@ -29,46 +29,47 @@ struct Scenario {
     case network(Network)
   }
 
-  /// What a run is about, and with it which rules are strict.
+  /// The subject of a run, which decides how strict the rules are.
   enum Kind: String, CaseIterable {
-    /// Nothing changes: who leads changes rarely.
+    /// Nothing changes: the leading endpoint changes rarely.
     case calm
-    /// Servers die in all their ways, and come back.
+    /// Servers die in all the ways that `death` draws, and come back.
     case deaths
-    /// Servers stop with their connections open, and go on.
+    /// Servers stop with their connections open, and resume.
     case stalls
-    /// A server comes and goes every few seconds.
+    /// A server goes down and comes back every few seconds.
     case flapping
-    /// Answers, or the way, become slow.
+    /// Responses or network paths become slow.
     case slowness
     /// Every listed server is dead for a while.
     case listDead = "list-dead"
-    /// DNS is down, or leads astray.
+    /// DNS is down or gives the address of a wrong server.
     case liars
     /// The network goes away and comes back.
     case outage
-    /// A service answers 503, and asks for rests.
+    /// A service answers 503 and asks for rests.
     case unavailable
-    /// Servers have a wrong certificate for a while, one or all of them, again and again. Some requests do not verify.
+    /// One or all servers repeatedly present a wrong certificate for a while. Some requests do not verify
+    /// certificates.
     case certificates
-    /// Many clients, and servers whose answers get later with load.
+    /// Many clients, and servers whose responses get later with load.
     case crowd
-    /// All of it at once.
+    /// All of these at once.
     case chaos
   }
 
   let kind: Kind
   var servers: [(roundTrip: Double, jitter: Double, loss: Double, service: Double)] = []
-  /// How many of the servers are in the list; the others only DNS may lead to.
+  /// The number of servers in the endpoint list. Only DNS can give the addresses of the others.
   var listed = 0
   var lookUps = LookUps.answers([])
   var clients = 1
   var policy = SelectionPolicy.fastest
-  /// The requests of all clients together.
+  /// The number of requests of all clients together.
   var requests = 0
-  /// The mean time between the requests of one client.
+  /// The mean time between two requests of one client.
   var pause = Duration.seconds(1)
-  /// How many requests of a hundred do without verification.
+  /// The percentage of requests that do not verify certificates.
   var unverified: UInt64 = 0
   var changes: [(at: Duration, change: Change)] = []
 
@@ -108,7 +109,7 @@ struct Scenario {
     changes.sort { $0.at < $1.at }
   }
 
-  /// How long the run takes about.
+  /// The approximate length of the run.
   private var length: Duration { pause * Double(requests) / Double(clients) }
 
   private mutating func moment(_ from: Double = 0, _ to: Double = 1) -> Duration {
@@ -122,7 +123,8 @@ struct Scenario {
 
   // MARK: Kinds
 
-  /// Servers that are nearly as near, so that the fastest is now this one and now that one.
+  /// Gives the servers nearly equal round trip times, so that the fastest server varies from measurement to
+  /// measurement.
   private mutating func calm() {
     let base = Double(random.number(in: 20...150))
     for server in servers.indices {
@@ -206,7 +208,8 @@ struct Scenario {
     if random.chance(70) { changes.append((start + moment(0.1, 0.5), .server(server, .healthy))) }
   }
 
-  /// A server that is restarted with the wrong certificate, or whose address is taken over for a moment, or for minutes.
+  /// A server is restarted with a wrong certificate, or another machine takes over its address for a moment
+  /// or for minutes.
   private mutating func certificates() {
     if random.chance(40) { unverified = 30 }
     var at = moment(0, 0.3)
@@ -249,10 +252,10 @@ struct Scenario {
 }
 
 extension SplitMix64 {
-  /// True in so many cases of a hundred.
+  /// Returns true with a probability of `percent` percent.
   mutating func chance(_ percent: UInt64) -> Bool { below(100) < percent }
 
-  /// A number of the range, each as likely.
+  /// A number drawn uniformly from the range.
   mutating func number(in range: ClosedRange<Int>) -> Int {
     range.lowerBound + Int(below(UInt64(range.count)))
   }

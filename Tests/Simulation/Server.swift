@@ -1,31 +1,32 @@
 import NetOptCore
 
-/// A server in the simulated network, and how it is reached.
+/// A server in the simulated network, and the path to it.
 struct Server {
-  /// What it does with those who come.
+  /// How the server treats connections and requests.
   enum Behaviour: Hashable {
-    /// It answers.
+    /// The server answers.
     case healthy
-    /// It answers each attempt to connect with a reset, and has closed its connections.
+    /// The server resets each attempt to connect, and has closed its existing connections.
     case refusing
-    /// Packets to it vanish.
+    /// Packets to the server vanish.
     case blackHole
-    /// It completes TCP and is silent from there on.
+    /// The server completes the TCP handshake and then sends nothing.
     case silentTLS
-    /// It closes each connection in the TLS handshake, and has closed those there were.
+    /// The server closes each connection during the TLS handshake, and has closed its existing connections.
     case resetting
-    /// It presents another host's certificate to those who connect.
+    /// The server presents the certificate of another host on new connections.
     case wrongCertificate
-    /// It answers 503, and may ask for a rest of so many seconds.
+    /// The server answers 503, and may ask for a rest of that many seconds.
     case unavailable(rest: Int64?)
-    /// Its answers begin so many milliseconds later than usual.
+    /// Responses begin this many milliseconds later than usual.
     case slow(Int)
-    /// The path to it is so many times as long.
+    /// The round trip time is multiplied by this factor.
     case distant(Int)
-    /// It can take so many requests a second: near them its answers begin later and later.
+    /// The server can take this many requests per second. The closer the load is to the capacity, the later
+    /// the responses begin.
     case crowded(capacity: Int)
 
-    /// Whether it answers requests with something that is of use.
+    /// Whether the server gives usable responses.
     var works: Bool {
       switch self {
       case .healthy, .slow, .distant, .crowded: true
@@ -33,24 +34,24 @@ struct Server {
       }
     }
 
-    /// Whether a connection gets ready and requests fail all the same, so that no race passes it by.
+    /// Whether a connection gets ready although requests fail, so that no race avoids the server.
     var deceives: Bool { if case .unavailable = self { true } else { false } }
   }
 
   let address: IPAddress
-  /// The round trip time in milliseconds, and by what part of it a single one differs.
+  /// The round trip time in milliseconds, and the fraction by which a single round trip differs from it.
   let roundTrip: Double
   let jitter: Double
-  /// The part of packets that is lost.
+  /// The fraction of packets that is lost.
   let loss: Double
-  /// What answering takes, in milliseconds.
+  /// The time that the server takes for a response, in milliseconds.
   let service: Double
   private(set) var behaviour = Behaviour.healthy
   /// When the behaviour last changed.
   private(set) var changed: MonotonicInstant
-  /// How often connections have been closed from its side: those that are older are gone.
+  /// How often the server has closed its connections. Connections of an older generation are closed.
   private(set) var generation = 0
-  /// The requests of the last second or so.
+  /// The number of requests in about the last second.
   private var load = 0.0
   private var loadAt: MonotonicInstant
 
@@ -73,24 +74,26 @@ struct Server {
     if behaviour == .refusing || behaviour == .resetting { generation += 1 }
   }
 
-  /// The round trip time that is expected, in milliseconds.
+  /// The expected round trip time in milliseconds.
   var expectedRoundTrip: Double {
     if case .distant(let factor) = behaviour { roundTrip * Double(factor) } else { roundTrip }
   }
 
-  /// One round trip.
+  /// The time of one round trip.
   func trip(using random: inout SplitMix64) -> Duration {
     .milliseconds(expectedRoundTrip * (1 + jitter * Double.random(in: -1...1, using: &random)))
   }
 
-  /// How much longer a handshake takes because a packet of it was lost: what is sent again waits a second (RFC 6298,
-  /// section 2), and a fifth of one when round trips are known.
+  /// The extra time of a handshake when one of its packets is lost: the retransmission timer is 1 s (RFC
+  /// 6298, section 2), and 200 ms once round trips are measured.
+  ///
+  /// - Parameter isFirst: whether no round trip of the connection has been measured yet.
   func lossDelay(isFirst: Bool, using random: inout SplitMix64) -> Duration {
     guard loss > 0, Double.random(in: 0..<1, using: &random) < loss else { return .zero }
     return isFirst ? .seconds(1) : .milliseconds(200)
   }
 
-  /// By how much its answers begin later than they would, in milliseconds, at the present load.
+  /// The extra time until a response begins under the current load, in milliseconds.
   func expectedDelay(at now: MonotonicInstant) -> Double {
     switch behaviour {
     case .slow(let milliseconds): return Double(milliseconds)
@@ -101,14 +104,14 @@ struct Server {
     }
   }
 
-  /// The requests a second.
+  /// The current load in requests per second.
   func load(at now: MonotonicInstant) -> Double {
     load * max(0, 1 - (now - loadAt).milliseconds / 1000)
   }
 
-  /// A request arrives.
+  /// Handles the arrival of a request.
   ///
-  /// - Returns: how long it takes until the answer begins, the way there and back left out.
+  /// - Returns: the time until the response begins, without the network's round trip.
   mutating func serve(at now: MonotonicInstant, using random: inout SplitMix64) -> Duration {
     load = load(at: now) + 1
     loadAt = now

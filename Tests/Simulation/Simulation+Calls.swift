@@ -1,7 +1,7 @@
 import NetOptCore
 import NetOptRouting
 
-// What a client does with a request: it plans, races, sends, and perhaps sends again.
+// How a client handles a request: it plans, races, sends, and may retry.
 extension Simulation {
   func arrive(_ client: Int) {
     arrivals += 1
@@ -9,7 +9,7 @@ extension Simulation {
     clients[client].requests += 1
     clients[client].retryBudget += 0.2
     let last = clients[client].plan
-    // Without a draw where all verify, so that other runs stay as they were.
+    // No random number is drawn when all requests verify, so that the runs of the other kinds stay the same.
     let verifies = scenario.unverified == 0 || !random.chance(scenario.unverified)
     checkCertificates(of: client)
     let plan = plan(client, verifies: verifies)
@@ -48,7 +48,7 @@ extension Simulation {
         + call.plan.candidates.compactMap { candidate in
           candidate.excluded.map { ", not \(self.name(.address(candidate.address))): \($0)" }
         }.joined())
-    // A plan that holds a half-open endpoint's one attempt is given out once.
+    // The planner gives out a plan with the single attempt of a half-open endpoint only once.
     if isNew, scenario.kind != .calm, let address = call.plan.legs.first?.address {
       call.isAttempt = isHalfOpen(address, call.client)
     }
@@ -141,14 +141,14 @@ extension Simulation {
         call.reports[place].ended = offset
       }
     }
-    // A leg that was overtaken cost its stagger.
+    // A leg that lost cost its stagger.
     if let first = call.reports.first, first.index != leg { call.detours += 1 }
     call.readyAt = call.readyAt ?? now
     waits(call)
     send(to: server, call)
   }
 
-  // MARK: The answer
+  // MARK: The response
 
   func answered(_ call: Call, _ attempt: Int, _ outcome: CallOutcome) {
     guard call.isCurrent(attempt) else { return }
@@ -167,9 +167,9 @@ extension Simulation {
     end(call, call.race.winner == nil ? .unknown : .silent, isLast: true)
   }
 
-  /// An attempt is over: tells the planner, and tries again where that may help.
+  /// Ends an attempt: tells the planner, and retries where a retry may help.
   ///
-  /// - Parameter isPaid: whether another attempt was paid for already.
+  /// - Parameter isPaid: whether a retry was already taken from the budget.
   func end(_ call: Call, _ outcome: CallOutcome, isLast: Bool = false, isPaid: Bool = false) {
     let now = now
     let report = call.report
@@ -183,7 +183,7 @@ extension Simulation {
       from: call.attemptStarted)
     for leg in report.legs where leg.failure?.isOfCertificate ?? false {
       guard let server = leg.address.flatMap({ places[$0] }) else { continue }
-      // DNS may lead to an endpoint that is left out. The race tries it all the same.
+      // DNS may give an endpoint that the plan excludes. The race tries that endpoint all the same.
       if leg.source == .list {
         metWrongCertificate(server, call.client, from: call.attemptStarted)
       } else {
@@ -214,7 +214,7 @@ extension Simulation {
     setProbeTimer(call.client)
   }
 
-  /// Takes a retry from the client's budget.
+  /// Takes a retry from the client's budget; returns whether there was one.
   func takeRetry(_ client: Int) -> Bool {
     let passed = (now - clients[client].retryBudgetAt).milliseconds / 1000
     clients[client].retryBudget = min(clients[client].retryBudget + 10 * passed, 100)

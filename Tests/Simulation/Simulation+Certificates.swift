@@ -1,23 +1,24 @@
 import NetOptCore
 import NetOptRouting
 
-/// What a client has seen of servers whose certificate was wrong, by server.
+/// What a client has seen of wrong certificates, for each server.
 struct CertificateWatch {
   struct Spell {
     /// When the client first met the wrong certificate.
     let seen: MonotonicInstant
-    /// How often it has met it.
+    /// How often the client has met the wrong certificate.
     var meetings = 1
-    /// Since when the certificate is right again, and the server works.
+    /// Since when the certificate is right again and the server works.
     var right: MonotonicInstant?
   }
 
   var spells: [Spell?]
-  /// When a new connection last verified the certificate.
+  /// When a new connection to each server last verified its certificate.
   var verified: [MonotonicInstant?]
-  /// When the network last seemed down: it is probed at its own pace then.
+  /// When the client last suspected a network outage: it probes at a different rate then.
   var suspected = MonotonicInstant(nanoseconds: .min)
-  /// Whether the server has failed otherwise as well, so that its circuit may be what keeps requests away.
+  /// Whether the server has failed in other ways too, so that its circuit breaker may be what keeps requests
+  /// away.
   var failsOtherwise: [Bool]
 
   init(servers: Int) {
@@ -28,20 +29,20 @@ struct CertificateWatch {
 }
 
 extension LegFailure {
-  /// Whether a certificate was wrong.
+  /// Whether the failure is a wrong certificate.
   var isOfCertificate: Bool { if case .certificateName = kind { true } else { false } }
 }
 
-// Certificates that come and go.
+// The rules for certificates that become wrong and right again.
 extension Simulation {
   // MARK: Connections
 
-  /// The generation of the connections to a server of which a call has one that it may use.
+  /// The generation of the pooled connection to a server that the call may use; `nil` when there is none.
   func pooled(_ server: Server.ID, _ call: Call) -> Int? {
     call.verifies ? clients[call.client].pool[server] : clients[call.client].unverifiedPool[server]
   }
 
-  /// A call's connection to a server is ready.
+  /// Notes that a call's connection to a server is ready.
   func keep(_ server: Server.ID, _ call: Call, isReused: Bool) {
     let generation = servers[server].generation
     guard call.verifies else { return clients[call.client].unverifiedPool[server] = generation }
@@ -57,11 +58,11 @@ extension Simulation {
     }
   }
 
-  // MARK: What happens
+  // MARK: Events
 
   func certificatesChanged(_ server: Server.ID, to behaviour: Server.Behaviour) {
     let before = servers[server]
-    // A restart is over before three requests have met it.
+    // A shorter failure is a restart, which ends before three requests have met it.
     let isFailure =
       !before.behaviour.works && before.behaviour != .wrongCertificate
       && now - before.changed > Self.longestRestart
@@ -73,29 +74,32 @@ extension Simulation {
 
   private static let longestRestart = Duration.milliseconds(50)
 
-  /// A new connection of a client verified the right certificate. It may have begun before the wrong one was there.
+  /// Notes that a new connection of a client verified the right certificate. The connection may have begun
+  /// before the certificate became wrong.
   func verified(_ server: Server.ID, _ client: Int) {
     certificates[client].spells[server] = nil
     certificates[client].verified[server] = now
   }
 
-  /// A client has learnt that a connection ended where it was shown the wrong certificate.
+  /// Notes that a connection of a client ended because the server presented the wrong certificate.
   ///
-  /// - Parameter begun: when the probe, or the attempt of a call, began.
+  /// - Parameter begun: when the probe, or the call's attempt, began.
   func metWrongCertificate(_ server: Server.ID, _ client: Int, from begun: MonotonicInstant) {
     guard let spell = certificates[client].spells[server] else {
       return learnedOfWrongCertificate(server, client, from: begun)
     }
-    // What began before it was known could not be left out.
+    // An attempt that began before the client knew of the wrong certificate could not avoid the server.
     noteSuspicion(of: client)
     guard begun > spell.seen, begun > certificates[client].suspected else { return }
     certificates[client].spells[server]?.meetings += 1
     checkMeetings(server, client)
   }
 
-  /// A client has learnt of the wrong certificate, however it came to the server: from then on it keeps away.
+  /// Notes that a client knows of the wrong certificate, on whatever path it reached the server. From now on
+  /// the client must avoid the server.
   func learnedOfWrongCertificate(_ server: Server.ID, _ client: Int, from begun: MonotonicInstant) {
-    // What began before the certificate was verified is no news, nor to the policy before the server was seen to work.
+    // An attempt that began before the certificate was verified brings no news. The policy also ignores a
+    // wrong certificate until it has seen the server work.
     guard certificates[client].spells[server] == nil,
       certificates[client].verified[server].map({ begun > $0 }) ?? true, isQuarantined(server, client)
     else { return }
@@ -104,12 +108,14 @@ extension Simulation {
     certificates[client].spells[server] = spell
   }
 
-  /// Notes the moment when a client suspects the network. Called when it plans, and when it learns of a wrong certificate.
+  /// Notes the time when a client suspects the network. Called when the client plans, and when it learns of a
+  /// wrong certificate.
   func noteSuspicion(of client: Int) {
     if clients[client].planner.suspectsNetwork(at: now) { certificates[client].suspected = now }
   }
 
-  /// Whether the policy has taken the wrong certificate in. While an attempt is under way that began before, it says half-open.
+  /// Whether the policy knows of the wrong certificate. While an attempt that began earlier is under way, the
+  /// policy reports the endpoint as half-open.
   private func isQuarantined(_ server: Server.ID, _ client: Int) -> Bool {
     clients[client].planner.status(of: origin, at: now).contains {
       $0.endpoint.address == servers[server].address
@@ -117,9 +123,10 @@ extension Simulation {
     }
   }
 
-  // MARK: What has to hold
+  // MARK: Rules
 
-  /// Once, and again after 1, 3, 7, 15, 31 and 63 s and each minute from there on.
+  /// Checks how often a client met the wrong certificate: at most once, again after 1, 3, 7, 15, 31 and 63 s,
+  /// and then once a minute.
   private func checkMeetings(_ server: Server.ID, _ client: Int) {
     guard server < scenario.listed, let spell = certificates[client].spells[server] else { return }
     let seconds = (now - spell.seen).milliseconds / 1000
@@ -137,10 +144,11 @@ extension Simulation {
     }
   }
 
-  /// An endpoint whose certificate was wrong is used as soon as it was verified again, and not before. Each time that it
-  /// was wrong it is checked after about as long as it has been wrong already, and after a minute at most.
+  /// Checks that an endpoint whose certificate was wrong is used only after its certificate was verified
+  /// again, and then soon. The client verifies the certificate again after a wait about as long as the
+  /// certificate has been wrong, and at most a minute.
   func checkCertificates(of client: Int) {
-    // Near the end nothing is probed any more.
+    // The clients send no probes near the end of the run.
     guard arrivals < scenario.requests - clients.count else { return }
     let now = now
     let isSuspected = clients[client].planner.suspectsNetwork(at: now)
@@ -155,7 +163,8 @@ extension Simulation {
       }
       guard let right = spell.right, !certificates[client].failsOtherwise[server], !isSuspected, !hasOutage
       else { continue }
-      // A fifth longer for jitter, and what a handshake takes, with loss, and the timer of the probes.
+      // The limit is 20 % longer for the jitter, plus the time of a handshake with packet loss and the
+      // granularity of the probe timer.
       let wait = min(max(right - spell.seen, .zero) * 1.2 + .seconds(1.2), .seconds(72))
       if status.state == .quarantined, now > max(right, spell.seen) + wait + .seconds(4) {
         fault(

@@ -2,17 +2,17 @@ import NetOptCore
 import NetOptRouting
 
 extension Server {
-  /// A server's place among the others.
+  /// The index of a server.
   typealias ID = Int
 }
 
-// What becomes of packets.
+// The transport of packets.
 extension Simulation {
-  /// What opening a connection comes to, and when: TCP, and then TLS.
+  /// The result of opening a connection, and its times: first TCP, then TLS.
   private struct Connection {
-    /// When TCP is connected, if it ever is.
+    /// When TCP is connected; `nil` when it never is.
     var connected: Duration?
-    /// When the connection is ready, or the attempt fails.
+    /// When the connection is ready or the attempt fails.
     var end: Duration
     var failure: LegFailure?
   }
@@ -61,14 +61,14 @@ extension Simulation {
     }
   }
 
-  /// Sends a request over a connection that is ready.
+  /// Sends a request over a ready connection.
   func send(to server: Server.ID, _ call: Call) {
     var outcome = CallOutcome.silent
     var time = Call.patience
     if network == .up {
       let trip = servers[server].trip(using: &random)
       switch servers[server].behaviour {
-      // Who has the host's certificate already is not asked for it again.
+      // A client that is already connected has verified the host's certificate and does not verify it again.
       case .healthy, .slow, .distant, .crowded, .wrongCertificate:
         time = trip + servers[server].serve(at: now, using: &random)
         outcome = .answered(wait: time)
@@ -165,8 +165,9 @@ extension Simulation {
     setProbeTimer(client)
   }
 
-  /// Sees to it that the client probes when the planner says so. It asks again after half a second at the earliest: a
-  /// policy that always has something due must not stop the clock.
+  /// Sets the timer for the client's next probe, at the time that the planner gives. The timer fires at the
+  /// earliest 500 ms after the previous probe: a policy that always has a probe due must not stop the virtual
+  /// clock.
   func setProbeTimer(_ client: Int) {
     guard arrivals < scenario.requests - clients.count,
       let due = clients[client].planner.nextProbe(after: now)

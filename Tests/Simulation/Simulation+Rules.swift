@@ -1,11 +1,11 @@
 import NetOptCore
 import NetOptRouting
 
-// What has to hold.
+// The rules that every run must keep.
 extension Simulation {
   // MARK: Plans
 
-  /// A plan is never empty, has DNS in it, and explains every endpoint of the list.
+  /// Checks that a plan has no leg twice, has DNS in it, and explains every endpoint of the list.
   func check(_ plan: RoutePlan, of client: Int) {
     if !plan.legs.contains(where: { $0.target == .dns }) { fault("a plan has no DNS") }
     if let broken = demand?(plan) { fault(broken) }
@@ -22,7 +22,7 @@ extension Simulation {
 
   // MARK: Requests
 
-  /// A request succeeds while one path works, and soon goes where it is best off.
+  /// Checks that a request succeeds while one path works, and that requests soon go to the best endpoint.
   func check(_ call: Call, isGood: Bool) {
     if !isGood {
       if !call.lacksBudget, let path = workingPath(for: call) {
@@ -37,7 +37,7 @@ extension Simulation {
     else { return }
     if arrivals > 5, let winner = rules.winner, winner != server { rules.winnerChanges += 1 }
     rules.winner = server
-    // Those that began before are of what was known then.
+    // A request that began before the last news used older knowledge.
     guard call.started >= rules.lastNews else { return }
     rules.requestsSince += 1
     guard isStrict, rules.requestsSince > Rules.settling, !isSettled(call, server) else { return }
@@ -50,7 +50,7 @@ extension Simulation {
     }
   }
 
-  /// Whether what a request goes through is quiet enough to settle.
+  /// Whether the run is quiet enough that requests must settle on the best endpoint.
   private var isStrict: Bool {
     switch scenario.kind {
     case .calm, .deaths, .slowness, .listDead, .unavailable, .outage, .certificates:
@@ -59,8 +59,9 @@ extension Simulation {
     }
   }
 
-  /// How many of the requests since the last news may go elsewhere: one of seven. Where few come, a slow server that is nearer takes up to three of
-  /// five: what is held against its answers fades with time (docs/adr/0013).
+  /// How many of the requests since the last news may go to another endpoint: one in seven. With pauses above
+  /// 1 s between requests, a nearer endpoint with slow responses may take up to three in five, because the
+  /// policy's penalty for slow responses fades with time (docs/adr/0013).
   private var mostUnsettled: Int {
     let isSlow = servers.prefix(scenario.listed).contains {
       if case .slow = $0.behaviour { true } else { false }
@@ -71,7 +72,7 @@ extension Simulation {
 
   private var hasLoss: Bool { servers.contains { $0.loss > 0 } }
 
-  /// How many servers seem to work for a client, and do not.
+  /// The number of servers that seem to work for a client but do not.
   func deceivers(of client: Int) -> Int {
     servers.indices.count {
       servers[$0].behaviour.deceives
@@ -79,7 +80,7 @@ extension Simulation {
     }
   }
 
-  /// Whether a failure was of what is behind a connection.
+  /// Whether the service behind a connection failed, not the connection itself.
   private func isOfService(_ failure: LegFailure?) -> Bool {
     failure?.kind == .other || failure?.kind == .silent
   }
@@ -87,10 +88,12 @@ extension Simulation {
   private func workingPath(for call: Call) -> String? {
     let (moment, client) = (call.started, call.client)
     guard network == .up, rules.networkChange <= moment else { return nil }
-    // A race passes by what does not get ready; what does and then fails costs an attempt each.
+    // A race avoids an endpoint whose connection does not get ready. An endpoint that gets ready and then
+    // fails costs one attempt.
     guard call.deceivers + servers.count(where: { $0.changed > moment }) <= 2 else { return nil }
-    // What has the wrong certificate is never used, and what answered badly is not until its time has come, nor is anything else that is
-    // left out as long as something answers, be it badly.
+    // The policy never uses an endpoint with a wrong certificate. It does not use an endpoint whose service
+    // failed until the circuit breaker's time has passed. Neither does it use any other excluded endpoint
+    // while some endpoint responds, even with errors.
     let isAnsweredBadly = servers.prefix(scenario.listed).contains(where: \.behaviour.deceives)
     let quarantined =
       clients[client].planner.status(of: origin, at: now)
@@ -98,7 +101,8 @@ extension Simulation {
         $0.state == .quarantined || $0.state == .open && (isOfService($0.lastFailure) || isAnsweredBadly)
       }
       .map(\.endpoint.address)
-      // That may be over by now. What could not be connected to is a last resort, and so a leg.
+      // That exclusion may have ended by now. An endpoint whose connections failed is a last resort, so the
+      // plan has a leg for it.
       + [call.firstPlan, call.plan].flatMap { plan in
         plan.candidates.map(\.address).filter { address in !plan.legs.contains { $0.address == address } }
       }
@@ -108,7 +112,7 @@ extension Simulation {
     {
       return name(.address(server.address))
     }
-    // DNS has its turn when the listed endpoints could not be connected to.
+    // The race uses DNS when no connection to a listed endpoint succeeded.
     guard !servers.prefix(scenario.listed).contains(where: \.behaviour.deceives),
       call.deceivers + servers.count(where: { $0.changed > moment }) <= 1,
       case .answers(let numbers) = lookUps, rules.lookUpsChange <= moment,
@@ -117,7 +121,7 @@ extension Simulation {
     return "\(number + 1), to which DNS leads,"
   }
 
-  /// The listed server that is best of those that the policy could know, by what connecting and answering cost.
+  /// The best listed server that the policy could know of, by the cost of connecting and of the response.
   private var bestKnown: Int? {
     (0..<scenario.listed)
       .filter { servers[$0].behaviour.works && rules.sights[$0].isKnown }
@@ -128,12 +132,14 @@ extension Simulation {
     2 * servers[server].expectedRoundTrip + servers[server].expectedDelay(at: now)
   }
 
-  /// Whether a request went to an endpoint within 10 % of the best, or as near to it as one in use may be, without a
-  /// failed or overtaken leg. A half-open endpoint's one attempt may be in it.
+  /// Whether a request went to an endpoint within 10 % of the best, or within the margin that keeps an
+  /// endpoint in use, without a failed or lost leg. A plan with the single attempt of a half-open endpoint
+  /// counts as settled.
   private func isSettled(_ call: Call, _ server: Int) -> Bool {
     if call.isAttempt { return true }
     guard let best = bestKnown else { return true }
-    // A connection does not show that a service is back, nor one without verification that a certificate is right again.
+    // A connection does not show that a service is back, and a connection without verification does not show
+    // that the certificate is right again.
     let isBarred = clients[call.client].planner.status(of: origin, at: now).contains {
       $0.endpoint.address == servers[best].address
         && ($0.state == .quarantined || $0.state != .closed && isOfService($0.lastFailure))
@@ -142,11 +148,11 @@ extension Simulation {
     guard call.detours == 0 else { return false }
     guard rules.sights[server].isKnown else { return true }
     let allowed = max(cost(best) * 1.1, cost(best) + 5, cost(best) / 0.85)
-    // Round trips differ, and the estimates with them.
+    // Round trips vary, and so do the estimates.
     return cost(server) <= allowed * (1 + 1.5 * servers[server].jitter) + 0.5
   }
 
-  /// Who asked for a rest is left alone as long as there is somebody else.
+  /// Checks that no request goes to a server that asked for a rest while another server works.
   private func checkRest(_ call: Call) {
     guard let address = call.report.winner?.address, let server = places[address], clients.count == 1,
       let rest = rules.rests[server], call.attemptStarted > rest.since, call.attemptStarted < rest.until
@@ -159,7 +165,7 @@ extension Simulation {
 
   // MARK: The whole run
 
-  /// When the network is back, nothing is held against servers that were never at fault.
+  /// Checks that after an outage of the network no circuit breaker is open for a server that never failed.
   func checkAfterOutage() {
     guard rules.sawOutage, clients.count == 1 else { return }
     for client in clients.indices {
@@ -181,8 +187,9 @@ extension Simulation {
       if scenario.kind == .unavailable || scenario.kind == .calm, client.retries * 5 > client.requests + 15 {
         fault("client \(number + 1) needed \(client.retries) retries for \(client.requests) requests")
       }
-      // Each endpoint every few minutes, certificates that were wrong each minute after seven checks, and circuits when they
-      // are due: of one that comes and goes every five seconds.
+      // The limit allows a probe of each endpoint every few minutes, a probe each minute of a wrong
+      // certificate after the first seven checks, and the probes of open circuits. A server that goes down
+      // and comes back needs such a probe every few seconds.
       let spells = scenario.changes.count { $0.change.isWrongCertificate }
       let each = seconds / 60 + 10
       let most =
@@ -196,7 +203,8 @@ extension Simulation {
     checkReturn()
   }
 
-  /// A service that is back is asked again, however bad it was: a circuit stays open for 300 s at most, and a fifth of that for jitter.
+  /// Checks that a service that is back gets requests again, however often it failed: a circuit stays open
+  /// for at most 300 s plus 20 % jitter.
   private func checkReturn() {
     guard scenario.kind == .unavailable, clients.count == 1, !hasLoss else { return }
     for server in 0..<scenario.listed
@@ -212,7 +220,7 @@ extension Simulation {
     }
   }
 
-  /// What works is tried again and again, however bad it was.
+  /// Checks that every listed server is tried again and again, however often it failed.
   private func checkHealing() {
     guard clients.count == 1, scenario.pause < .seconds(60) else { return }
     let end = rules.lastArrival

@@ -1,15 +1,15 @@
 import NetOptCore
 import NetOptRouting
 
-// Requests that wait for their answers: the client looks at them ten times a second, as the transport does.
+// Requests that wait for their responses. The client checks them ten times a second, as the transport does.
 extension Simulation {
-  /// How often.
+  /// The time between two checks.
   private static let lookInterval = Duration.milliseconds(100)
-  /// The limit of a connection that is tried because of them.
+  /// The time limit of a connection that the client opens as a probe because of waiting requests.
   private static let probeLimit = Duration.seconds(1)
   private static let request = RequestKind(.get, path: "/".utf8)
 
-  /// A request was sent.
+  /// Notes that a request was sent.
   func waits(_ call: Call) {
     call.sentAt = now
     clients[call.client].waiting.append(call)
@@ -18,13 +18,13 @@ extension Simulation {
     queue.add(.look(client: call.client), at: now + Self.lookInterval)
   }
 
-  /// A request waits no longer.
+  /// Notes that a request no longer waits.
   func waitEnds(_ call: Call) {
     call.sentAt = nil
     clients[call.client].waiting.removeAll { $0 === call }
   }
 
-  /// Something came from a server to a client.
+  /// Notes that a client received bytes from a server.
   func heard(_ call: Call) {
     guard let server = winner(of: call) else { return }
     clients[call.client].heard[server] = now
@@ -62,7 +62,7 @@ extension Simulation {
     if !waiting.isEmpty { queue.add(.look(client: client), at: now + Self.lookInterval) }
   }
 
-  /// Ends an attempt whose server has gone silent; the next one is paid for.
+  /// Ends an attempt whose server has gone silent. The retry is already taken from the budget.
   private func take(_ call: Call, _ failure: LegFailure) {
     guard let leg = call.report.winner, let server = winner(of: call) else { return }
     note("request \(call.number): taken from \(server + 1): \(failure.message)")
@@ -71,7 +71,8 @@ extension Simulation {
     end(call, .broke, isPaid: true)
   }
 
-  /// A request does not wait long for a server that has stopped while another one works, unless the budget for retries is used up.
+  /// Checks that a request does not wait long for a server that has stopped while another server works. A
+  /// request without a retry budget is exempt.
   func checkWait(of call: Call, until end: MonotonicInstant) {
     guard clients.count == 1, scenario.kind == .stalls, network == .up, let sent = call.sentAt,
       let server = winner(of: call), server < scenario.listed, servers[server].behaviour == .silentTLS,
@@ -88,7 +89,8 @@ extension Simulation {
         + "\(other + 1) worked")
   }
 
-  /// A second until an endpoint is suspected, another one for the connection that is tried, and the looks in between; twice as much when
-  /// it was suspected in vain before.
+  /// One second until the endpoint is suspected, one second for the connection that probes it, and the
+  /// intervals between the checks. The sum is doubled because the suspicion takes longer after an earlier
+  /// false suspicion.
   private static let longestWait = Duration.seconds(4)
 }

@@ -2,11 +2,11 @@ import FoundationEssentials
 package import NetOptCore
 import NetOptRouting
 
-/// One run of the routing policy in a simulated network, with a virtual clock. The very `RoutePlanner` and `Race` that
-/// the client uses decide; servers, DNS and the network do what a scenario says that was drawn from the seed. What
-/// breaks a rule is written down.
+/// One run of the routing policy in a simulated network with a virtual clock. The decisions come from the
+/// same `RoutePlanner` and `Race` that the client uses. Servers, DNS and the network follow a scenario drawn
+/// from the seed. The simulation records every broken rule.
 package final class Simulation {
-  /// A connection that a leg opens, or a probe, and what becomes of it.
+  /// An event on the virtual clock: an arrival, or the progress of a connection, look-up, response or probe.
   enum Event {
     case arrival(client: Int)
     case connected(Call, attempt: Int, leg: Int)
@@ -23,29 +23,29 @@ package final class Simulation {
       client: Int, Server.ID, Result<ConnectReport, LegError>, begun: MonotonicInstant, isKept: Bool)
   }
 
-  /// A client: the planner, the pool of connections, and when it probes next.
+  /// A client: its planner, its pool of connections, and the time of its next probe.
   struct Client {
     var planner: RoutePlanner
-    /// The generation of the server's connections when one was opened.
+    /// The generation of each server's connections when the client opened its pooled connection.
     var pool: [Server.ID: Int] = [:]
-    /// The same of those that were not verified: nobody else uses them.
+    /// The same for connections without verification, which only requests without verification use.
     var unverifiedPool: [Server.ID: Int] = [:]
-    /// The plan that was checked last: most are the one before.
+    /// The plan that was checked last. Most plans equal the plan before.
     var plan: RoutePlan?
     var probeAt: MonotonicInstant?
     var probedAt = Simulation.start
     var probeNumber = 0
-    /// The retries that may be made now: 20 % of the requests and ten a second, saved up for ten seconds at most.
+    /// The retries left: 20 % of the requests plus 10 per second, saved up for at most 10 s.
     var retryBudget = 10.0
     var retryBudgetAt = Simulation.start
     var retries = 0
     var requests = 0
     var probes = 0
-    /// The calls whose requests were sent, and whose answers have not come.
+    /// The calls that have sent their request and wait for the response.
     var waiting: [Call] = []
-    /// Whether a look at them is due.
+    /// Whether a check of the waiting calls is scheduled.
     var looks = false
-    /// When something last came from a server.
+    /// When the client last received bytes from each server.
     var heard: [Server.ID: MonotonicInstant] = [:]
   }
 
@@ -68,14 +68,14 @@ package final class Simulation {
   /// What each client has seen of wrong certificates.
   var certificates: [CertificateWatch] = []
   let demand: ((RoutePlan) -> String?)?
-  /// Written down when it is wanted: a run makes a thousand lines.
+  /// The trace of the run; `nil` unless requested, because a run writes a thousand lines.
   package private(set) var trace: [String]?
 
-  /// Makes the run that follows from a seed.
+  /// Makes the run of a seed.
   ///
   /// - Parameters:
-  ///   - demand: a further rule for plans: says what is wrong with one.
-  ///   - isTraced: whether everything that happens is written down.
+  ///   - demand: an additional rule for plans; returns a description of the violation, or `nil`.
+  ///   - isTraced: whether the run records a trace of all events.
   package init(seed: UInt64, demand: ((RoutePlan) -> String?)? = nil, isTraced: Bool = false) {
     self.demand = demand
     scenario = Scenario(seed: seed)
@@ -103,11 +103,11 @@ package final class Simulation {
     for (number, change) in scenario.changes.enumerated() { queue.add(.change(number), at: now + change.at) }
   }
 
-  /// What the run is about.
+  /// The name of the run's kind.
   package var subject: String { scenario.kind.rawValue }
-  /// What broke a rule, each with its moment.
+  /// The broken rules, each with its time.
   package var faults: [String] { rules.faults }
-  /// What was done, to be counted.
+  /// The number of requests and probes.
   package var work: (requests: Int, probes: Int) {
     clients.reduce(into: (0, 0)) {
       $0.0 += $1.requests
@@ -115,7 +115,7 @@ package final class Simulation {
     }
   }
 
-  /// Runs until all requests are answered.
+  /// Runs until all requests have ended.
   package func run() {
     for client in clients.indices {
       for address in clients[client].planner.endpoints(toProbe: origin) {
@@ -167,7 +167,7 @@ package final class Simulation {
     }
   }
 
-  /// Writes down what happens.
+  /// Adds a line to the trace.
   func note(_ text: @autoclosure () -> String) {
     guard trace != nil else { return }
     let milliseconds = (now - Self.start).nanoseconds / 1_000_000

@@ -2,21 +2,21 @@ package import NetOptCore
 
 /// Many runs, one for each seed.
 package enum SimulationSeries {
-  /// Each seed that this divides runs a fleet as well.
+  /// Every seed that is divisible by this number also runs a fleet.
   package static let fleetEvery: UInt64 = 100
-  /// The lines of what happened before a rule was broken that are shown.
+  /// How many trace lines before the first broken rule are shown.
   private static let shown = 60
 
-  /// Which runs are made of the seeds.
+  /// Which runs to make of the seeds.
   package enum Selection: Hashable, Sendable {
-    /// All, with a fleet for every hundredth.
+    /// All runs, with a fleet for every hundredth seed.
     case all
-    /// Those of a kind.
+    /// The runs of one kind.
     case kind(String)
-    /// A fleet for each seed, and nothing else.
+    /// Only a fleet for each seed.
     case fleets
 
-    /// A selection by its name, or `nil` when there is none with it.
+    /// Makes a selection from its name; returns `nil` for an unknown name.
     package init?(named name: String) {
       if name == "fleet" {
         self = .fleets
@@ -27,7 +27,7 @@ package enum SimulationSeries {
       }
     }
 
-    /// The names of all selections.
+    /// The names of all selections except `all`.
     package static var names: [String] { Scenario.Kind.allCases.map(\.rawValue) + ["fleet"] }
 
     fileprivate func runs(_ seed: UInt64) -> Bool {
@@ -43,22 +43,22 @@ package enum SimulationSeries {
     }
   }
 
-  /// What the runs came to.
+  /// The result of a series.
   package struct Result: Sendable {
     package var requests = 0
     package var probes = 0
     /// The seeds that broke a rule.
     package var broken: [UInt64] = []
-    /// The first broken rules, one for each kind of run.
+    /// The first broken rule of each kind of run.
     package var examples: [String: String] = [:]
   }
 
   /// Runs the selected seeds.
   ///
   /// - Parameters:
-  ///   - demand: a further rule for plans: says what is wrong with one.
-  ///   - stopsAtFirst: whether a broken rule is the end.
-  ///   - report: is given a text for the first seeds that break a rule: the seed, the rule, and what happened.
+  ///   - demand: an additional rule for plans; returns a description of the violation, or `nil`.
+  ///   - stopsAtFirst: whether the series ends at the first broken rule.
+  ///   - report: receives a text for each of the first seeds that break a rule: seed, rule and trace.
   package static func run(
     _ seeds: Range<UInt64>, _ selection: Selection = .all, demand: ((RoutePlan) -> String?)? = nil,
     stopsAtFirst: Bool = false, report: (String) -> Void = { _ in }
@@ -88,7 +88,7 @@ package enum SimulationSeries {
     return result
   }
 
-  /// What happened in a run until the first rule was broken: time in seconds, and what happened.
+  /// The trace of a run until its first broken rule, with times in seconds.
   private static func story(_ seed: UInt64, _ demand: ((RoutePlan) -> String?)?) -> String {
     let simulation = Simulation(seed: seed, demand: demand, isTraced: true)
     simulation.run()
