@@ -4,7 +4,7 @@ import Testing
 @testable import NetOptEngine
 
 @Suite("Heads that RFC 9110 and 9112 do not allow are refused") struct ResponseHeadReaderTests {
-  /// Reads lines, each given without its end.
+  /// Reads lines. `lines` contains no line ends; the function appends `end` to each line.
   private func read(
     _ lines: [String], isMultiplexed: Bool = false, end: String = "\r\n"
   ) -> (reader: ResponseHeadReader, fault: HeadFault?) {
@@ -18,8 +18,8 @@ import Testing
     return (reader, nil)
   }
 
-  @Test("a head is read with either line end", arguments: ["\r\n", "\n"])
-  func plain(end: String) {
+  @Test("the reader accepts CRLF and LF as line ends", arguments: ["\r\n", "\n"])
+  func lineEnds(end: String) {
     var (reader, fault) = read(
       ["HTTP/1.1 200 OK", "Content-Length: 12", "X-A: b", ""], end: end)
     #expect(fault == nil)
@@ -30,7 +30,7 @@ import Testing
     #expect(head.first("x-a") == "b")
   }
 
-  @Test("interim responses are read and forgotten")
+  @Test("the reader drops the fields and the framing of an interim response")
   func interim() {
     var (reader, fault) = read([
       "HTTP/1.1 103 Early Hints", "Link: <a>", "Content-Length: 4", "", "HTTP/1.1 200 OK", "X: y", "",
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test(
-    "status lines",
+    "the reader accepts valid status lines, and reports the fault of each other line",
     arguments: [
       ("HTTP/1.1 200 OK", nil), ("HTTP/1.0 200 ", nil), ("HTTP/1.1 200", nil), ("HTTP/1.1 999 Odd", nil),
       ("HTTP/1.1 099 Odd", .status), ("HTTP/1.1 20 Odd", .status), ("HTTP/1.1 2000 Odd", .status),
@@ -56,14 +56,14 @@ import Testing
     #expect(read([line]).fault == fault)
   }
 
-  @Test("over HTTP/2 the version is 2")
+  @Test("over HTTP/2, the reader accepts only HTTP/2 status lines")
   func multiplexed() {
     #expect(read(["HTTP/2 200", "a: b", ""], isMultiplexed: true).reader.isComplete)
     #expect(read(["HTTP/1.1 200 OK"], isMultiplexed: true).fault == .otherVersion)
   }
 
   @Test(
-    "field lines",
+    "the reader accepts valid field lines, and reports the fault of each other line",
     arguments: [
       ("A: b", nil), ("A:", nil), ("A:b\tc  ", nil), ("A: caf\u{e9}", nil), ("!#$%&'*+-.^_`|~0aZ: x", nil),
       ("A : b", .name(0x20)), (": b", .noName), ("A", .noColon), ("HTTP/1.1 404 Not Found", .noColon),
@@ -75,7 +75,7 @@ import Testing
     #expect(read(["HTTP/1.1 200 OK", line]).fault == fault)
   }
 
-  @Test("a folded field is one field, with spaces for the line's end")
+  @Test("the reader joins the lines of a folded field without their line ends")
   func folds() {
     var (reader, fault) = read([
       "HTTP/1.1 200 OK", "Cache-Control: max-age=3600,", " no-store", "\t, private", "X: y", "",
@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test(
-    "a fold where no field is, or that would change where the body ends, is refused",
+    "the reader refuses a fold without a field, of a framing field, with NUL or CR, or after 64 folds",
     arguments: [
       ([" A: b"], .firstFold), (["Content-Length: 1", " 2"], .framingFold),
       (["content-encoding: gzip", "\t, br"], .framingFold),
@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test(
-    "lengths and codings",
+    "the reader accepts one valid length or the chunked coding, and refuses other values",
     arguments: [
       (["Content-Length: 0"], nil), (["Content-Length: 5, 5", "content-LENGTH:5"], nil),
       (["Content-Length: 5", "Content-Length: 6"], .contentLength),
@@ -122,7 +122,7 @@ import Testing
     #expect(read(["HTTP/1.1 200 OK"] + lines).fault == fault)
   }
 
-  @Test("a length beside chunks is ambiguous, in either order")
+  @Test("a head with Content-Length and Transfer-Encoding is ambiguous and chunked, in either order")
   func ambiguous() {
     for lines in [
       ["Content-Length: 5", "Transfer-Encoding: chunked"],
@@ -135,7 +135,7 @@ import Testing
     }
   }
 
-  @Test("heads, interim heads and trailers together have a limit")
+  @Test("the reader limits the bytes and the lines of heads, interim heads and trailers together")
   func limit() {
     let field = "X: " + String(repeating: "y", count: 1000)
     #expect(read(["HTTP/1.1 200 OK"] + Array(repeating: field, count: 300)).fault == .tooLarge)
@@ -149,7 +149,7 @@ import Testing
     #expect(read(["HTTP/1.1 200 OK"] + short + ["", "a:", "a:"]).fault == .tooManyLines)
   }
 
-  @Test("whatever the bytes are, a head that is taken has no field with NUL or CR in it")
+  @Test("no accepted random head has a byte up to 0x20 in a name, or NUL, CR or LF in a value")
   func random() {
     let parts = [
       "HTTP/1.1 200 OK", "A: b", " c", "Content-Length: 3", "\r", "\u{0}", ":", "X", "\n", "", "HTTP/2 200",

@@ -4,8 +4,10 @@ import TestTools
 import Testing
 
 @Suite struct RetirementTests {
-  /// A server that stops answering without a word: HTTP/2 ends the stream with the call, and keeps the connection.
-  @Test func twoStallsInARowRetireTheConnection() async throws {
+  /// The server stops responding and does not close the connection. When a call times out, HTTP/2 ends only
+  /// the call's stream and keeps the connection.
+  @Test("after two timeouts in a row without a byte, the next request uses a new connection")
+  func consecutiveTimeouts() async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench()
@@ -29,7 +31,8 @@ import Testing
     await bench.end()
   }
 
-  @Test func oneStallOrManyAtOnceDoNot() async throws {
+  @Test("after concurrent timeouts, the next request uses the same connection")
+  func concurrentTimeouts() async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench()
@@ -45,14 +48,15 @@ import Testing
         for _ in 0..<10 { group.addTask { _ = try? await bench.execute(late, addresses) } }
       }
       origin.thaw()
-      // A byte comes between two stalls.
+      // A response arrives between two rounds of timeouts.
       let response = try await bench.execute(try NetOptRequest(.get, url + "/"), addresses)
       #expect(response.reused)
     }
     await bench.end()
   }
 
-  @Test func aConnectionThatIsIdleForTooLongIsNotUsedAgain() async throws {
+  @Test("a connection that is idle for longer than idleAge is not reused")
+  func idleConnection() async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
     let bench = try await TransportBench { $0.idleAge = .seconds(1) }
@@ -61,7 +65,7 @@ import Testing
     _ = try await bench.execute(request, addresses).body.collect(upTo: 100)
     #expect(try await bench.execute(request, addresses).reused)
     let idle = bench.loop.now()
-    // libcurl counts whole seconds.
+    // libcurl counts the idle time in whole seconds.
     try await wait(for: "the connection's age") { bench.loop.now() - idle > .milliseconds(2050) }
     #expect(try await !bench.execute(request, addresses).reused)
     await bench.end()

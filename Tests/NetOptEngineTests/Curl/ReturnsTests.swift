@@ -3,7 +3,7 @@ import Testing
 
 @testable import NetOptEngine
 
-/// How often a request may come back from one leg.
+/// The limits on how often a request may come back unprocessed from one leg.
 @Suite struct ReturnsTests {
   private static let most: [(fate: SentRequest.Fate, count: Int)] = [
     (.unknown, 0), (.refused, 3), (.overLimit, 32), (.unwritten, 10), (.leftOut, 10),
@@ -13,10 +13,10 @@ import Testing
     returns.add(fate, from: leg)
   }
 
-  @Test("each way of coming back has its own limit", arguments: most)
+  @Test("each fate has its own limit, and a return beyond the limit is not counted", arguments: most)
   func limits(_ fate: SentRequest.Fate, _ most: Int) {
     var returns = Returns()
-    // The leg is known from now on.
+    // The first return records the leg.
     #expect(!isAdded(.unknown, to: &returns))
     for _ in 0..<most { #expect(isAdded(fate, to: &returns)) }
     let before = returns
@@ -24,8 +24,8 @@ import Testing
     #expect(returns == before)
   }
 
-  @Test("refusals are not counted with limits that were not known, nor with connections that ended")
-  func apart() {
+  @Test("refused requests have their own limit, and unwritten requests share the limit of leftOut")
+  func separateLimits() {
     var returns = Returns()
     for _ in 0..<Returns.mostUnknownLimits { _ = returns.add(.overLimit, from: 0) }
     for _ in 0..<Returns.mostEnds { _ = returns.add(.leftOut, from: 0) }
@@ -33,7 +33,7 @@ import Testing
     #expect(!isAdded(.unwritten, to: &returns))
   }
 
-  @Test("each leg has its own")
+  @Test("each leg has its own limit of refused requests")
   func legs() {
     var returns = Returns()
     while returns.add(.refused, from: 0) {}
@@ -43,7 +43,8 @@ import Testing
   }
 
   @Test(
-    "in any order a request comes back a bounded number of times", arguments: 1...20 as ClosedRange<UInt64>)
+    "in any order of fates, one leg may send a request again exactly 45 times",
+    arguments: 1...20 as ClosedRange<UInt64>)
   func bounded(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var returns = Returns()

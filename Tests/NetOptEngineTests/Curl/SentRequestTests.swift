@@ -2,7 +2,7 @@ import Testing
 
 @testable import NetOptEngine
 
-/// What a server may have made of a request that has no answer.
+/// The fate of a request without a response: what the server may have done with the request.
 @Suite struct SentRequestTests {
   private func request(on stream: Int32?) -> SentRequest {
     var request = SentRequest()
@@ -11,7 +11,7 @@ import Testing
   }
 
   @Test(
-    "a stream above GOAWAY's last one was not processed, others may have been",
+    "a stream above the last stream of GOAWAY has the fate leftOut, other streams have unknown",
     arguments: [1, 5, 7] as [Int32])
   func goaway(_ lastStream: Int32) {
     let request = request(on: 5)
@@ -22,7 +22,7 @@ import Testing
   }
 
   @Test(
-    "a refused stream was not processed, whatever else is known", arguments: [nil, 3, 5, .max] as [Int32?])
+    "a refused stream has the fate refused, whatever GOAWAY says", arguments: [nil, 3, 5, .max] as [Int32?])
   func refused(_ lastStream: Int32?) {
     var request = request(on: 5)
     request.wasRefused(limit: 100)
@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(
-    "a stream that was refused by a lower limit than the one it was opened under crossed it on the wire",
+    "a refused stream has the fate overLimit if the server has lowered its limit, but not to 0",
     arguments: [(0, .refused), (1, .overLimit), (99, .overLimit), (100, .refused), (.max, .refused)]
       as [(UInt32, SentRequest.Fate)])
   func limits(_ limit: UInt32, _ fate: SentRequest.Fate) {
@@ -39,12 +39,14 @@ import Testing
     #expect(request.fate(on: .http2(lastStream: nil)) == fate)
   }
 
-  @Test("what has no stream was not written", arguments: [nil, 0, .max] as [Int32?])
+  @Test(
+    "a request without a stream has the fate unwritten, whatever GOAWAY says",
+    arguments: [nil, 0, .max] as [Int32?])
   func unwritten(_ lastStream: Int32?) {
     #expect(request(on: nil).fate(on: .http2(lastStream: lastStream)) == .unwritten)
   }
 
-  @Test("what was answered may have been processed, whatever the server says then")
+  @Test("a request with a part of a response has the fate unknown, even after a refusal or GOAWAY")
   func answered() {
     for stream in [nil, 5] as [Int32?] {
       var request = request(on: stream)
@@ -55,7 +57,7 @@ import Testing
     }
   }
 
-  @Test("over HTTP/1.1 what was written may have been processed")
+  @Test("over HTTP/1.1, a request has the fate unwritten only if writes are observed and none happened")
   func http1() {
     #expect(SentRequest().fate(on: .http1) == .unknown)
     var request = SentRequest(seesWrites: true)
@@ -64,7 +66,9 @@ import Testing
     #expect(request.fate(on: .http1) == .unknown)
   }
 
-  @Test("what is not seen may have been processed", arguments: [nil, 5] as [Int32?])
+  @Test(
+    "on a connection with unseen frames, a request has the fate unknown, even after a refusal",
+    arguments: [nil, 5] as [Int32?])
   func unseen(_ stream: Int32?) {
     var request = request(on: stream)
     #expect(request.fate(on: .unseen) == .unknown)
@@ -72,7 +76,7 @@ import Testing
     #expect(request.fate(on: .unseen) == .unknown)
   }
 
-  @Test("a caller is told why there is no answer, and whether the request took effect")
+  @Test("the error text states the cause, whether the request took effect, and how often it was sent")
   func losses() {
     func text(_ loss: RequestLoss) -> String { loss.description(at: "HERE", usual: "it died") }
     #expect(text(RequestLoss()) == "it died; whether the request took effect is not known")
@@ -89,7 +93,7 @@ import Testing
       #expect(
         safe(.init(hasStream: true)).hasSuffix(
           "; it took no effect, and its body, a stream, cannot be sent a second time"))
-      // It may have taken effect another time.
+      // An earlier attempt may have taken effect.
       let repeated = safe(.init(mayBeRepeated: true, count: 2))
       #expect(repeated.hasSuffix("; it was sent 2 times") && !repeated.contains("effect"))
     }

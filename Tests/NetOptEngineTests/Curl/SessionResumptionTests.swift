@@ -4,7 +4,7 @@ import TestTools
 import Testing
 
 @Suite struct SessionResumptionTests {
-  /// An origin that closes each connection after one request.
+  /// Starts an origin that closes each connection after one request.
   private func origin(_ addresses: Int, _ versions: String = "TLSv1.2 TLSv1.3") async throws -> NginxOrigin {
     var settings = NginxSettings()
     settings.keepaliveRequests = 1
@@ -13,7 +13,7 @@ import Testing
       for: ["api.test"], on: IPAddress.freshLoopback(addresses), settings: settings)
   }
 
-  /// Requests that each need a connection of their own, one after the other.
+  /// Sends requests one after the other, each on its own connection. Returns the access log of the origin.
   private func request(
     _ count: Int, of origin: NginxOrigin, at addresses: [IPAddress], version: RequestOptions.Version
   ) async throws -> [AccessLogEntry] {
@@ -28,8 +28,10 @@ import Testing
     return try await origin.waitForLog(count)
   }
 
-  @Test(arguments: [RequestOptions.Version.automatic, .http1], ["TLSv1.3", "TLSv1.2"])
-  func everyFurtherConnectionResumes(version: RequestOptions.Version, tls: String) async throws {
+  @Test(
+    "each connection after the first one resumes the TLS session",
+    arguments: [RequestOptions.Version.automatic, .http1], ["TLSv1.3", "TLSv1.2"])
+  func furtherConnections(version: RequestOptions.Version, tls: String) async throws {
     let origin = try await origin(1, tls)
     defer { origin.stop() }
     let log = try await request(20, of: origin, at: origin.endpoints.map(\.address), version: version)
@@ -38,7 +40,8 @@ import Testing
     #expect(log.count(where: \.sessionReused) == 19)
   }
 
-  @Test func everyAddressHasItsOwnSession() async throws {
+  @Test("each address of an origin has its own TLS session")
+  func sessionPerAddress() async throws {
     let origin = try await origin(5)
     defer { origin.stop() }
     let log = try await request(25, of: origin, at: origin.endpoints.map(\.address), version: .automatic)
@@ -46,7 +49,8 @@ import Testing
     #expect(Set(log.filter { !$0.sessionReused }.map(\.serverAddress)).count == 5)
   }
 
-  @Test func aSessionThatWasNotVerifiedIsNotUsedByRequestsThatVerify() async throws {
+  @Test("a request that verifies certificates does not resume an unverified session")
+  func unverifiedSession() async throws {
     let origin = try await origin(1)
     defer { origin.stop() }
     let bench = try await TransportBench()
@@ -61,7 +65,8 @@ import Testing
   }
 
   @Test(
-    "a session with a large certificate is not kept", arguments: ["TLSv1.3", "TLSv1.2"],
+    "a session whose certificate has 200 names is kept, and one with 600 names is not",
+    arguments: ["TLSv1.3", "TLSv1.2"],
     [(200, true), (600, false)])
   func largeCertificate(tls: String, names: (count: Int, areKept: Bool)) async throws {
     let all = ["api.test"] + (0..<names.count).map { "a-name-\($0).test" }
@@ -75,7 +80,7 @@ import Testing
     for _ in 0..<4 {
       let response = try await bench.execute(request, origin.endpoints.map(\.address))
       _ = try await response.body.collect(upTo: 100)
-      // Also of a session that was resumed.
+      // A resumed session also has these details.
       #expect(response.tls?.verified == true && response.tls?.version == tls)
       #expect(response.tls?.subject == "CN = api.test" && response.tls?.notAfter != nil)
     }

@@ -5,19 +5,21 @@ import Testing
 @Suite struct SpareChunksTests {
   private let spare = SpareChunks()
 
-  /// Where a chunk's bytes are: the same place means the same memory.
+  /// Returns the address of a chunk's bytes. Chunks with the same address share the same memory.
   private func place(of chunk: inout [UInt8]) -> UnsafeMutableRawPointer? {
     chunk.append(0)
     return chunk.withUnsafeMutableBytes { $0.baseAddress }
   }
 
-  @Test func aChunkIsEmptyAndHasRoom() {
+  @Test("a new chunk is empty and has the requested capacity")
+  func newChunk() {
     let chunk = spare.take(4096)
     #expect(chunk.isEmpty)
     #expect(chunk.capacity >= 4096)
   }
 
-  @Test func aChunkThatNobodyHasIsFilledAgain() {
+  @Test("chunks that nothing uses any more are reused, so 100 chunks share 8 pieces of memory")
+  func unusedChunks() {
     var places: Set<UnsafeMutableRawPointer?> = []
     for _ in 0..<100 {
       var chunk = spare.take(4096)
@@ -28,7 +30,8 @@ import Testing
     #expect(places.count == 8)
   }
 
-  @Test func aChunkThatSomebodyHasIsNot() {
+  @Test("a chunk that is still in use is not reused")
+  func usedChunks() {
     var kept: [[UInt8]] = []
     for index in 0..<100 {
       var chunk = spare.take(4096)
@@ -40,7 +43,8 @@ import Testing
     #expect(kept.flatMap { $0 } == Array(0..<100))
   }
 
-  @Test func noneIsKeptAfterTheLastTransfer() {
+  @Test("removeAll drops all spare chunks")
+  func removesAll() {
     for _ in 0..<8 { spare.handOut(spare.take(4096)) }
     spare.removeAll()
     #expect(spare.take(16).capacity < 4096)

@@ -3,21 +3,21 @@ import NetOptEngine
 import NetOptTestSupport
 import TestTools
 
-/// A loop with a transport on it, for one test.
+/// An event loop with a transport, for one test.
 struct TransportBench {
   let loop: EventLoop
   let transport: CurlTransport
 
   /// - Parameters:
-  ///   - answers: what DNS knows, whatever the name.
-  ///   - change: settings other than the defaults.
+  ///   - answers: the addresses that DNS returns for every name. Default: none, so every look-up fails.
+  ///   - change: changes settings from their defaults.
   init(answers: [IPAddress] = [], _ change: (inout CurlConfiguration) -> Void = { _ in }) async throws {
     try await self.init(legs: FixedAnswers(addresses: answers), change)
   }
 
   /// - Parameters:
-  ///   - legs: what a look-up becomes.
-  ///   - change: settings other than the defaults.
+  ///   - legs: the source of the legs for a DNS look-up.
+  ///   - change: changes settings from their defaults.
   init(legs: any LegSource, _ change: (inout CurlConfiguration) -> Void = { _ in }) async throws {
     var configuration = CurlConfiguration()
     configuration.caFile = try await TestCertificates.authorityFile()
@@ -31,7 +31,8 @@ struct TransportBench {
     loop.stop()
   }
 
-  /// A plan of the list's addresses in this order, and then DNS.
+  /// Returns a plan with a leg for each address of the list in this order, and then a leg for DNS if `dns` is
+  /// true.
   func plan(_ url: HTTPURL, _ addresses: [IPAddress], dns: Bool = false) -> RoutePlan {
     var legs = addresses.map { RoutePlan.Leg(.address($0), source: .list) }
     if dns { legs.append(RoutePlan.Leg(.dns, source: .dns)) }
@@ -50,7 +51,7 @@ struct TransportBench {
   }
 }
 
-/// A name system that gives the same answer to everyone.
+/// A resolver that returns the same addresses for every name. Throws `nameNotFound` without addresses.
 struct FixedAnswers: LegSource {
   let addresses: [IPAddress]
 
@@ -62,7 +63,7 @@ struct FixedAnswers: LegSource {
   }
 }
 
-/// The error that the body throws.
+/// Returns the error that the body throws, or `nil` if it throws none.
 func failure(_ body: () async throws(NetOptError) -> Void) async -> NetOptError? {
   do throws(NetOptError) {
     try await body()

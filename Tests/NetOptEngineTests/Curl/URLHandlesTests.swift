@@ -17,7 +17,8 @@ import Testing
     #expect(third === first)
   }
 
-  @Test func forgetsThemWhenThereAreTooMany() throws {
+  @Test("one URL more than the limit drops all earlier handles")
+  func tooManyURLs() throws {
     var handles = URLHandles()
     let url = try HTTPURL("https://api.test/0")
     let first = try handles.handle(for: url)
@@ -26,8 +27,9 @@ import Testing
     #expect(again !== first)
   }
 
-  /// CURL_MAX_INPUT_LENGTH is 8,000,000.
-  @Test func aURLThatLibcurlRefusesIsFreedOnce() throws {
+  /// libcurl accepts at most 8,000,000 bytes (CURL_MAX_INPUT_LENGTH).
+  @Test("a URL that libcurl refuses is freed once, and its error is short and hides the token")
+  func refusedURL() throws {
     let start = "https://api.test/?token=secret&a="
     let url = try HTTPURL(start + String(repeating: "a", count: 8_000_001 - start.utf8.count))
     for _ in 0..<3 {
@@ -39,7 +41,8 @@ import Testing
     }
   }
 
-  @Test func keepsNoLongURL() throws {
+  @Test("a URL of up to 16 KiB is kept, and a longer URL is not kept")
+  func longURLs() throws {
     var handles = URLHandles()
     let start = "https://api.test/"
     let longest = try HTTPURL(start + String(repeating: "a", count: URLHandles.longest - start.utf8.count))

@@ -4,9 +4,9 @@ import Testing
 
 @testable import NetOptEngine
 
-/// Streamed request bodies, and their beginning anew.
+/// Streamed request bodies, and their restart from the beginning.
 @Suite struct UploadStreamTests {
-  /// A stream whose chunks all lie ready.
+  /// Returns an upload stream whose chunks are all ready.
   private func upload(of chunks: [[UInt8]]) async -> UploadStream {
     let stream = AsyncStream<[UInt8]> { continuation in
       for chunk in chunks { continuation.yield(chunk) }
@@ -20,7 +20,7 @@ import Testing
     return upload
   }
 
-  /// Takes up to so many bytes; `nil` at the end.
+  /// Takes up to `count` bytes. Returns `nil` at the end of the body.
   private func take(_ count: Int, of upload: UploadStream) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: count)
     let step = bytes.withUnsafeMutableBytes { upload.take($0) }
@@ -35,13 +35,13 @@ import Testing
   }
 
   @Test(
-    "whatever was taken, a body that begins anew is the whole body, and no other does",
+    "a body begins again completely if at most 128 KiB were taken, and otherwise does not begin again",
     arguments: 1...200 as ClosedRange<UInt64>)
   func rewinds(seed: UInt64) async {
     var random = SplitMix64(seed: seed)
     var chunks: [[UInt8]] = []
     var total = 0
-    // More would wait for room.
+    // With more bytes, `pump` would wait for room.
     while total < UploadStream.highWater - 70_000, random.below(40) > 0 {
       let count = Int(random.below(random.below(4) == 0 ? 60_000 : 3000))
       chunks.append((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ chunks.count) })
