@@ -4,7 +4,8 @@ import Testing
 @testable import NetOptEngine
 
 @Suite struct DefaultRouteTests {
-  @Test func readsTheTableOfIPv4() {
+  @Test("the IPv4 default route is the one with the lowest metric")
+  func ipv4Table() {
     let table = """
       Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
       wlan0\t00000000\t0102A8C0\t0003\t0\t0\t600\t00000000\t0\t0\t0
@@ -14,20 +15,22 @@ import Testing
     #expect(DefaultRoute(ipv4: table)?.description == "via 192.0.2.1 dev eth0")
   }
 
-  @Test func aLinkMayHaveNoGateway() {
+  @Test("a default route may have an interface without a gateway")
+  func noGateway() {
     let table = "Iface\nwg0\t00000000\t00000000\t0001\t0\t0\t0\t00000000\t0\t0\t0\n"
     #expect(DefaultRoute(ipv4: table)?.description == "dev wg0")
   }
 
-  @Test(arguments: [
+  @Test("a table without a valid default route gives no default route", arguments: [
     "", "Iface\n", "Iface\neth0\t000200C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n", "Iface\nx y z\n",
     "Iface\neth0\t00000000\tnonsense\t0003\t0\t0\t100\t00000000\t0\t0\t0\n",
   ])
-  func withoutADefaultRouteThereIsNone(table: String) {
+  func noDefaultRoute(table: String) {
     #expect(DefaultRoute(ipv4: table) == nil)
   }
 
-  @Test func readsTheTableOfIPv6() {
+  @Test("the IPv6 default route is read, and other entries are no default route")
+  func ipv6Table() {
     let zeros = String(repeating: "0", count: 32)
     let gateway = "fe800000000000000000000000000001"
     let table = """

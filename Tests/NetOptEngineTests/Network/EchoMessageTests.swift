@@ -15,7 +15,7 @@ import Testing
     message = EchoMessage(identifier: 0x1234, sequence: 7, using: &random)
   }
 
-  /// The reply to a request, as RFC 792 has it made: another type, the checksum anew.
+  /// Returns the reply to the request as RFC 792 defines it: with another type and a new checksum.
   private func reply(_ family: IPAddress.Family) -> [UInt8] {
     var bytes = message.request(family)
     bytes[0] = family == .v4 ? 0 : 129
@@ -38,13 +38,15 @@ import Testing
   }
 
   /// The example of RFC 1071, section 3.
-  @Test func theChecksumIsThatOfTheStandard() {
+  @Test("the checksum matches the example of RFC 1071, and handles odd and empty input")
+  func checksums() {
     #expect(EchoMessage.checksum([0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]) == ~0xddf2)
     #expect(EchoMessage.checksum([0x01]) == ~0x0100)
     #expect(EchoMessage.checksum([]) == 0xffff)
   }
 
-  @Test func aRequestOfIPv4SumsUpToZero() {
+  @Test("an IPv4 request has a valid checksum, and an IPv6 request has none")
+  func requests() {
     let bytes = message.request(.v4)
     #expect(bytes.count == 64 && bytes[0] == 8 && bytes[1] == 0)
     #expect(bytes[4...7] == [0x12, 0x34, 0, 7])
@@ -52,8 +54,9 @@ import Testing
     #expect(message.request(.v6)[0...3] == [128, 0, 0, 0])
   }
 
-  @Test(arguments: [IPAddress.Family.v4, .v6])
-  func aReplyIsKnownByAllItsParts(family: IPAddress.Family) {
+  @Test(
+    "a reply matches only with the right length, identifier and bits", arguments: [IPAddress.Family.v4, .v6])
+  func matchesReply(family: IPAddress.Family) {
     let reply = reply(family)
     #expect(isAnswered(reply, family))
     #expect(!isAnswered(reply, family, identifier: 0x1235))
@@ -61,7 +64,7 @@ import Testing
     #expect(!isAnswered(Array(reply.dropLast()), family))
     #expect(!isAnswered(reply + [0], family))
     #expect(!isAnswered([], family))
-    // Each bit counts, be it covered by the checksum alone.
+    // A change of any bit is detected. The checksum covers the bits that no other check covers.
     for index in reply.indices {
       for bit in 0..<8 {
         var other = reply
@@ -71,13 +74,15 @@ import Testing
     }
   }
 
-  @Test(arguments: [IPAddress.Family.v4, .v6])
-  func anErrorIsAboutTheRequestThatItQuotes(family: IPAddress.Family) {
+  @Test(
+    "an ICMP error matches a request only if it quotes at least 8 bytes of that request",
+    arguments: [IPAddress.Family.v4, .v6])
+  func matchesQuote(family: IPAddress.Family) {
     let request = message.request(family)
     func isQuoted(_ bytes: [UInt8], identifier: UInt16 = 0x1234) -> Bool {
       message.isQuoted(by: bytes[...], identifier: identifier, family)
     }
-    // Routers quote at least eight bytes, most of them all.
+    // Routers quote at least 8 bytes of the request. Most routers quote the whole request.
     for count in 8...request.count { #expect(isQuoted(Array(request.prefix(count)))) }
     for count in 0..<8 { #expect(!isQuoted(Array(request.prefix(count)))) }
     #expect(isQuoted(request + [0, 0, 0, 0]))
@@ -90,7 +95,8 @@ import Testing
     }
   }
 
-  @Test func aPacketLosesItsHeader() {
+  @Test("extracting an ICMP message removes the IPv4 header, and refuses other packets")
+  func packetHeader() {
     let reply = reply(.v4)
     var header = [UInt8](repeating: 0, count: 24)
     header[0] = 0x46

@@ -5,11 +5,11 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Echo requests to this machine.
+/// Echo requests to this machine, and in a network namespace of the test.
 @Suite struct EchoTests {
   private static let loopback6 = IPAddress(v6: [UInt8](repeating: 0, count: 15) + [1])
 
-  /// Whether this process may send ICMP at all.
+  /// Whether this process may open an ICMP socket.
   private static var isAllowed: Bool {
     guard let socket = try? EchoSocket(to: .loopback) else { return false }
     socket.close()
@@ -17,9 +17,10 @@ import Testing
   }
 
   @Test(
+    "20 concurrent echo requests to this machine get replies and leave no descriptor open",
     .enabled("this process may not send ICMP: run as root, or see net.ipv4.ping_group_range") { isAllowed },
     arguments: [IPAddress.loopback, loopback6])
-  func thisMachineAnswers(address: IPAddress) async throws {
+  func loopbackReplies(address: IPAddress) async throws {
     let loop = try EventLoop()
     defer { loop.stop() }
     let before = ProcessFootprint.now.descriptors
@@ -34,13 +35,15 @@ import Testing
     #expect(ProcessFootprint.now.descriptors <= before)
   }
 
-  /// Both kinds of sockets, in a network where the group range allows datagram sockets.
-  @Test(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
-  func aDatagramSocketIsPreferred() async throws {
+  /// Tests IPv4 and IPv6 in a network namespace whose `ping_group_range` permits datagram sockets.
+  @Test(
+    "an echo request uses a datagram socket where ping_group_range permits it",
+    .enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
+  func prefersDatagramSocket() async throws {
     let namespace = try NetworkNamespace()
     defer { namespace.end() }
     try namespace.run {
-      // The namespace's own setting, of the thread that writes it.
+      // The setting belongs to the network namespace of the thread that writes it.
       let file = open("/proc/sys/net/ipv4/ping_group_range", O_WRONLY | O_CLOEXEC)
       let text = Array("0 2147483647".utf8)
       guard file >= 0, write(file, text, text.count) == text.count else {
@@ -61,12 +64,14 @@ import Testing
     loop.stop()
   }
 
-  @Test(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
-  func whoIsNotThereIsAFailureThatSaysSo() async throws {
+  @Test(
+    "a missing route, a silent host and a cancelled task have different errors",
+    .enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
+  func distinguishesErrors() async throws {
     let namespace = try NetworkNamespace()
     defer { namespace.end() }
     let loop = try namespace.run { try EventLoop() }
-    // No way there.
+    // There is no route to the address.
     guard
       case .failure(let nowhere) = await Echo.roundTrip(
         to: IPAddress(v4: 0xc000_0201), within: .seconds(5), on: loop)
@@ -76,7 +81,7 @@ import Testing
     }
     #expect(nowhere.failure.kind == .unreachable)
     #expect(nowhere.failure.message.contains("192.0.2.1"))
-    // A way, and nobody at its end.
+    // There is a route to the address, and no host at the address.
     try namespace.addLink("hole")
     try namespace.ip("addr add 192.0.2.2/24 dev hole")
     try namespace.ip("neigh add 192.0.2.1 lladdr 02:00:00:00:00:01 dev hole")
@@ -89,7 +94,7 @@ import Testing
     }
     #expect(silent.failure.kind == .connectTimeout)
     #expect(!silent.isCancellation)
-    // Cancelling ends it at once.
+    // Cancelling the task ends the request at once.
     let task = Task { await Echo.roundTrip(to: IPAddress(v4: 0xc000_0201), within: .seconds(60), on: loop) }
     task.cancel()
     guard case .failure(let cancelled) = await task.value else {
@@ -100,9 +105,12 @@ import Testing
     loop.stop()
   }
 
-  /// A raw socket is told of what became of every program's packets to its address.
-  @Test(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
-  func errorsOfOtherProgramsArePassedOver() throws {
+  /// The kernel reports to a raw socket the ICMP errors about the packets of every program to the socket's
+  /// address.
+  @Test(
+    "a raw socket skips ICMP errors about packets of other programs",
+    .enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
+  func skipsForeignErrors() throws {
     let namespace = try NetworkNamespace()
     defer { namespace.end() }
     try namespace.addLink("hole")
@@ -116,7 +124,8 @@ import Testing
       let socket = try EchoSocket(to: there)
       defer { socket.close() }
       try #require(socket.identifier == nil, "a raw socket")
-      // Before anything was sent, which such an error would keep from leaving.
+      // This error arrives before the first request. A pending error makes send(2) fail, so `send` must skip
+      // it.
       try Self.deliverError(
         to: socket, at: here, about: EchoMessage(identifier: 9, sequence: 1, using: &random), to: there)
       try socket.send(mine)
@@ -130,7 +139,7 @@ import Testing
         try Self.deliverError(to: socket, at: here, about: other, to: there)
         #expect(try socket.receive(for: mine) == nil)
       }
-      // Behind one of another program's.
+      // The error about `mine` comes after an error about a packet of another program.
       try Self.deliverError(to: socket, at: here, about: others[0], to: there)
       try Self.deliverError(to: socket, at: here, about: mine, to: there)
       let error = #expect(throws: LegError.self) { try socket.receive(for: mine) }
@@ -140,12 +149,13 @@ import Testing
     }
   }
 
-  /// Has the kernel take a packet for an error of a router (RFC 792), and waits until the socket knows of it.
+  /// Sends this machine the error "host unreachable" about a request, as a router would (RFC 792). Waits
+  /// until the socket has the error.
   private static func deliverError(
     to socket: EchoSocket, at source: IPAddress, about message: EchoMessage, to destination: IPAddress
   ) throws {
     let request = message.request(.v4)
-    // The packet that did not get there: its header without a checksum, which nobody looks at.
+    // The packet that the error quotes. Its IP header has no checksum, because no code checks the checksum.
     var packet: [UInt8] = [0x45, 0, 0, UInt8(20 + request.count), 0, 0, 0, 0, 64, 1, 0, 0]
     packet += source.bytes + destination.bytes + request
     var error: [UInt8] = [3, 1, 0, 0, 0, 0, 0, 0] + packet

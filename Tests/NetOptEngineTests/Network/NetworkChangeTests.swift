@@ -17,7 +17,8 @@ import Testing
     MonotonicInstant(nanoseconds: milliseconds * 1_000_000)
   }
 
-  @Test func isLookedAtAfterHalfASecondOfSilence() {
+  @Test("the fingerprint is due 500 ms after the last message, and a different one is a new network")
+  func dueAfterSilence() {
     var change = NetworkChange(home)
     #expect(change.due == nil)
     change.heard(at: at(0))
@@ -30,7 +31,8 @@ import Testing
     #expect(change.due == nil)
   }
 
-  @Test func aLinkThatFlapsForEverIsLookedAtAllTheSame() {
+  @Test("while a link keeps flapping, the fingerprint is due 5 s after the first message")
+  func flappingLink() {
     var change = NetworkChange(home)
     for time in stride(from: Int64(0), through: 10_000, by: 100) { change.heard(at: at(time)) }
     #expect(change.due == at(5000))
@@ -40,7 +42,8 @@ import Testing
     #expect(change.due == at(10_600))
   }
 
-  @Test func whatLeavesTheWayOutAsItWasIsNoChange() {
+  @Test("a message without a change of the fingerprint is not a new network")
+  func sameNetwork() {
     var change = NetworkChange(home)
     change.heard(at: at(0))
     let isNew = change.looked(home)
@@ -48,7 +51,8 @@ import Testing
     #expect(change.network == home)
   }
 
-  @Test func losingTheRouteIsNoNewNetworkAndFindingAnotherOneIs() {
+  @Test("the loss of the default route is not a new network, and a different route later is")
+  func lostRoute() {
     var change = NetworkChange(home)
     var isNew = change.looked(nowhere)
     #expect(!isNew)
@@ -58,7 +62,7 @@ import Testing
     #expect(!isNew)
     isNew = change.looked(office)
     #expect(isNew)
-    // A machine that starts before its network comes into one.
+    // A machine that starts before its network is up gets a new network.
     var early = NetworkChange(nowhere)
     isNew = early.looked(home)
     #expect(isNew)
@@ -74,7 +78,8 @@ import Testing
     ])
   }
 
-  @Test func dependsOnGatewayInterfaceAndSource() {
+  @Test("the fingerprint depends on gateway, interface and source address, and is the same in every run")
+  func inputs() {
     let all = [
       fingerprint("192.0.2.1", "eth0", "192.0.2.7"), fingerprint("192.0.2.2", "eth0", "192.0.2.7"),
       fingerprint("192.0.2.1", "eth1", "192.0.2.7"), fingerprint("192.0.2.1", "eth0", "192.0.2.8"),
@@ -83,12 +88,13 @@ import Testing
     #expect(Set(all).count == all.count)
     #expect(all.allSatisfy { $0.description.count == 16 })
     #expect(all.map(\.isRouted) == [true, true, true, true, true, true, false])
-    // The same in every run: it names files.
+    // The fingerprint names files, so it is the same in every run.
     #expect(all[0].description == "926ac8c710b90feb")
   }
 
-  /// The lower half changes every day where addresses are temporary.
-  @Test func ofAnIPv6SourceTheNetworkCounts() {
+  /// The lower half of a temporary address changes every day.
+  @Test("the fingerprint depends only on the network half of an IPv6 source address")
+  func ipv6Source() {
     #expect(
       fingerprint("fe80::1", "eth0", "2001:db8::1") == fingerprint("fe80::1", "eth0", "2001:db8::2"))
     #expect(

@@ -6,7 +6,7 @@ import TestTools
 import Synchronization
 import Testing
 
-/// The kernel's own messages, in a network of the test's.
+/// The monitor with messages of the kernel, in a network namespace of the test.
 @Suite(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
 struct NetworkMonitorTests {
   private final class Scene: Sendable {
@@ -19,7 +19,7 @@ struct NetworkMonitorTests {
       let namespace = try NetworkNamespace()
       try namespace.addLink("eth7")
       for command in setUp { try namespace.ip(command) }
-      // The loop's thread begins in the network of the thread that makes it.
+      // The loop's thread starts in the network namespace of the thread that creates the loop.
       let (loop, network) = try namespace.run { (try EventLoop(), NetworkFingerprint.current) }
       let changes = changes
       self.namespace = namespace
@@ -30,7 +30,7 @@ struct NetworkMonitorTests {
 
     var current: NetworkFingerprint { get throws { try namespace.run { NetworkFingerprint.current } } }
 
-    /// Returns when everything that was submitted to the loop has run.
+    /// Waits until the loop has run all work that was submitted before.
     func loopHasRun() async {
       await withCheckedContinuation { done in
         if !loop.submit(Mark(done)) { done.resume() }
@@ -44,14 +44,14 @@ struct NetworkMonitorTests {
     }
   }
 
-  /// Tells that the loop has come here.
+  /// Work that resumes a continuation.
   private final class Mark: LoopWork {
     private let done: CheckedContinuation<Void, Never>
     init(_ done: CheckedContinuation<Void, Never>) { self.done = done }
     func run() { done.resume() }
   }
 
-  /// Holds the loop up.
+  /// Work that blocks the loop until `release` is called.
   private final class Blocker: LoopWork {
     private let isReleased = Atomic(false)
     func run() { while !isReleased.load(ordering: .acquiring) { usleep(500) } }
@@ -60,7 +60,8 @@ struct NetworkMonitorTests {
 
   private static let home = ["addr add 192.0.2.10/24 dev eth7", "route add default via 192.0.2.1"]
 
-  @Test func anotherWayOutIsToldOnceForItsWholeBurst() async throws {
+  @Test("the monitor reports a burst of changes to a new network once")
+  func reportsBurstOnce() async throws {
     let scene = try Scene(Self.home)
     try scene.namespace.ip("route del default")
     try scene.namespace.ip("addr del 192.0.2.10/24 dev eth7")
@@ -69,7 +70,7 @@ struct NetworkMonitorTests {
     let office = try scene.current
     try await wait(for: "the new network") { scene.changes.events == [office] }
     #expect(office.isRouted)
-    // IPv6 counts as well.
+    // An IPv6 default route also changes the network.
     try scene.namespace.ip("addr add 2001:db8::10/64 dev eth7 nodad")
     try scene.namespace.ip("route add default via 2001:db8::1")
     let both = try scene.current
@@ -78,19 +79,20 @@ struct NetworkMonitorTests {
     await scene.end()
   }
 
-  @Test func whatLeavesTheWayOutAsItIsIsNotTold() async throws {
+  @Test("the monitor does not report changes that leave the default route as it was")
+  func sameDefaultRoute() async throws {
     let scene = try Scene(Self.home)
     let home = try scene.current
-    // As Docker does for each container.
+    // Docker does the same for each container.
     try scene.namespace.ip("link add veth0 type veth peer name veth1")
     try scene.namespace.ip("addr add 10.9.8.7/24 dev veth0")
     try scene.namespace.ip("link set veth0 up")
     try scene.namespace.ip("route add 203.0.113.0/24 via 10.9.8.1")
-    // The route that leaves and comes back is the same way out.
+    // After the default route is removed and added again, the network is the same.
     try scene.namespace.ip("route del default")
     try scene.namespace.ip("route add default via 192.0.2.1")
     #expect(try scene.current == home)
-    // A change that is told comes after all that was not.
+    // The monitor reports this change. Reports about the changes before it would come first.
     try scene.namespace.ip("addr add 192.0.2.11/24 dev eth7")
     try scene.namespace.ip("route replace default via 192.0.2.1 src 192.0.2.11")
     let moved = try scene.current
@@ -100,7 +102,8 @@ struct NetworkMonitorTests {
     await scene.end()
   }
 
-  @Test func withoutAWayOutThereIsNoNewNetwork() async throws {
+  @Test("the monitor does not report the loss of the default route, and reports a new gateway")
+  func lostRoute() async throws {
     let scene = try Scene(Self.home)
     let home = try scene.current
     try scene.namespace.ip("link set eth7 down")
@@ -114,12 +117,13 @@ struct NetworkMonitorTests {
     await scene.end()
   }
 
-  /// More messages than the socket's buffer holds: what is lost counts as a change.
-  @Test func aFloodIsSurvived() async throws {
+  /// The kernel sends more messages than the socket's buffer holds. Lost messages count as a change.
+  @Test("the monitor reports a change among more messages than its socket holds")
+  func messageFlood() async throws {
     let scene = try Scene(Self.home)
     let blocked = Blocker()
     #expect(scene.loop.submit(blocked))
-    // While the loop is held up nobody reads.
+    // While the loop is blocked, the monitor reads no messages.
     for round in 0..<6 {
       for number in 1...30 {
         try scene.namespace.ip("addr \(round.isMultiple(of: 2) ? "add" : "del") 10.1.\(number).1/24 dev eth7")
@@ -132,7 +136,8 @@ struct NetworkMonitorTests {
     await scene.end()
   }
 
-  @Test func stoppingGivesTheDescriptorBack() async throws {
+  @Test("stopping the monitor closes its descriptor")
+  func stopClosesDescriptor() async throws {
     let scene = try Scene([])
     await scene.loopHasRun()
     let before = ProcessFootprint.now.descriptors

@@ -4,7 +4,9 @@ import Testing
 @testable import NetOptEngine
 
 @Suite struct RouteMessageTests {
-  /// A message with a fixed part of zeros and attributes.
+  /// Returns a netlink message with a fixed part and attributes.
+  ///
+  /// - Parameter body: the fixed part.
   private static func message(
     _ type: UInt16, _ body: [UInt8], attributes: [(type: UInt16, value: [UInt8])] = []
   ) -> [UInt8] {
@@ -30,13 +32,15 @@ import Testing
     16, [UInt8](repeating: 0, count: 16), attributes: [(3, Array("veth0\0".utf8))])
   private static let burst = link + address + message(24, route(), attributes: [(5, [192, 0, 2, 1])])
 
-  @Test func readsABurst() throws {
+  @Test("the parser reads a burst of link, address and route messages")
+  func readsBurst() throws {
     #expect(try RouteMessage.read(Self.burst) == [.link, .address, .route])
     #expect(try RouteMessage.read([UInt8]()) == [])
   }
 
-  @Test func leavesOutWhatHasNoSay() throws {
-    // The route cache, this machine's own addresses, a scan of a radio, a neighbour.
+  @Test("the parser distinguishes irrelevant messages, link changes, overruns and the end")
+  func irrelevantMessages() throws {
+    // An entry of the route cache, a route to an address of this machine, a scan of a radio, and a neighbour.
     #expect(try RouteMessage.read(Self.message(24, Self.route(flags: 0x200))) == [.irrelevant])
     #expect(try RouteMessage.read(Self.message(25, Self.route(table: 255))) == [.irrelevant])
     let radio = Self.message(16, [UInt8](repeating: 0, count: 16), attributes: [(11, [1])])
@@ -47,7 +51,8 @@ import Testing
     #expect(try RouteMessage.read(Self.message(3, [])) == [])
   }
 
-  @Test func whatIsCutOrLiesAboutItsLengthIsMalformed() {
+  @Test("a truncated message or a message with a wrong length is malformed")
+  func malformedMessages() {
     for count in 1..<Self.burst.count
     where ![Self.link.count, Self.link.count + Self.address.count].contains(count) {
       #expect(throws: RouteMessage.Malformed.self) { try RouteMessage.read(Self.burst.prefix(count)) }
@@ -64,8 +69,9 @@ import Testing
     }
   }
 
-  /// Whatever comes, reading it ends, with messages or an error.
-  @Test func mutatedBytesAreReadOrRefused() {
+  /// For any bytes, the parser ends with messages or with an error.
+  @Test("the parser reads mutated bytes, or refuses them with an offset in range")
+  func mutatedBytes() {
     var random = SplitMix64(seed: 20_261_121)
     var refused = 0
     for _ in 0..<20_000 {
