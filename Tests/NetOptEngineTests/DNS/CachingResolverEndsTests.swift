@@ -91,7 +91,7 @@ import Testing
   }
 
   /// The resolver restarts a look-up that is under way, on new sockets. The waiters get the new answer.
-  @Test("a change of the network restarts look-ups under way, and the resolver queries again for cached names")
+  @Test("a change of the network restarts look-ups under way, and cached names are looked up again")
   func networkChange() async throws {
     let server = try FakeNameServer(.holding)
     defer { server.stop() }
