@@ -4,7 +4,8 @@ import NetOptLocking
 import Testing
 
 @Suite struct BenchRunTests {
-  @Test func everyTargetGetsItsRoundsInTheOrderOfTheSeed() async throws {
+  @Test("a run sends the cold and warm rounds to all targets in the orders of the seed")
+  func roundOrder() async throws {
     let settings = try Fixtures.settings(length: .rounds(cold: 3, warm: 4))
     let client = FakeBenchClient { request, _ in .answer(request) }
     let report = await BenchRun(settings, clients: [client], clock: client).report(Fixtures.context)
@@ -23,7 +24,8 @@ import Testing
     #expect(report.targets.allSatisfy { $0.blocks[.warm]?.requests == 4 })
   }
 
-  @Test func blocksThatAreNotAskedForAreNotRun() async throws {
+  @Test("a run performs only the requested blocks")
+  func requestedBlocks() async throws {
     var settings = try Fixtures.settings()
     settings.blocks = [.cold]
     let report = await Fixtures.report(settings) { request, _ in .answer(request) }
@@ -32,7 +34,8 @@ import Testing
     #expect(report.rankingBlock == .cold)
   }
 
-  @Test func onlyFirstRequestsRunBesideEachOther() async throws {
+  @Test("at most 64 first requests run at once, and later requests run one at a time")
+  func firstRequests() async throws {
     let addresses = (1...100).map { IPAddress(v4: 0x0a00_0000 + $0) }
     let gate = Gate(opensAt: Preflight.concurrency)
     let settings = try Fixtures.settings(addresses, dns: false, length: .rounds(cold: 1, warm: 1))
@@ -49,7 +52,8 @@ import Testing
     #expect(calm.state.withLock(\.mostUnderWay) == 1)
   }
 
-  @Test func aTargetThatCannotBeUsedIsLeftOutAndTheRunGoesOn() async throws {
+  @Test("a run excludes an unusable target and measures the other targets")
+  func unusableTarget() async throws {
     let report = try await Fixtures.usual()
     let excluded = report.targets.filter { $0.exclusion != nil }
     #expect(excluded.map(\.target.address) == [Fixtures.impostor])
@@ -59,14 +63,16 @@ import Testing
     #expect(report.hasFailures && report.hasAnswers)
   }
 
-  @Test func withoutAnyTargetThereIsStillAReport() async throws {
+  @Test("a run whose targets all refuse the connection gives a report")
+  func noUsableTarget() async throws {
     let report = try await Fixtures.dead()
     #expect(report.stopReason == .noTarget && !report.isPartial)
     #expect(report.targets.map(\.exclusion?.code) == ["refused", "refused", "refused"])
     #expect(!report.hasAnswers)
   }
 
-  @Test func failuresAreCountedByKindAndEndNothing() async throws {
+  @Test("a run counts failures by kind and goes on after a failure")
+  func failureKinds() async throws {
     let settings = try Fixtures.settings([], length: .rounds(cold: 0, warm: 7))
     let errors: [NetOptError] = [
       .leg(.refused), .leg(.tlsTimeout), .leg(.tls), .leg(.resolve), NetOptError(.timeout, phase: .send, ""),
@@ -85,25 +91,28 @@ import Testing
     #expect(report.targets[0].failures == 6)
   }
 
-  @Test func durationIsSharedByTheBlocks() async throws {
+  @Test("the blocks share the duration of a run equally, and the warm-up does not count")
+  func sharedDuration() async throws {
     let settings = try Fixtures.settings([Fixtures.first], dns: false, length: .duration(.milliseconds(100)))
     let report = await Fixtures.report(settings) { request, _ in
       .answer(request, .cold(tcp: 0, tls: 0, wait: 10, transfer: 0))
     }
-    // 50 ms each, in rounds of 10 ms; warming up does not count.
+    // Each block gets 50 ms for rounds of 10 ms. The warm-up does not count.
     #expect(report.rounds == [.cold: 5, .warm: 5])
     #expect(report.stopReason == .completed)
     #expect(report.elapsed == .milliseconds(10 + 50 + 20 + 50))
   }
 
-  @Test func stoppingDropsTheRoundThatIsUnderWay() async throws {
+  @Test("a stopped run drops the unfinished round and is partial")
+  func unfinishedRound() async throws {
     let report = try await Fixtures.interrupted()
     #expect(report.stopReason == .interrupted && report.isPartial)
     #expect(report.rounds == [.cold: 6, .warm: 2])
     #expect(report.targets.allSatisfy { $0.blocks[.warm]?.requests == 2 && $0.blocks[.cold]?.requests == 6 })
   }
 
-  @Test func stoppingEndsARequestThatHangs() async throws {
+  @Test("stopping a run ends a request that hangs")
+  func hangingRequest() async throws {
     let (hanging, report) = AsyncStream<Void>.makeStream()
     let settings = try Fixtures.settings([Fixtures.first], dns: false)
     let client = FakeBenchClient { request, number throws(NetOptError) in
@@ -122,7 +131,8 @@ import Testing
     #expect(result.rounds == [.cold: 2])
   }
 
-  @Test func stoppingDuringTheFirstRequestsExcludesNobody() async throws {
+  @Test("stopping a run during the first requests excludes no target")
+  func earlyStop() async throws {
     let settings = try Fixtures.settings()
     let client = FakeBenchClient { _, _ throws(NetOptError) in
       throw NetOptError(.cancelled, phase: .connect, "stopped")
@@ -136,7 +146,8 @@ import Testing
     #expect(report.targets.allSatisfy { $0.exclusion == nil })
   }
 
-  @Test func samplesAreLimited() async throws {
+  @Test("a run ends with a warning before a round that exceeds the sample limit")
+  func limitedSamples() async throws {
     let settings = try Fixtures.settings([Fixtures.first], length: .rounds(cold: 6, warm: 6))
     let client = FakeBenchClient { request, _ in .answer(request) }
     let report = await BenchRun(settings, clients: [client], clock: client, sampleLimit: 17)
@@ -146,9 +157,10 @@ import Testing
     #expect(report.warnings.map(\.code) == ["sample-limit"])
   }
 
-  @Test func connectionsThatAreUsedInTheWrongWayAreWarnedAbout() async throws {
+  @Test("a run warns about cold samples on open connections and warm samples on new ones")
+  func wrongConnections() async throws {
     let settings = try Fixtures.settings([Fixtures.first], dns: false)
-    // One first request, 6 cold ones, 2 to warm up, 6 warm ones.
+    // The run sends 1 first request, 6 cold requests, 2 warm-up requests and 6 warm requests.
     let report = await Fixtures.report(settings) { request, number in
       .answer(request, reused: number == 3 ? true : number == 10 ? false : nil)
     }
@@ -160,11 +172,12 @@ import Testing
     #expect(report.targets[0].blocks[.warm]?.response.count == 6)
   }
 
-  @Test func inAnOpenLoopRequestsAreSentAtTheirMoments() async throws {
+  @Test("an open loop sends all requests at the set rate and records their lags")
+  func openLoop() async throws {
     var settings = try Fixtures.settings([Fixtures.first], length: .rounds(cold: 0, warm: 20))
     settings.blocks = [.warm]
     settings.rate = 100
-    // Every request takes 2 ms, but one takes a second.
+    // One request takes 1 s. All other requests take 2 ms.
     let report = await Fixtures.report(settings) { request, number in
       .answer(request, .warm(number == 10 && request.target == "dns" ? 1_000 : 2, transfer: 0))
     }
@@ -181,8 +194,9 @@ import Testing
     }
   }
 
-  /// The clock of a single client stands still while it answers, so requests that come meanwhile are late by as much.
-  @Test func whatAStallKeepsFromBeingSentInTimeShowsInTheResponse() async throws {
+  /// The clock loses 1 s during one wait. Requests that are due in that second start late, by up to 1 s.
+  @Test("an open loop counts the delay of a late start as response time, and warns")
+  func lateStart() async throws {
     var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 0, warm: 40))
     settings.blocks = [.warm]
     settings.rate = 50
@@ -190,20 +204,21 @@ import Testing
     let client = FakeBenchClient { request, _ in .answer(request, .warm(2, transfer: 0)) }
     let report = await BenchRun(settings, clients: [client], clock: clock).report(Fixtures.context)
     let found = try #require(report.targets[0].blocks[.warm])
-    // A second in which nothing begins: 50 requests at 50 a second would have been sent.
+    // No request starts for 1 s. At 50 requests per second, all later requests are due in that second.
     #expect((found.response.maximum ?? 0) > 900_000)
     #expect((found.service.maximum ?? 0) < 10_000)
     #expect(report.lateStarts > 30)
     #expect(report.warnings.map(\.code).contains("client-late"))
   }
 
-  @Test func connectionsAndStreamsAreUsedBesideEachOther() async throws {
+  @Test("a warm block uses all connections and streams at once")
+  func concurrentStreams() async throws {
     var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 0, warm: 60))
     settings.blocks = [.warm]
     settings.warmup = 0
     settings.concurrency = 2
     settings.streams = 3
-    // First requests, then three rounds on each of two clients at once.
+    // After the first requests, three requests run at once on each of the two clients.
     let gate = Gate(opensAt: 6)
     let clients = (0..<2).map { _ in
       FakeBenchClient { request, number in
@@ -217,14 +232,16 @@ import Testing
     #expect(clients.allSatisfy { $0.state.withLock(\.mostUnderWay) == 3 })
   }
 
-  @Test func anotherAnswerOfDNSIsSaid() async throws {
+  @Test("a run warns when the DNS answer changes during the run")
+  func changedAnswer() async throws {
     let settings = try Fixtures.settings([], length: .rounds(cold: 2, warm: 2))
     let client = ChangingResolver()
     let report = await BenchRun(settings, clients: [client], clock: client.inner).report(Fixtures.context)
     #expect(report.warnings.map(\.code) == ["dns-changed"])
   }
 
-  @Test func theProbesRankingIsComparedWithTheMeasuredOne() async throws {
+  @Test("the report compares the start-up probe's choice and ranking with the measured ones")
+  func probeRanking() async throws {
     let settings = try Fixtures.settings([Fixtures.first, Fixtures.second, Fixtures.third], dns: false)
     let client = FakeBenchClient(
       choice: .success(Fixtures.second), ranking: [Fixtures.second, Fixtures.first, Fixtures.third]
@@ -236,12 +253,13 @@ import Testing
     let report = await BenchRun(settings, clients: [client], clock: client).report(Fixtures.context)
     let picker = try #require(report.picker)
     #expect(picker.chosen == Fixtures.second && picker.best == Fixtures.first && picker.regret == 10_000)
-    // Two of three pairs are in the same order.
+    // Two of the three pairs of addresses are in the same order in both rankings.
     #expect(abs((picker.kendallTau ?? 0) - 1 / 3) < 1e-9)
     #expect(!picker.isTie)
   }
 
-  @Test func aProbeThatFailsIsAWarning() async throws {
+  @Test("a run warns when the start-up probe fails")
+  func failedProbe() async throws {
     let settings = try Fixtures.settings([Fixtures.first])
     let client = FakeBenchClient(
       choice: .failure(NetOptError(.connectFailed, phase: .connect, "nothing answers")),
@@ -252,7 +270,8 @@ import Testing
     #expect(report.choice == nil && report.dnsAnswers == nil)
   }
 
-  @Test func progressComesAfterEachRound() async throws {
+  @Test("a run reports its progress after each round")
+  func progressStates() async throws {
     let settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 2, warm: 1))
     let (states, seen) = AsyncStream<BenchProgress>.makeStream()
     let client = FakeBenchClient { request, _ in .answer(request, .warm(10, transfer: 0)) }
@@ -261,7 +280,7 @@ import Testing
     seen.finish()
     var all: [BenchProgress] = []
     for await state in states { all.append(state) }
-    // Ten milliseconds, as the histogram has them.
+    // 10 ms, as the largest value of the histogram's bucket.
     let median = [BenchProgress.Median(id: "203.0.113.7", microseconds: 10_007)]
     #expect(
       all == [
@@ -272,15 +291,15 @@ import Testing
   }
 }
 
-/// Returns when the task is cancelled.
+/// Waits until the task is cancelled.
 private func hangUntilCancelled() async {
   let (never, hold) = AsyncStream<Void>.makeStream()
-  // The stream of a cancelled task ends.
+  // The iteration over a stream ends when the task is cancelled.
   for await _ in never {}
   hold.finish()
 }
 
-/// Lets nobody through before so many are waiting, and everybody from then on.
+/// A barrier that holds all callers until `threshold` callers wait, and from then on lets every caller pass.
 private actor Gate {
   private let threshold: Int
   private var waiting: [CheckedContinuation<Void, Never>] = []
@@ -302,7 +321,7 @@ private actor Gate {
   }
 }
 
-/// A clock that stands still at the tenth wait until a second is over.
+/// A clock whose fifth wait ends 1 s late.
 private final class StalledClock: BenchClock {
   private let state = Locked((now: Int64(0), waits: 0))
 
@@ -317,7 +336,7 @@ private final class StalledClock: BenchClock {
   }
 }
 
-/// DNS whose answer is another one each time.
+/// A client whose DNS answer differs at each look-up.
 private final class ChangingResolver: BenchClient {
   let inner = FakeBenchClient { request, _ in .answer(request) }
   private let asked = Locked(UInt32(0))
@@ -338,7 +357,8 @@ private final class ChangingResolver: BenchClient {
     try await inner.startUpChoice(for: host)
   }
 
-  @Test func aFirstRequestThatFailsIsSentOnceMore() async throws {
+  @Test("a run repeats a failed first request once, and excludes a target that fails twice")
+  func repeatedFirstRequest() async throws {
     let settings = try Fixtures.settings(
       [Fixtures.first, Fixtures.second], length: .rounds(cold: 0, warm: 6))
     let report = await Fixtures.report(settings) { request, number throws(NetOptError) in
@@ -350,7 +370,8 @@ private final class ChangingResolver: BenchClient {
     #expect(report.targets[0].blocks[.warm]?.requests == 6)
   }
 
-  @Test func theShortestTimeHasARoundOfEachBlock() async throws {
+  @Test("a run of the shortest duration has one round of each block")
+  func shortestDuration() async throws {
     let settings = try Fixtures.settings(length: .duration(.nanoseconds(2)))
     let client = FakeBenchClient { request, _ in .answer(request) }
     let clock = ImpatientClock()
@@ -359,7 +380,7 @@ private final class ChangingResolver: BenchClient {
   }
 }
 
-/// A clock on which a second passes between any two looks at it.
+/// A clock that advances by 1 s at each reading.
 private final class ImpatientClock: BenchClock {
   private let moment = Locked(MonotonicInstant(nanoseconds: 0))
 

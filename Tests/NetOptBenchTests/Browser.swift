@@ -3,14 +3,14 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Debian's chromium without a window.
+/// Debian's chromium in headless mode.
 enum Browser {
   static let missing = "chromium is not installed: apt-get install chromium"
   private static let program = "/usr/bin/chromium"
 
   enum Scheme: String, CaseIterable { case light, dark }
 
-  /// What a page looks like.
+  /// The measured appearance of a page.
   struct Look: Decodable {
     struct Chart: Decodable {
       var id: String
@@ -19,25 +19,26 @@ enum Browser {
       var description: String
       /// The titles of the axes.
       var axes: [String]
-      /// How many lines, bars and dots there are.
+      /// The number of lines, bars, dots and bands.
       var marks: Int
-      /// How many texts reach beyond the picture.
+      /// The number of texts that reach beyond the chart.
       var outside: Int
     }
 
     var sections: Int
     var charts: [Chart]
-    /// By how many pixels the page is wider than the window.
+    /// The excess of the page's width over the window's width, in pixels.
     var overflow: Int
     var isDark: Bool
-    /// Between text and page (WCAG 2.1, 1.4.3).
+    /// The contrast ratio between the text and the page (WCAG 2.1, 1.4.3).
     var contrast: Double
     var errors: Int
   }
 
   static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: program) }
 
-  /// Opens a page, and has a script of the test's look at it. The page itself forbids scripts, so it is without that line.
+  /// Opens a page and measures it with a script. The page has a policy that forbids scripts, so the function
+  /// removes the line with the policy.
   static func look(at page: String, in scheme: Scheme, width: Int = 1000) async throws -> Look {
     let policy = try #require(page.firstRange(of: "<meta http-equiv"))
     let end = try #require(page[policy.lowerBound...].firstRange(of: "\n"))
@@ -50,7 +51,7 @@ enum Browser {
       Look.self, from: Data(text.replacing("&amp;", with: "&").replacing("&gt;", with: ">").utf8))
   }
 
-  /// Prints a page, and says on how many sheets.
+  /// Prints a page to PDF, and returns the number of sheets.
   static func print(_ page: String) async throws -> Int {
     let file = try TemporaryDirectory.make("print") + "/page.pdf"
     _ = try await run(["--print-to-pdf=\(file)", "--no-pdf-header-footer"], on: page, in: .dark)
@@ -63,7 +64,7 @@ enum Browser {
   private static func run(_ options: [String], on page: String, in scheme: Scheme) async throws -> String {
     let directory = try TemporaryDirectory.make("browser")
     try Data(page.utf8).write(to: URL(filePath: "\(directory)/page.html"))
-    // A sandbox within a sandbox is refused to root.
+    // Root may not start a sandbox within a sandbox.
     let child = try ChildProcess(
       program,
       [

@@ -2,7 +2,8 @@ import NetOptBench
 import NetOptCore
 import NetOptLocking
 
-/// A client that answers what a test says, and notes what it was asked for. Time passes only in its answers.
+/// A client whose responses a test makes, and that records its requests. Its clock advances only with the
+/// timings of responses and with waits.
 final class FakeBenchClient: BenchClient, BenchClock {
   struct State {
     var requests: [NetOptRequest] = []
@@ -21,7 +22,7 @@ final class FakeBenchClient: BenchClient, BenchClock {
   private let answer: Answer
   private let ranking: [IPAddress]
 
-  /// Makes a client. `answer` gets the request and how many came before it for the same target.
+  /// Makes a client. `answer` gets the request and the number of earlier requests to the same target.
   init(
     choice: Result<IPAddress?, NetOptError> = .success(nil),
     answers: Result<[IPAddress], NetOptError> = .success([IPAddress(v4: 0x7f00_0001)]),
@@ -67,7 +68,7 @@ final class FakeBenchClient: BenchClient, BenchClock {
 }
 
 extension NetOptRequest {
-  /// The name of the target that the request is for.
+  /// The name of the request's target.
   var target: String {
     switch options.routing {
     case .pinned(let address): address.description
@@ -78,7 +79,8 @@ extension NetOptRequest {
 }
 
 extension NetOptResponse {
-  /// An answer with these timings, on the connection that the request asked for.
+  /// A response with these timings. By default it reuses a connection if the request asks for a pooled
+  /// connection.
   static func answer(
     _ request: NetOptRequest, status: Int = 200, _ timings: Timings = .cold(), reused: Bool? = nil
   ) -> NetOptResponse {
@@ -93,7 +95,7 @@ extension NetOptResponse {
 }
 
 extension Timings {
-  /// Timings in milliseconds.
+  /// The timings of a request on a new connection. All parameters are in milliseconds.
   static func cold(
     dns: Double = 0, tcp: Double = 20, tls: Double = 24, wait: Double = 24, transfer: Double = 2
   ) -> Timings {
@@ -106,7 +108,7 @@ extension Timings {
     return timings
   }
 
-  /// The timings of a request on an open connection, in milliseconds.
+  /// The timings of a request on an open connection. All parameters are in milliseconds.
   static func warm(_ wait: Double, transfer: Double = 0.5) -> Timings {
     cold(tcp: 0, tls: 0, wait: wait, transfer: transfer)
   }

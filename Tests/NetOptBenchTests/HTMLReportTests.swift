@@ -6,8 +6,10 @@ import Testing
 @testable import NetOptBench
 
 @Suite struct HTMLReportTests {
-  @Test(arguments: Situation.allCases)
-  func everyReportHasItsSevenParts(situation: Situation) async throws {
+  @Test(
+    "every HTML report has its seven sections, and no scripts, links or external resources",
+    arguments: Situation.allCases)
+  func sections(situation: Situation) async throws {
     let page = HTMLReport(try await situation.report()).text
     for part in ["verdict", "distribution", "phases", "rounds", "difference", "regret", "data"] {
       #expect(page.contains("<section id=\"\(part)\""))
@@ -15,11 +17,12 @@ import Testing
     #expect(
       !page.contains("http://") && !page.contains("<script") && !page.contains(" src=")
         && !page.contains("url("))
-    // The URL that was measured is text, and nothing is a link.
+    // The measured URL is plain text, and the page has no link.
     #expect(!page.contains("href"))
   }
 
-  @Test func namesFromElsewhereStayText() async throws {
+  @Test("the HTML report escapes names from certificates")
+  func certificateNames() async throws {
     let report = await Fixtures.report(try Fixtures.settings()) { _, _ throws(NetOptError) in
       throw .leg(.certificateName(presented: ["<script>alert(1)</script>\u{1b}[2J"]), .certificateName)
     }
@@ -28,17 +31,20 @@ import Testing
     #expect(!page.contains("<script") && !page.contains("\u{1b}"))
   }
 
-  @Test func aHundredThousandSamplesTakeLessThanAMegabyte() throws {
+  @Test("the HTML report of 100,000 samples is smaller than 1 MB")
+  func pageSize() throws {
     let page = HTMLReport(try Self.long()).text
     #expect(page.utf8.count < 1_000_000, "\(page.utf8.count)")
     #expect(page.contains("over 25000 rounds"))
   }
 
-  @Test(.enabled("\(Browser.missing)") { Browser.isInstalled }, arguments: [Browser.Scheme.light, .dark])
-  func aBrowserShowsIt(scheme: Browser.Scheme) async throws {
+  @Test(
+    "a browser shows all charts legibly in light and dark colours",
+    .enabled("\(Browser.missing)") { Browser.isInstalled }, arguments: [Browser.Scheme.light, .dark])
+  func browser(scheme: Browser.Scheme) async throws {
     let found = try await Browser.look(at: HTMLReport(try await Fixtures.charted()).text, in: scheme)
     #expect(found.sections == 7)
-    // Ranking, ECDF, percentiles, two of phases, rounds, differences, regret.
+    // The charts: ranking, ECDF, percentiles, two charts of phases, rounds, differences, regret.
     #expect(found.charts.count == 8)
     for chart in found.charts {
       #expect(chart.role == "img" && !chart.title.isEmpty && chart.description.count > 40, "\(chart.id)")
@@ -55,15 +61,17 @@ import Testing
     #expect(found.errors == 0)
   }
 
-  @Test(.enabled("\(Browser.missing)") { Browser.isInstalled })
-  func aNarrowWindowIsWideEnough() async throws {
+  @Test(
+    "the HTML report fits into a window of 500 pixels",
+    .enabled("\(Browser.missing)") { Browser.isInstalled })
+  func narrowWindow() async throws {
     let found = try await Browser.look(
       at: HTMLReport(try await Fixtures.charted()).text, in: .light, width: 500)
     #expect(found.overflow == 0)
   }
 
-  @Test(.enabled("\(Browser.missing)") { Browser.isInstalled })
-  func itIsPrinted() async throws {
+  @Test("the HTML report prints on at most 12 sheets", .enabled("\(Browser.missing)") { Browser.isInstalled })
+  func printedPage() async throws {
     let pages = try await Browser.print(HTMLReport(try await Fixtures.charted()).text)
     #expect((1...12).contains(pages), "\(pages) pages")
   }
@@ -90,8 +98,9 @@ import Testing
     return report
   }
 
-  /// On paper there are no backgrounds, and without colours dashes tell the lines apart.
-  @Test func legendsAreDrawnAsTheLinesAre() async throws {
+  /// Printed pages have no backgrounds. Without colours, dashes distinguish the lines.
+  @Test("a legend shows lines and bars in the same style as the chart")
+  func legends() async throws {
     let text = HTMLReport(try await Fixtures.usual()).text
     let legend = try #require(text.firstRange(of: "<ul class=\"legend\">"))
     #expect(text[legend.upperBound...].hasPrefix("<li><svg class=\"key\" aria-hidden=\"true\""))
@@ -102,7 +111,7 @@ import Testing
 }
 
 extension Fixtures {
-  /// A run that has something to show in every chart.
+  /// A run with data for every chart.
   static func charted() async throws -> BenchReport {
     let long = IPAddress("2001:db8:1111:2222:3333:4444:5555:6666")
     let settings = try settings(

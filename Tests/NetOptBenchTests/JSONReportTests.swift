@@ -6,7 +6,8 @@ import Testing
 @testable import NetOptBench
 
 @Suite struct JSONReportTests {
-  @Test func aSmallRun() async throws {
+  @Test("the JSON report of a small run has all members and the measured values")
+  func smallRun() async throws {
     var settings = try Fixtures.settings([Fixtures.impostor], length: .rounds(cold: 2, warm: 0))
     settings.blocks = [.cold]
     let report = await Fixtures.report(settings, choice: Fixtures.impostor) {
@@ -49,7 +50,8 @@ import Testing
         #""picker":{"chosen":"192.0.2.66","best":null,"regret_us":null,"kendall_tau":null},"slo":[]"#))
   }
 
-  @Test func percentilesHaveTheirIntervals() async throws {
+  @Test("percentiles and comparisons in JSON have their intervals")
+  func intervals() async throws {
     let text = JSONReport(try await Fixtures.usual()).value.description
     #expect(text.contains(#""percentiles":[{"p":50,"value":25000,"lo":24900,"hi":25200},{"p":90,"#))
     #expect(
@@ -59,7 +61,8 @@ import Testing
     #expect(text.contains(#""method":"signed-rank normal","significant":true}"#))
   }
 
-  @Test func durationsAreInThePlan() async throws {
+  @Test("the plan in JSON has the duration in seconds and no rounds")
+  func durationPlan() async throws {
     var settings = try Fixtures.settings([], length: .duration(.milliseconds(1500)))
     settings.blocks = [.cold]
     let report = await Fixtures.report(settings) { request, _ in .answer(request) }
@@ -70,7 +73,7 @@ import Testing
       ))
   }
 
-  @Test("a certificate's end is written as in RFC 3339")
+  @Test("the JSON report writes a certificate's end as an RFC 3339 timestamp")
   func certificateEnd() async throws {
     var report = try await Fixtures.usual()
     var tls = TLSReport(verified: true)
@@ -81,28 +84,32 @@ import Testing
         #""tls":{"verified":true,"version":null,"subject":null,"not_after":"2026-11-21T19:00:00Z"}"#))
   }
 
-  @Test func blocksThatWereNotReachedHaveNoRounds() async throws {
+  @Test("blocks that a run did not reach have 0 rounds in JSON")
+  func unreachedBlocks() async throws {
     let text = JSONReport(try await Fixtures.dead()).value.description
     #expect(text.contains(#""rounds":{"cold":0,"warm":0},"client""#))
   }
 
   @Test(
+    "every JSON report conforms to the schema",
     .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() },
     arguments: Situation.allCases)
-  func everyReportKeepsToTheSchema(situation: Situation) async throws {
+  func schemaConformance(situation: Situation) async throws {
     let document = JSONReport(try await situation.report()).value.bytes()
     #expect(try await JSONSchema.faults(of: String(decoding: document, as: UTF8.self), by: "bench") == "")
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
-  func theSchemaFindsAKeyThatIsMissing() async throws {
+  @Test(
+    "the schema finds a missing key",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  func missingKey() async throws {
     let text = JSONReport(try await Fixtures.usual()).value.description
     let broken = text.replacing("\"regret_us\"", with: "\"regret\"")
     #expect(try await JSONSchema.faults(of: broken, by: "bench").contains("regret_us"))
   }
 }
 
-/// The runs whose reports are checked.
+/// The kinds of runs whose reports the tests check.
 enum Situation: CaseIterable {
   case usual, interrupted, dead, failing, empty, openLoop, objectives, connections, sampleLimit, drill
 
@@ -138,7 +145,8 @@ enum Situation: CaseIterable {
     return await run.report(Fixtures.context)
   }
 
-  /// One address that half of the calls tried, and one that nobody could be called besides.
+  /// A run with two drills. In one, half of the calls try the dead address. In the other, no call gets a
+  /// response.
   private static func drilled() async throws -> BenchReport {
     var report = try await Fixtures.usual()
     let exclusion = Exclusion(code: "refused", reason: "connect: refused")

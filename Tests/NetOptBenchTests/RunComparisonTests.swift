@@ -4,7 +4,8 @@ import Testing
 @testable import NetOptBench
 
 @Suite struct RunComparisonTests {
-  /// A saved run of 80 warm rounds of one address, in which a request takes 20 ms and some noise unless it fails.
+  /// A saved run of warm rounds of one address. A request takes `wait` milliseconds and some noise, unless
+  /// `fails` returns an error for it.
   private static func run(
     rounds: Int = 80, wait: Double = 20, alpha: Double = 0.05,
     fails: @escaping @Sendable (Int) -> NetOptError? = { _ in nil }
@@ -13,7 +14,7 @@ import Testing
     settings.blocks = [.warm]
     settings.alpha = alpha
     let report = await Fixtures.report(settings) { request, number throws(NetOptError) in
-      // The first request and those of the warm-up are always answered.
+      // The first request and the warm-up requests always succeed.
       if number > 2, let error = fails(number - 3) { throw error }
       return .answer(request, .warm(wait + Double(number * 37 % 40) / 100, transfer: 0))
     }
@@ -26,7 +27,8 @@ import Testing
 
   private static let timeout = NetOptError(.timeout, phase: .receive, "too slow")
 
-  @Test func aServerThatDiedIsARegression() async throws {
+  @Test("a target that lost all responses is a regression, and one that gained them is not")
+  func deadServer() async throws {
     let before = try await Self.run()
     let after = try await Self.run { _ in .leg(.reset, .receiveFailed) }
     let found = Self.compare(before, after)
@@ -38,19 +40,21 @@ import Testing
       found.text.contains("LOST    203.0.113.7: p50 20.2 ms before (warm), none after: 0 of 80 requests"))
     #expect(
       found.json.description.contains(#""lost":[{"target":"203.0.113.7","block":"warm","before_us":20"#))
-    // The other way round nothing was lost.
+    // In the opposite direction no target lost its median.
     let back = Self.compare(after, before)
     #expect(!back.hasRegression && back.missing == ["203.0.113.7"] && back.failures[0].isSignificant)
   }
 
-  @Test func aServerOfWhichMostRequestsTimeOutIsARegression() async throws {
+  @Test("a target whose requests mostly time out is a regression")
+  func manyTimeouts() async throws {
     let after = try await Self.run { $0 % 5 == 0 ? nil : Self.timeout }
     let found = Self.compare(try await Self.run(), after)
     #expect(found.hasRegression)
     #expect(found.lost.map(\.reason) == ["16 of 80 requests were answered, 64 timed out"])
   }
 
-  @Test func aServerThatWasLeftOutIsARegression() async throws {
+  @Test("a target that the second run excludes is a regression")
+  func excludedTarget() async throws {
     let settings = try Fixtures.settings([Fixtures.first], dns: false)
     let dead = await Fixtures.report(settings) { _, _ throws(NetOptError) in throw .leg(.refused) }
     let found = Self.compare(try await Self.run(), try SavedRun(JSONReport(dead).value.bytes()))
@@ -58,28 +62,32 @@ import Testing
     #expect(found.failures.isEmpty)
   }
 
-  /// A host without IPv6 says nothing of addresses of IPv6.
-  @Test func whatCannotBeReachedFromThereIsNotLost() async throws {
+  /// A run on a host without IPv6 says nothing about IPv6 addresses.
+  @Test("a target that the second host has no route to is missing and not lost")
+  func unreachableTarget() async throws {
     let settings = try Fixtures.settings([Fixtures.first], dns: false)
     let far = await Fixtures.report(settings) { _, _ throws(NetOptError) in throw .leg(.unreachable) }
     let found = Self.compare(try await Self.run(), try SavedRun(JSONReport(far).value.bytes()))
     #expect(!found.hasRegression && found.lost.isEmpty && found.missing == ["203.0.113.7"])
   }
 
-  /// The median is known and the end of its interval is not: that is for the test of failures to judge.
-  @Test func anIntervalThatEndsAmongTimeoutsIsNoLoss() async throws {
+  /// The median is known, but the end of its interval is not. The test of failures judges this target.
+  @Test("a target whose interval ends among timeouts is not lost, but its failures are a regression")
+  func openInterval() async throws {
     let after = try await Self.run { $0 % 20 < 9 ? Self.timeout : nil }
     let found = Self.compare(try await Self.run(), after)
     #expect(found.lost.isEmpty && found.missing == ["203.0.113.7"])
     #expect(found.failures.map(\.after.count) == [36] && found.hasRegression)
   }
 
-  @Test func tooFewRequestsLoseNothing() async throws {
+  @Test("a target with too few requests in the second run is missing and not lost")
+  func fewRequests() async throws {
     let found = Self.compare(try await Self.run(), try await Self.run(rounds: 3))
     #expect(!found.hasRegression && found.lost.isEmpty && found.missing == ["203.0.113.7"])
   }
 
-  @Test func failuresAreComparedAlthoughTheRestIsAsFastAsBefore() async throws {
+  @Test("significantly more failures are a regression at an unchanged median, one more is not")
+  func moreFailures() async throws {
     let before = try await Self.run()
     let after = try await Self.run { $0 % 8 == 0 ? .leg(.reset, .receiveFailed) : nil }
     let found = Self.compare(before, after)
@@ -92,13 +100,14 @@ import Testing
     #expect(!Self.compare(before, before).hasRegression && Self.compare(before, before).failures.isEmpty)
   }
 
-  @Test func anotherLevelHasAnotherInterval() async throws {
+  @Test("a smaller alpha gives a wider interval, close to the interval of runs with that alpha")
+  func smallerAlpha() async throws {
     let (before, after) = (try await Self.run(), try await Self.run(wait: 25))
     let (usual, strict) = (Self.compare(before, after), Self.compare(before, after, alpha: 0.001))
     #expect(usual.entries[0].before == strict.entries[0].before)
     let widths = [usual, strict].map { $0.entries[0].interval }.map { $0.upperBound - $0.lowerBound }
     #expect(widths[1] > widths[0] * 1.2, "\(widths)")
-    // A run of that level has measured intervals of it, which the histogram gives to three digits.
+    // Runs with that alpha have measured such intervals. The values from the histogram have three digits.
     let own = Self.compare(
       try await Self.run(alpha: 0.001), try await Self.run(wait: 25, alpha: 0.001), alpha: 0.001)
     let interval = strict.entries[0].interval
@@ -106,7 +115,8 @@ import Testing
     #expect(abs(own.entries[0].interval.upperBound - interval.upperBound) < 40)
   }
 
-  @Test func aRunThatDoesNotTellItsDependenceIsSaid() async throws {
+  @Test("a comparison says when a run lacks its serial dependence, and a merged run then lacks it too")
+  func unknownDependence() async throws {
     let run = try await Self.run()
     var old = run
     old.targets[0].blocks[.warm]?.dependence = nil
@@ -114,7 +124,7 @@ import Testing
     let found = Self.compare(old, run)
     #expect(found.assumesIndependence && found.text.contains("count as independent"))
     #expect(found.json.description.contains("\"dependence_known\":false"))
-    // The sum of runs of which one does not tell does not tell either.
+    // A merged run lacks the serial dependence if one of its runs lacks it.
     var sum = MergedRun(run)
     try sum.add(run)
     #expect(sum.run.targets[0].blocks[.warm]?.dependence != nil)
@@ -122,7 +132,8 @@ import Testing
     #expect(sum.run.targets[0].blocks[.warm]?.dependence == nil)
   }
 
-  @Test func aFileHasNoMoreCountersThanThereIsRoomFor() async throws {
+  @Test("reading a saved run fails when its histograms have too many counters")
+  func counterLimit() async throws {
     let settings = try Fixtures.settings([Fixtures.first, Fixtures.second])
     let report = await Fixtures.report(settings) { request, number in
       .answer(request, .warm(Double(1 + number)))
@@ -134,9 +145,10 @@ import Testing
     #expect(throws: Never.self) { try SavedRun(bytes, mostCounters: 200_000) }
   }
 
-  /// Runs of equal servers, each in noise that remembers: the factor keeps the rank-sum test near its level, and without it most
-  /// runs would differ.
-  @Test func noiseThatRemembersIsNoRegression() {
+  /// Compares runs of equal servers under serially correlated noise. The factor keeps the rank-sum test near
+  /// its level. Without the factor, more than 35 % of the comparisons are significant.
+  @Test("the dependence factor keeps the rank-sum test near its level in correlated noise")
+  func correlatedNoise() {
     func times(_ noise: inout Noise) -> (SavedRun.Times, Double) {
       let values = noise.series(200, correlation: 0.8).map { 100_000 * (1 + 0.05 * $0) }
       var histogram = HDRHistogram()
@@ -157,13 +169,15 @@ import Testing
     #expect(Double(without) / Double(runs) > 0.35, "\(without) of \(runs)")
   }
 
-  /// As SciPy's `fisher_exact` has it, and the test of two proportions for large counts.
-  @Test func sharesAreCompared() {
+  /// The expected p values are from SciPy's `fisher_exact`. For large counts the test is the two-proportion
+  /// test.
+  @Test("the proportion test agrees with SciPy, and its two methods agree at the limit between them")
+  func proportions() {
     #expect(abs(ProportionTest((0, 80), (6, 80)).p - 0.028358099) < 1e-8)
     #expect(abs(ProportionTest((1, 10), (11, 14)).p - 0.002759456) < 1e-8)
     #expect(abs(ProportionTest((3, 4), (1, 4)).p - 0.485714286) < 1e-8)
     #expect(abs(ProportionTest((2, 100), (0, 1000)).p - 0.008189263) < 1e-8)
-    // Both sides of the limit agree.
+    // The results on both sides of the limit agree.
     let exact = ProportionTest((4_900, 100_000), (5_090, 100_000))
     let large = ProportionTest((4_950, 101_020), (5_142, 101_020))
     #expect(exact.method == .exact && large.method == .normal)

@@ -3,11 +3,12 @@ import Testing
 
 @testable import NetOptBench
 
-/// The comparison on runs whose truth is known.
+/// Comparisons of synthetic runs whose true difference is known.
 @Suite struct SyntheticRunTests {
   private static let alpha = 0.05
 
-  /// Two targets of 100 ms that are alike but for a factor, on a network that becomes 10 % slower over the run.
+  /// The response times of two targets on a network that becomes 10 % slower during the run. The second
+  /// target takes 100 ms at the start, the first target `factor` times as long.
   private static func run(
     _ rounds: Int, correlation: Double, factor: Double = 1, spread: Double = 0.05, _ noise: inout Noise
   ) -> (first: [Double], second: [Double]) {
@@ -19,11 +20,12 @@ import Testing
     return (target(&noise, factor), target(&noise, 1))
   }
 
-  /// 10,000 runs of equal targets: `significant` comes out as often as α says, whatever the noise remembers.
-  @Test(arguments: [
+  /// In 10,000 runs of equal targets, the share of significant differences is about α, whatever the serial
+  /// correlation of the noise.
+  @Test("equal targets differ significantly in 3 to 7 % of runs at alpha 5 %", arguments: [
     (0.0, 80, 2500), (0.3, 80, 2500), (0.6, 80, 2500), (0.9, 80, 1500), (0.5, 400, 500), (0.5, 36, 500),
   ])
-  func equalTargetsDifferAsOftenAsAlphaSays(correlation: Double, rounds: Int, runs: Int) {
+  func equalTargets(correlation: Double, rounds: Int, runs: Int) {
     var noise = Noise(seed: UInt64(rounds * 100) + UInt64(correlation * 10))
     let significant = (0..<runs).count { _ in
       let (first, second) = Self.run(rounds, correlation: correlation, &noise)
@@ -33,8 +35,10 @@ import Testing
     #expect((0.03...0.07).contains(share), "\(share)")
   }
 
-  /// The same, measured one target after the other and compared without pairs: why there are rounds.
-  @Test func withoutRoundsDriftIsTakenForADifference() {
+  /// Measures equal targets one after the other and compares them without pairs. The false differences are
+  /// the reason for rounds.
+  @Test("without rounds, the drift of the network looks like a difference in most runs")
+  func drift() {
     var noise = Noise(seed: 1)
     let runs = 300
     let significant = (0..<runs).count { _ in
@@ -44,26 +48,29 @@ import Testing
     #expect(Double(significant) / Double(runs) > 0.5, "\(significant) of \(runs)")
   }
 
-  /// A shift of 2 % is found as often as the method promises.
-  @Test(arguments: [(80, 0.05), (80, 0.03), (200, 0.06)])
-  func aShiftIsFoundWithThePowerThatIsPromised(rounds: Int, spread: Double) {
+  /// The test finds a shift of 2 % about as often as `SignedRankPower` predicts.
+  @Test(
+    "the test finds a shift of 2 % with the predicted power",
+    arguments: [(80, 0.05), (80, 0.03), (200, 0.06)])
+  func detectedShift(rounds: Int, spread: Double) {
     var noise = Noise(seed: UInt64(rounds) + UInt64(spread * 1000))
     let runs = 1500
     let found = (0..<runs).count { _ in
       let (first, second) = Self.run(rounds, correlation: 0, factor: 1.02, spread: spread, &noise)
       return SignedRank(zip(first, second).map { $0 - $1 }).p < Self.alpha
     }
-    // In the middle of the run both take 105 ms.
+    // In the middle of the run both targets take about 105 ms.
     let promised = SignedRankPower.power(
       shift: 2_100, deviation: 105_000 * spread * 2.0.squareRoot(), count: rounds)
     let share = Double(found) / Double(runs)
-    // Looking for dependence costs some power where there is none.
+    // The search for dependence costs some power when there is none.
     #expect(abs(share - promised) < 0.06, "found \(share), promised \(promised)")
   }
 
-  /// However few the rounds are, and whatever they seem to remember: by ranks alone 93 % of these would be found.
-  @Test(arguments: [10, 12, 16])
-  func aLargeShiftIsFoundInFewRounds(rounds: Int) {
+  /// The test finds a large shift in few rounds, whatever dependence the rounds seem to have. A test by ranks
+  /// alone would find 93 % of these shifts.
+  @Test("the test finds a shift of 100 % in 10 to 16 rounds", arguments: [10, 12, 16])
+  func largeShift(rounds: Int) {
     var noise = Noise(seed: UInt64(rounds))
     let runs = 1000
     let found = (0..<runs).count { _ in
@@ -73,7 +80,8 @@ import Testing
     #expect(Double(found) / Double(runs) > 0.99, "\(found) of \(runs)")
   }
 
-  @Test func aLongRunNeedsTheRoundsThatAShortOneSaid() throws {
+  @Test("the number of rounds that a short run predicts gives a power near 80 %")
+  func predictedRounds() throws {
     var noise = Noise(seed: 3)
     let (first, second) = Self.run(80, correlation: 0, factor: 1.01, &noise)
     let interval = try #require(
@@ -85,9 +93,10 @@ import Testing
     #expect(rounds > 200 && abs(power - 0.8) < 0.15, "\(rounds) rounds, \(power)")
   }
 
-  /// The interval holds the true shift in as many runs as it says, serial dependence or not.
-  @Test(arguments: [0.0, 0.6])
-  func theIntervalHoldsTheTruth(correlation: Double) {
+  /// The interval contains the true shift in about as many runs as its confidence says, with and without
+  /// serial dependence.
+  @Test("the shift's interval contains the truth in 92 to 98.5 % of runs", arguments: [0.0, 0.6])
+  func shiftInterval(correlation: Double) {
     var noise = Noise(seed: 5)
     let runs = 600
     let held = (0..<runs).count { _ in
@@ -98,8 +107,9 @@ import Testing
     #expect((0.92...0.985).contains(Double(held) / Double(runs)), "\(held)")
   }
 
-  /// Five equal targets: whoever happens to be first, ranks tell them apart no more often than α says.
-  @Test func equalTargetsShareARankHoweverManyThereAre() throws {
+  /// The ranks separate five equal targets about as rarely as α says, whichever target happens to be first.
+  @Test("five equal targets get different ranks in less than 6 % of runs")
+  func equalRanks() throws {
     var noise = Noise(seed: 21)
     var settings = try Fixtures.settings((1...5).map { IPAddress(v4: 0x0a00_0000 + $0) }, dns: false)
     settings.blocks = [.warm]
@@ -117,7 +127,7 @@ import Testing
         report.targets[index].add(series, of: .warm, order: settings.order)
       }
       report.comparisons = Comparisons(report).all
-      // As many questions as are asked, which leaves out that the one asked about is the smallest of all.
+      // An adjustment for the 4 tests alone. It ignores that each test is against the fastest of all targets.
       if report.comparisons.contains(where: { $0.p * 4 < Self.alpha }) { byNeighbours += 1 }
       return report.ranks.contains { $0.rank > 1 }
     }
@@ -125,9 +135,10 @@ import Testing
     #expect(byNeighbours > apart, "\(byNeighbours) and \(apart) of \(runs)")
   }
 
-  /// The interval of a bootstrap of runs of neighbours holds the true difference in noise that remembers, more often than one of
-  /// single rounds.
-  @Test func theBootstrapHoldsTheTruthInNoiseThatRemembers() throws {
+  /// Under serially correlated noise, the interval from a bootstrap of runs of neighbouring rounds contains
+  /// the true difference more often than the interval from a bootstrap of single rounds.
+  @Test("the interval of neighbouring rounds contains the truth more often than one of single rounds")
+  func bootstrapOfNeighbours() throws {
     var noise = Noise(seed: 22)
     let runs = 120
     var (neighbours, single) = (0, 0)

@@ -3,7 +3,8 @@ import NetOptCore
 import Testing
 
 @Suite struct TextReportTests {
-  @Test func theUsualRun() async throws {
+  @Test("the text report of a normal run has ranks, verdict, failures, choice of the probe and phases")
+  func normalRun() async throws {
     let text = TextReport(try await Fixtures.usual()).text
     #expect(
       text == """
@@ -32,7 +33,8 @@ import Testing
         """)
   }
 
-  @Test func aRunWithoutAnyTarget() async throws {
+  @Test("the text report of a run without a usable target says why each target is excluded")
+  func noUsableTarget() async throws {
     let text = TextReport(try await Fixtures.dead()).text
     #expect(
       text == """
@@ -49,7 +51,8 @@ import Testing
         """)
   }
 
-  @Test func aRunThatWasStopped() async throws {
+  @Test("the text report of a stopped run says that it is partial, and ranks by the cold block")
+  func stoppedRun() async throws {
     let text = TextReport(try await Fixtures.interrupted()).text
     #expect(
       text == """
@@ -74,7 +77,8 @@ import Testing
         """)
   }
 
-  @Test func aRunInWhichEverythingFails() async throws {
+  @Test("the text report of a run with failures only counts the failures and ranks no target")
+  func failedRun() async throws {
     let text = TextReport(try await Fixtures.failing()).text
     #expect(
       text == """
@@ -98,7 +102,8 @@ import Testing
         """)
   }
 
-  @Test func noLineIsWiderThanEightyColumns() async throws {
+  @Test("no line of the text report is wider than 80 columns, and addresses are not cut")
+  func lineWidth() async throws {
     let long = try #require(IPAddress("2001:db8:1111:2222:3333:4444:5555:6666"))
     let presented = (0..<30).map { "host\($0).example" }
     var settings = try Fixtures.settings([long, Fixtures.first, Fixtures.impostor])
@@ -113,18 +118,20 @@ import Testing
     }
     let lines = TextReport(report).text.split(separator: "\n")
     #expect(lines.allSatisfy { $0.count <= 80 })
-    // Whole in the table and beside the bars: cut, two addresses could look alike.
+    // The address is whole in the table and beside the bars. Two cut addresses could look alike.
     #expect(lines.count { $0.hasSuffix(" 2001:db8:1111:2222:3333:4444:5555:6666") } == 2)
   }
 
-  @Test func namesInCertificatesDoNotReachTheTerminalAsTheyAre() async throws {
+  @Test("the text report replaces control characters in names from certificates")
+  func certificateNames() async throws {
     let report = await Fixtures.report(try Fixtures.settings()) { _, _ throws(NetOptError) in
       throw .leg(.certificateName(presented: ["\u{1b}[2J.example"]), .certificateName)
     }
     #expect(!TextReport(report).text.contains("\u{1b}"))
   }
 
-  @Test func failuresAndDifferencesAreColoured() async throws {
+  @Test("the text report colours better targets green and failures red")
+  func colours() async throws {
     let text = TextReport(try await Fixtures.usual(), colour: TextColour(isOn: true)).text
     let green = text.split(separator: "\n").filter { $0.contains("\u{1b}[32m") }
     #expect(green.map { $0.contains("203.0.113.") } == [true, true])
@@ -135,14 +142,16 @@ import Testing
     #expect(red[2].contains("FAILED"))
   }
 
-  @Test func nothingToMeasureIsSaid() async throws {
+  @Test("the text report of a run without targets says that there is no target")
+  func noTargets() async throws {
     let report = await Fixtures.report(try Fixtures.settings([], dns: false)) { request, _ in .answer(request)
     }
     #expect(TextReport(report).text.contains("Nothing was measured: there is no target."))
     #expect(report.stopReason == .noTarget)
   }
 
-  @Test func aTargetThatFailsFastIsNotTheBest() async throws {
+  @Test("reports do not name a target with many failures as the best, however fast it is")
+  func fastFailures() async throws {
     var settings = try Fixtures.settings(length: .rounds(cold: 0, warm: 80))
     settings.blocks = [.warm]
     let report = await Fixtures.report(settings) { request, number throws(NetOptError) in
@@ -165,7 +174,7 @@ import Testing
     #expect(row.contains("/80! "))
     #expect(text.contains("NOTE    !: surely more than 5 % of the requests to it failed"))
     #expect(MarkdownReport(report).text.contains("/80! |"))
-    // Without DNS as well.
+    // The same holds without a DNS target.
     settings.targets.removeLast()
     let listed = await Fixtures.report(settings) { request, number throws(NetOptError) in
       if request.target == Fixtures.first.description, number > 3, number % 3 == 0 {

@@ -5,7 +5,7 @@ import Testing
   private static let refused = LegFailure(.refused, "connection refused")
 
   @Test(
-    "have the texts that get --json and -v print",
+    "each reason has the text that get --json and -v print",
     arguments: [
       (.family(.v4), "only IPv4 was asked for"), (.family(.v6), "only IPv6 was asked for"),
       (.failures(inARow: 3, last: nil), "it failed 3 times in a row"),
@@ -30,7 +30,7 @@ import Testing
   }
 
   @Test(
-    "say what is wrong with a certificate",
+    "a certificate reason says what is wrong with the certificate and when the endpoint is tried again",
     arguments: [
       (
         .certificateName(presented: ["*.portal.lan"]),
