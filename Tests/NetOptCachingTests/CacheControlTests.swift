@@ -17,6 +17,7 @@ struct CacheControlTests {
   }
 
   @Test(
+    "max-age is read from unusual forms, and an invalid value counts as 0",
     arguments: [
       ("max-age=\"60\"", 60_000), ("max-age=0060", 60_000), ("MAX-AGE=60", 60_000),
       ("max-age=60,max-age=5", 60_000),
@@ -32,22 +33,24 @@ struct CacheControlTests {
     #expect(read(text).maxAge == milliseconds)
   }
 
-  @Test func whatIsQuotedIsNoDirective() {
+  @Test("directives in quoted strings do not count, and an unclosed string hides no directive")
+  func quotedStrings() {
     let control = read("extension=\"no-store, no-cache\", foo=\"")
     #expect(!control.noStore && !control.noCache)
-    // What is not closed ends with its line, and hides nothing.
+    // An unclosed string ends with its line and hides no directive.
     #expect(read("foo=\"bar", "no-store").noStore)
     #expect(read("max-age=5, foo=\"bar, no-store, baz").noStore)
     #expect(read("foo=\"bar\\\", no-store").noStore)
     #expect(read("max-age=\"5, no-cache").maxAge == 0)
   }
 
-  @Test func noCacheMayNameFields() {
+  @Test("no-cache may name fields, and applies to all fields if the list is invalid")
+  func fieldsOfNoCache() {
     let control = read("no-cache=\"Set-Cookie, X-Secret\"")
     #expect(!control.noCache)
     #expect(control.uncachedFields == ["set-cookie", "x-secret"])
     #expect(read("no-cache=\"a\", no-cache").noCache)
-    // What names no field is meant for all of them.
+    // An invalid list of fields stands for all fields.
     for value in ["x-a x-b", "x-a, (", "\"\"", "\",\"", "é"] {
       #expect(read("max-age=5, no-cache=\"\(value)\"").noCache, "\(value)")
     }
@@ -56,7 +59,8 @@ struct CacheControlTests {
     }
   }
 
-  @Test func whatPermitsIsNothingWhenItCannotBeRead() {
+  @Test("invalid values of directives that relax freshness are ignored")
+  func invalidPermissions() {
     let control = read("stale-while-revalidate=x, stale-if-error, max-stale=y, min-fresh=-1")
     #expect(control.staleWhileRevalidate == nil)
     #expect(control.staleIfError == nil)
@@ -65,7 +69,8 @@ struct CacheControlTests {
     #expect(read("max-stale").maxStale == .max)
   }
 
-  @Test func anyBytesAreRead() {
+  @Test("parsing random text does not crash, and max-age is never negative")
+  func anyBytesAreRead() {
     var generator = SplitMix64(seed: 1)
     let pieces = ["max-age", "=", "\"", "\\", ",", " ", "\t", "no-cache", "60", "é", "'", ";", "*"]
     for _ in 0..<5000 {
@@ -76,7 +81,7 @@ struct CacheControlTests {
     }
   }
 
-  @Test("names of combining marks, with escapes between them, are no names and take no time")
+  @Test("field names with combining marks are ignored, and their no-cache applies to all fields")
   func combiningMarks() {
     let marks = String(repeating: "\u{301}\u{316}\\", count: 1_500)
     let control = CacheControl(["Cache-Control": "max-age=5, no-cache=\"x\(marks)a, Set-Cookie, y\(marks)a\""]
@@ -86,7 +91,7 @@ struct CacheControlTests {
     #expect(!StoredFields.losesTerms(of: ["Connection": "x\(marks), close, y\(marks)"], control))
   }
 
-  @Test("lists with tens of thousands of members are not read, and taken for what is safe")
+  @Test("overlong lists are not read, and the cache assumes the safe meaning")
   func longLists() throws {
     let list = Array(repeating: "a", count: 120_000).joined(separator: ",")
     let clock = SystemTimeSource()
@@ -99,9 +104,9 @@ struct CacheControlTests {
       #expect(StoredFields.losesTerms(of: ["Connection": list], CacheControl([:])))
       #expect(!ContentCoding.isDecodable(["Content-Encoding": list]))
     }
-    // Reading one list once took 0.1 s.
+    // An earlier version took 0.1 s for one list.
     #expect(clock.now() - begun < .seconds(4))
-    // One member may be as long as many.
+    // A single long member is too long as well.
     for byte in ["a", "\u{fffd}"] {
       let member = String(repeating: byte, count: 100_000)
       #expect(CacheControl(["Cache-Control": "must-understand, max-age=9, \(member)"]).isTooLong)

@@ -3,7 +3,8 @@ import NetOptCore
 import Testing
 
 struct CacheKeyTests {
-  @Test func isTheMD5OfNameAndParameters() throws {
+  @Test("the digest of a key is the MD5 of name and parameters")
+  func digest() throws {
     // printf 'catalog/live/item\0q=lamp&page=1' | md5sum
     let key = try CacheKey(api: "catalog/live/item", parameters: "q=lamp&page=1")
     let hexadecimal = key.digest.bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
@@ -11,13 +12,14 @@ struct CacheKeyTests {
     #expect(MD5Digest(key.digest.bytes) == key.digest)
   }
 
-  @Test func isAnotherInAnotherPartition() throws {
+  @Test("keys of different partitions differ")
+  func partitions() throws {
     let mine = try CacheKey(api: "item", parameters: "", partition: "a")
     #expect(mine != (try CacheKey(api: "item", parameters: "", partition: "b")))
     #expect(mine == (try CacheKey(api: "item", parameters: "", partition: "a")))
   }
 
-  @Test("texts that Swift takes for equal are other keys when their bytes differ")
+  @Test("keys differ when their bytes differ, even if Swift considers the strings equal")
   func bytesCount() throws {
     let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
     #expect(composed == decomposed)
@@ -30,7 +32,8 @@ struct CacheKeyTests {
       #expect(keys.indices.filter { keys[$0] == key } == [index])
     }
     #expect(Set(keys).count == 4)
-    // Others that Unicode takes for one: a sign for a letter, and accents in two orders, of as many bytes.
+    // More strings that are equal in Unicode: a sign and its letter, and accents in two orders with the same
+    // number of bytes.
     for (one, other) in [("K", "\u{212a}"), ("a\u{323}\u{307}", "a\u{307}\u{323}"), (";", "\u{37e}")] {
       #expect(one == other && one.hasSameBytes(as: one) && !one.hasSameBytes(as: other))
       #expect(

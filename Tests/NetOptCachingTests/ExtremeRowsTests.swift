@@ -7,15 +7,16 @@ import Testing
 
 @testable import NetOptCaching
 
-/// No number in a cache's database, and no limit, traps or hangs. In child processes, because a trap would end the tests.
+/// No number in a cache's database, no date and no limit makes the cache trap or hang. The tests run in child
+/// processes, because a trap ends the process.
 @Suite struct ExtremeRowsTests {
   private static let columns = ["received", "size", "cost", "hits", "priority", "length"]
 
-  @Test("extreme numbers in the database are misses, or the entry is used")
+  @Test("the disk store works with extreme numbers in each numeric column of its database")
   func extremeRows() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
-      // What hangs ends by a signal.
+      // The alarm ends a process that hangs.
       alarm(300)
       let note = LastNote(path)
       let directory = try TemporaryDirectory.make("rows") + "/cache"
@@ -58,7 +59,7 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  @Test("a response that came at any moment has an age at any moment")
+  @Test("ages and lifetimes are never negative, whatever the times of request and receipt")
   func extremeMoments() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
@@ -89,7 +90,7 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  @Test("stores of extreme limits keep entries, or none")
+  @Test("both stores work with extreme limits")
   func extremeLimits() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in

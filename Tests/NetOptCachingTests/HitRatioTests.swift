@@ -7,13 +7,13 @@ import Testing
 
 @testable import NetOptCaching
 
-/// Hit ratios beside those of libCacheSim, from PyPI.
+/// Compares hit ratios with those of libCacheSim, from PyPI.
 @Suite(
   .enabled("libcachesim is not there: run scripts/cache-peers, which needs PyPI") {
     access(CachePeers.python, X_OK) == 0
   })
 struct HitRatioTests {
-  /// What libCacheSim makes of a trace.
+  /// Replays a trace with libCacheSim. The keys of the result are policy and capacity.
   private static func peers(_ path: String, _ capacities: [Int]) async throws -> [String: (
     hits: Int, bytes: Int
   )] {
@@ -49,7 +49,7 @@ struct HitRatioTests {
         let ours = CacheReplay(trace, policy, capacity: capacity)
         let theirs = try #require(peers["\(policy.rawValue) \(capacity)"])
         let difference = abs(ours.hits - theirs.hits)
-        // GDSF leaves it open which of two equals goes first.
+        // GDSF does not define which of two entries with equal priority is evicted first.
         let allowed = policy == .gdsf ? trace.requests.count / 100 : 0
         #expect(
           difference <= allowed, "\(name), \(policy), \(capacity): \(ours.hits) hits, not \(theirs.hits)")
@@ -60,8 +60,9 @@ struct HitRatioTests {
     try compare(trace, capacity, hits: try #require(peers["s3fifo \(capacity)"]).hits, name)
   }
 
-  /// The memory tier itself, shards, locks and weights included: with entries that all weigh the same, and room for as
-  /// many as the simulation has, its ratio is that of the simulation within 0.01.
+  /// Replays the trace with the memory tier itself, including shards, locks and weights. All entries have the
+  /// same weight, and the store has room for as many entries as the simulation. The hit ratios differ by at
+  /// most 0.01.
   private static func compare(_ trace: CacheTrace, _ capacity: Int, hits: Int, _ name: String) throws {
     guard trace.footprint == trace.keyCount else { return }
     let store = MemoryStore(CacheLimits(maxBytes: .max, maxEntries: capacity))
@@ -82,13 +83,13 @@ struct HitRatioTests {
     #expect(difference <= 0.01, "\(name), the store with \(capacity): \(found) hits, not \(hits)")
   }
 
-  /// A key for a number.
+  /// The key of a number.
   static func key(_ number: UInt64) -> CacheKey {
     let bytes = (0..<16).map { UInt8(truncatingIfNeeded: number >> UInt64(8 * ($0 & 7))) }
     return CacheKey(text: String(number), digest: MD5Digest(bytes))
   }
 
-  /// Keys by Zipf's law.
+  /// Random keys that follow Zipf's law.
   static func zipf(_ exponent: Double, keys: Int, count: Int, seed: UInt64) -> [Int] {
     var sums: [Double] = []
     var total = 0.0
@@ -108,26 +109,30 @@ struct HitRatioTests {
     }
   }
 
-  @Test(arguments: [0.7, 0.9, 1.0, 1.2]) func zipf(exponent: Double) async throws {
+  @Test("hit ratios equal those of libCacheSim for keys by Zipf's law", arguments: [0.7, 0.9, 1.0, 1.2])
+  func zipf(exponent: Double) async throws {
     let keys = Self.zipf(exponent, keys: 10_000, count: 50_000, seed: UInt64(exponent * 10))
     try await Self.compare(keys.map { "\($0)\n" }.joined(), "zipf \(exponent)")
   }
 
-  @Test func zipfWithSizes() async throws {
+  @Test("hit ratios equal those of libCacheSim for keys by Zipf's law with various sizes")
+  func zipfWithSizes() async throws {
     let keys = Self.zipf(0.9, keys: 10_000, count: 50_000, seed: 8)
     let lines = keys.map { key -> String in
       var random = SplitMix64(seed: UInt64(key))
-      // From 100 bytes to 100 KB, the larger the rarer.
+      // Sizes from 100 bytes to 100 KB; larger ones are rarer.
       return "\(key),\(Int(100 * pow(1000, Double(random.below(1000)) / 1000)))\n"
     }
     try await Self.compare(lines.joined(), "zipf with sizes")
   }
 
-  @Test func loop() async throws {
+  @Test("hit ratios equal those of libCacheSim for a loop over 3000 keys")
+  func loop() async throws {
     try await Self.compare((0..<40_000).map { "\($0 % 3000)\n" }.joined(), "loop")
   }
 
-  @Test func scans() async throws {
+  @Test("hit ratios equal those of libCacheSim for keys by Zipf's law with scans between them")
+  func scans() async throws {
     var lines: [String] = []
     var next = 1_000_000
     for (place, key) in Self.zipf(0.9, keys: 10_000, count: 50_000, seed: 9).enumerated() {
@@ -141,7 +146,8 @@ struct HitRatioTests {
     try await Self.compare(lines.joined(), "scans")
   }
 
-  @Test func tracesOfTheirOwn() async throws {
+  @Test("hit ratios equal those of libCacheSim for the traces in .build/cache-peers/traces")
+  func tracesInFolder() async throws {
     for name in (try? FileManager.default.contentsOfDirectory(atPath: CachePeers.traces)) ?? [] {
       try await Self.compare(file: "\(CachePeers.traces)/\(name)", name)
     }

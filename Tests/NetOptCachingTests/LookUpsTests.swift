@@ -5,14 +5,15 @@ import Testing
 
 @testable import NetOptCaching
 
-/// Look-ups that come back when they like: each caller has its own result or none, in time, and none is lost.
+/// Look-ups that return at random times: each caller gets its own result or none, in time, and no look-up is
+/// lost.
 @Suite struct LookUpsTests {
-  /// Those whose callers have given them up.
+  /// The look-ups whose callers no longer wait.
   private final class Late: Sendable {
     let finishes = Locked<[@Sendable () -> Void]>([])
   }
 
-  /// Makes a look-up that is found at once, from another task, or when the caller has given it up.
+  /// Performs a look-up that returns at once, from another task, or after its caller stopped waiting.
   private static func ask(
     _ lookUps: LookUps<Int>, for number: Int, kind: UInt64, late: Late
   ) async -> Int? {
@@ -25,7 +26,7 @@ import Testing
     }
   }
 
-  @Test("each is answered once, with its own result or with nothing", arguments: UInt64(1)...20)
+  @Test("each look-up returns once, with its own result or nil", arguments: UInt64(1)...20)
   func random(seed: UInt64) async {
     var random = SplitMix64(seed: seed)
     let lookUps = LookUps<Int>()
@@ -40,7 +41,7 @@ import Testing
       }
       #expect(answers.count == kinds.count)
       for (number, found) in answers {
-        // Those that come after one that was given up are not begun.
+        // While an overdue look-up has not returned, later ones do not begin and return `nil`.
         let isRight = kinds[number] == 0 ? found == nil : found == number || found == nil && kinds.contains(0)
         #expect(isRight, "seed \(seed), round \(round), \(number)")
       }

@@ -14,7 +14,7 @@ import Testing
     }
   }
 
-  /// All requests that differ in what the entries depend on.
+  /// All combinations of the fields on which the entries depend.
   private static let requests: [[CacheEntry.Selector]] = {
     let values: [String?] = [nil, "1"]
     return values.flatMap { a in
@@ -26,7 +26,7 @@ import Testing
     }
   }()
 
-  @Test("a request selects one entry at most, the latest that it ever selected", arguments: UInt64(1)...5)
+  @Test("a request selects at most one entry, the latest one that it matches", arguments: UInt64(1)...5)
   func oneEntry(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     let disk = DiskStore(try TemporaryDirectory.make("overlapping")) { _ in }
@@ -49,7 +49,7 @@ import Testing
           for (index, request) in Self.requests.enumerated() {
             let selected = entries.filter { $0.selectors.allSatisfy(request.contains) }
             #expect(selected.count <= 1)
-            // None, when a later entry took its place that the request does not select.
+            // The request selects no entry if a later entry, which it does not match, replaced the entry.
             if let entry = selected.first {
               #expect(String(decoding: entry.body, as: UTF8.self) == "\(try #require(latest[index]))")
             }

@@ -1,13 +1,13 @@
 import NetOptCaching
 import NetOptCore
 
-/// A moment, in milliseconds since 1970, that is no whole second: Sat, 21 Nov 2026 00:00:00.250 GMT.
+/// A time in milliseconds since 1970, with a fraction of a second: Sat, 21 Nov 2026 00:00:00.250 GMT.
 let start: Int64 = 1_795_219_200_250
 
-/// A date in the form of HTTP, so many seconds from the start.
+/// The HTTP date of `start` plus this number of seconds.
 func date(_ seconds: Int64) -> String { CivilTime(seconds: start / 1000 + seconds).http }
 
-/// A response that is stored: it came at the start.
+/// A stored response that was received at `start`.
 func stored(
   _ fields: HeaderFields, status: Int = 200, body: String = "0123456789",
   selectors: [CacheEntry.Selector] = [],
@@ -20,12 +20,14 @@ func stored(
     declaredExpiry: declaredExpiry, resourceVersion: version, fetchMicroseconds: 1000)
 }
 
-/// A request for it.
+/// A request for the URL of the stored response.
 func asked(_ fields: HeaderFields = [:], _ method: NetOptRequest.Method = .get) throws -> CacheRequest {
   CacheRequest(try NetOptRequest(method, "https://api.test/thing", headers: fields))
 }
 
-/// What is done about a request, so many seconds after the response came, in one word, and the section that says so.
+/// The decision of the cache as a word, and the section of its rule.
+///
+/// - Parameter seconds: the time from the response to the request; 1 s by default.
 func decision(
   _ fields: HeaderFields = [:], _ method: NetOptRequest.Method = .get, on entries: CacheEntry...,
   after seconds: Double = 1
@@ -47,7 +49,7 @@ func words(_ decision: CacheDecision) -> (word: String, section: String) {
   }
 }
 
-/// Whether an answer is stored, and the section that says so.
+/// Whether the cache stores a response, and the section of the rule.
 func storing(
   _ fields: HeaderFields, status: Int = 200, to request: HeaderFields = [:],
   _ method: NetOptRequest.Method = .get

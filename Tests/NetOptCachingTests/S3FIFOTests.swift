@@ -4,7 +4,7 @@ import Testing
 @testable import NetOptCaching
 
 struct S3FIFOTests {
-  /// Asks for keys, each of the size 1 unless it is told otherwise.
+  /// A cache of keys. Each key has the size 1 by default.
   private struct Cache {
     var queues: S3FIFO<Int>
     var places: [Int: S3FIFO<Int>.Place] = [:]
@@ -27,7 +27,8 @@ struct S3FIFOTests {
     }
   }
 
-  @Test func whatIsAskedForAgainOutlivesAScan() {
+  @Test("keys that are requested several times survive a scan of other keys")
+  func scan() {
     var cache = Cache(capacity: 100)
     for key in 0..<100 { _ = cache.ask(key) }
     for _ in 0..<3 { for key in 0..<50 { _ = cache.ask(key) } }
@@ -37,18 +38,20 @@ struct S3FIFOTests {
     #expect(cache.queues.count == 100)
   }
 
-  @Test func whatCameBackSoonGoesToTheMainQueue() {
+  @Test("a key that returns soon after its eviction goes to the main queue")
+  func ghostHit() {
     var cache = Cache(capacity: 100)
     for key in 0..<200 { _ = cache.ask(key) }
     let gone = (0..<200).filter { cache.places[$0] == nil }
     let back = gone.suffix(5)
     for key in back { _ = cache.ask(key) }
-    // A scan goes through the small queue alone.
+    // A scan passes only through the small queue.
     for key in 1000..<1085 { _ = cache.ask(key) }
     #expect(back.allSatisfy { cache.places[$0] != nil })
   }
 
-  @Test func largerThanTheSmallQueueIsNotTaken() {
+  @Test("an entry larger than the small queue is not inserted")
+  func tooLarge() {
     var cache = Cache(capacity: 1000)
     _ = cache.ask(1, size: 101)
     #expect(cache.places[1] == nil)
@@ -56,7 +59,8 @@ struct S3FIFOTests {
     #expect(cache.places[2] != nil)
   }
 
-  @Test func countsAreABoundToo() {
+  @Test("the number of entries stays within its limit, and popular keys stay")
+  func maxCount() {
     var cache = Cache(capacity: 1 << 40, maxCount: 20)
     for key in 0..<20 { _ = cache.ask(key) }
     for _ in 0..<2 { for key in 0..<10 { _ = cache.ask(key) } }
@@ -67,7 +71,8 @@ struct S3FIFOTests {
     #expect((0..<10).filter { cache.places[$0] != nil }.count >= 8)
   }
 
-  @Test func tablesTakeTheirPartOfTheCapacity() {
+  @Test("the tables count against the capacity, and shrink when few large keys replace many")
+  func tables() {
     var cache = Cache(capacity: 1_000_000, countsTables: true)
     for key in 0..<50_000 {
       _ = cache.ask(key, size: 100)
@@ -77,9 +82,9 @@ struct S3FIFOTests {
     #expect(cache.queues.count > 4000)
     let many = cache.queues.used - cache.queues.bytes
     #expect(many > 200_000)
-    // Few that are large take the place of many that are small, and the tables go with those.
+    // A few large keys replace many small ones, and the tables shrink.
     for key in 50_000..<50_100 {
-      // What is asked for again goes to the main queue, where the small ones are.
+      // A key that is requested again goes to the main queue, which holds the small keys.
       for _ in 0..<3 { _ = cache.ask(key, size: 90_000) }
       #expect(cache.queues.used <= 1_000_000)
     }
@@ -87,8 +92,9 @@ struct S3FIFOTests {
     #expect(cache.queues.count >= 10)
   }
 
-  /// Whether the tables are made anew changes nothing of what is kept.
-  @Test(arguments: 0..<5 as Range<UInt64>) func compactingChangesNoDecision(seed: UInt64) {
+  /// Compares a cache with one whose tables are compacted after each request.
+  @Test("compacting the tables does not change which keys are kept", arguments: 0..<5 as Range<UInt64>)
+  func compaction(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var (plain, compacted) = (Cache(capacity: 2000), Cache(capacity: 2000))
     for round in 0..<4000 {
@@ -101,7 +107,10 @@ struct S3FIFOTests {
     }
   }
 
-  @Test(arguments: SimulatedPolicy.allCases) func sizesMayAddUpToMoreThanCanBeCounted(policy: SimulatedPolicy)
+  @Test(
+    "a simulated policy works when the sizes of the keys add up to more than Int.max",
+    arguments: SimulatedPolicy.allCases)
+  func hugeSizes(policy: SimulatedPolicy)
   {
     var cache = policy.cache(capacity: .max)
     for size in [Int.max / 20, .max / 3, .max] {
@@ -112,8 +121,9 @@ struct S3FIFOTests {
     #expect(isThere)
   }
 
-  /// Random operations against plain arithmetic: sums and bounds always hold, and no place is lost or given twice.
-  @Test(arguments: 0..<20 as Range<UInt64>) func sumsAreRightWhateverHappens(seed: UInt64) {
+  /// Compares random operations with a dictionary.
+  @Test("sums and limits hold, and no place is lost or used twice", arguments: 0..<20 as Range<UInt64>)
+  func randomOperations(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     let capacity = Int(random.below(5000) + 100)
     let maxCount = random.below(2) == 0 ? Int.max : Int(random.below(50) + 1)

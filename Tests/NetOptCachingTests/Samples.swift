@@ -4,7 +4,7 @@ import NetOptLocking
 
 @testable import NetOptCaching
 
-/// Keys, entries and places for tests.
+/// Keys and entries for tests.
 enum Samples {
   static func key(_ name: String, partition: String = "") throws -> CacheKey {
     try CacheKey(api: "GET https://a.test/\(name)", parameters: "q=1", partition: partition)
@@ -21,7 +21,8 @@ enum Samples {
       fetchMicroseconds: cost)
   }
 
-  /// Two texts with one MD5 digest: the blocks of Wang, Feng, Lai and Yu (2004), a character for each byte.
+  /// Two keys with the same MD5 digest. Their texts are the blocks of Wang, Feng, Lai and Yu (2004), with one
+  /// character for each byte.
   static func collision(partition: String = "") throws -> (CacheKey, CacheKey) {
     let one =
       "d131dd02c5e6eec4693d9a0698aff95c2fcab58712467eab4004583eb8fb7f8955ad340609f4b30283e488832571415a"
@@ -46,14 +47,14 @@ enum Samples {
   }
 }
 
-/// A date that stands still until it is moved.
+/// A clock that stands still until a test advances it. The time is in milliseconds since 1970.
 final class StoppedDate: Sendable {
   private let moment = Locked<Int64>(1_700_000_000_000)
   var now: Int64 { moment.withLock { $0 } }
   func advance(milliseconds: Int64) { moment.withLock { $0 += milliseconds } }
 }
 
-/// Keeps warnings.
+/// Collects warnings.
 final class Warnings: Sendable {
   private let kept = Locked<[NetOptError]>([])
   var messages: [String] { kept.withLock { $0.map(\.message) } }

@@ -4,6 +4,7 @@ import Testing
 
 struct StoringTests {
   @Test(
+    "status and Cache-Control decide whether a response is stored",
     arguments: [
       (200, "max-age=10", true, "3"), (200, "private, max-age=10", true, "3"),
       (200, "no-store", false, "5.2.2.5"),
@@ -16,12 +17,13 @@ struct StoringTests {
       (200, "max-age=0", false, "3"), (200, "no-cache", false, "3"), (200, "max-age=2, no-cache", true, "3"),
       (301, "max-age=10", true, "3"), (404, "foo", false, "3"),
     ] as [(Int, String, Bool, String)])
-  func whatIsStored(_ status: Int, _ control: String, _ isStored: Bool, _ section: String) throws {
+  func statusAndControl(_ status: Int, _ control: String, _ isStored: Bool, _ section: String) throws {
     #expect(
       try storing(["Cache-Control": control], status: status) == (isStored, "RFC 9111, section \(section)"))
   }
 
-  @Test func whatCanBeValidatedIsStored() throws {
+  @Test("a 200 or 404 with a validator is stored without explicit freshness, a 500 is not")
+  func validators() throws {
     #expect(try storing(["ETag": "\"a\""]).isStored)
     #expect(try storing(["Cache-Control": "no-cache", "ETag": "\"a\""]).isStored)
     #expect(try storing(["Last-Modified": date(-1), "Date": date(0)]).isStored)
@@ -31,7 +33,7 @@ struct StoringTests {
   }
 
   @Test(
-    "an answer that would lose what says to whom it is given is not stored",
+    "a response is not stored if Connection or no-cache drops a field of its terms",
     arguments: [
       ["Cache-Control": "max-age=10, no-cache=\"vary\"", "Vary": "X-User"],
       ["Cache-Control": "max-age=10, private, no-cache=\"a, Vary\"", "Vary": "X-User"],
@@ -42,11 +44,11 @@ struct StoringTests {
       ],
       ["Cache-Control": "max-age=10", "Content-Encoding": "gzip", "Connection": "Content-Encoding"],
     ] as [HeaderFields])
-  func whatLosesItsTermsIsNotStored(_ fields: HeaderFields) throws {
+  func lostTerms(_ fields: HeaderFields) throws {
     #expect(try storing(fields) == (false, "RFC 9110, section 7.6.1"))
   }
 
-  @Test("RFC 6585 forbids to store some statuses", arguments: [428, 429, 431, 511])
+  @Test("responses with the statuses of RFC 6585 are not stored", arguments: [428, 429, 431, 511])
   func statusesOfRFC6585(status: Int) throws {
     let fields: HeaderFields = ["Cache-Control": "max-age=600", "ETag": "\"a\""]
     let terms = ResponseTerms(status: status, fields: fields, requested: 0, received: 0)
@@ -54,10 +56,11 @@ struct StoringTests {
     #expect(!Storing(request, status: status, fields, terms).isStored)
   }
 
-  @Test func whatTheRequestForbidsIsNotStored() throws {
+  @Test("no-store in a request, and methods other than GET and POST, prevent storing")
+  func requests() throws {
     let fresh: HeaderFields = ["Cache-Control": "max-age=10"]
     #expect(try storing(fresh, to: ["Cache-Control": "no-store"]) == (false, "RFC 9111, section 5.2.1.5"))
-    // This is a private cache.
+    // A private cache may store responses to requests with credentials.
     #expect(try storing(fresh, to: ["Authorization": "Bearer secret"]).isStored)
     #expect(try storing(["Cache-Control": "max-age=10", "Set-Cookie": "a=b"]).isStored)
     for method in [.put, .delete, .head, "M-SEARCH"] as [NetOptRequest.Method] {
@@ -65,7 +68,8 @@ struct StoringTests {
     }
   }
 
-  @Test func anAnswerToPostIsStoredWhenItSaysSoTwice() throws {
+  @Test("a response to POST is stored if it has explicit freshness and the URL as Content-Location")
+  func post() throws {
     let fields: HeaderFields = ["Cache-Control": "max-age=10", "Content-Location": "/thing"]
     #expect(try storing(fields, to: [:], .post) == (true, "RFC 9110, section 9.3.3"))
     #expect(try !storing(["Cache-Control": "max-age=10"], to: [:], .post).isStored)
@@ -74,7 +78,8 @@ struct StoringTests {
       try !storing(["Cache-Control": "max-age=10", "Content-Location": "/other"], to: [:], .post).isStored)
   }
 
-  @Test func fieldsOfTheConnectionAreNotStored() {
+  @Test("fields of the connection, cookies and fields that no-cache names are not stored")
+  func droppedFields() {
     let fields: HeaderFields = [
       "Connection": "a, B", "A": "1", "b": "2", "C": "3", "Keep-Alive": "x", "TE": "x", "Trailer": "x",
       "Transfer-Encoding": "chunked", "Upgrade": "x", "Proxy-Connection": "x", "Proxy-Authenticate": "x",
@@ -84,7 +89,7 @@ struct StoringTests {
     let kept = StoredFields.stored(
       fields, control: CacheControl(["Cache-Control": "no-cache=\"x-secret\""]), isDecoded: false,
       received: start)
-    // Beside Transfer-Encoding a length says nothing.
+    // With `Transfer-Encoding` the `Content-Length` has no meaning.
     #expect(kept == ["C": "3", "Date": date(0)])
     let plain: HeaderFields = ["C": "3", "Content-Length": "5"]
     #expect(
@@ -92,13 +97,15 @@ struct StoringTests {
         == plain + ["Date": date(0)])
   }
 
-  @Test func decodedContentIsAnotherThanWasTagged() {
+  @Test("decoded content is stored with a weak tag, and without coding and length")
+  func decodedContent() {
     let fields: HeaderFields = ["Content-Encoding": "gzip", "Content-Length": "5", "ETag": "\"a\"", "A": "1"]
     let kept = StoredFields.stored(fields, control: CacheControl([:]), isDecoded: true, received: start)
     #expect(kept == ["ETag": "W/\"a\"", "A": "1", "Date": date(0)])
   }
 
-  @Test func invalidationReachesWhatTheAnswerNames() throws {
+  @Test("an unsafe request invalidates its URL, and a Location of the same origin")
+  func invalidation() throws {
     func targets(_ method: NetOptRequest.Method, _ status: Int, _ fields: HeaderFields) throws -> [String] {
       Invalidation.urls(try asked([:], method), status: status, fields).map(\.target)
     }

@@ -9,6 +9,7 @@ struct VaryTests {
   }
 
   @Test(
+    "a stored response is a hit only if the fields that Vary names match",
     arguments: [
       (["Foo": "1"], ["Foo": "1"], true), (["Foo": "1"], ["Foo": "2"], false), (["Foo": "1"], [:], false),
       ([:], ["Foo": "1"], false), ([:], [:], true), (["foo": "1"], ["FOO": "1"], true),
@@ -17,16 +18,17 @@ struct VaryTests {
       (["Foo": "1,2"], ["Foo": "1, 2"], false),
       (["Foo": "a"], ["Foo": "A"], false), (["Foo": "\"1, 2\""], ["Foo": "\"1,2\""], false),
     ] as [(HeaderFields, HeaderFields, Bool)])
-  func theSelectedFieldsHaveToMatch(_ first: HeaderFields, _ second: HeaderFields, _ matches: Bool) throws {
+  func matchingFields(_ first: HeaderFields, _ second: HeaderFields, _ matches: Bool) throws {
     let word = try decision(second, on: entry("Foo", first)).word
     #expect(word == (matches ? "hit" : "fetch:vary-miss"))
   }
 
-  @Test func languagesMeanTheSameInAnyCase() throws {
+  @Test("Accept-Language matches in any case and spacing, but only in the same order")
+  func languages() throws {
     let german = try entry("Accept-Language", ["Accept-Language": "en, de"])
     #expect(try decision(["Accept-Language": "eN,De"], on: german).word == "hit")
     #expect(try decision(["Accept-Language": " en ,de"], on: german).word == "hit")
-    // Servers look at the order.
+    // The order matters to servers.
     #expect(try decision(["Accept-Language": "de, en"], on: german).word == "fetch:vary-miss")
   }
 
@@ -37,7 +39,8 @@ struct VaryTests {
     "\t", "İ", "ß", "ẞ", "\u{200D}",
   ]
 
-  /// What is compared of a value, written anew for the test: bytes, of a list of names without the spaces around each, in small letters.
+  /// The form in which values are compared, implemented again for the test: bytes without surrounding spaces
+  /// and tabs. The names of a list are compared one by one, in lowercase.
   private static func compared(_ value: String, isList: Bool) -> [[UInt8]] {
     let parts =
       isList
@@ -51,8 +54,10 @@ struct VaryTests {
     }
   }
 
-  @Test(arguments: ["Accept-Language", "Accept", "X-Thing"])
-  func valuesAreComparedByTheirBytes(_ name: String) throws {
+  @Test(
+    "values match only if their bytes are equal, apart from the case of languages",
+    arguments: ["Accept-Language", "Accept", "X-Thing"])
+  func valueBytes(_ name: String) throws {
     var random = SplitMix64(seed: 1)
     func value() -> String {
       (0..<Int.random(in: 1...3, using: &random)).map { _ in Self.pieces.randomElement(using: &random) ?? "" }
@@ -71,34 +76,37 @@ struct VaryTests {
     #expect(matches > 100)
   }
 
-  @Test func anAccentBehindACommaHidesNoName() {
+  @Test("a Vary with a combining accent counts as *")
+  func accents() {
     #expect(Vary(["Vary": "Foo,\u{301} *"]) == .everything)
     #expect(Vary(["Vary": "Foo, bar\u{301}"]) == .everything)
     #expect(Vary(["Vary": "*,\u{301}"]) == .everything)
   }
 
-  @Test func parametersOfTypesMayMeanSomethingElseInAnotherCase() throws {
+  @Test("Accept values that differ in case do not match")
+  func caseOfAccept() throws {
     let full = try entry("Accept", ["Accept": "a/b;profile=\"https://x.test/Full\""])
     let word = try decision(["Accept": "a/b;profile=\"https://x.test/full\""], on: full).word
     #expect(word == "fetch:vary-miss")
   }
 
-  @Test func theNewestOfSeveralIsTaken() throws {
+  @Test("of several stored responses, the one whose selectors match is used")
+  func selection() throws {
     let one = try entry("Foo", ["Foo": "1"])
     let two = try entry("Foo", ["Foo": "2"])
     let selected = CachePolicy.selected([two, one], for: try asked(["Foo": "1"]))
     #expect(selected === one)
   }
 
-  @Test(arguments: ["*", "*, *", ", *", "Foo, *", "*, Foo", " * "])
-  func anAsteriskFitsNothing(_ vary: String) throws {
+  @Test("a response with * in Vary is not stored", arguments: ["*", "*, *", ", *", "Foo, *", "*, Foo", " * "])
+  func asterisk(_ vary: String) throws {
     #expect(Vary(["Vary": vary]) == .everything)
     let (isStored, section) = try storing(["Cache-Control": "max-age=100", "Vary": vary])
     #expect(!isStored)
     #expect(section == "RFC 9111, section 4.1")
   }
 
-  @Test("a response that depends on more than 64 fields is not stored, however often one of them is named")
+  @Test("a response whose Vary names more than 64 different fields is not stored")
   func tooManyNames() throws {
     func vary(_ count: Int) -> String { (0..<count).map { "Foo-\($0), foo-\($0)" }.joined(separator: ", ") }
     let most = Vary.mostNames
@@ -108,8 +116,9 @@ struct VaryTests {
     #expect(try !storing(["Cache-Control": "max-age=100", "Vary": vary(most + 1)]).0)
   }
 
-  /// Selectors are written to the disk.
-  @Test func whatMayBeACredentialIsNotKept() throws {
+  /// The disk store writes selectors to the disk.
+  @Test("the selectors of credential fields do not contain the credentials")
+  func credentials() throws {
     let request: HeaderFields = ["Authorization": "Bearer hush", "Cookie": "sid=hush", "Accept": "text/hush"]
     let selectors = try Vary(["Vary": "Accept, Authorization, Cookie"]).selectors(of: asked(request))
     #expect(selectors.map(\.name) == ["accept", "authorization", "cookie"])
@@ -117,7 +126,8 @@ struct VaryTests {
     #expect(selectors[1].value != selectors[2].value)
   }
 
-  @Test func namesAreThoseOfAllLines() {
+  @Test("Vary combines the names of all its lines, sorted and in lowercase")
+  func severalLines() {
     #expect(Vary(["Vary": "B, a", "vary": ", A ,"]) == .fields(["a", "b"]))
     #expect(Vary(["Vary": ""]) == .nothing)
   }

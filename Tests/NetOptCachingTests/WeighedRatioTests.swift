@@ -4,9 +4,10 @@ import Testing
 
 @testable import NetOptCaching
 
-/// The memory tier's hit ratio when it is bounded by bytes, beside the simulation's, which has libCacheSim's (`HitRatioTests`).
+/// Compares the hit ratio of the memory tier, limited by bytes, with that of the simulation. `HitRatioTests`
+/// compares the simulation with libCacheSim.
 struct WeighedRatioTests {
-  /// What an entry without a body weighs with its slot.
+  /// The weight of an entry without a body, including its slot.
   private static let bare = MemorySlot.weight(of: [entry(HitRatioTests.key(1), body: 0)])
 
   private static func entry(_ key: CacheKey, body count: Int) -> CacheEntry {
@@ -16,10 +17,13 @@ struct WeighedRatioTests {
       fetchMicroseconds: 0)
   }
 
-  /// Sizes are what entries weigh, from 2 KB to 100 KB, the larger the rarer. The ratio is that of the simulation within 0.003, when that
-  /// is given what the store's tables leave for entries. Where keys lie in the tables differs from process to process.
-  @Test(arguments: [0.7, 0.9, 1.1], [0.1, 0.3])
-  func theRatioIsThatOfTheSimulation(exponent: Double, share: Double) throws {
+  /// The weights of entries are from 2 KB to 100 KB; larger ones are rarer. The simulation gets the capacity
+  /// that the store's tables leave for entries. The positions of keys in the tables differ from process to
+  /// process, so the hit ratios may differ by 0.003.
+  @Test(
+    "the hit ratio of the memory tier equals that of the simulation",
+    arguments: [0.7, 0.9, 1.1], [0.1, 0.3])
+  func hitRatio(exponent: Double, share: Double) throws {
     let keys = HitRatioTests.zipf(exponent, keys: 4000, count: 40_000, seed: 11).map { UInt64($0) }
     var entries: [UInt64: CacheEntry] = [:]
     var footprint = 0
