@@ -251,7 +251,7 @@ import Testing
       RouteReport(plan: plan, legs: [leg]), outcome: .silent, from: begun, at: scene.now)
   }
 
-  @Test("a timeout counts as silence only 1 s after the request was sent")
+  @Test("a timeout counts as silence only when the request was sent at least 1 s before")
   func shortSilence() {
     var scene = scene()
     for _ in 0..<10 { silence(&scene, one, milliseconds: 900) }
@@ -260,7 +260,7 @@ import Testing
     #expect(scene.order() == [two, one])
   }
 
-  @Test("after fast responses, a timeout counts as silence 250 ms after the request was sent")
+  @Test("after fast responses, a timeout counts as silence when the request was sent 250 ms before")
   func silenceAfterFastResponses() {
     var scene = scene()
     call(&scene, one, answer(30), times: 20)
@@ -373,7 +373,7 @@ import Testing
   }
 
   @Test(
-    "failed DNS and broken connections make the network suspect, broken streams do not",
+    "failed DNS and broken connections make the planner suspect the network, broken streams do not",
     arguments: [nil, LegFailure(.reset, "closed")])
   func signsOfTheNetwork(_ failure: LegFailure?) {
     var scene = scene()
@@ -386,7 +386,7 @@ import Testing
     #expect(scene.plan().suspectsNetwork == (failure != nil))
   }
 
-  @Test("failed endpoints and a DNS name that does not exist do not make the network suspect")
+  @Test("failed endpoints and a missing DNS name do not make the planner suspect the network")
   func missingName() {
     var scene = scene()
     let lookUp = RouteReport.Leg(

@@ -3,7 +3,8 @@ import Testing
 
 @testable import NetOptRouting
 
-/// When probes are due is kept until something changes. Whatever happens, what is kept is never later than the truth.
+/// The planner keeps the time of the next probe until something changes. The kept time must never be too
+/// late.
 @Suite struct DueProbesCacheTests {
   private static let addresses = (0..<4).map { IPAddress(v4: 0xc000_0201 + UInt32($0)) }
   private static let failures: [LegFailure] = [
@@ -12,7 +13,9 @@ import Testing
     LegFailure(.unreachable, "no route"),
   ]
 
-  @Test(arguments: 1...40 as ClosedRange<UInt64>)
+  @Test(
+    "the kept time of the next probe is never later than a newly computed one",
+    arguments: 1...40 as ClosedRange<UInt64>)
   func isNeverLate(_ seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     var scene = Scene(Self.addresses, seed: seed)
@@ -27,13 +30,13 @@ import Testing
     #expect(taken > 0)
   }
 
-  /// The earliest moment at which a probe is due, as it is kept and as it is worked out anew.
+  /// The earliest moment at which a probe is due, as the planner keeps it and as newly computed.
   private func dues(of scene: Scene) -> (kept: MonotonicInstant, truth: MonotonicInstant) {
     func earliest(_ host: inout HostRoutes) -> MonotonicInstant {
       guard let due = host.nextProbes(at: scene.now) else { return MonotonicInstant(nanoseconds: .max) }
       let first =
         [due.attempt, due.look?.due].compactMap(\.self).min() ?? MonotonicInstant(nanoseconds: .max)
-      // What is overdue is due now.
+      // An overdue probe is due now.
       return max(first, scene.now)
     }
     var host = scene.planner.hosts[0]
@@ -42,14 +45,14 @@ import Testing
     return (kept, earliest(&host))
   }
 
-  /// One of the things that happen to an origin.
+  /// Applies a random event to the origin.
   private func change(_ scene: inout Scene, using random: inout SplitMix64) {
     let address = Self.addresses.randomElement(using: &random) ?? Self.addresses[0]
     let failure = Self.failures.randomElement(using: &random) ?? .refused
     switch Int.random(in: 0..<12, using: &random) {
     case 0: scene.wait(Double.random(in: 0...2, using: &random))
     case 1: scene.wait(Double.random(in: 0...200, using: &random))
-    // So long that the origin may fall out of use.
+    // This wait may be long enough for the origin to fall out of use.
     case 2: scene.wait(Double.random(in: 0...400, using: &random))
     case 3, 4: _ = scene.plan()
     case 5: scene.probe(address, milliseconds: Double.random(in: 1...100, using: &random))

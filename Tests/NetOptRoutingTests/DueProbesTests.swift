@@ -3,7 +3,7 @@ import Testing
 
 @testable import NetOptRouting
 
-/// When endpoints are probed in the background.
+/// When endpoints are due for probes.
 @Suite struct DueProbesTests {
   private let one = ip("192.0.2.1")
   private let two = ip("192.0.2.2")
@@ -15,8 +15,9 @@ import Testing
     return scene
   }
 
-  /// A probe that was given up shows nothing; it is made again, but not at once.
-  @Test func aProbeThatWasGivenUpIsNotDueAtOnce() throws {
+  /// A cancelled probe shows nothing. It is repeated, but not at once.
+  @Test("a cancelled probe of a half-open endpoint is due again after 1 s")
+  func cancelledProbe() throws {
     var scene = scene()
     _ = scene.plan()
     for _ in 0..<3 { scene.probe(one, fails: LegFailure(.refused, "refused")) }
@@ -29,15 +30,18 @@ import Testing
     #expect(scene.now - givenUpAt == .seconds(1))
   }
 
-  @Test func nothingIsDueOfAnOriginThatIsNotInUse() {
+  @Test("no probe is due for an origin that is not in use")
+  func unusedOrigin() {
     var scene = scene()
     scene.wait(4000)
     #expect(scene.planner.nextProbe(after: scene.now) == nil)
     #expect(scene.planner.dueProbes(at: scene.now).isEmpty)
   }
 
-  @Test(arguments: 1...20 as ClosedRange<UInt64>)
-  func eachEndpointIsDueEveryFewMinutes(_ seed: UInt64) throws {
+  @Test(
+    "each endpoint of an origin in use is probed every 135 to 225 s",
+    arguments: 1...20 as ClosedRange<UInt64>)
+  func probeIntervals(_ seed: UInt64) throws {
     var scene = scene(seed)
     _ = scene.plan()
     var taken: [IPAddress: [MonotonicInstant]] = [:]
@@ -60,21 +64,23 @@ import Testing
     #expect(taken.count == 2)
   }
 
-  @Test func anOriginFallsOutOfUse() {
+  @Test("an origin is out of use 300 s after its last plan, and back in use without a burst of probes")
+  func outOfUse() {
     var scene = scene()
     _ = scene.plan()
     scene.wait(299)
     #expect(scene.planner.nextProbe(after: scene.now) != nil)
     scene.wait(2)
     #expect(scene.planner.nextProbe(after: scene.now) == nil)
-    // After an hour everything is old, and yet not everything is probed at once.
+    // After an hour all measurements are old. Still, no probe is due at once.
     scene.wait(3600)
     _ = scene.plan()
     #expect(scene.planner.dueProbes(at: scene.now).isEmpty)
     #expect(scene.planner.nextProbe(after: scene.now) != nil)
   }
 
-  @Test func whatRequestsMeasureNeedsNoProbe() throws {
+  @Test("no probe is due for endpoints that requests measure")
+  func measuredByRequests() throws {
     var scene = scene()
     _ = scene.plan()
     for _ in 0..<20 {
@@ -85,7 +91,8 @@ import Testing
     }
   }
 
-  @Test func aHalfOpenCircuitIsDueAtOnceAndOnce() throws {
+  @Test("a half-open endpoint is due for one probe, and plans exclude it until the result is known")
+  func halfOpenProbe() throws {
     var scene = scene()
     _ = scene.plan()
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
@@ -94,13 +101,14 @@ import Testing
     #expect(scene.state(one) == .halfOpen)
     #expect(scene.planner.dueProbes(at: scene.now).map(\.address) == [one])
     #expect(scene.planner.dueProbes(at: scene.now).isEmpty)
-    // The probe is the one attempt: requests leave the endpoint out until its outcome is known.
+    // The probe is the one attempt. Plans exclude the endpoint until the result is known.
     #expect(scene.order() == [two])
     scene.probe(one, milliseconds: 20)
     #expect(scene.order() == [one, two])
   }
 
-  @Test func aProbeThatWasCancelledGivesItsAttemptBack() throws {
+  @Test("a cancelled probe gives the attempt of a half-open endpoint back to requests")
+  func givenBackAttempt() throws {
     var scene = scene()
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
     _ = scene.plan()
@@ -111,28 +119,32 @@ import Testing
     #expect(scene.order() == [one, two])
   }
 
-  @Test func aLongListIsProbedAtMostEveryTwoSeconds() throws {
+  @Test("an origin with 1,000 endpoints is probed about every 2 s")
+  func longList() throws {
     let addresses = (0..<1000).map { IPAddress(v4: 0xc633_0000 + UInt32($0)) }
     var scene = Scene(addresses)
     let probes = try scene.probeWhatIsDue(for: .seconds(4000))
     #expect((1500...2100).contains(probes.count))
   }
 
-  /// However many origins are in use: a thousand with ten endpoints each would come to fifty probes a second.
-  @Test func allOriginsTogetherAreProbedFiveTimesASecond() throws {
+  /// The limit holds for any number of origins in use. Without it, 1,000 origins with ten endpoints each
+  /// would cause 50 probes a second.
+  @Test("all origins together are probed at most five times a second, and each endpoint has a turn")
+  func totalProbeRate() throws {
     var scene = Scene(hosts: 200, endpoints: 10)
     let probes = try scene.probeWhatIsDue(for: .seconds(600))
     #expect((2900...3001).contains(probes.count))
     for (earlier, later) in zip(probes, probes.dropFirst()) {
       #expect(later.moment - earlier.moment >= .milliseconds(200))
     }
-    // Whoever has waited longest comes first, so that each of the 2,000 has its turn.
+    // The endpoint that has waited longest comes first, so that each of the 2,000 endpoints has its turn.
     #expect(Set(probes.prefix(2000).map(\.probe.address)).count > 1900)
     #expect(Set(probes.map(\.probe.address)).count == 2000)
   }
 
-  /// A probe that was asked for too late, since the machine slept, is one probe late and not many at once.
-  @Test func whatWasMissedIsNotMadeUpForAtOnce() throws {
+  /// When the machine slept, the missed probes do not all come at once.
+  @Test("after a sleep of 250 s, one probe is due at once, and the next one 200 ms later")
+  func afterSleep() throws {
     var scene = Scene(hosts: 20, endpoints: 10)
     _ = try scene.probeWhatIsDue(for: .seconds(10))
     scene.wait(250)
@@ -141,8 +153,9 @@ import Testing
     #expect(scene.planner.nextProbe(after: scene.now) == scene.now + .milliseconds(200))
   }
 
-  /// Whether an endpoint works again is not kept waiting by looks at others.
-  @Test func anAttemptIsMadeAtOnceWhateverElseIsDue() throws {
+  /// Background probes do not delay the attempt that shows whether an endpoint works again.
+  @Test("the probe of a half-open endpoint comes at once, whatever background probes are due")
+  func attemptComesFirst() throws {
     var scene = Scene(hosts: 20, endpoints: 10)
     _ = try scene.probeWhatIsDue(for: .seconds(400))
     let broken = scene.planner.hosts[7].addresses[3]
@@ -152,13 +165,14 @@ import Testing
     let attempt = try #require(probes.last)
     #expect(attempt.probe.address == broken)
     #expect(scene.planner.status(of: attempt.probe.origin, at: attempt.moment)[9].state == .halfOpen)
-    // 5 s with jitter, and nothing on top.
+    // The open time of 5 s with jitter, and no further delay.
     #expect((.seconds(4) ... .seconds(6)).contains(attempt.moment - shut))
     #expect(probes.dropLast().allSatisfy { $0.probe.address != broken })
   }
 
-  /// The others would only take the place of connections that are in use.
-  @Test func onlyWhatRequestsUseIsKept() throws {
+  /// Other kept connections would only displace connections in use.
+  @Test("a probe's connection is kept only at endpoints that requests use")
+  func keptConnections() throws {
     var scene = scene()
     #expect(scene.order() == [one, two])
     var kept: [IPAddress: Set<Bool>] = [:]
@@ -166,14 +180,14 @@ import Testing
       kept[due.address, default: []].insert(due.isKept)
     }
     #expect(kept == [one: [true], two: [false]])
-    // An endpoint that works again may be one that is not in front; where none is in front, it will be.
+    // A half-open endpoint may rank behind the first one. When no endpoint is usable, it will be the first.
     for _ in 0..<3 { scene.probe(two, fails: .refused) }
     var attempt = try scene.probeWhatIsDue(for: .seconds(10), stoppingAt: two).last?.probe
     #expect(attempt?.isKept == false)
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
     attempt = try scene.probeWhatIsDue(for: .seconds(10), stoppingAt: one).last?.probe
     #expect(attempt?.isKept == true)
-    // Where requests are spread, all are.
+    // The balanced policy spreads requests, so it keeps the connections of all endpoints.
     var balanced = Scene([one, two], configuration: RoutingConfiguration(policy: .balanced))
     balanced.probe(one, milliseconds: 20)
     balanced.probe(two, milliseconds: 40)
@@ -181,8 +195,9 @@ import Testing
     #expect(Set(due.map(\.address)) == [one, two] && due.allSatisfy(\.isKept))
   }
 
-  /// What a client does for itself, such as looking for a newer list, keeps no probe going.
-  @Test func aPlanThatIsNoUseHasNothingProbed() {
+  /// A client's own requests, such as a look for a newer list, do not keep probes going.
+  @Test("a plan for a request of the client itself does not count as use and causes no probes")
+  func planWithoutUse() {
     var scene = scene()
     let plan = scene.planner.plan(for: scene.origin, isUse: false, now: scene.now, wall: today)
     #expect(plan.addresses == [one, two])
@@ -191,7 +206,7 @@ import Testing
     #expect(scene.planner.nextProbe(after: scene.now) == nil)
     _ = scene.plan()
     #expect(scene.planner.hostsInUse(at: scene.now) == ["a.example"])
-    // Nor does it make the use last longer.
+    // Such a plan does not prolong the use either.
     scene.wait(299)
     _ = scene.planner.plan(for: scene.origin, isUse: false, now: scene.now, wall: today)
     #expect(scene.planner.nextProbe(after: scene.now) != nil)
@@ -201,14 +216,14 @@ import Testing
   }
 }
 
-/// A probe that was due.
+/// A due probe, and when it was taken.
 private struct Taken {
   let probe: DueProbe
   let moment: MonotonicInstant
 }
 
 extension Scene {
-  /// Several hosts, each with endpoints of its own.
+  /// A scene with several hosts, each with its own endpoints.
   fileprivate init(hosts: Int, endpoints: Int) {
     self.init([IPAddress]())
     let entries = (0..<hosts).map { host in
@@ -216,7 +231,7 @@ extension Scene {
       return ("h\(host).example", HostEntry(port: 443, endpoints: addresses.map { ListedEndpoint($0) }))
     }
     planner = RoutePlanner(list: EndpointList(hosts: Dictionary(uniqueKeysWithValues: entries)), seed: 1)
-    // In their order, so that a host has its place.
+    // The plans are made in order, so that `hosts[n]` of the planner is the host `hn.example`.
     for (name, _) in entries { _ = planner.plan(for: Origin(.https, host: name), now: now, wall: today) }
   }
 
@@ -225,9 +240,9 @@ extension Scene {
       probe: .failure(LegError(failure)), of: address, for: planner.hosts[place].origin, at: now)
   }
 
-  /// Goes from probe to probe. All endpoints answer, and requests are sent to all hosts.
+  /// Takes all probes that become due within a duration. All probes succeed, and plans keep all hosts in use.
   ///
-  /// - Parameter last: stops when this one has come.
+  /// - Parameter last: stops after a probe of this address.
   fileprivate mutating func probeWhatIsDue(
     for duration: Duration, stoppingAt last: IPAddress? = nil
   ) throws -> [Taken] {
@@ -243,7 +258,7 @@ extension Scene {
       }
       let before = now
       try waitForProbe()
-      // As `Upkeep`: never busy.
+      // Waits at least 1 ms, as `Upkeep` does, so that it never runs a busy loop.
       now = max(now, before + .milliseconds(1))
       for due in planner.dueProbes(at: now) {
         taken.append(Taken(probe: due, moment: now))

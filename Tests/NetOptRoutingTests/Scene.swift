@@ -63,7 +63,8 @@ struct Scene {
     now = try #require(next)
   }
 
-  /// Records a successful probe that took this long. For `https`, TCP and TLS took half of the time each.
+  /// Records a successful probe that took this long. For `https`, TCP and TLS took half of the time each. For
+  /// `http`, TCP took all of it.
   mutating func probe(_ address: IPAddress, milliseconds: Double) {
     let half = Duration.milliseconds(milliseconds / 2)
     let isSecure = origin.scheme == .https

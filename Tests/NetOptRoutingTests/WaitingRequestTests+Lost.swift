@@ -5,14 +5,12 @@ import Testing
 
 // Requests that are lost with their connections.
 extension WaitingRequestTests {
-  @Test(
-    "a request that is lost with its connection is taken when a new connection works, and nothing is held against the endpoint"
-  )
+  @Test("a request lost with its connection is taken when a new connection to the endpoint works")
   func lostRequests() {
     var scene = scene()
     #expect(look(&scene, [waiting(scene, for: 300, delivery: .pending)]).probes.first?.address == Self.a)
     scene.probe(Self.a, milliseconds: 10)
-    // Whether it is lost is not known yet, so it is neither taken nor excused.
+    // Whether the request is lost is not known yet, so the planner neither takes nor excuses it.
     scene.wait(0.3)
     #expect(look(&scene, [waiting(scene, for: 610, delivery: .pending)]).taken.isEmpty)
     scene.wait(0.1)
@@ -26,15 +24,13 @@ extension WaitingRequestTests {
     #expect(findings.taken.map(\.position) == [0])
     #expect(findings.taken.first?.failure.message.hasPrefix("its connection is dead") == true)
     #expect(scene.state(Self.a) == .closed)
-    // What cannot be taken is no reason to try a connection again and again.
+    // Requests that cannot be taken do not cause repeated probes. The endpoint stays in use.
     #expect(look(&scene, Array(requests[1...2])).probes.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)
   }
 
-  @Test(
-    "a request whose bytes are not acknowledged says nothing of its connection while its endpoint does not work"
-  )
-  func lostRequestsAtAnEndpointThatDoesNotWork() {
+  @Test("a lost request is not taken while no endpoint was seen to work since it was sent")
+  func lostWithoutWorkingEndpoint() {
     var scene = scene()
     let lost = waiting(scene, for: 710, delivery: .lost)
     _ = look(&scene, [lost])
@@ -42,13 +38,13 @@ extension WaitingRequestTests {
     #expect(scene.plan().addresses.last == Self.a)
   }
 
-  @Test("a request that is lost is taken as soon as another endpoint works, also when no usual time is known")
+  @Test("a lost request is taken when another endpoint works, before a usual time is known")
   func lostRequestsGoElsewhere() {
     var scene = Scene([Self.a, Self.b])
     scene.probe(Self.a, milliseconds: 10)
     scene.probe(Self.b, milliseconds: 40)
     scene.wait(1)
-    // Without an answer nothing is missed before a second is over.
+    // Without earlier responses, a response is overdue after 1 s.
     #expect(look(&scene, [waiting(scene, for: 610, delivery: .pending)]).probes.isEmpty)
     let keeping = waiting(scene, for: 640, mayBeRepeated: false, delivery: .lost)
     let requests = [waiting(scene, for: 610, delivery: .lost), keeping]
@@ -59,13 +55,13 @@ extension WaitingRequestTests {
     let taken = look(&scene, requests).taken
     #expect(taken.map(\.position) == [0] && taken.first?.isLost == true)
     #expect(taken.first?.failure.message.hasSuffix("and another endpoint works") == true)
-    // The connection to it is still tried: until that has failed nothing is held against the endpoint.
+    // The new connection to the endpoint has no result yet. Until it fails, the endpoint's circuit breaker
+    // counts nothing.
     #expect(scene.state(Self.a) == .closed)
     #expect(scene.plan().addresses == [Self.b, Self.a])
   }
 
-  @Test(
-    "a request that has not left as a whole says something of its endpoint only when what left of it is lost")
+  @Test("a partly sent request is evidence against its endpoint only when the sent part is lost")
   func lostParts() {
     for delivery in [WaitingRequest.Delivery.acknowledged, .pending, .lost] {
       var scene = scene()
@@ -80,7 +76,7 @@ extension WaitingRequestTests {
     }
   }
 
-  @Test("a suspicion that ends because requests were lost does not make the next one later")
+  @Test("a suspicion that ends because requests were lost does not delay the next suspicion")
   func lostRequestsCostNoPatience() {
     var scene = scene()
     _ = look(&scene, [waiting(scene, for: 300, delivery: .pending)])

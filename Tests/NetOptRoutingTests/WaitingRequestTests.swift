@@ -3,11 +3,11 @@ import Testing
 
 @testable import NetOptRouting
 
-/// What is learned from requests while they wait for their answers.
+/// What the planner learns from requests that wait for responses.
 @Suite struct WaitingRequestTests {
   static let a = ip("192.0.2.1"), b = ip("192.0.2.2"), c = ip("192.0.2.3")
 
-  /// A host whose answers take 10 ms, of which enough is known. The first address is the nearest.
+  /// A host whose usual response time is known: the responses take 10 ms. The first address is the nearest.
   func scene() -> Scene {
     var scene = Scene([Self.a, Self.b, Self.c])
     for (address, time) in [(Self.a, 10.0), (Self.b, 40), (Self.c, 60)] {
@@ -34,11 +34,13 @@ import Testing
     NetOptRequest(.get, HTTPURL(origin: Origin(.https, host: "a.example"), target: path))
   }
 
-  /// A request that was sent so long ago, and on whose connection nothing has come since but what is said.
+  /// A waiting request that was sent `milliseconds` ago. Its connection has received only the data of `heard`
+  /// and `answered` since.
   ///
   /// - Parameters:
-  ///   - heard: how many milliseconds after it was sent something came.
-  ///   - answered: the same of a part of an answer.
+  ///   - heard: when data last arrived on the connection, in milliseconds after the request was sent.
+  ///   - answered: when response data last arrived, in milliseconds after the request was sent; `nil` when
+  ///     none has arrived.
   func waiting(
     _ scene: Scene, at address: IPAddress = a, for milliseconds: Double, path: String = "/items",
     isWhole: Bool = true, mayBeRepeated: Bool = true, isFirst: Bool = true, deadline: Double? = 10,
@@ -56,14 +58,16 @@ import Testing
     scene.planner.look(at: waiting, now: scene.now)
   }
 
-  @Test func requestsThatWaitAsLongAsUsualAreNothing() {
+  @Test("requests that wait for 200 ms cause no probe and no suspicion")
+  func usualWaits() {
     var scene = scene()
     let findings = look(&scene, (0..<100).map { _ in waiting(scene, for: 200) })
     #expect(findings.probes.isEmpty && findings.taken.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)
   }
 
-  @Test func anEndpointIsSuspectedAndTriedWhenItsRequestsWaitLong() {
+  @Test("an endpoint whose request waits for 300 ms comes last and is probed once, beside another one")
+  func suspicion() {
     var scene = scene()
     #expect(scene.plan().addresses.first == Self.a)
     let findings = look(&scene, [waiting(scene, for: 300)])
@@ -72,37 +76,39 @@ import Testing
     #expect(findings.taken.isEmpty)
     #expect(scene.plan().addresses.last == Self.a)
     #expect(scene.state(Self.a) == .closed)
-    // Once: what the connection shows is waited for.
+    // The planner asks for probes once, and then waits for their results.
     #expect(look(&scene, [waiting(scene, for: 300)]).probes.isEmpty)
   }
 
-  @Test("what came behind a request excuses its endpoint for a time, and only an answer does so for good")
-  func whatCame() {
+  @Test("data after a request delays the suspicion of its endpoint, and response data prevents it")
+  func dataAfterRequest() {
     var scene = scene()
     #expect(look(&scene, [waiting(scene, for: 400, heard: 200)]).probes.isEmpty)
     #expect(look(&scene, [waiting(scene, for: 600, heard: 200, answered: 200)]).probes.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)
-    // What came before it was sent may have been read behind that.
+    // Data that arrived before the request was sent may be read a little later.
     #expect(look(&scene, [waiting(scene, for: 600, heard: 200, answered: 5)]).probes.count == 2)
     #expect(scene.plan().addresses.last == Self.a)
     var another = self.scene()
     #expect(look(&another, [waiting(another, for: 600, heard: 200)]).probes.count == 2)
   }
 
-  @Test func aFewSlowRequestsAreExcusedWhenAConnectionWorks() {
+  @Test("a suspicion ends when a new connection works, and the same request causes no other one")
+  func fewSlowRequests() {
     var scene = scene()
     let slow = waiting(scene, for: 300)
     _ = look(&scene, [slow])
     scene.probe(Self.a, milliseconds: 10)
     #expect(look(&scene, [slow]).taken.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)
-    // The same request is no reason to try again, however long it takes.
+    // The same request causes no second probe, however long it waits.
     scene.wait(60)
     #expect(look(&scene, [slow]).probes.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)
   }
 
-  @Test func requestsAreTakenWhenNothingCanBeConnectedToEither() {
+  @Test("requests are taken when a new connection to their endpoint fails and another endpoint works")
+  func takenWithoutConnection() {
     var scene = scene()
     let requests = [
       waiting(scene, for: 300), waiting(scene, for: 310, mayBeRepeated: false),
@@ -111,7 +117,7 @@ import Testing
     ]
     _ = look(&scene, requests)
     scene.probe(Self.a, fails: LegFailure(.tlsTimeout, "TLS: no answer"))
-    // Nothing shows that another one works.
+    // No other endpoint was seen to work since the request was sent.
     let before = look(&scene, requests)
     #expect(before.taken.isEmpty && before.silent.isEmpty)
     scene.wait(0.001)
@@ -124,7 +130,8 @@ import Testing
     #expect(scene.plan().exclusion(of: Self.a)?.description.contains("went silent") == true)
   }
 
-  @Test func requestsAreTakenWhenOthersOfTheirKindAreAnsweredElsewhere() {
+  @Test("requests are taken when another endpoint answers requests of their kind")
+  func takenForAnswersElsewhere() {
     var scene = scene()
     let requests =
       (0..<3).map { waiting(scene, for: 300, path: "/items/\($0)") }
@@ -136,17 +143,17 @@ import Testing
     let findings = look(&scene, requests)
     #expect(findings.taken.map(\.position) == [0, 1, 2])
     #expect(scene.state(Self.a) == .open)
-    // A connection that works does not bring it back: only an answer does.
+    // A connection does not close the circuit breaker. Only a response does.
     scene.probe(Self.a, milliseconds: 10)
     #expect(scene.state(Self.a) == .open)
   }
 
-  @Test(arguments: [
-    // Before the silence, later than is usual, of another kind, or by the silent one.
+  @Test("responses elsewhere that are not comparable take no request from an endpoint", arguments: [
+    // The call begins before the silence, takes long, is of another kind, or is the silent endpoint's own.
     ("/items/1", 20, -1.0, "192.0.2.2"), ("/items/1", 400, 0, "192.0.2.2"), ("/items", 20, 0, "192.0.2.2"),
     ("/items/1", 20, 0, "192.0.2.1"),
   ])
-  func whatWasAnsweredElsewhereHasToBeComparable(
+  func incomparableResponses(
     _ path: String, _ wait: Int, _ begun: Double, _ address: String
   ) {
     var scene = scene()
@@ -158,8 +165,9 @@ import Testing
     #expect(look(&scene, requests).taken.isEmpty)
   }
 
-  /// The connection's limit may end with the trial, or after it.
-  @Test func whatAConnectionShowsIsWaitedFor() {
+  /// The time limit of the new connection may end with the trial or later.
+  @Test("requests wait for the result of the new connection, also after the trial")
+  func waitForConnection() {
     var scene = scene()
     let request = waiting(scene, for: 300)
     _ = look(&scene, [request])
@@ -170,8 +178,9 @@ import Testing
     #expect(look(&scene, [request]).taken.count == 1)
   }
 
-  /// Without probes only requests show how it is.
-  @Test func withoutProbesASuspicionEndsByItself() {
+  /// Without probes, only requests show whether the endpoint works.
+  @Test("without probes, a suspicion ends after the trial")
+  func suspicionWithoutProbes() {
     var scene = scene()
     let requests = (0..<3).map { _ in waiting(scene, for: 300) }
     let findings = scene.planner.look(at: requests, probes: false, now: scene.now)
@@ -182,9 +191,11 @@ import Testing
     #expect(scene.plan().addresses.first == Self.a)
   }
 
-  /// What this machine lacks says nothing of the endpoint.
-  @Test(arguments: [LegFailure.Kind.other, .unreachable, .certificateExpired])
-  func aProbeThatFailsForOtherReasonsTakesNothing(_ kind: LegFailure.Kind) {
+  /// A fault of this machine says nothing about the endpoint.
+  @Test(
+    "a new connection that fails locally or for its certificate takes no request",
+    arguments: [LegFailure.Kind.other, .unreachable, .certificateExpired])
+  func unrelatedProbeFailure(_ kind: LegFailure.Kind) {
     var scene = scene()
     let request = waiting(scene, for: 300)
     _ = look(&scene, [request])
@@ -193,8 +204,9 @@ import Testing
     #expect(look(&scene, [request]).taken.isEmpty)
   }
 
-  /// A request that may not be repeated goes on waiting there, and keeps nobody else away.
-  @Test func anEndpointThatIsBackIsUsedWhateverStillWaitsThere() throws {
+  /// A request that may not be repeated keeps waiting there, and does not keep other requests away.
+  @Test("an endpoint that works again is used although an old request still waits there")
+  func backWithStuckRequest() throws {
     var scene = scene()
     let stuck = waiting(scene, for: 300, mayBeRepeated: false, deadline: nil)
     _ = look(&scene, [stuck])
@@ -213,8 +225,9 @@ import Testing
     #expect(scene.plan().addresses.first == Self.a)
   }
 
-  /// Where connections work, a request that was taken once may take its time elsewhere as well.
-  @Test func aRequestIsTakenOnceWhereConnectionsWork() {
+  /// When connections work, a request that was taken once may take long at every endpoint.
+  @Test("when another endpoint answers their kind, only requests on their first attempt are taken")
+  func onlyFirstAttempts() {
     var scene = scene()
     let requests = (0..<3).map { waiting(scene, for: 300, isFirst: $0 != 1) }
     _ = look(&scene, requests)
@@ -223,8 +236,10 @@ import Testing
     #expect(look(&scene, requests).taken.map(\.position) == [0, 2])
   }
 
-  @Test(arguments: [429, 500])
-  func anErrorElsewhereIsNoReasonToGoThere(_ status: Int) {
+  @Test(
+    "a response with status 429 or 500 elsewhere takes no request from an endpoint",
+    arguments: [429, 500])
+  func errorElsewhere(_ status: Int) {
     var scene = scene()
     let requests = (0..<3).map { _ in waiting(scene, for: 300) }
     _ = look(&scene, requests)
@@ -233,7 +248,8 @@ import Testing
     #expect(look(&scene, requests).taken.isEmpty)
   }
 
-  @Test func anAnswerThatRefusesEndsTheSuspicion() {
+  @Test("a 503 response of a suspected endpoint ends the suspicion")
+  func unavailableEndsSuspicion() {
     var scene = scene()
     let requests = (0..<3).map { _ in waiting(scene, for: 300) }
     _ = look(&scene, requests)
@@ -243,8 +259,10 @@ import Testing
     #expect(scene.planner.silent.isEmpty)
   }
 
-  /// The one attempt of an endpoint that failed before waits alone, and an answer elsewhere is enough.
-  @Test func aLoneAttemptAtASilentEndpointIsTaken() {
+  /// An endpoint that failed before gets one attempt at a time. So one waiting request and one response
+  /// elsewhere are enough.
+  @Test("the only request of a half-open endpoint is taken when another endpoint answers its kind")
+  func loneAttempt() {
     var scene = scene()
     for _ in 0..<3 {
       let plan = scene.plan()
@@ -271,7 +289,8 @@ import Testing
     return RouteReport(plan: scene.plan(), legs: [.ready(address, milliseconds: 10)])
   }
 
-  @Test func anAnswerEndsTheSuspicion() {
+  @Test("a response of a suspected endpoint ends the suspicion")
+  func responseEndsSuspicion() {
     var scene = scene()
     let requests = (0..<5).map { _ in waiting(scene, for: 300) }
     _ = look(&scene, requests)
@@ -281,7 +300,8 @@ import Testing
     #expect(look(&scene, requests).probes.isEmpty)
   }
 
-  @Test func nothingIsSuspectedWhenNothingWaits() {
+  @Test("a suspicion ends when no request waits")
+  func noWaitingRequests() {
     var scene = scene()
     _ = look(&scene, [waiting(scene, for: 300)])
     _ = look(&scene, [])
@@ -289,10 +309,13 @@ import Testing
     #expect(scene.planner.silent.isEmpty)
   }
 
-  /// Long polls, uploads and slow services, in any mixture: as long as the servers can be connected to and nothing quick is answered
-  /// elsewhere, no endpoint is left out, and no request is taken.
-  @Test(arguments: 0..<40 as Range<UInt64>)
-  func slowServicesAreNotLeftOut(_ seed: UInt64) {
+  /// Random mixtures of long polls, uploads and slow requests. While connections to the servers work and no
+  /// other endpoint quickly answers requests of the same kinds, the planner excludes no endpoint and takes no
+  /// request.
+  @Test(
+    "slow services whose connections work are not excluded, and keep their requests",
+    arguments: 0..<40 as Range<UInt64>)
+  func slowServices(_ seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var scene = scene()
     var slow: [WaitingRequest] = []
@@ -322,14 +345,16 @@ import Testing
         #expect(scene.plan().exclusion(of: address) == nil)
       }
     }
-    // They were suspected, and tried, and not all the time.
+    // The endpoints were suspected and probed, but not all the time.
     #expect(probes > 0 && probes < 300)
   }
 
-  /// Whatever waits and whatever happens: only what may be repeated, has waited, and whose endpoint stays silent is taken; and when
-  /// nothing waits any more, nothing is suspected.
-  @Test(arguments: 0..<40 as Range<UInt64>)
-  func onlyWhatMayBeTakenIsTaken(_ seed: UInt64) {
+  /// Random requests, probe results and responses. A taken request may be repeated and has waited, and its
+  /// endpoint is silent or its connection is dead. When no request waits, no endpoint is suspected.
+  @Test(
+    "only repeatable requests whose endpoint is silent or whose connection is dead are taken",
+    arguments: 0..<40 as Range<UInt64>)
+  func takenRequests(_ seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var scene = scene()
     let addresses = [Self.a, Self.b, Self.c]
@@ -351,9 +376,9 @@ import Testing
         #expect(request.mayBeRepeated)
         #expect(request.delivery == .lost || scene.now - request.sent >= .milliseconds(250))
         if let deadline = request.deadline { #expect(deadline > scene.now + .milliseconds(299)) }
-        // What the endpoint may have received is paid for.
+        // A request that the endpoint has received counts against the retry budget. A lost request is free.
         #expect(taken.isLost == (request.delivery != .acknowledged))
-        // One that is lost with its connection says nothing of the endpoint.
+        // A request that is lost with its connection says nothing about the endpoint.
         if taken.failure.message.hasPrefix("its connection is dead") {
           #expect(request.delivery == .lost)
           lost += 1
@@ -373,7 +398,7 @@ import Testing
       if Bool.random(using: &random) { answer(&scene, addresses.randomElement(using: &random) ?? Self.a) }
       _ = Int.random(in: 0..<5, using: &random) == 0 ? look(&scene, []) : WaitFindings()
     }
-    // Otherwise nothing was tested.
+    // Otherwise the test has covered no lost request.
     #expect(lost > 0)
     _ = look(&scene, [])
     #expect(scene.planner.silent.isEmpty)
