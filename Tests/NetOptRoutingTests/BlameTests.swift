@@ -4,7 +4,7 @@ import Testing
 @testable import NetOptRouting
 
 @Suite struct BlameTests {
-  @Test(arguments: [
+  @Test("the kind of a failure decides who is to blame", arguments: [
     (LegFailure.Kind.refused, Blame.endpoint), (.connectTimeout, .endpoint), (.tlsTimeout, .endpoint),
     (.reset, .endpoint), (.tls, .endpoint), (.certificateName(presented: ["a"]), .certificate),
     (.certificateUntrusted, .certificate), (.certificateExpired, .certificate),
@@ -13,12 +13,14 @@ import Testing
     (.proxyRefused, .nobody), (.authorities, .nobody),
     (.other, .nobody),
   ])
-  func isGiven(_ kind: LegFailure.Kind, _ blame: Blame) {
+  func blameOfFailure(_ kind: LegFailure.Kind, _ blame: Blame) {
     #expect(Blame(kind) == blame)
   }
 
-  /// Its connections work: three failures do not take it out of use, five do, and then a connection does not bring it back.
-  @Test func aServiceThatTakesNoRequestCountsHalf() {
+  /// The endpoint's connections work. Three failures do not open the circuit breaker, and five do. Then a
+  /// connection does not close it.
+  @Test("five busy failures open the circuit breaker, and only a response closes it")
+  func busyService() {
     var health = EndpointHealth()
     var random = SplitMix64(seed: 1)
     var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)

@@ -13,7 +13,7 @@ import Testing
 
   private mutating func giveBack() -> Bool { circuit.giveBack() }
 
-  /// How long the circuit is open from a moment on.
+  /// How many seconds the circuit breaker stays open after a moment; `nil` when it is not open.
   private func openTime(from seconds: Double) -> Double? {
     circuit.openUntil(at: .at(seconds)).map { ($0 - .at(seconds)).milliseconds / 1000 }
   }
@@ -32,14 +32,16 @@ import Testing
     #expect(circuit.failures(at: .at(2)) == 3)
   }
 
-  @Test mutating func becomesHalfOpenAfterAWhile() {
+  @Test("a circuit breaker becomes half-open 4 to 6 s after it opened")
+  mutating func becomesHalfOpen() {
     fail(3, at: 0)
     #expect(circuit.state(at: .at(3.9)) == .open)
     #expect(circuit.state(at: .at(6.1)) == .halfOpen)
     #expect(circuit.openUntil(at: .at(6.1)) == nil)
   }
 
-  @Test mutating func staysOpenTwiceAsLongEachTimeUpToFiveMinutes() throws {
+  @Test("the open time doubles with each failed attempt, from 5 s to 300 s")
+  mutating func openTimes() throws {
     fail(2, at: 0)
     var now = 0.0
     for expected in [5.0, 10, 20, 40, 80, 160, 300, 300, 300] {
@@ -51,7 +53,8 @@ import Testing
     }
   }
 
-  @Test func jitterFollowsFromTheSeedAndSpreads() throws {
+  @Test("the seed decides the jitter of the open time, and seeds spread by more than 1 s")
+  func jitter() throws {
     let times = try (UInt64(0)..<50).map { seed in
       var random = SplitMix64(seed: seed)
       var circuit = Circuit()
@@ -66,14 +69,16 @@ import Testing
     #expect(try #require(times.max()) - #require(times.min()) > .seconds(1))
   }
 
-  @Test mutating func aLateFailureDoesNotKeepItOpenLonger() {
+  @Test("a failure while the circuit breaker is open does not prolong the open time")
+  mutating func failureWhileOpen() {
     fail(3, at: 0)
     let until = circuit.openUntil(at: .at(0))
     fail(5, at: 3)
     #expect(circuit.openUntil(at: .at(3)) == until)
   }
 
-  @Test mutating func aSuccessClosesItAndForgetsEverything() throws {
+  @Test("a success closes the circuit breaker and resets its failures and open time")
+  mutating func closesOnSuccess() throws {
     fail(3, at: 0)
     fail(1, at: 7)
     circuit.succeeded(at: .at(7))
@@ -84,7 +89,8 @@ import Testing
     #expect((4.0...6.0).contains(try #require(openTime(from: 8))))
   }
 
-  @Test mutating func letsOneAttemptThrough() {
+  @Test("an attempt holds others back until it fails, is given back, or 30 s have passed")
+  mutating func oneAttempt() {
     fail(3, at: 0)
     #expect(!circuit.isTried(at: .at(7)))
     circuit.take(at: .at(7))
@@ -100,7 +106,8 @@ import Testing
     #expect(!giveBack())
   }
 
-  @Test mutating func forgetsAStreakOfFailures() {
+  @Test("a circuit breaker forgets a streak of failures after 600 s")
+  mutating func forgetsFailures() {
     fail(2, at: 0)
     fail(1, at: 601)
     #expect(circuit.state(at: .at(601)) == .closed)
@@ -108,7 +115,8 @@ import Testing
     #expect(circuit.failures(at: .at(1202)) == 0)
   }
 
-  @Test mutating func forgetsThatItWasOpen() throws {
+  @Test("a half-open circuit breaker closes 600 s after its open time")
+  mutating func forgetsOpenTime() throws {
     fail(3, at: 0)
     let until = try #require(openTime(from: 0))
     #expect(circuit.state(at: .at(until + 599)) == .halfOpen)
@@ -118,7 +126,8 @@ import Testing
     #expect(circuit.failures(at: .at(until + 601)) == 1)
   }
 
-  @Test mutating func saysWhenItChangesNext() throws {
+  @Test("the next change is the end of the memory, the open time or the attempt")
+  mutating func nextChange() throws {
     #expect(circuit.nextChange(after: .at(0)) == nil)
     fail(1, at: 0)
     #expect(circuit.nextChange(after: .at(0)) == .at(600))
@@ -131,12 +140,12 @@ import Testing
     #expect(circuit.nextChange(after: until + .seconds(700)) == nil)
   }
 
-  @Test(arguments: [
-    // Attempts within half a minute, every so manieth of which fails, and whether that opens the circuit.
+  @Test("under 80 % successes of at least five attempts in 30 s open a circuit breaker", arguments: [
+    // The attempts within 30 s, `n` when every n-th one fails, and whether the circuit breaker opens.
     (20, 4, true), (20, 5, false), (4, 2, false), (6, 2, true), (100, 6, false),
   ])
   mutating func opensWhenTooFewSucceed(_ attempts: Int, _ every: Int, _ opens: Bool) {
-    // The last attempt of each round is the one that fails. A success closes the circuit again.
+    // The last attempt of each group fails. A success closes the circuit breaker again.
     var hasOpened = false
     for attempt in 1...attempts {
       let now = MonotonicInstant.at(Double(attempt) * 24 / Double(attempts))
@@ -146,32 +155,33 @@ import Testing
     #expect(hasOpened == opens)
   }
 
-  @Test mutating func forgetsWhatIsOlderThanHalfAMinute() {
+  @Test("attempts older than 30 s do not count")
+  mutating func forgetsOldAttempts() {
     for second in 0..<2 {
       fail(1, at: Double(second))
       circuit.succeeded(at: .at(Double(second)))
     }
-    // One more failure now would be the third of five; more than half a minute later it is one of one.
+    // Another failure now would be the third of five attempts. More than 30 s later, it is the only attempt.
     #expect(circuit.recentCounts == (4, 2))
     fail(1, at: 40)
     #expect(circuit.recentCounts == (1, 1))
     #expect(circuit.state(at: .at(40)) == .closed)
   }
 
-  @Test mutating func whatTheServiceAnswersCountsHalf() {
+  @Test("a failure of the service counts half, and the fifth one in a row opens the circuit breaker")
+  mutating func serviceFailures() {
     for _ in 0..<4 {
       circuit.failed(.useless, at: .at(0), isHalf: true, using: &random)
       #expect(circuit.state(at: .at(0)) == .closed)
     }
     #expect(circuit.failures(at: .at(0)) == 2)
-    // Five of five that failed half are half.
+    // Five half failures in five attempts are a failure rate of 50 %.
     circuit.failed(.useless, at: .at(0), isHalf: true, using: &random)
     #expect(circuit.state(at: .at(0)) == .open)
     #expect(circuit.lastFault == .useless)
   }
 
-  @Test(
-    "a rest that is asked for while the circuit is open for longer is a rest all the same, until it is over")
+  @Test("an open circuit breaker reports a rest that ends before its open time")
   mutating func restWhileOpen() throws {
     for _ in 0..<3 { circuit.failed(at: .at(0), using: &random) }
     circuit.rest(for: .seconds(2), at: .at(1))
@@ -180,7 +190,7 @@ import Testing
     #expect(circuit.state(at: .at(3)) == .open)
   }
 
-  @Test("a request that fails ends no attempt of a probe, and a probe that fails ends its own")
+  @Test("a failed request or probe ends its own attempt, and a request does not end a probe's")
   mutating func attempts() throws {
     for _ in 0..<3 { circuit.failed(at: .at(0), using: &random) }
     circuit.take(at: .at(10), byProbe: true)
@@ -193,11 +203,12 @@ import Testing
     #expect(!circuit.isTried(at: .at(41)))
   }
 
-  @Test mutating func restsAsLongAsItIsAskedTo() throws {
+  @Test("a circuit breaker rests as long as it is asked to, at most 300 s")
+  mutating func restTimes() throws {
     circuit.rest(for: .seconds(30), at: .at(0))
     #expect(circuit.state(at: .at(29.9)) == .open)
     #expect(circuit.state(at: .at(30)) == .halfOpen)
-    // A shorter rest changes nothing, a very long one is cut.
+    // A shorter rest changes nothing. A very long rest is cut to 300 s.
     circuit.rest(for: .seconds(5), at: .at(1))
     #expect(circuit.rest(at: .at(1)) == .seconds(30))
     circuit.rest(for: .seconds(86_400), at: .at(1))

@@ -24,7 +24,8 @@ import Testing
     health.failed(LegFailure(kind, "so it was"), of: "a.example", at: .at(seconds), using: &random)
   }
 
-  @Test mutating func knowsNothingAtFirst() {
+  @Test("a new endpoint has no times, no penalty and a closed circuit breaker")
+  mutating func newEndpoint() {
     #expect(health.readiness(secure: true) == nil)
     #expect(health.penalty(at: .at(0)) == nil)
     #expect(health.state(at: .at(0)) == .closed)
@@ -32,13 +33,15 @@ import Testing
     #expect(!use(at: 0))
   }
 
-  @Test mutating func estimatesTheTimeToBeReady() {
+  @Test("a success is a sample of the ready time and of the round trip")
+  mutating func readyTime() {
     succeed(20, at: 0)
     #expect(health.readiness(secure: true)?.smoothed == .milliseconds(20))
     #expect(health.roundTrip?.smoothed == .milliseconds(10))
   }
 
-  @Test mutating func takesTwoRoundTripsForTLSThatWasNotMeasured() {
+  @Test("without a TLS sample, the ready time for https is two round trips")
+  mutating func unmeasuredTLS() {
     health.measured(connect: .milliseconds(10), at: .at(0))
     #expect(health.readiness(secure: true)?.smoothed == .milliseconds(20))
     #expect(health.readiness(secure: false)?.smoothed == .milliseconds(10))
@@ -46,7 +49,8 @@ import Testing
     #expect(health.readiness(secure: true)?.smoothed == .milliseconds(50))
   }
 
-  @Test mutating func aFailureIsAPenaltyAndNeverASample() {
+  @Test("a failure adds a penalty of 10 s for 5 s, and is no time sample")
+  mutating func failurePenalty() {
     succeed(20, at: 0)
     fail(.refused, at: 1)
     #expect(health.readiness(secure: true)?.smoothed == .milliseconds(20))
@@ -59,12 +63,14 @@ import Testing
     #expect(health.penalty(at: .at(8)) == .seconds(10))
   }
 
-  @Test mutating func penaltiesAddUpToALimit() {
+  @Test("penalties add up to 100 s at most")
+  mutating func penaltiesAddUpToALimit() {
     for _ in 0..<50 { fail(.unreachable, at: 0) }
     #expect(health.penalty(at: .at(0)) == .seconds(100))
   }
 
-  @Test mutating func aPenaltyEndsWithTheCircuit() throws {
+  @Test("a penalty ends when the circuit breaker becomes half-open")
+  mutating func endOfPenalty() throws {
     succeed(20, at: 0)
     for _ in 0..<3 { fail(.connectTimeout, at: 0) }
     let until = try #require(health.nextChange(after: .at(0)))
@@ -74,7 +80,8 @@ import Testing
     #expect(health.penalty(at: until) == nil)
   }
 
-  @Test mutating func aSuccessTakesPenaltyAndCircuitAway() {
+  @Test("a success ends the penalty and closes the circuit breaker, and the last failure stays")
+  mutating func successAfterFailures() {
     for _ in 0..<3 { fail(.reset, at: 0) }
     #expect(use(at: 1))
     #expect(health.penalty(at: .at(1)) == nil)
@@ -83,14 +90,17 @@ import Testing
     #expect(!use(at: 1))
   }
 
-  @Test mutating func theLocalNetworkOpensNoCircuit() {
+  @Test("failures of the local network are a penalty and open no circuit breaker")
+  mutating func localNetworkFailures() {
     for _ in 0..<10 { fail(.unreachable, at: 0) }
     #expect(health.state(at: .at(0)) == .closed)
     #expect(health.penalty(at: .at(0)) != nil)
   }
 
-  @Test(arguments: [LegFailure.Kind.resolve, .proxy, .other])
-  mutating func whatIsNobodysFaultChangesNothing(_ kind: LegFailure.Kind) {
+  @Test(
+    "failures of DNS, of a proxy or of an unknown kind do not count against an endpoint",
+    arguments: [LegFailure.Kind.resolve, .proxy, .other])
+  mutating func nobodysFault(_ kind: LegFailure.Kind) {
     for _ in 0..<10 { #expect(!fail(kind, at: 0)) }
     #expect(health.penalty(at: .at(0)) == nil)
     #expect(health.lastFailure == nil)
@@ -100,11 +110,11 @@ import Testing
     .certificate(kind, host: "a.example", nextCheck: nextCheck, byProbe: true)
   }
 
-  @Test(arguments: [
+  @Test("a wrong certificate causes a quarantine, which unverified requests ignore", arguments: [
     LegFailure.Kind.certificateName(presented: ["*.portal.lan"]), .certificateName(presented: []),
     .certificateUntrusted, .certificateExpired,
   ])
-  mutating func aWrongCertificateMeansQuarantine(_ kind: LegFailure.Kind) {
+  mutating func wrongCertificate(_ kind: LegFailure.Kind) {
     fail(kind, at: 0)
     #expect(health.state(at: .at(0)) == .quarantined)
     #expect(
@@ -113,7 +123,8 @@ import Testing
     #expect(health.state(at: .at(0), unverified: true) == .closed)
   }
 
-  @Test mutating func quarantineOutlastsARequestThatDoesNotVerify() {
+  @Test("successes without verification do not end a quarantine, and a verified certificate does")
+  mutating func unverifiedSuccesses() {
     fail(.certificateUntrusted, at: 0)
     for second in [1.0, 100, 10_000] {
       succeed(20, at: second)
@@ -125,8 +136,9 @@ import Testing
     #expect(!verify())
   }
 
-  /// A request is the check when no probe came within a second, and one request alone.
-  @Test mutating func aRequestIsTheCheckThatNoProbeHasMade() throws {
+  /// When no probe makes a due certificate check within 1 s, a single request makes it.
+  @Test("one request makes a certificate check that no probe has made within 1 s")
+  mutating func checkByRequest() throws {
     fail(.certificateUntrusted, at: 0)
     let due = try #require(health.certificateCheck(at: .at(0)))
     #expect((.at(1) ... .at(1.2)).contains(due))
@@ -145,9 +157,12 @@ import Testing
     #expect(!health.isTried(at: .at(3)))
   }
 
-  /// Failures of another kind end no quarantine, and put the next check off as a wrong certificate does.
-  @Test(arguments: [LegFailure.Kind.refused, .connectTimeout, .reset, .unreachable])
-  mutating func aCheckThatFailsOtherwiseShowsNoCertificate(_ kind: LegFailure.Kind) throws {
+  /// A failure of another kind does not end the quarantine. It delays the next check as a wrong certificate
+  /// does.
+  @Test(
+    "a certificate check that fails for another reason keeps the quarantine and doubles the wait",
+    arguments: [LegFailure.Kind.refused, .connectTimeout, .reset, .unreachable])
+  mutating func otherCheckFailure(_ kind: LegFailure.Kind) throws {
     fail(.certificateExpired, at: 0)
     health.take(at: .at(2), byProbe: true)
     fail(kind, at: 2)
@@ -160,23 +175,25 @@ import Testing
     #expect((.at(4) ... .at(4.4)).contains(next))
   }
 
-  @Test mutating func aCheckThatWasGivenUpIsMadeAfterASecond() throws {
+  @Test("a certificate check is repeated 1 s after it was given up, or 30 s after it began")
+  mutating func unfinishedCheck() throws {
     fail(.certificateExpired, at: 0)
     health.take(at: .at(2), byProbe: true)
-    // A request that began before ends no check of a probe.
+    // A request that began earlier does not end the check of a probe.
     let isGivenBack = health.giveBack(at: .at(2.1))
     #expect(!isGivenBack)
     #expect(health.isTried(at: .at(2.1)))
     _ = health.giveBack(at: .at(2.2), byProbe: true)
     #expect(!health.isTried(at: .at(2.2)))
     #expect(health.certificateCheck(at: .at(2.2)) == .at(3.2))
-    // Of one of which nothing is heard the end is taken for granted.
+    // A check without a result counts as ended after 30 s.
     health.take(at: .at(4), byProbe: true)
     #expect(health.certificateCheck(at: .at(5)) == .at(34))
     #expect(try #require(health.certificateCheck(at: .at(34))) < .at(34))
   }
 
-  @Test mutating func saysWhyItIsLeftOut() {
+  @Test("the exclusion names the failures of an open endpoint, and the attempt of a half-open one")
+  mutating func exclusionReasons() {
     for _ in 0..<3 { fail(.refused, at: 0) }
     let last = LegFailure(.refused, "so it was")
     #expect(health.exclusion(in: .open, at: .at(0)) == .reason(.failures(inARow: 3, last: last)))

@@ -7,8 +7,8 @@ import Testing
 
 @testable import NetOptRouting
 
-/// No time that a transport reports, no date and no moment of a clock traps the policy. In child processes, because a trap would end the
-/// tests.
+/// No time from a transport, no date and no moment of a clock makes the routing code trap. The tests run in
+/// child processes, because a trap would end the test process.
 @Suite struct ExtremeTimesTests {
   private static let failures: [LegFailure.Kind] = [
     .refused, .connectTimeout, .reset, .certificateExpired, .unreachable, .resolve, .other,
@@ -41,7 +41,7 @@ import Testing
     let note = try LastNote()
     await #expect(processExitsWith: .success) {
       [path = note.path as String, name = policy.rawValue as String] in
-      // What hangs ends by a signal.
+      // SIGALRM ends a process that hangs.
       alarm(300)
       let note = LastNote(path)
       let policy = try #require(SelectionPolicy(rawValue: name))
@@ -52,7 +52,7 @@ import Testing
         var scene = Scene(addresses, configuration: RoutingConfiguration(policy: policy), seed: seed)
         note.write("seed \(seed)")
         for step in 0..<60 {
-          // Most steps are in the usual time: otherwise nothing is ever remembered.
+          // Most steps are at ordinary moments. Otherwise the planner would never remember anything.
           scene.now = random.isOne(in: 10) ? random.element(of: moments) : .at(Double(step))
           let plan = scene.plan()
           scene.planner.began(plan)
@@ -80,7 +80,7 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  @Test("a race with extreme staggers at extreme moments comes to an end")
+  @Test("a race with extreme staggers at extreme moments does not trap")
   func everyStagger() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
@@ -113,7 +113,7 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  @Test("budget, retries and latencies take extreme moments and times")
+  @Test("the retry budget, the retry policy and the latency quantile accept extreme times")
   func everyBudget() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in

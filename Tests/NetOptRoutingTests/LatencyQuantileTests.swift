@@ -4,7 +4,8 @@ import Testing
 @testable import NetOptRouting
 
 @Suite struct LatencyQuantileTests {
-  @Test func nothingIsSaidOfAFew() {
+  @Test("the quantile has no value with too few samples")
+  func fewSamples() {
     var quantile = LatencyQuantile()
     for _ in 1..<LatencyQuantile.leastSamples { quantile.add(.milliseconds(10)) }
     #expect(quantile.value == nil)
@@ -12,8 +13,10 @@ import Testing
     #expect(quantile.value != nil)
   }
 
-  @Test(arguments: [1, 16_000, 20_000, 1_000_000, 12_345_678, 999_999_999, 60_000_000_000, Int64.max])
-  func theAnswerIsAtMostNinePercentOff(_ nanoseconds: Int64) throws {
+  @Test(
+    "the quantile of equal samples is at most an eighth too high",
+    arguments: [1, 16_000, 20_000, 1_000_000, 12_345_678, 999_999_999, 60_000_000_000, Int64.max])
+  func accuracy(_ nanoseconds: Int64) throws {
     var quantile = LatencyQuantile()
     for _ in 0..<100 { quantile.add(.nanoseconds(nanoseconds)) }
     let value = try #require(quantile.value).nanoseconds
@@ -26,8 +29,8 @@ import Testing
     }
   }
 
-  @Test(arguments: 1...20)
-  func itIsThe95thPercentile(_ seed: UInt64) throws {
+  @Test("the quantile is the 95th percentile, at most 12.6 % too high", arguments: 1...20)
+  func percentile(_ seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     var quantile = LatencyQuantile()
     var times: [Int64] = []
@@ -41,7 +44,8 @@ import Testing
     #expect(value >= exact && value <= exact * 1.126)
   }
 
-  @Test func whatWasLongAgoIsForgotten() throws {
+  @Test("the quantile forgets old samples after 5,000 new ones")
+  func forgetsOldSamples() throws {
     var quantile = LatencyQuantile()
     for _ in 0..<5000 { quantile.add(.milliseconds(10)) }
     for _ in 0..<100 { quantile.add(.milliseconds(200)) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import NetOptRouting
 
-/// How an endpoint comes back whose certificate was wrong.
+/// How an endpoint with a wrong certificate returns to use.
 @Suite struct QuarantineTests {
   private let one = ip("192.0.2.1")
   private let two = ip("192.0.2.2")
@@ -17,7 +17,7 @@ import Testing
     return scene
   }
 
-  /// Waits until a certificate is checked, as `Upkeep` does, and lets other probes succeed.
+  /// Waits until the certificate check of an endpoint is due, as `Upkeep` does. Other probes succeed.
   private func waitForCheck(_ scene: inout Scene, of address: IPAddress) throws -> DueProbe {
     while true {
       try scene.waitForProbe()
@@ -29,13 +29,13 @@ import Testing
   }
 
   @Test(
-    "the waits double from one second to a minute, and none is shorter",
+    "the waits between certificate checks double from 1 s to 60 s, and jitter only lengthens them",
     arguments: 1...20 as ClosedRange<UInt64>)
   func waits(_ seed: UInt64) throws {
     var scene = scene(seed)
     scene.probe(one, fails: .wrongName)
     for wait in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
-      // The origin is in use.
+      // This plan keeps the origin in use.
       #expect(scene.order() == [two])
       let begun = scene.now
       let check = try waitForCheck(&scene, of: one)
@@ -46,7 +46,7 @@ import Testing
     _ = try waitForCheck(&scene, of: one)
     scene.probe(one, milliseconds: 20)
     #expect(scene.order() == [one, two])
-    // It begins anew.
+    // A new quarantine begins with the first wait again.
     scene.probe(one, fails: .wrongName)
     let begun = scene.now
     _ = try waitForCheck(&scene, of: one)
@@ -54,7 +54,7 @@ import Testing
   }
 
   @Test(
-    "whatever requests do, an impostor costs no more than a handshake a minute",
+    "an endpoint with a wrong certificate gets at most one handshake a minute after the first six",
     arguments: 1...30 as ClosedRange<UInt64>)
   func oneHandshakeAMinute(_ seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
@@ -90,7 +90,7 @@ import Testing
           handshakes += 1
           legs.insert(.failed(one, .wrongName), at: 0)
         }
-        // Another one that is planned before it is known.
+        // Another request is planned before the result is known.
         if Bool.random(using: &random) {
           let beside = scene.order()
           #expect(plan.addresses.first != one || beside == [two])
@@ -101,12 +101,12 @@ import Testing
       #expect(scene.state(one) != .closed)
     }
     let seconds = (scene.now - seen).milliseconds / 1000
-    // 1 to 32 s, and each minute from there on.
+    // The first six waits are 1 to 32 s, the later ones 60 s.
     #expect(Double(handshakes) <= 6 + seconds / 60)
     #expect(Double(handshakes) >= seconds / 110)
   }
 
-  @Test("when all have had a wrong certificate, the list is used again with the first one that is verified")
+  @Test("with all endpoints in quarantine, plans use DNS until one certificate is verified")
   func allAtOnce() throws {
     var scene = scene()
     let plan = scene.plan()
@@ -125,7 +125,7 @@ import Testing
     #expect(scene.now - mended <= .seconds(1.2))
   }
 
-  @Test("an endpoint that is being checked is neither a last resort nor a guess")
+  @Test("a plan has no leg to an endpoint whose certificate is being checked")
   func underWay() throws {
     var scene = scene()
     for address in [one, two] { scene.probe(address, fails: .wrongName) }
@@ -141,7 +141,7 @@ import Testing
     #expect(plan.exclusion(of: one) == .wrongName(nextCheck: nil))
   }
 
-  @Test("without probes a request is the check as soon as the wait is over")
+  @Test("without probes, the first request after the wait is the certificate check")
   func withoutProbes() throws {
     var scene = scene(isProbed: false)
     scene.call(scene.plan(), [.failed(one, .wrongName), .ready(two, milliseconds: 40)])
@@ -151,7 +151,7 @@ import Testing
     let check = scene.plan()
     #expect(check.addresses == [one, two])
     #expect(scene.order() == [two])
-    // It is wrong still: the next one comes after twice the time.
+    // The certificate is still wrong. The next check comes after twice the wait.
     scene.call(check, [.failed(one, .wrongName), .ready(two, milliseconds: 40)])
     scene.wait(1.9)
     #expect(scene.order() == [two])
@@ -163,7 +163,7 @@ import Testing
     #expect(scene.order() == [one, two])
   }
 
-  @Test("a check that a request did not make is made by the next one")
+  @Test("when a request gives its certificate check back, a request makes it 1 s later")
   func notMade() {
     var scene = scene(isProbed: false)
     scene.probe(one, fails: .wrongName)
@@ -176,7 +176,7 @@ import Testing
     #expect(scene.order() == [one, two])
   }
 
-  @Test("a connection that was verified before the last failure shows nothing")
+  @Test("a connection of a call that began before the last certificate failure ends no quarantine")
   func verifiedBefore() {
     var scene = scene()
     let begun = scene.now
@@ -186,7 +186,7 @@ import Testing
     let report = RouteReport(plan: plan, legs: [.ready(one, milliseconds: 20)])
     scene.planner.record(report, from: begun, at: scene.now)
     #expect(scene.state(one) == .quarantined)
-    // One that lost its race was verified as well.
+    // A leg that lost its race verified the certificate as well.
     scene.wait(0.1)
     let later = RouteReport(
       plan: plan, legs: [.ready(one, .lost, milliseconds: 50), .ready(two, milliseconds: 40)])
@@ -194,7 +194,7 @@ import Testing
     #expect(scene.state(one) == .closed)
   }
 
-  @Test("a request that is pinned to the endpoint and verifies releases it")
+  @Test("a request that is pinned to an endpoint ends its quarantine only when it verifies")
   func pinned() {
     var scene = scene()
     scene.probe(one, fails: .wrongName)
@@ -212,11 +212,13 @@ import Testing
     #expect(scene.state(one) == .quarantined)
   }
 
-  @Test("the route says in each second how many are left", arguments: SelectionPolicy.allCases)
+  @Test(
+    "the exclusion reason counts the seconds down to the next certificate check",
+    arguments: SelectionPolicy.allCases)
   func whenItIsProbedAgain(_ policy: SelectionPolicy) throws {
     var scene = Scene([one, two], configuration: RoutingConfiguration(policy: policy))
     scene.probe(two, milliseconds: 40)
-    // Three failed checks: the wait is 8 s and more.
+    // After three failed checks, the wait is at least 8 s.
     for _ in 0..<4 { scene.probe(one, fails: .wrongName) }
     let due = try #require(scene.planner.hosts[0].endpoints[0].health.certificateCheck(at: scene.now))
     while scene.now < due + .seconds(0.9) {
@@ -229,7 +231,7 @@ import Testing
     #expect(scene.planner.hosts[0].kept.count <= 2)
   }
 
-  @Test("while the words stay the same, the plan is the same")
+  @Test("the planner reuses a plan until the seconds in its exclusion reason change")
   func keptPlan() {
     var scene = scene()
     for _ in 0..<8 { scene.probe(one, fails: .wrongName) }
@@ -244,7 +246,7 @@ import Testing
 
   // MARK: DNS
 
-  @Test("an answer of DNS with a wrong certificate comes last, and first again after the same waits")
+  @Test("a DNS address with a wrong certificate comes last, for the same waits as a listed endpoint")
   func answers() {
     var planner = RoutePlanner(list: nil, seed: 1)
     let origin = Origin(.https, host: "b.example")
@@ -259,7 +261,7 @@ import Testing
     for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
       #expect(order() == [one, two])
       call([.failed(one, .wrongName, source: .dns), .ready(two, milliseconds: 5, source: .dns)])
-      // `two` has won; were it the one that requests prefer, nothing would be seen.
+      // `two` has won. As the last winner, it would always come first and hide the effect.
       planner.hosts[0].lastAnswer = nil
       now = now + .seconds(Double(wait) - 0.1)
       #expect(order() == [two, one])
@@ -269,7 +271,7 @@ import Testing
     #expect(planner.hosts[0].health(of: one)?.isQuarantined == false)
   }
 
-  @Test("the network is not looked for at an endpoint whose certificate was wrong")
+  @Test("a quarantined endpoint is not probed to find out whether the network works again")
   func networkProbe() throws {
     var scene = scene()
     #expect(scene.order() == [one, two])

@@ -19,7 +19,8 @@ import Testing
     return order
   }
 
-  @Test func knownComesBeforeUnknownBeforePenalised() {
+  @Test("endpoints with a known time rank first, then unknown endpoints, then penalised ones")
+  func standings() {
     let entries = [
       entry(0, .penalised(1)), entry(1, .unknown), entry(2, known(900)), entry(3, .penalised(0)),
       entry(4, known(20)),
@@ -27,7 +28,8 @@ import Testing
     #expect(order(entries) == [4, 2, 1, 3, 0])
   }
 
-  @Test func unknownOnesAreOrderedByDistanceThenWeightThenList() {
+  @Test("unknown endpoints rank by distance, then weight, then list order")
+  func unknownEndpoints() {
     let entries = [
       entry(0, .unknown), entry(1, .unknown, weight: 200), entry(2, .unknown, distance: 1),
       entry(3, .unknown, distance: 0, weight: 1), entry(4, .unknown, distance: 1), entry(5, .unknown),
@@ -36,8 +38,8 @@ import Testing
     #expect(order(entries, leader: 5) == [3, 2, 4, 1, 0, 5])
   }
 
-  @Test(arguments: [
-    // The one in use, the other one, and whether the other one takes its place.
+  @Test("a leader is replaced for a gain above 5 ms and 15 %, and never when it is sticky", arguments: [
+    // The times of the leader and of the other endpoint in ms, and whether the other one takes the lead.
     (20.0, 15.1, false), (20, 15, false), (20, 14.9, true), (100, 85.1, false), (100, 85, false),
     (100, 84.9, true), (5, 0, false), (6, 0.5, true),
   ])
@@ -47,17 +49,21 @@ import Testing
     #expect(Ranking(entries).front(leader: 0, draw: 0, isSticky: true) == (other < current ? 1 : 0))
   }
 
-  @Test(arguments: [Ranking.Standing.unknown, .penalised(1)])
-  func leaderThatIsNotKnownToWorkLosesItsPlace(_ standing: Ranking.Standing) {
+  @Test(
+    "a leader without a known time or with a penalty loses its place",
+    arguments: [Ranking.Standing.unknown, .penalised(1)])
+  func leaderWithoutTime(_ standing: Ranking.Standing) {
     #expect(order([entry(0, standing), entry(1, known(500))], leader: 0) == [1, 0])
   }
 
-  @Test func leaderThatIsGoneIsReplaced() {
+  @Test("the fastest endpoint replaces a leader that is gone")
+  func leaderThatIsGoneIsReplaced() {
     #expect(order([entry(1, known(50)), entry(2, known(10))], leader: 0) == [2, 1])
     #expect(order([], leader: 0) == [])
   }
 
-  @Test func loadIsSpreadByWeightOverThoseWithinTenPercent() {
+  @Test("a draw by weight chooses among the endpoints within 10 % of the fastest")
+  func spreadByWeight() {
     let entries = [
       entry(0, known(111)), entry(1, known(110), weight: 300), entry(2, known(100)), entry(3, .unknown),
     ]
@@ -69,12 +75,14 @@ import Testing
     #expect((2850...3150).contains(counts[1]))
   }
 
-  @Test func theRestKeepsItsOrderBehindTheLeader() {
+  @Test("the other endpoints keep their order behind the leader")
+  func orderBehindLeader() {
     let entries = [entry(0, known(30)), entry(1, known(10)), entry(2, known(20)), entry(3, known(12))]
     #expect(order(entries, leader: 3) == [3, 1, 2, 0])
   }
 
-  @Test func orderIsTotal() {
+  @Test("the order of endpoints is total and does not depend on the order of insertion")
+  func orderIsTotal() {
     var random = SplitMix64(seed: 9)
     for _ in 0..<200 {
       let entries = (0..<12).map { index in
@@ -103,9 +111,10 @@ import Testing
     }
   }
 
-  /// An order that is kept must be the one that would be made anew.
-  @Test(arguments: 1...30 as ClosedRange<UInt64>)
-  func keptOrderIsTheOneMadeAnew(_ seed: UInt64) {
+  @Test(
+    "an order that changes entry by entry equals a newly sorted one",
+    arguments: 1...30 as ClosedRange<UInt64>)
+  func incrementalOrder(_ seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var entries: [Int: Ranking.Entry] = [:]
     var ranking = Ranking()
@@ -129,20 +138,22 @@ import Testing
     }
   }
 
-  @Test func betterOfTwoGivesFasterOnesMore() {
+  @Test("betterOfTwo picks faster endpoints more often, and the slowest one never")
+  func fasterOfTwo() {
     let ranking = Ranking([entry(0, known(10)), entry(1, known(20)), entry(2, known(80)), entry(3, .unknown)])
     var random = SplitMix64(seed: 3)
     var counts = [0, 0, 0, 0]
     for _ in 0..<3000 {
       counts[ranking.entries[ranking.betterOfTwo(inFlight: { _ in 0 }, using: &random)].index] += 1
     }
-    // Of three pairs the fastest is in two, and wins both; the slowest wins none.
+    // The fastest endpoint is in two of the three pairs, and wins both. The slowest endpoint wins none.
     #expect((1850...2150).contains(counts[0]))
     #expect((850...1150).contains(counts[1]))
     #expect(counts[2] == 0 && counts[3] == 0)
   }
 
-  @Test func betterOfTwoCountsWhatIsUnderWay() {
+  @Test("betterOfTwo counts the requests under way")
+  func lessLoadedOfTwo() {
     let ranking = Ranking([entry(0, known(10)), entry(1, known(25))])
     var random = SplitMix64(seed: 3)
     for (load, expected) in [(0, 0), (1, 0), (2, 1)] {
@@ -151,7 +162,8 @@ import Testing
     }
   }
 
-  @Test func betterOfTwoDrawsByWeight() {
+  @Test("betterOfTwo draws endpoints by weight, and picks the only endpoint of one")
+  func betterOfTwoDrawsByWeight() {
     let entries = [
       entry(0, .unknown, weight: 100), entry(1, .unknown, weight: 100), entry(2, .unknown, weight: 800),
     ]

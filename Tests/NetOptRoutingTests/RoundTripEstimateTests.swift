@@ -4,7 +4,8 @@ import Testing
 @testable import NetOptRouting
 
 @Suite struct RoundTripEstimateTests {
-  @Test func beginsWithHalfOfTheFirstSampleAsVariation() {
+  @Test("the first sample is the estimate, and half of it is the variation")
+  func firstSample() {
     let estimate = RoundTripEstimate(.milliseconds(100))
     #expect(estimate.smoothed == .milliseconds(100))
     #expect(estimate.variation == .milliseconds(50))
@@ -21,14 +22,16 @@ import Testing
     #expect(estimate.smoothed == .milliseconds(110))
   }
 
-  @Test func comesToRestOnASteadyTime() {
+  @Test("an estimate converges to a constant sample")
+  func constantSample() {
     var estimate = RoundTripEstimate(.milliseconds(900))
     for _ in 0..<100 { estimate.add(.milliseconds(20)) }
     #expect(estimate.smoothed - .milliseconds(20) < .microseconds(10))
     #expect(estimate.bound < .microseconds(20_100))
   }
 
-  @Test func staysInRangeWhateverTheSamples() {
+  @Test("an estimate stays from 0 to 3,600 s, whatever the samples")
+  func extremeSamples() {
     var estimate = RoundTripEstimate(.seconds(-5))
     #expect(estimate.smoothed == .zero)
     for sample in [Duration.seconds(Int64.max), .seconds(Int64.min), .seconds(1), .seconds(Int64.max)] {
@@ -38,13 +41,15 @@ import Testing
     }
   }
 
-  @Test func scales() {
+  @Test("a scaled estimate multiplies its time and its bound")
+  func scales() {
     let estimate = RoundTripEstimate(.milliseconds(10)).scaled(by: 2)
     #expect(estimate.smoothed == .milliseconds(20))
     #expect(estimate.bound == .milliseconds(60))
   }
 
-  @Test func optionalOneBeginsWithItsFirstSample() {
+  @Test("an optional estimate begins with its first sample")
+  func optionalEstimate() {
     var estimate: RoundTripEstimate?
     estimate.add(.milliseconds(8))
     #expect(estimate == RoundTripEstimate(.milliseconds(8)))

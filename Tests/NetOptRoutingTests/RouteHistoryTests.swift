@@ -36,7 +36,8 @@ import Testing
     return planner
   }
 
-  @Test func isWhatWasLearnedOfEndpointsThatWork() throws {
+  @Test("a history has the first endpoint and the estimates of the endpoints that work")
+  func contents() throws {
     let history = experienced().history(at: now, date: Self.date)
     let host = try #require(history.hosts.first)
     #expect(history.hosts.count == 1)
@@ -47,19 +48,21 @@ import Testing
     #expect(planner().history(at: now, date: Self.date).hosts.isEmpty)
   }
 
-  @Test func anotherPlannerRanksByIt() {
+  @Test("a planner that adopts a history ranks endpoints by it")
+  func adoption() {
     let history = experienced().history(at: now, date: Self.date)
     var next = planner()
     #expect(order(&next) == Self.addresses + [nil])
     var other = planner()
     #expect(other.adopt(history, at: now, date: Self.date) == ["api.example.com"])
-    // What is known comes first; the one that had failed is unknown, not excluded.
+    // Endpoints with estimates come first. The endpoint that had failed is unknown, not excluded.
     #expect(order(&other) == [Self.addresses[2], Self.addresses[1], Self.addresses[0], nil])
     #expect(other.adopt(history, at: now, date: Self.date).isEmpty)
     #expect(other.isUsed && !planner().isUsed)
   }
 
-  @Test func whatIsKnownIsNotOverwrittenAndWhatIsNotListedIsPassedOver() throws {
+  @Test("a planner that adopts a history keeps its own estimates and skips unlisted endpoints")
+  func partialAdoption() throws {
     let history = experienced().history(at: now, date: Self.date)
     var planner = planner(Self.list(Array(Self.addresses[..<2])))
     planner.record(
@@ -73,8 +76,9 @@ import Testing
     #expect(none.adopt(history, at: now, date: Self.date).isEmpty)
   }
 
-  /// What was fast yesterday and is slow today is so after the first probe.
-  @Test func weighsLittleBesideWhatIsMeasuredNow() {
+  /// An endpoint that was fast yesterday and is slow today counts as slow after the first probe.
+  @Test("one new measurement outweighs a history that is 23 hours old")
+  func oldHistory() {
     let history = experienced().history(at: now, date: Self.date)
     var planner = planner()
     _ = planner.adopt(history, at: now, date: Self.date + 23 * 3600)
@@ -83,7 +87,8 @@ import Testing
     #expect(order(&planner).first == Self.addresses[1])
   }
 
-  @Test func belongsToANetwork() {
+  @Test("a change of network clears estimates, circuit breakers and the history")
+  func networkChange() {
     var planner = experienced()
     for _ in 0..<2 {
       planner.record(
@@ -97,14 +102,16 @@ import Testing
     #expect(planner.history(at: now, date: Self.date).hosts.isEmpty)
   }
 
-  @Test func isOfUseForADay() {
+  @Test("a history is usable for a day, and not when it is from the future")
+  func usableForADay() {
     let history = experienced().history(at: now, date: Self.date)
     #expect(history.current(at: Self.date.addingTimeInterval(86_399)).hosts.count == 1)
     #expect(history.current(at: Self.date.addingTimeInterval(86_401)).hosts.isEmpty)
     #expect(history.current(at: Self.date.addingTimeInterval(-3600)).hosts.isEmpty)
   }
 
-  @Test func mergesByHost() {
+  @Test("a merge keeps the hosts of both histories, and the older date of an unchanged host")
+  func merge() {
     let host = experienced().history(at: now, date: Self.date).hosts[0]
     var old = host
     old.learned = Self.date.addingTimeInterval(-500)
@@ -112,7 +119,7 @@ import Testing
     other.origin = Origin(.https, host: "aaa.example.com")
     let merged = RouteHistory(hosts: [host]).merged(with: RouteHistory(hosts: [old, other]))
     #expect(merged.hosts.map(\.origin.host) == ["aaa.example.com", "api.example.com"])
-    // Nothing new was learned: it is as old as it was.
+    // Nothing new was learned, so the host keeps its older date.
     #expect(merged.hosts[1].learned == old.learned)
     old.leader = nil
     #expect(
@@ -121,7 +128,8 @@ import Testing
 
   // MARK: The file
 
-  @Test func isReadAsItWasWritten() throws {
+  @Test("a written history is read back unchanged, and only for its own network")
+  func writtenAndRead() throws {
     let history = experienced().history(at: now, date: Self.date)
     let json = history.json(network: "0123456789abcdef")
     #expect(
@@ -137,7 +145,9 @@ import Testing
     }
   }
 
-  @Test(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
+  @Test(
+    "a written history conforms to the published JSON Schema",
+    .enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
   func keepsToThePublishedSchema() async throws {
     for history in [experienced().history(at: now, date: Self.date), RouteHistory()] {
       let json = history.json(network: "0123456789abcdef").description
@@ -145,7 +155,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [
+  @Test("text that is no valid history is refused", arguments: [
     "", "{", "null", "[]", "{\"schema_version\":2,\"network\":\"n\",\"hosts\":[]}",
     #"{"schema_version":1,"network":"n","hosts":[{"scheme":"ftp","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[]}]}"#,
     #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[]}]}"#,
@@ -155,12 +165,13 @@ import Testing
     #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[{"ip":"1.2.3.4","ready_us":[-1,1],"rtt_us":null}]}]}"#,
     #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[{"ip":"1.2.3.4","ready_us":[9223372036854775807,1],"rtt_us":null}]}]}"#,
   ])
-  func refusesWhatIsNoneOfIts(text: String) {
+  func invalidHistory(text: String) {
     #expect(throws: RouteHistory.Fault.self) { try RouteHistory(json: Array(text.utf8), network: "n") }
   }
 
-  /// Whatever bytes there are, reading them ends.
-  @Test func mutatedFilesAreReadOrRefused() {
+  /// Reading ends, whatever the bytes are.
+  @Test("a mutated history is read and adopted, or refused")
+  func mutatedHistory() {
     let whole = experienced().history(at: now, date: Self.date).json(network: "n").bytes()
     var random = SplitMix64(seed: 7)
     for _ in 0..<2000 {
@@ -176,7 +187,8 @@ import Testing
     }
   }
 
-  @Test func aLongHistoryIsCut() throws {
+  @Test("a history of more than 10,000 endpoints keeps the hosts that were learned last")
+  func longHistory() throws {
     let endpoints = (0..<400).map {
       RouteHistory.Endpoint(IPAddress(v4: 0x0100_0000 + UInt32($0)), ready: nil, roundTrip: nil)
     }
@@ -188,7 +200,7 @@ import Testing
     }
     let read = try RouteHistory(json: RouteHistory(hosts: hosts).json(network: "n").bytes(), network: "n")
     #expect(read.hosts.count == 25)
-    // Those that were learned last.
+    // These hosts were learned last.
     #expect(read.hosts.allSatisfy { $0.learned >= Self.date.addingTimeInterval(25) })
   }
 }
