@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetOptRouting
 
-/// The least time that another attempt takes, by which retries are refused.
+/// The shortest duration of another attempt. The policy refuses retries by it.
 @Suite struct LeastAttemptTests {
   private let one = ip("192.0.2.1")
   private let two = ip("192.0.2.2")
@@ -17,7 +17,7 @@ import Testing
         route: RouteReport(plan: plan, legs: [.ready(plan.legs[0].address ?? one, milliseconds: 20)])))
   }
 
-  @Test("neither penalties nor slow answers make an attempt longer")
+  @Test("penalties do not make the shortest attempt longer")
   func withoutPenalties() {
     var scene = Scene([one, two])
     scene.probe(one, milliseconds: 30)
@@ -29,18 +29,18 @@ import Testing
     #expect(scene.planner.leastAttempt(after: plan, avoiding: [one]) == .milliseconds(15))
   }
 
-  @Test("it is the shortest handshake that was measured, and not the usual one")
+  @Test("the shortest attempt is the shortest measured round trip, and not the usual one")
   func shortest() {
     var scene = Scene([one])
     for time in [40.0, 12, 300, 50] { scene.probe(one, milliseconds: time) }
     let plan = scene.plan()
     #expect(scene.planner.leastAttempt(after: plan, avoiding: []) == .milliseconds(6))
-    // Echoes are round trips as well.
+    // Echo times are round trips as well.
     scene.planner.record(roundTrip: .milliseconds(4), of: one, for: scene.origin, at: scene.now)
     #expect(scene.planner.leastAttempt(after: plan, avoiding: []) == .milliseconds(4))
   }
 
-  @Test("what was never measured may be faster than all that was")
+  @Test("the shortest attempt is zero with an unmeasured endpoint, or when DNS or a proxy comes first")
   func unknown() {
     var scene = Scene([one, two])
     scene.probe(one, milliseconds: 30)
@@ -60,7 +60,7 @@ import Testing
     #expect(scene.planner.leastAttempt(after: elsewhere, avoiding: []) == .zero)
   }
 
-  /// A retry that is refused for want of time could not have ended, had it gone to the nearest of all known endpoints.
+  /// A retry that the policy refuses for lack of time could not end in time at the nearest known endpoint.
   @Test("no retry is refused that could have ended in time", arguments: 1...60 as ClosedRange<UInt64>)
   func refusals(_ seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
@@ -112,7 +112,7 @@ import Testing
     #expect(refusals > 0)
   }
 
-  @Test("eight milliseconds into three seconds, endpoints that have just failed are no reason to give up")
+  @Test("a call with 2,992 ms left is retried although all its endpoints have just failed")
   func earlyFailure() throws {
     var scene = Scene([one, two])
     scene.probe(one, milliseconds: 30)

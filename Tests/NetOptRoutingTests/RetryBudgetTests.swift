@@ -8,19 +8,21 @@ import Testing
     MonotonicInstant(nanoseconds: 1_000_000_000_000) + .seconds(seconds)
   }
 
-  /// How many retries in a row there is enough for.
+  /// The number of retries that the budget allows at a moment. Uses them up.
   private func all(_ budget: inout RetryBudget, at now: MonotonicInstant) -> Int {
     var taken = 0
     while taken < 1_000_000, budget.take(at: now) { taken += 1 }
     return taken
   }
 
-  @Test func tenAreFreeAtFirst() {
+  @Test("a new budget allows ten retries")
+  func newBudget() {
     var budget = RetryBudget(at: moment(0))
     #expect(all(&budget, at: moment(0)) == 10)
   }
 
-  @Test func tenAreFreeEachSecondAndNoMoreAreSaved() {
+  @Test("a budget gains ten free retries a second, and saves ten at most")
+  func freeRetries() {
     var budget = RetryBudget(at: moment(0))
     _ = all(&budget, at: moment(0))
     #expect(all(&budget, at: moment(0.05)) == 0)
@@ -29,7 +31,8 @@ import Testing
     #expect(all(&budget, at: moment(3600)) == 10)
   }
 
-  @Test func everyFifthCallPaysForOne() {
+  @Test("every fifth call pays for a retry")
+  func paidRetries() {
     var budget = RetryBudget(at: moment(0))
     for _ in 0..<1000 { budget.callBegins(at: moment(0)) }
     #expect(all(&budget, at: moment(0)) == 10 + 200)
@@ -39,33 +42,36 @@ import Testing
     #expect(all(&budget, at: moment(0)) == 1)
   }
 
-  @Test func callsCountForTenSeconds() {
+  @Test("a call counts for 10 s")
+  func callsCountForTenSeconds() {
     var budget = RetryBudget(at: moment(0))
     for second in 0..<10 {
       for _ in 0..<50 { budget.callBegins(at: moment(Double(second))) }
     }
     var nine = budget
     #expect(all(&nine, at: moment(9.9)) == 10 + 100)
-    // The first second's calls are forgotten.
+    // The calls of the first second no longer count.
     #expect(all(&budget, at: moment(10)) == 10 + 90)
     var late = RetryBudget(at: moment(0))
     for _ in 0..<50 { late.callBegins(at: moment(0)) }
     #expect(all(&late, at: moment(20)) == 10)
   }
 
-  @Test func theOldestCallsAreUsedFirst() {
+  @Test("retries use up the oldest calls first")
+  func oldestCalls() {
     var budget = RetryBudget(at: moment(0))
     _ = all(&budget, at: moment(0))
     for _ in 0..<10 { budget.callBegins(at: moment(0)) }
     for _ in 0..<10 { budget.callBegins(at: moment(9)) }
-    // Ten are free, and two more are paid for by the calls that would be forgotten next.
+    // Ten retries are free. The calls that would be forgotten next pay for two more.
     var taken = 0
     for _ in 0..<12 where budget.take(at: moment(9)) { taken += 1 }
     #expect(taken == 12)
     #expect(all(&budget, at: moment(10)) == 10 + 2)
   }
 
-  @Test func aMomentThatGoesBackCountsAsTheLatest() {
+  @Test("a moment before the latest one counts as the latest one")
+  func earlierMoment() {
     var budget = RetryBudget(at: moment(5))
     _ = all(&budget, at: moment(5))
     for _ in 0..<5 { budget.callBegins(at: moment(0)) }
@@ -73,9 +79,9 @@ import Testing
     #expect(all(&budget, at: moment(5)) == 0)
   }
 
-  /// Whatever comes when: over any time there are at most 0.2 for each call of that time and of the ten seconds before, and
-  /// ten a second besides.
-  @Test(arguments: 1...20)
+  /// Random calls and retries. In any period there are at most 0.2 retries for each call of the period and of
+  /// the 10 s before it, ten more for each second of the period, and ten free ones.
+  @Test("retries are at most 0.2 a call and ten a second, and ten at once", arguments: 1...20)
   func theLoadIsBounded(_ seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var budget = RetryBudget(at: moment(0))

@@ -8,7 +8,7 @@ import Testing
   private static let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)
   private let address = IPAddress(v4: 0x0a00_0001)
 
-  /// What is asked of a policy that has all it needs.
+  /// A question to a policy, with all inputs of the decision.
   private final class Question {
     var policy = RetryPolicy(seed: 1)
     var budget = RetryBudget(at: RetryPolicyTests.start)
@@ -17,7 +17,7 @@ import Testing
     var waits = 0
     var deadline: MonotonicInstant?
     var shortest = Duration.zero
-    /// How often it was asked for.
+    /// How often the policy evaluated `shortest`.
     private(set) var looksForShortest = 0
     var wall = Date(timeIntervalSince1970: 0)
 
@@ -68,14 +68,17 @@ import Testing
     if case .giveUp(.noTimeLeft(let shortage)) = decision { shortage } else { nil }
   }
 
-  @Test(arguments: [200, 204, 301, 304, 400, 404, 408, 420, 422, 425, 429, 500, 501, 505, 511])
-  func otherAnswersAreAnswers(_ status: Int) throws {
+  @Test(
+    "a response with a status other than 421, 502, 503 and 504 is final",
+    arguments: [200, 204, 301, 304, 400, 404, 408, 420, 422, 425, 429, 500, 501, 505, 511])
+  func otherStatuses(_ status: Int) throws {
     let question = try Question()
     #expect(question.decide(try answer(status)) == .giveUp(.final))
     #expect(!RetryPolicy.isFailure(status))
   }
 
-  @Test func theFastestEndpointIsNotLookedForWhenNoAttemptCanFollow() throws {
+  @Test("the policy evaluates the shortest attempt only when another attempt is possible")
+  func shortestOnDemand() throws {
     let question = try Question()
     question.deadline = Self.start + .seconds(1)
     #expect(question.decide(failure(.cancelled)) == .giveUp(.final))
@@ -88,8 +91,10 @@ import Testing
     #expect(question.looksForShortest == 1)
   }
 
-  @Test(arguments: [502, 503, 504])
-  func aServiceInTroubleGetsAMoment(_ status: Int) throws {
+  @Test(
+    "a retry after a 502, 503 or 504 response waits 25 to 50 ms, doubling up to 2 s",
+    arguments: [502, 503, 504])
+  func waitForService(_ status: Int) throws {
     let question = try Question()
     let first = try #require(delay(question.decide(try answer(status))))
     #expect(first >= .milliseconds(25) && first <= .milliseconds(50))
@@ -102,8 +107,10 @@ import Testing
     #expect(late >= .seconds(1) && late <= .seconds(2))
   }
 
-  @Test(arguments: [NetOptError.Code.sendFailed, .receiveFailed, .protocolViolation])
-  func aConnectionThatFailedIsNoReasonToWait(_ code: NetOptError.Code) throws {
+  @Test(
+    "the first retry after a failed connection comes at once, the second one after 25 to 50 ms",
+    arguments: [NetOptError.Code.sendFailed, .receiveFailed, .protocolViolation])
+  func retryAfterBrokenConnection(_ code: NetOptError.Code) throws {
     let question = try Question()
     #expect(question.decide(failure(code)) == .again(after: .zero, onFreshConnection: false))
     question.attempts = 2
@@ -111,7 +118,7 @@ import Testing
     #expect(second >= .milliseconds(25) && second <= .milliseconds(50))
   }
 
-  @Test(arguments: [
+  @Test("errors other than a failed connection are final", arguments: [
     NetOptError.Code.cancelled, .timeout, .shutDown, .decodeFailed, .certificateName, .invalidRequest,
     .libraryFailed,
   ])
@@ -120,21 +127,25 @@ import Testing
     #expect(question.decide(failure(code, isRetryable: code == .timeout)) == .giveUp(.final))
   }
 
-  /// Servers refused to process it, and no way was left. They get a moment, also the first time.
-  @Test(arguments: [NetOptRequest.Method.get, .post])
-  func whatWasRefusedEverywhereIsSentAgain(_ method: NetOptRequest.Method) throws {
+  /// Servers refused to process the request, and no leg was left. They get time to recover, also before the
+  /// first retry.
+  @Test(
+    "a request that all servers refused to process is sent again, even a POST, but no stream",
+    arguments: [NetOptRequest.Method.get, .post])
+  func refusedEverywhere(_ method: NetOptRequest.Method) throws {
     let question = try Question(method)
     let wait = try #require(delay(question.decide(failure(.sendFailed, sent: false))))
     #expect(wait >= .milliseconds(25) && wait <= .milliseconds(50))
     question.attempts = question.request.options.maxAttempts
     #expect(question.decide(failure(.sendFailed, sent: false)) == .giveUp(.attemptsUsedUp))
     question.attempts = 1
-    // Its beginning may be gone.
+    // The beginning of a stream may be gone.
     question.request.body = .stream(AsyncStream { $0.finish() })
     #expect(question.decide(failure(.sendFailed, sent: false)) == .giveUp(.mayNotBeRepeated))
   }
 
-  @Test func whenNothingWasSentEveryWayWasTried() throws {
+  @Test("no retry follows a failure before anything was sent")
+  func nothingSent() throws {
     let question = try Question()
     #expect(question.decide(failure(.connectFailed, sent: false)) == .giveUp(.nothingSent))
     #expect(question.decide(failure(.receiveFailed, sent: false)) == .giveUp(.nothingSent))
@@ -143,26 +154,28 @@ import Testing
     #expect(post.decide(failure(.connectFailed, sent: false)) == .giveUp(.nothingSent))
   }
 
-  @Test(arguments: [421, 502, 503, 504])
-  func aPostIsNeverSentAgain(_ status: Int) throws {
+  @Test("a POST that was sent is not sent again without an Idempotency-Key", arguments: [421, 502, 503, 504])
+  func sentPost(_ status: Int) throws {
     let question = try Question(.post)
     #expect(question.decide(try answer(status)) == .giveUp(.mayNotBeRepeated))
     #expect(question.decide(try answer(status, ["Retry-After": "0"])) == .giveUp(.mayNotBeRepeated))
     #expect(question.decide(failure(.sendFailed, isRetryable: false)) == .giveUp(.mayNotBeRepeated))
-    // Whatever an error says of itself.
+    // This also holds when the error calls itself retryable.
     #expect(question.decide(failure(.sendFailed, isRetryable: true)) == .giveUp(.mayNotBeRepeated))
     question.request.headers["Idempotency-Key"] = "1"
     if case .giveUp = question.decide(try answer(status)) { Issue.record("a key allows it") }
   }
 
-  @Test func aStreamIsNeverSentAgain() throws {
+  @Test("a request with a streamed body is not sent again")
+  func streamedBody() throws {
     let question = try Question(.put)
     question.request.body = .stream(AsyncStream<[UInt8]> { $0.finish() })
     #expect(question.decide(try answer(503)) == .giveUp(.mayNotBeRepeated))
     #expect(question.decide(try answer(421)) == .giveUp(.mayNotBeRepeated))
   }
 
-  @Test func theOptionsLimitTheAttempts() throws {
+  @Test("the request's options limit the number of attempts")
+  func theOptionsLimitTheAttempts() throws {
     let question = try Question()
     question.attempts = 3
     #expect(question.decide(try answer(503)) == .giveUp(.attemptsUsedUp))
@@ -173,14 +186,16 @@ import Testing
     }
   }
 
-  @Test func misdirectedMeansAFreshConnectionOnce() throws {
+  @Test("a 421 response causes one retry on a fresh connection")
+  func misdirected() throws {
     let question = try Question()
     #expect(question.decide(try answer(421)) == .again(after: .zero, onFreshConnection: true))
     question.attempts = 2
     #expect(question.decide(try answer(421)) == .giveUp(.final))
   }
 
-  @Test func retryAfterIsWaitedForWhenItFits() throws {
+  @Test("a retry waits for a Retry-After of up to 10 s that ends before the deadline")
+  func waitForRetryAfter() throws {
     let question = try Question()
     let wait = try #require(delay(question.decide(try answer(503, ["Retry-After": "3"]))))
     #expect(wait >= .seconds(3) && wait <= .seconds(3.3))
@@ -195,7 +210,8 @@ import Testing
     #expect((.seconds(3) ... .seconds(3.3)).contains(shortage.wait))
   }
 
-  @Test func noAttemptBeginsThatCannotEndInTime() throws {
+  @Test("no attempt begins that cannot end before the deadline")
+  func attemptBeforeDeadline() throws {
     let question = try Question()
     question.deadline = Self.start + .milliseconds(80)
     #expect(delay(question.decide(try answer(503))) != nil)
@@ -203,7 +219,7 @@ import Testing
     let shortage = try #require(shortage(question.decide(try answer(503))))
     #expect(shortage.left == .milliseconds(80) && shortage.attempt == .milliseconds(60))
     #expect((.milliseconds(25) ... .milliseconds(50)).contains(shortage.wait))
-    // At once it could.
+    // Without a wait, the attempt can end in time.
     #expect(delay(question.decide(failure(.sendFailed))) == .zero)
     question.deadline = Self.start
     question.shortest = .zero
@@ -212,8 +228,8 @@ import Testing
         == .giveUp(.noTimeLeft(.init(left: .zero, wait: .zero, attempt: .zero))))
   }
 
-  /// Each reason has the figures that make it true.
-  @Test func reasonsHaveTheirFigures() {
+  @Test("the description of each reason has the figures that make it true")
+  func reasonDescriptions() {
     func text(_ left: Duration, _ wait: Duration, _ attempt: Duration) -> String {
       RetryPolicy.Reason.noTimeLeft(.init(left: left, wait: wait, attempt: attempt)).description
     }
@@ -237,13 +253,14 @@ import Testing
         + "the next one is free in 80 ms")
   }
 
-  @Test func onlyARetryThatIsMadeIsPaidFor() throws {
+  @Test("only a retry that is made uses the budget")
+  func paidRetries() throws {
     let question = try Question()
     question.attempts = 3
     for _ in 0..<100 { _ = question.decide(try answer(503)) }
     question.attempts = 1
     for _ in 0..<10 { #expect(delay(question.decide(try answer(503))) != nil) }
-    // Ten a second are free.
+    // The budget has ten free retries a second.
     let nextFree = Duration.milliseconds(100)
     #expect(question.decide(try answer(503)) == .giveUp(.budgetUsedUp(nextFree: nextFree)))
     question.waits = RetryPolicy.mostWaitsForBudget
@@ -251,9 +268,9 @@ import Testing
   }
 
   @Test(
-    "a call waits for the budget for a second or so, and never into its deadline",
+    "a failed call waits for the budget for 0.75 to 1.6 s, and never beyond its deadline",
     arguments: 0..<50 as Range<UInt64>)
-  func aFailureWaitsForTheBudget(_ seed: UInt64) throws {
+  func waitForBudget(_ seed: UInt64) throws {
     let question = try Question()
     question.policy = RetryPolicy(seed: seed)
     while question.budget.take(at: Self.start) {}
@@ -271,7 +288,8 @@ import Testing
     }
   }
 
-  @Test func aDateIsComparedWithTheServersOwn() throws {
+  @Test("a Retry-After date counts from the Date field or the clock, and invalid values are ignored")
+  func retryAfterDate() throws {
     let head = ResponseHead(
       status: 503,
       fields: ["Date": "Fri, 20 Nov 2026 00:00:00 GMT", "Retry-After": "Fri, 20 Nov 2026 00:00:07 GMT"])
