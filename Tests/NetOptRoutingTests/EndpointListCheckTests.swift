@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [
+  @Test("the check reports faults of the list's top-level members", arguments: [
     Case("[]", ("$", "must be a JSON object")),
     Case("null", ("$", "must be a JSON object")),
     Case("\"list\"", ("$", "must be a JSON object")),
@@ -53,7 +53,7 @@ import Testing
     Case("{\"schema\": 1, \"serial\": 9223372036854775808, \"hosts\": {}}", ("$.serial", "positive")),
     Case("{\"schema\": 1, \"serial\": 1, \"serial\": 2, \"hosts\": {}}", ("$.serial", "more than once")),
   ])
-  func checksTheTop(_ one: Case) {
+  func checksTopLevel(_ one: Case) {
     expect(Array(one.text.utf8), one.faults)
   }
 
@@ -161,7 +161,8 @@ import Testing
     expect(bytes, [("$.hosts[\"a.example\"].endpoints[1]\(path)", part)])
   }
 
-  @Test func namesEveryFaultInOneGo() {
+  @Test("one check reports every fault of a list")
+  func allFaults() {
     let bytes = listBytes(
       """
       "expires": "2020-01-01T00:00:00Z",
@@ -181,7 +182,8 @@ import Testing
       ])
   }
 
-  @Test func leavesOutFaultsBeyondAHundred() {
+  @Test("a check lists 100 faults and counts the others")
+  func manyFaults() {
     let endpoints = (0..<150).map { "{\"ip\": \"10.0.0.\($0)\"}" }.joined(separator: ",")
     let faults = EndpointList.check(listBytes(endpoints: "[\(endpoints)]"), rules: ListRules(now: today))
       .faults
@@ -190,7 +192,8 @@ import Testing
     #expect(faults[100].description == "$: and 50 more faults")
   }
 
-  @Test func refusesWhatIsTooLarge() {
+  @Test("a list of more than 1,048,576 bytes is refused")
+  func largeList() {
     let bytes = [UInt8](repeating: 0x20, count: EndpointList.maximumBytes - 2) + Array("{}".utf8)
     #expect(faults(bytes).first == "$.schema: is missing; write \"schema\": 1")
     #expect(
@@ -198,7 +201,8 @@ import Testing
         == ["$: the list has 1048577 bytes and may have 1048576; leave out what is not used"])
   }
 
-  @Test func refusesWhatIsNotUTF8() {
+  @Test("a list that is not UTF-8 is refused, and a byte order mark is accepted")
+  func encodings() {
     #expect(faults([0x7b, 0x22, 0xff]) == ["$: byte 2 is not UTF-8 text; save the list as UTF-8"])
     #expect(faults(Array("{}\u{0}".utf8)) == ["$: byte 2 is not UTF-8 text; save the list as UTF-8"])
     let text = "{\"schema\": 1, \"serial\": 1, \"hosts\": {}}"
@@ -208,7 +212,8 @@ import Testing
     #expect(faults([0xef, 0xbb, 0xbf] + Array(text.utf8)) == [])
   }
 
-  @Test func throwsAnErrorThatNamesFilePlaceAndRule() {
+  @Test("the error of an invalid list names the file, the place and the rule")
+  func errorOfInvalidList() {
     let rules = ListRules(now: today)
     func message(_ endpoints: String) -> String? {
       do throws(NetOptError) {
@@ -229,7 +234,8 @@ import Testing
     #expect(message("[{\"ip\": \"192.0.2.1\"}]") == nil)
   }
 
-  @Test func messagesAreFitForATerminal() {
+  @Test("the message of a fault is short and has no control characters")
+  func messagesForTerminals() {
     let ugly = "\\u001b[31m\\u202e" + String(repeating: "x", count: 5000)
     let fault = faults(listBytes(endpoints: "[{\"ip\": \"\(ugly)\"}]")).first ?? ""
     #expect(fault.count < 600)
@@ -237,8 +243,9 @@ import Testing
     #expect(!fault.unicodeScalars.contains { $0 == "\u{1b}" || $0 == "\u{202e}" })
   }
 
-  /// What a person or a broken disk does to a good list gives a list or faults, never a crash.
-  @Test func takesMutatedLists() throws {
+  /// The mutations are like those of a person's edits or of a broken disk.
+  @Test("a mutated list gives a list or faults, and never a crash")
+  func mutatedLists() throws {
     let file = try RepositoryFile.bytes("iplist.json")
     var random = SplitMix64(seed: 3)
     let pieces = [

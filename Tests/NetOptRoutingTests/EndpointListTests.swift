@@ -74,7 +74,8 @@ import Testing
     #expect(list?.refresh?.every == .seconds(seconds))
   }
 
-  @Test func expires() throws {
+  @Test("a list is expired from its expiry date on, and then read only when the rules allow it")
+  func expires() throws {
     let expiry = try #require(Date(rfc3339: "2026-11-20T12:00:00Z"))
     let bytes = listBytes("\"expires\": \"2026-11-20T12:00:00Z\", \"hosts\": {}")
     let before = ListRules(now: expiry - 1)
@@ -95,7 +96,8 @@ import Testing
     #expect(EndpointList.check(bytes, rules: ListRules(now: today)).faults.count == texts.count)
   }
 
-  @Test func isBroughtIntoShapeWhenMadeInCode() {
+  @Test("a list made in code has lower-case hosts without final dots, and weights from 1 to 1000")
+  func madeInCode() {
     let list = EndpointList(hosts: [
       "A.Example.": HostEntry(endpoints: [
         ListedEndpoint(ip("192.0.2.1"), weight: 0), ListedEndpoint(ip("192.0.2.2"), weight: 5000),
@@ -104,7 +106,8 @@ import Testing
     #expect(list.hosts["a.example"]?.endpoints.map(\.weight) == [1, 1000])
   }
 
-  @Test func namesOrigins() {
+  @Test("a list names the origins of its hosts, in order")
+  func namesOrigins() {
     let endpoints = [ListedEndpoint(ip("192.0.2.1"))]
     let list = EndpointList(hosts: [
       "b.example": HostEntry(port: 80, endpoints: endpoints),
@@ -115,7 +118,8 @@ import Testing
     #expect(list.origin(of: "c.example") == nil)
   }
 
-  @Test func compiledInListIsTheFileAtTheRoot() throws {
+  @Test("the built-in list is the file iplist.json at the root of the repository")
+  func builtInList() throws {
     let file = try RepositoryFile.bytes("iplist.json")
     #expect(Array(EndpointList.builtInText.utf8) == file)
     let list = try EndpointList(Array(file), file: "iplist.json", rules: ListRules(now: today))
@@ -132,7 +136,8 @@ import Testing
     #expect(result.list?.endpointCount == 10_000)
   }
 
-  @Test func refusesOneEndpointMore() {
+  @Test("a list of 10,001 endpoints is refused")
+  func tooManyEndpoints() {
     let result = EndpointList.check(listOfEndpoints(10_001), rules: ListRules(now: today))
     #expect(result.list == nil)
     #expect(
@@ -140,7 +145,7 @@ import Testing
         == ["$.hosts: the list has 10001 endpoints and may have 10000; remove some"])
   }
 
-  /// A list of many endpoints on four hosts.
+  /// The bytes of a list with this many endpoints on four hosts.
   private func listOfEndpoints(_ count: Int) -> [UInt8] {
     let hosts = (0..<4).map { host in
       let endpoints = stride(from: host, to: count, by: 4).map { number in

@@ -3,7 +3,7 @@ import Testing
 
 @testable import NetOptRouting
 
-/// What a list's JSON is told to be wrong with. The reader has tests of its own in NetOptCoreTests.
+/// The faults that are reported for a list's JSON. NetOptCoreTests tests the JSON reader itself.
 @Suite struct JSONDocumentTests {
   private func read(_ text: String) -> (isJSON: Bool, faults: [String]) {
     var report = FaultReport()
@@ -11,7 +11,7 @@ import Testing
     return (isJSON, report.faults.map { isJSON ? $0.path : $0.description })
   }
 
-  @Test(arguments: [
+  @Test("the fault of invalid JSON names the path, the line, the column and the cause", arguments: [
     ("", "$: not JSON: line 1, column 1: the text ends early"),
     ("{", "$: not JSON: line 1, column 2: the text ends early"),
     ("{\"a\"", "$.a: not JSON: line 1, column 5: the text ends early"),
@@ -48,7 +48,7 @@ import Testing
     ("[\"\\", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
     ("[\"\\u00", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
   ])
-  func saysWhereJSONEnds(_ text: String, _ fault: String) {
+  func invalidJSON(_ text: String, _ fault: String) {
     let result = read(text)
     #expect(!result.isJSON)
     #expect(result.faults == [fault])
@@ -74,7 +74,8 @@ import Testing
     #expect(result.faults == paths)
   }
 
-  @Test func countsDuplicatesBeyondThoseItNames() {
+  @Test("the report lists 100 duplicate keys and counts the others")
+  func manyDuplicateKeys() {
     var report = FaultReport()
     let text = "{" + String(repeating: "\"a\":1,", count: 1000) + "\"b\":1}"
     #expect(JSONDocument.read(Array(text.utf8), &report) != nil)
@@ -83,7 +84,8 @@ import Testing
     #expect(report.faults.last?.description == "$: and 899 more faults")
   }
 
-  @Test("a string that would take minutes to compare is refused, escaped or not, as a key and as a value")
+  /// The comparison of such a string would take minutes.
+  @Test("a key or value with too many combining marks is refused, escaped or not")
   func combiningMarks() {
     let (plain, escaped) = (
       String(repeating: "\u{301}\u{316}", count: 200_000), String(repeating: "\\u0301", count: 31)
@@ -97,7 +99,8 @@ import Testing
     }
   }
 
-  @Test func duplicatesAreToldBeforeWhereJSONEnds() {
+  @Test("duplicate keys are reported before the fault of invalid JSON")
+  func duplicateKeysFirst() {
     let result = read("{\"a\": 1, \"a\": [0,\n \"é\" x")
     #expect(!result.isJSON)
     #expect(
@@ -107,13 +110,14 @@ import Testing
       ])
   }
 
-  @Test func deepNestingIsAFault() {
+  @Test("JSON that is nested deeper than 128 levels is a fault")
+  func deepNestingIsAFault() {
     let result = read(String(repeating: "[", count: 1 << 20))
     #expect(!result.isJSON)
     #expect(result.faults.first?.hasSuffix("nested deeper than 128 levels") == true)
   }
 
-  @Test("a value that JSON writes in another way than Swift is the same value")
+  @Test("escaped keys and texts are decoded, and integers in any notation are read as integers")
   func values() throws {
     var report = FaultReport()
     let text = #"{"\u0061": "\ud83d\ude00\n", "b": [12, -0, 1.0e3, 1.5, 9223372036854775808, true, "1"]}"#

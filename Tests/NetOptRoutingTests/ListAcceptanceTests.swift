@@ -12,16 +12,18 @@ import Testing
       hosts: ["a.example": HostEntry(endpoints: [ListedEndpoint(ip(address))])])
   }
 
-  @Test func aCopyIsPreferredForItsHigherSerialAlone() throws {
+  @Test("a copy with a higher serial replaces a list that has a refresh URL")
+  func preferredCopy() throws {
     #expect(ListAcceptance.prefersCopy(try list(8), to: try list(7)))
     #expect(ListAcceptance.prefersCopy(try list(8, refresh: false), to: try list(7)))
     #expect(!ListAcceptance.prefersCopy(try list(7, "192.0.2.2"), to: try list(7)))
     #expect(!ListAcceptance.prefersCopy(try list(6), to: try list(7)))
-    // Operators edit it.
+    // Operators edit a list without a refresh URL by hand.
     #expect(!ListAcceptance.prefersCopy(try list(8), to: try list(7, refresh: false)))
   }
 
-  @Test func aListDoesNotGoBack() throws {
+  @Test("a list with a lower serial, or with other content and the same serial, is refused")
+  func olderList() throws {
     let current = try list(7)
     #expect(try ListAcceptance.isNewer(try list(8), than: current, from: "u"))
     #expect(try !ListAcceptance.isNewer(current, than: current, from: "u"))

@@ -6,9 +6,10 @@ import Testing
 
 @testable import NetOptRouting
 
-/// Lists are held against what Python's `ipaddress` says of addresses, which follows the registries of IANA by itself.
+/// Compares the addresses that a list accepts with Python's `ipaddress`, which follows the IANA registries
+/// independently.
 @Suite struct ListAddressTests {
-  /// One line for each address: whether it is global, as are all IPv4 addresses in it.
+  /// Prints a line for each address: 1 when the address and all IPv4 addresses in it are global, 0 otherwise.
   private static let program = """
     import ipaddress, sys
     documentation = [ipaddress.ip_network(n) for n in
@@ -64,7 +65,8 @@ import Testing
     }
   }
 
-  @Test func onlyAddressesThatAreReachableFromEverywhereAreAccepted() async throws {
+  @Test("a list accepts exactly the addresses that Python's ipaddress finds global")
+  func globalAddresses() async throws {
     var random = SplitMix64(seed: 1)
     let addresses = (0..<4000).map { _ in Self.address(&random) }
     let directory = try TemporaryDirectory.make("addresses")

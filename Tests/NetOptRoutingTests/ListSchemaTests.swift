@@ -4,10 +4,10 @@ import Testing
 
 @testable import NetOptRouting
 
-/// Holds the published JSON Schema against the program's own rules, with Python's jsonschema.
+/// Compares the published JSON Schema with the program's own rules, with Python's jsonschema.
 @Suite(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
 struct ListSchemaTests {
-  /// Lists that break no rule a schema can state, and such that do.
+  /// Lists that break no rule that a schema can state. The lists in `bad` break one.
   private static let good: [String] = [
     "{\"schema\": 1, \"serial\": 1, \"hosts\": {}}",
     "{\"schema\": 1, \"serial\": 9223372036854775807, \"hosts\": {}, \"note\": [1, {}]}",
@@ -57,11 +57,13 @@ struct ListSchemaTests {
     "{\"schema\": 1, \"serial\": 1, \"hosts\": {\"\(name)\": {\"endpoints\": [{\"ip\": \"192.0.2.1\"}]}}}"
   }
 
-  @Test func schemaIsValidAndSoIsTheListAtTheRoot() async throws {
+  @Test("the JSON Schema is valid and accepts iplist.json at the root of the repository")
+  func rootList() async throws {
     #expect(try await JSONSchema.faults(of: try RepositoryFile.text("iplist.json"), by: "iplist") == "")
   }
 
-  @Test func schemaAndProgramAgree() async throws {
+  @Test("the JSON Schema and the program accept the same lists")
+  func schemaAndProgramAgree() async throws {
     let verdicts = try await JSONSchema.faults(of: Self.good + Self.bad, by: "iplist").map(\.isEmpty)
     try #require(verdicts.count == Self.good.count + Self.bad.count)
     for (text, verdict) in zip(Self.good + Self.bad, verdicts) {

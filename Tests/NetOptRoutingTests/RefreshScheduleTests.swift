@@ -17,25 +17,28 @@ import Testing
 
   private func before(_ seconds: Double) -> Date { Self.wall - seconds }
 
-  @Test func theFirstStartOfADayLooksAtOnce() {
+  @Test("the first start of a UTC day looks for the list at once")
+  func firstStartOfDay() {
     #expect(schedule().due == .at(0))
     // At 23:00 on the day before, eleven hours ago.
     #expect(schedule(.init(checked: before(39_600), attempted: before(39_600))).due == .at(0))
     #expect(schedule(.init(checked: before(30 * 86_400), attempted: before(30 * 86_400))).due == .at(0))
   }
 
-  @Test func aLaterStartOfTheDayWaitsForItsTurn() {
+  @Test("a later start of the day waits for the rest of the interval, which varies by a tenth")
+  func laterStartOfDay() {
     for seed in 0..<200 as Range<UInt64> {
       let due = schedule(.init(checked: before(3600), attempted: before(3600)), seed: seed).due
       #expect(due >= .at(86_400 * 0.9 - 3600) && due <= .at(86_400 * 1.1 - 3600))
-      // More often than once a day: it is late already.
+      // With an interval of 60 s, the look is overdue.
       #expect(
         schedule(every: .seconds(60), .init(checked: before(3600), attempted: before(3600)), seed: seed).due
           == .at(0))
     }
   }
 
-  @Test func afterThatItLooksAtTheListsIntervals() {
+  @Test("after a success, the next look comes after the interval, which varies by a tenth")
+  func interval() {
     var seen: Set<MonotonicInstant> = []
     for seed in 0..<200 as Range<UInt64> {
       var schedule = schedule(every: .seconds(3600), seed: seed)
@@ -48,7 +51,8 @@ import Testing
     #expect(seen.count > 190)
   }
 
-  @Test func failuresAreFollowedByLongerAndLongerPauses() {
+  @Test("the wait after a failure doubles from 60 s to 6 hours, and a success resets it")
+  func waitsAfterFailures() {
     var schedule = schedule()
     var now = MonotonicInstant.at(0)
     for failures in 1...12 {
@@ -66,7 +70,8 @@ import Testing
     #expect(schedule.due <= now + .seconds(90))
   }
 
-  @Test func aServerMayAskForMorePatience() {
+  @Test("a server may ask for a longer wait, up to a day")
+  func patience() {
     var schedule = schedule()
     schedule.began(wall: Self.wall)
     schedule.failed(at: .at(0), wall: Self.wall, patience: .seconds(7200))
@@ -80,20 +85,23 @@ import Testing
     #expect(schedule.due >= .at(120))
   }
 
-  @Test func aRestartIsNoReasonForLessPatience() {
+  @Test("a restart keeps the wait that the server asked for")
+  func patienceAfterRestart() {
     var first = schedule()
     first.began(wall: before(600))
     first.failed(at: .at(0), wall: before(600), patience: .seconds(7200))
     #expect(first.record.notBefore == Self.wall + 6600)
     #expect(schedule(first.record).due == .at(6600))
-    // Not what no server can have said, and not for ever.
+    // A success clears the wait. A record with a longer wait than a server may ask for, or with a wait that
+    // is over, delays nothing.
     first.succeeded(at: .at(0), wall: Self.wall)
     #expect(first.record.notBefore == nil)
     #expect(schedule(.init(notBefore: Self.wall + 90_000)).due == .at(0))
     #expect(schedule(.init(notBefore: before(1))).due == .at(0))
   }
 
-  @Test func attemptsWithoutAnEndAreMadeLessAndLessOften() {
+  @Test("the wait doubles with each process that ends during its attempt")
+  func unfinishedAttempts() {
     var record = RefreshSchedule.Record()
     for least in [60.0, 120, 240, 480] {
       var schedule = schedule(record)
@@ -103,7 +111,8 @@ import Testing
     }
   }
 
-  @Test func intervalsThatNoListMayHaveAreBroughtIntoRange() throws {
+  @Test("an interval outside of the allowed range becomes the nearest allowed one")
+  func intervalLimits() throws {
     let url = try HTTPURL("https://a.example/list.json")
     for (every, least) in [
       (.zero, 54), (.seconds(-1), 54), (.seconds(Int64.min), 54), (.seconds(Int64.max), 0.9 * 31_536_000),
@@ -118,22 +127,25 @@ import Testing
     }
   }
 
-  @Test func whoIsStartedInALoopDoesNotAskInALoop() {
-    // It failed three times, for the last time ten seconds ago: four minutes are to pass.
+  @Test("a process that is restarted in a loop does not look for the list in a loop")
+  func restartLoop() {
+    // The third failure in a row was 10 s ago. The wait after it is 240 s.
     let failed = RefreshSchedule.Record(checked: before(90_000), attempted: before(10), failures: 3)
     #expect(schedule(failed).due == .at(230))
-    // It was ended while it looked.
+    // The last process ended while it looked for the list.
     #expect(schedule(.init(attempted: before(10))).due == .at(50))
     #expect(schedule(.init(checked: before(90_000), attempted: before(10))).due == .at(50))
     #expect(schedule(.init(checked: before(90_000), attempted: before(61))).due == .at(0))
   }
 
-  @Test func aCalendarThatWasSetBackIsNoReasonToWait() {
+  @Test("the schedule ignores a record from the future, because the calendar was set back")
+  func calendarSetBack() {
     #expect(schedule(.init(checked: Self.wall + 1e6, attempted: Self.wall + 1e6)).due == .at(0))
     #expect(schedule(.init(checked: before(5), attempted: Self.wall + 1e6, failures: 9)).due == .at(0))
   }
 
-  @Test func aListWithAnotherIntervalIsFollowed() {
+  @Test("a shorter interval brings the next look forward, except after a failure")
+  func newInterval() {
     var schedule = schedule(.init(checked: before(60), attempted: before(60)))
     schedule.follow(every: .seconds(600), at: .at(0))
     #expect(schedule.due <= .at(660))

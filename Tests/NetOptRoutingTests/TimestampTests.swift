@@ -4,7 +4,7 @@ import Testing
 @testable import NetOptRouting
 
 @Suite struct TimestampTests {
-  @Test(arguments: [
+  @Test("an RFC 3339 time is read in seconds since 1970", arguments: [
     ("1970-01-01T00:00:00Z", 0.0),
     ("2026-11-20T00:00:00Z", 1_795_132_800),
     ("2026-11-20t00:00:00z", 1_795_132_800),
@@ -22,7 +22,7 @@ import Testing
     #expect(Date(rfc3339: text)?.timeIntervalSince1970 == seconds)
   }
 
-  @Test(arguments: [
+  @Test("text that is no RFC 3339 time is refused", arguments: [
     "", "2026", "2026-11-20", "2026-11-20T00:00:00", "2026-11-20 00:00:00Z", "2026-11-20T00:00Z",
     "2026-13-01T00:00:00Z", "2026-00-01T00:00:00Z", "2026-02-29T00:00:00Z", "1900-02-29T00:00:00Z",
     "2026-04-31T00:00:00Z", "2026-11-00T00:00:00Z", "2026-11-20T24:00:00Z", "2026-11-20T00:60:00Z",
@@ -34,7 +34,8 @@ import Testing
     #expect(Date(rfc3339: text) == nil)
   }
 
-  @Test func agreesWithTheCalendarOnEveryDayOfFourCenturies() {
+  @Test("the valid dates of 400 years are 146,097 successive days")
+  func fourCenturies() {
     var seconds = -62_135_596_800.0
     var previous = seconds - 86_400
     var days = 0
