@@ -9,7 +9,8 @@ import Testing
 @Suite struct DatabaseTests {
   private func path() throws -> String { try TemporaryDirectory.make("sqlite") + "/test.db" }
 
-  @Test func whatIsCommittedIsThereForOthers() throws {
+  @Test("another connection reads what a transaction has committed")
+  func committedRow() throws {
     let path = try path()
     let first = try Database(path)
     try first.execute("CREATE TABLE t (a INTEGER, b TEXT, c BLOB)")
@@ -23,7 +24,8 @@ import Testing
     #expect(try count.integer(.text("e"), .blob([0, 1])) == nil)
   }
 
-  @Test func aTransactionThatFailsLeavesNothing() throws {
+  @Test("a failed transaction leaves no rows")
+  func failedTransaction() throws {
     let database = try Database(try path())
     try database.execute("CREATE TABLE t (a INTEGER PRIMARY KEY)")
     #expect(throws: SQLiteError.self) {
@@ -35,7 +37,7 @@ import Testing
     #expect(try Statement("SELECT count(*) FROM t", in: database).integer() == 0)
   }
 
-  @Test("a value that is larger than any that is written is neither written nor read")
+  @Test("a value of more than 8 MiB, which netopt never writes, is refused")
   func largeValues() throws {
     let database = try Database(try path())
     try database.execute("CREATE TABLE t (a BLOB)")
@@ -45,7 +47,7 @@ import Testing
   }
 
   @Test(
-    "a table whose pages lead in circles is damage",
+    "a table whose pages form a circle is reported as corrupt",
     arguments: ["SELECT a FROM t", "UPDATE t SET a = 2", "INSERT INTO u SELECT a FROM t"])
   func circularTable(sql: String) throws {
     let path = try path()
@@ -63,7 +65,7 @@ import Testing
     #expect(rows < 10_000_000)
   }
 
-  @Test("a statement on many rows ends as it always did")
+  @Test("a statement on 300,000 rows runs to its end")
   func manyRows() throws {
     let path = try path()
     let database = try Database(path)
@@ -79,7 +81,7 @@ import Testing
   }
 
   @Test(
-    "a pipe or a folder in the place of one of SQLite's files is refused, and not waited for",
+    "a pipe or a directory in place of a file of SQLite is refused at once",
     arguments: ["", "-journal", "-wal", "-shm"], [true, false])
   func noFiles(suffix: String, isPipe: Bool) throws {
     let path = try path()
@@ -89,7 +91,8 @@ import Testing
     #expect(error?.path == name && error?.reason.contains("no regular file") == true)
   }
 
-  @Test func whatIsNoDatabaseIsLeftAlone() throws {
+  @Test("a file that is no database is reported as corrupt and stays unchanged")
+  func otherFile() throws {
     let path = try path()
     let text = String(repeating: "no database, but something that matters\n", count: 50)
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))
@@ -105,7 +108,8 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(text.utf8))
   }
 
-  @Test func aFolderIsNoDatabase() throws {
+  @Test("a directory cannot be opened as a database")
+  func directory() throws {
     let folder = try TemporaryDirectory.make("sqlite")
     #expect(throws: SQLiteError.self) { try Database(folder) }
   }
