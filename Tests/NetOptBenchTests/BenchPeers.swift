@@ -5,7 +5,8 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// SciPy, NumPy and hdrhistogram from PyPI.
+/// Runs the Python packages SciPy, NumPy and hdrhistogram from PyPI, against which tests check the
+/// statistics.
 enum BenchPeers {
   static let missing = "the Python packages are not there: run scripts/bench-peers, which needs PyPI"
   private static let python = RepositoryFile.path(".build/bench-peers/bin/python")
@@ -17,7 +18,7 @@ enum BenchPeers {
     }
   }
 
-  /// What they print about data, a line each.
+  /// Runs `Tests/Vectors/bench_peers.py` on data, and returns the lines of its output.
   static func run(_ question: String, on data: String) async throws -> [String] {
     let file = try TemporaryDirectory.make("bench-peers") + "/data.json"
     try Data(data.utf8).write(to: URL(filePath: file))
@@ -35,21 +36,22 @@ enum BenchPeers {
   }
 }
 
-/// Noise whose sequence follows from a seed.
+/// A source of random numbers whose sequence depends only on a seed.
 struct Noise {
   private var generator: SplitMix64
 
   init(seed: UInt64) { generator = SplitMix64(seed: seed) }
 
-  /// A number from 0 up to 1, without 0.
+  /// A uniformly distributed number that is greater than 0 and at most 1.
   mutating func uniform() -> Double { (Double(generator.next() >> 11) + 0.5) / 9_007_199_254_740_992 }
 
-  /// A number of the standard normal distribution (Box, Muller 1958).
+  /// A random number from the standard normal distribution (Box, Muller 1958).
   mutating func normal() -> Double { (-2 * log(uniform())).squareRoot() * cos(2 * .pi * uniform()) }
 
   mutating func integer(below bound: Int) -> Int { Int(generator.below(UInt64(bound))) }
 
-  /// A stationary series of standard deviation 1 in which each value is `correlation` of the one before, and something new.
+  /// A stationary series with standard deviation 1. Each value is `correlation` times the previous value plus
+  /// new noise.
   mutating func series(_ count: Int, correlation: Double) -> [Double] {
     var value = normal()
     let scale = (1 - correlation * correlation).squareRoot()

@@ -2,7 +2,8 @@ import NetOptBench
 import Testing
 
 @Suite struct BenchProgressTests {
-  @Test func theStateInWords() {
+  @Test("the progress text has the block, the rounds and the remaining time, if they are known")
+  func progressText() {
     #expect(
       BenchProgress(.warm, done: 34, planned: 80, remaining: .milliseconds(11_200)).text()
         == "warm 34/80 rounds, 12 s left")

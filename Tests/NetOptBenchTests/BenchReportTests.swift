@@ -20,14 +20,16 @@ import Testing
     return report
   }
 
-  @Test func targetsAreRankedByTheirMedian() throws {
+  @Test("targets rank by their median, and targets without a median rank last")
+  func medianRanking() throws {
     let report = try report(
       [(Fixtures.first, 30), (Fixtures.second, nil), (Fixtures.third, 20), (nil, 25)], choice: nil)
     #expect(report.ranking.map(\.target.id) == ["198.51.100.4", "dns", "203.0.113.7", "203.0.113.9"])
     #expect(report.reference?.target.kind == .dns)
   }
 
-  @Test func regretIsTheDistanceToTheBestAddress() throws {
+  @Test("regret is the chosen address's median minus the best address's median")
+  func regretValue() throws {
     let found = try report(
       [(Fixtures.first, 30), (Fixtures.third, 20), (nil, 1)], choice: Fixtures.first
     ).picker
@@ -36,19 +38,22 @@ import Testing
     #expect(found?.regret == 10_000)
   }
 
-  @Test func aGoodChoiceIsNotRegretted() throws {
+  @Test("regret is 0 for a choice with the best median")
+  func noRegret() throws {
     let found = try report([(Fixtures.first, 20), (Fixtures.third, 20)], choice: Fixtures.third).picker
     #expect(found?.regret == 0)
   }
 
-  @Test func withoutAMedianOfTheChosenOneRegretIsUnknown() throws {
+  @Test("regret is unknown without a median of the chosen address")
+  func unknownRegret() throws {
     let found = try report([(Fixtures.first, nil), (Fixtures.third, 20)], choice: Fixtures.first).picker
     #expect(found?.best == Fixtures.third)
     #expect(found?.regret == nil)
     #expect(try report([(nil, 20)], choice: nil).picker == nil)
   }
 
-  @Test func theWarmBlockRanksUnlessItHasNoMedian() async throws {
+  @Test("the warm block ranks the targets unless only the cold block has a median")
+  func blockForRanking() async throws {
     #expect(try report([(nil, 20)], choice: nil).rankingBlock == .warm)
     #expect(try await Fixtures.interrupted().rankingBlock == .cold)
     #expect(try await Fixtures.dead().rankingBlock == .warm)

@@ -13,7 +13,8 @@ import Testing
     }.warnings
   }
 
-  @Test func aNetworkThatBecomesSlowerIsSaid() async throws {
+  @Test("a run warns when the network becomes slower, and not about steady noise")
+  func drift() async throws {
     let found = try await warnings { number, _ in
       .warm(20 + Double(number) / 20 + Double(number * 7 % 5) / 10)
     }
@@ -23,12 +24,13 @@ import Testing
     #expect(steady.isEmpty)
   }
 
-  @Test func aFirstSampleThatIsSlowIsSaid() async throws {
-    // A first request and two to warm up come before.
+  @Test("a run warns about a slow first sample, and suggests --warmup only for the warm block")
+  func slowFirstSample() async throws {
+    // A first request and two warm-up requests come before the samples.
     let found = try await warnings { number, _ in .warm(number == 3 ? 500 : 20) }
     #expect(found.map(\.code) == ["first-sample-slow"])
     #expect(found[0].text.contains("--warmup"))
-    // Cold requests have no warm-up that could be longer.
+    // The cold block has no warm-up that could be longer.
     let cold = try await warnings(rounds: 8, cold: 8) { number, isCold in
       isCold ? .cold(wait: number == 1 ? 500 : 20) : .warm(20)
     }
@@ -36,7 +38,8 @@ import Testing
     #expect(cold[0].text.contains("first cold sample") && !cold[0].text.contains("--warmup"))
   }
 
-  @Test func aHandshakeThatSomebodyElseAnswersIsSaid() async throws {
+  @Test("a run warns when the TLS handshake is far longer than the TCP handshake")
+  func middlebox() async throws {
     let near = try await warnings(rounds: 8, cold: 8) { _, isCold in
       isCold ? .cold(tcp: 1, tls: 60, wait: 50) : .warm(50)
     }
@@ -48,18 +51,19 @@ import Testing
     #expect(usual.isEmpty)
   }
 
-  @Test func aClientThatHasNoTimeIsSaid() async throws {
+  @Test("a closed loop warns when the client uses all processor time, and an open loop does not")
+  func busyClient() async throws {
     var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 0, warm: 400))
     func busyRun() async -> BenchReport {
       let client = FakeBenchClient { request, _ in .answer(request, .warm(20)) }
       return await BenchRun(
         settings, clients: [client], clock: client,
-        // All of the time that the fake clock shows.
+        // The process uses all of the time that the fake clock shows.
         cpuTime: { .nanoseconds(client.now().nanoseconds) }
       ).report(Fixtures.context)
     }
     #expect(await busyRun().warnings.map(\.code) == ["client-busy"])
-    // An open loop is busy with waiting.
+    // An open loop uses the processor while it waits.
     settings.rate = 40
     let open = await busyRun()
     #expect(open.elapsed >= .seconds(5))

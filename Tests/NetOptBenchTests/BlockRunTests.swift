@@ -3,9 +3,9 @@ import NetOptCore
 import NetOptLocking
 import Testing
 
-/// Where requests are started: on the executor of the client that performs them.
+/// The executor that starts requests: the executor of the client that performs them.
 @Suite struct BlockRunTests {
-  /// Runs jobs as the pool does, and counts them.
+  /// An executor that counts its jobs and passes them to the global concurrent executor.
   private final class CountingExecutor: TaskExecutor {
     let count = Locked(0)
 
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  /// How many jobs the executor was given for a run of 50 rounds of one target.
+  /// Returns the number of jobs that the executor gets in a run of 50 rounds of one target.
   private func jobs(_ change: (inout BenchSettings) -> Void) async throws -> Int {
     var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 0, warm: 50))
     settings.blocks = [.warm]
@@ -52,15 +52,17 @@ import Testing
     return hosted.count.withLock { $0 }
   }
 
-  @Test func aClosedLoopIsWhereItsClientIs() async throws {
-    // Each request gives way once.
+  @Test("a closed loop starts requests on its client's executor")
+  func closedLoop() async throws {
+    // Each request yields once.
     #expect(try await jobs { _ in } >= 50)
     #expect(try await jobs { $0.streams = 3 } >= 50)
     #expect(try await jobs { $0.concurrency = 2 } >= 50)
   }
 
-  @Test func anOpenLoopIsWhereItsClientIs() async throws {
-    // A task for each request, and the one that starts them.
+  @Test("an open loop starts requests on its client's executor")
+  func openLoop() async throws {
+    // The jobs are one task for each request, and the task that starts the requests.
     #expect(try await jobs { $0.rate = 100 } > 50)
   }
 }

@@ -3,7 +3,8 @@ import NetOptCore
 import Testing
 
 @Suite struct ComparisonTests {
-  /// A run of 80 warm rounds in which each target takes its time and some noise that all have in common.
+  /// A run of warm rounds. A response takes the time of its target, noise that all targets share in a round,
+  /// and a little noise of its own. `times` and `noise` are in milliseconds.
   static func run(
     _ times: [IPAddress?: Double], rounds: Int = 80, noise: Double = 3,
     change: (inout BenchSettings) -> Void = { _ in }
@@ -25,7 +26,8 @@ import Testing
     }
   }
 
-  @Test func equalTargetsShareARank() async throws {
+  @Test("targets without a significant difference share a rank")
+  func sharedRank() async throws {
     let report = try await Self.run([Fixtures.first: 20, Fixtures.second: 20, nil: 30])
     #expect(report.ranks.map(\.rank) == [1, 1, 3])
     #expect(report.ranks.map(\.isShared) == [true, true, false])
@@ -33,7 +35,8 @@ import Testing
     #expect(report.comparison(of: "203.0.113.9")?.isSignificant == true)
   }
 
-  @Test func theShiftIsFoundUnderNoiseThatAllHaveInCommon() async throws {
+  @Test("a comparison finds a shift under noise that all targets share")
+  func sharedNoise() async throws {
     let report = try await Self.run([Fixtures.first: 20, nil: 21], noise: 20)
     let found = try #require(report.comparison(of: "203.0.113.7"))
     #expect(abs(found.shift + 1000) < 200)
@@ -41,7 +44,8 @@ import Testing
     #expect(found.isSignificant && found.adjusted < 0.001 && found.rounds == 80)
   }
 
-  @Test func aShiftThatDoesNotMatterIsNotSignificant() async throws {
+  @Test("a shift below the minimum effect is not significant, however small its p value")
+  func tooSmallShift() async throws {
     let times: [IPAddress?: Double] = [Fixtures.first: 100, nil: 100.6]
     let report = try await Self.run(times, noise: 0)
     let found = try #require(report.comparison(of: "203.0.113.7"))
@@ -51,7 +55,8 @@ import Testing
     #expect(strict.comparison(of: "203.0.113.7")?.isSignificant == true)
   }
 
-  @Test func anotherReferenceCanBeChosen() async throws {
+  @Test("comparisons use the reference from the settings")
+  func chosenReference() async throws {
     let report = try await Self.run([Fixtures.first: 20, Fixtures.second: 25, nil: 30]) {
       $0.reference = Fixtures.second.description
     }
@@ -60,7 +65,8 @@ import Testing
     #expect((report.comparison(of: "203.0.113.7")?.shift ?? 0) < -4000)
   }
 
-  @Test func tailsAreComparedWhenThereAreEnoughRounds() async throws {
+  @Test("a report compares p95 and p99 only with enough rounds")
+  func tails() async throws {
     let few = try await Self.run([Fixtures.first: 20, nil: 30], rounds: 50)
     #expect(few.comparison(of: "203.0.113.7", at: .p95) == nil)
     let many = try await Self.run([Fixtures.first: 20, nil: 30], rounds: 400)
@@ -68,7 +74,8 @@ import Testing
     #expect(many.comparison(of: "203.0.113.7", at: .p99)?.method == "bootstrap of rounds")
   }
 
-  @Test func aTimeoutIsTheLongestRequestAndNoRoundIsLost() async throws {
+  @Test("a timeout counts as the longest response, and other failures drop their round")
+  func timeouts() async throws {
     var settings = try Fixtures.settings([Fixtures.first], length: .rounds(cold: 0, warm: 40))
     settings.blocks = [.warm]
     let report = await Fixtures.report(settings) { request, number throws(NetOptError) in
@@ -78,11 +85,12 @@ import Testing
     }
     let found = try #require(report.comparison(of: "203.0.113.7"))
     #expect(found.rounds == 39)
-    // Half of the requests never came: it is not the faster one for the others.
+    // Half of the requests timed out. The target is not faster, although its other responses are.
     #expect(!(found.isSignificant && found.shift < 0))
   }
 
-  @Test func theSentenceSaysWhatTheNumbersSay() async throws {
+  @Test("the verdict says which target wins, or that no target beats dns")
+  func verdictText() async throws {
     let direct = try await Self.run([Fixtures.first: 20, Fixtures.second: 20, nil: 30])
     #expect(TextReport(direct).text.contains("VERDICT direct beats dns by "))
     let dns = try await Self.run([Fixtures.first: 40, Fixtures.second: 35, nil: 30])
@@ -93,7 +101,8 @@ import Testing
     #expect(TextReport(none).text.contains("VERDICT 203.0.113.7 is the fastest"))
   }
 
-  @Test func whatCouldNotBeToldApartSaysHowManyRoundsItTakes() async throws {
+  @Test("a report without a difference says how many rounds would find one")
+  func neededRounds() async throws {
     let report = try await Self.run([Fixtures.first: 20, nil: 20], noise: 0)
     #expect(TextReport(report).text.contains("would be found with"))
   }

@@ -2,7 +2,8 @@ import NetOptBench
 import Testing
 
 @Suite struct DistributionTests {
-  @Test func describesValues() {
+  @Test("a distribution has the count, extremes, mean, median and deviation of its values")
+  func summary() {
     let found = Distribution([9, 1, 4, 4, 2, 100])
     #expect(found.count == 6)
     #expect(found.minimum == 1)
@@ -13,33 +14,38 @@ import Testing
     #expect(found.deviation == 2)
   }
 
-  @Test(arguments: [
+  @Test("a distribution has a percentile only with enough values", arguments: [
     (5, []), (6, [.p50]), (35, [.p50]), (36, [.p50, .p90]), (72, [.p50, .p90, .p95]),
     (368, [.p50, .p90, .p95, .p99]), (3688, Percentile.reported),
   ])
-  func aPercentileNeedsEnoughValues(count: Int, percentiles: [Percentile]) {
+  func neededValues(count: Int, percentiles: [Percentile]) {
     let found = Distribution(Array(1...Int64(count)))
     #expect(found.percentiles.map(\.percentile) == percentiles)
   }
 
-  @Test func anIntervalEndsAtValuesThatWereMeasured() throws {
+  @Test("the interval of a median ends at measured values")
+  func interval() throws {
     let median = try #require(Distribution(Array(1...100)).entry(.p50))
-    // Of 100 values the 40th and the 61st have the median between them in 95 % of cases (Hahn, Meeker, table A.15).
+    // The median lies between the 40th and the 61st of 100 values in 95 % of cases (Hahn, Meeker, table
+    // A.15).
     #expect(median.low == 40 && median.value == 50 && median.high == 61)
   }
 
-  @Test func anIntervalMayEndAmongTheTimeouts() throws {
+  @Test("an interval that ends among the timeouts has no upper end")
+  func openInterval() throws {
     let median = try #require(Distribution(Array(1...55), timeouts: 45).entry(.p50))
     #expect(median.low == 40 && median.value == 50 && median.high == nil)
   }
 
-  @Test func ofNothingThereIsNothing() {
+  @Test("a distribution without values has no statistics")
+  func noValues() {
     let found = Distribution([])
     #expect(found.count == 0 && found.percentiles.isEmpty)
     #expect(found.minimum == nil && found.maximum == nil && found.mean == nil && found.deviation == nil)
   }
 
-  @Test func timeoutsAreTheLargestValues() {
+  @Test("timeouts count as the largest values, and the maximum ignores them")
+  func largestValues() {
     let found = Distribution(Array(1...30), timeouts: 10)
     #expect(found.value(.p50) == 20)
     #expect(found.percentiles.map(\.percentile) == [.p50, .p90])

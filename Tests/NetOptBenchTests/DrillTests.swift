@@ -5,15 +5,17 @@ import Testing
 @testable import NetOptBench
 
 @Suite struct DrillTests {
-  /// What the first of two clients meets is not taken for the dead address's doing.
-  @Test func whichClientIsFirstAlternates() async throws {
+  /// The drill does not count a cost of the first client as a cost of the dead address.
+  @Test("the drill alternates which client goes first, so that the first client's cost cancels out")
+  func alternation() async throws {
     let asked = Locked<[[IPAddress]]>([])
     let drill = Drill(live: [Fixtures.first], now: { 0 }) { addresses, count in
       let number = asked.withLock { asked in
         asked.append(addresses)
         return asked.count
       }
-      // The first call of each pair takes 10 ms longer, whoever makes it; the dead address costs 250.
+      // The first call of each pair takes 10 ms longer, whichever client makes it. The dead address costs 250
+      // ms.
       let duration = (number % 2 == 1 ? 30 : 20) + (addresses.count > 1 ? 250 : 0)
       return (0..<count).map { index in
         Drill.Call(

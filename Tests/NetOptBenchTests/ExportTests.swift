@@ -3,10 +3,11 @@ import NetOptCore
 import Testing
 
 @Suite struct ExportTests {
-  @Test func everySampleIsALine() async throws {
+  @Test("the sample table has one line for each sample, failures included")
+  func sampleLines() async throws {
     let report = try await Fixtures.usual()
     let lines = SampleTable(report).chunks.joined().split(separator: "\n")
-    // Four targets, 10 cold and 80 warm rounds.
+    // The header, and four targets with 10 cold and 80 warm rounds.
     #expect(lines.count == 1 + 4 * 90)
     let columns = lines[0].split(separator: ",")
     #expect(columns.prefix(5) == ["block", "round", "target", "outcome", "lag_us"])
@@ -16,7 +17,8 @@ import Testing
     #expect(lines.count { $0.contains(",198.51.100.4,connect,") } == 3)
   }
 
-  @Test func theTableOfMarkdown() async throws {
+  @Test("the Markdown report has a row for each target, with the same number of cells")
+  func markdownTable() async throws {
     let text = MarkdownReport(try await Fixtures.usual()).text
     let lines = text.split(separator: "\n")
     #expect(lines[0].hasPrefix("| # | Target | OK | p50 [ms] |"))
@@ -33,12 +35,14 @@ import Testing
     #expect(cells == [10])
   }
 
-  @Test func theTableOfARunWithoutTargets() async throws {
+  @Test("the Markdown report of a run without a usable target says why each is excluded")
+  func noUsableTarget() async throws {
     #expect(MarkdownReport(try await Fixtures.dead()).text.contains("| excluded | connect\\: refused |"))
   }
 
-  /// What a certificate says is text, and nothing that a reader of Markdown acts upon.
-  @Test func namesOfOthersHaveNoMeaningInMarkdown() async throws {
+  /// Names from a certificate are plain text. A reader of Markdown must not treat them as markup.
+  @Test("the Markdown report escapes names from certificates")
+  func certificateNames() async throws {
     let names = ["a|b", "[x](http://e)", "<img src=x>", "`c`", "|\u{301}", "\\|"]
     let report = await Fixtures.report(try Fixtures.settings([Fixtures.first], dns: false)) {
       _, _ throws(NetOptError) in

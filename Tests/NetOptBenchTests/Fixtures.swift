@@ -2,7 +2,8 @@ import FoundationEssentials
 import NetOptBench
 import NetOptCore
 
-/// What the tests of this module share: documentation addresses and a run of every sort.
+/// The values that the tests of this module share: addresses reserved for documentation, settings, and the
+/// reports of several kinds of runs.
 enum Fixtures {
   static let first = IPAddress(v4: 0xcb00_7107)  // 203.0.113.7
   static let second = IPAddress(v4: 0xcb00_7109)  // 203.0.113.9
@@ -27,8 +28,8 @@ enum Fixtures {
     arguments: ["bench", "--seed=7", "https://api.example.com/v1/ping"],
     host: .init(os: "Linux 6.1.0 x86_64", libcurl: "7.88.1", tls: "OpenSSL 3.0.17", cares: "1.18.1"))
 
-  /// The report of a run whose answers are made by `answer`. The run has a task of its own, so that an answer can
-  /// cancel it without cancelling the test.
+  /// The report of a run whose responses `answer` makes. The run has its own task, so that `answer` can
+  /// cancel the run without cancelling the test.
   static func report(
     _ settings: BenchSettings, choice: IPAddress? = first, answer: @escaping FakeBenchClient.Answer
   ) async -> BenchReport {
@@ -39,8 +40,8 @@ enum Fixtures {
     }.value
   }
 
-  /// A run in which all is as it should be, except that one address has another name's certificate and one fails
-  /// now and then.
+  /// A normal run, except that one address has the certificate of another name and one address fails
+  /// sometimes.
   static func usual() async throws -> BenchReport {
     var settings = try settings([first, second, third, impostor], length: .rounds(cold: 10, warm: 80))
     settings.targets[0] = BenchTarget(first, port: 443, region: "cn-north")
@@ -67,21 +68,21 @@ enum Fixtures {
     }
   }
 
-  /// A run of which nothing came because every target refused.
+  /// A run without samples, because every target refuses the connection.
   static func dead() async throws -> BenchReport {
     await report(try settings()) { _, _ throws(NetOptError) in throw .leg(.refused) }
   }
 
-  /// A run that was stopped in the third warm round.
+  /// A run that is stopped in the third warm round.
   static func interrupted() async throws -> BenchReport {
     await report(try settings([first], length: .rounds(cold: 6, warm: 80))) { request, number in
-      // The first request, 6 cold rounds, 2 rounds of warm-up, and 2 rounds that count.
+      // The first request, 6 cold rounds, 2 warm-up rounds and 2 measured rounds precede the stop.
       if number == 1 + 6 + 2 + 2 { withUnsafeCurrentTask { $0?.cancel() } }
       return .answer(request)
     }
   }
 
-  /// A run in which every target fails once it has been accepted.
+  /// A run in which every request after a target's first request times out.
   static func failing() async throws -> BenchReport {
     await report(try settings([first])) { request, number throws(NetOptError) in
       if number > 0 { throw NetOptError(.timeout, phase: .receive, "too slow") }

@@ -3,7 +3,8 @@ import Testing
 @testable import NetOptBench
 
 @Suite struct HDRHistogramTests {
-  @Test func threeDigitsAreKept() throws {
+  @Test("a histogram keeps three digits of a value")
+  func precision() throws {
     for value: Int64 in [0, 1, 999, 2047, 2048, 4095, 4096, 123_456, 59_999_999] {
       var histogram = HDRHistogram()
       histogram.record(value)
@@ -13,7 +14,8 @@ import Testing
     }
   }
 
-  @Test func whatIsBeyondTheRangeCountsAtItsEnd() {
+  @Test("values outside the range count at the ends of the range")
+  func outsideRange() {
     var histogram = HDRHistogram()
     histogram.record(.max)
     histogram.record(-1)
@@ -23,7 +25,8 @@ import Testing
     #expect(histogram.value(atRank: 3) == nil)
   }
 
-  @Test func addingUpLosesNothing() {
+  @Test("the sum of two histograms equals the histogram of all values")
+  func sum() {
     var (first, second, both) = (HDRHistogram(), HDRHistogram(), HDRHistogram())
     for value in stride(from: Int64(1), to: 1_000_000, by: 997) {
       if value % 2 == 0 { first.record(value) } else { second.record(value) }
@@ -33,14 +36,16 @@ import Testing
     #expect(first == both)
   }
 
-  @Test func whatIsWrittenIsRead() throws {
+  @Test("an encoded histogram decodes to the same histogram")
+  func encoding() throws {
     var histogram = HDRHistogram()
     #expect(try HDRHistogram(encoded: histogram.encoded) == histogram)
     for value in [0, 5, 5, 5, 70_000, 59_000_000] as [Int64] { histogram.record(value, count: 1 << 40) }
     #expect(try HDRHistogram(encoded: histogram.encoded) == histogram)
   }
 
-  @Test func whatIsNoHistogramIsRefused() {
+  @Test("decoding refuses a text that is not an encoded histogram")
+  func invalidTexts() {
     var histogram = HDRHistogram()
     histogram.record(1000)
     let good = histogram.encoded
@@ -49,8 +54,10 @@ import Testing
     }
   }
 
-  /// Every bit of a histogram turned in its turn: it is read or refused, and nothing else.
-  @Test func brokenHistogramsDoNoHarm() {
+  /// Replaces each character of an encoded histogram in turn. Decoding accepts or refuses the text, and does
+  /// not trap.
+  @Test("decoding does not trap on an encoded histogram with one changed character")
+  func changedCharacters() {
     var histogram = HDRHistogram()
     for value in stride(from: Int64(1), to: 60_000, by: 777) { histogram.record(value) }
     let good = Array(histogram.encoded.utf8)
@@ -63,8 +70,10 @@ import Testing
     }
   }
 
-  /// A few bytes that stand for a large value take no room for all the smaller ones, and the order of values does not show.
-  @Test func onlyWhatWasMetTakesRoom() {
+  /// A large value, which takes few bytes in the encoding, needs no memory for all smaller values. The order
+  /// of the values has no effect.
+  @Test("a histogram stores no counters for smaller values, and ignores the order of values")
+  func storage() {
     var histogram = HDRHistogram()
     histogram.record(HDRHistogram.highest)
     #expect(histogram.counters == 1)

@@ -3,7 +3,8 @@ import NetOptCore
 import Testing
 
 @Suite struct ObjectiveTests {
-  @Test func objectivesAreRead() throws {
+  @Test("a list of objectives parses into metrics, limits and texts")
+  func parsing() throws {
     let found = try Objective.list("p95<200ms, errors<=1%,max<1.5s,p99.9<900us,mean<3ms")
     #expect(found.map(\.limit) == [200_000, 10_000, 1_500_000, 900, 3_000])
     #expect(found.map(\.includesLimit) == [false, true, false, false, false])
@@ -11,14 +12,15 @@ import Testing
     #expect(found[1].text == "errors<=1%")
   }
 
-  @Test(arguments: [
+  @Test("parsing refuses an invalid objective", arguments: [
     "", "p95", "p95<", "p95<200", "p95>200ms", "p42<1s", "errors<1ms", "p95<1%", "p95<-1ms", "p95<1s,",
   ])
-  func whatIsNoObjectiveIsRefused(text: String) {
+  func invalidObjectives(text: String) {
     #expect(throws: Objective.Fault.self) { try Objective.list(text) }
   }
 
-  @Test func targetsAreHeldAgainstThem() async throws {
+  @Test("each target has a verdict on each objective, and a p99 without enough samples fails")
+  func targetVerdicts() async throws {
     var settings = try Fixtures.settings([Fixtures.first], length: .rounds(cold: 0, warm: 80))
     settings.blocks = [.warm]
     settings.objectives = try Objective.list("p50<=24.5ms,p99<1s,errors<1%")
@@ -30,7 +32,8 @@ import Testing
     #expect(report.verdicts[2].reason == "p99 needs 368 samples")
   }
 
-  @Test func failuresCount() async throws {
+  @Test("failed requests count for the errors objective, and timeouts fail the max objective")
+  func failures() async throws {
     var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 0, warm: 50))
     settings.blocks = [.warm]
     settings.objectives = try Objective.list("errors<2%,errors<=2%,max<1s")
@@ -42,12 +45,14 @@ import Testing
     #expect(report.verdicts[2].reason == "there are timeouts")
   }
 
-  /// What the ranking looks at is another block when the warm one has no median: the objective still is about that one.
-  @Test func failuresOfAllBlocksCountAndTimesAreThoseOfTheWarmBlock() async throws {
+  /// When the warm block has no median, the ranking uses the cold block. Objectives on times still use the
+  /// warm block.
+  @Test("the errors objective counts all blocks, and a percentile objective the warm block")
+  func blocksOfObjectives() async throws {
     var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 10, warm: 10))
     settings.objectives = try Objective.list("p50<1s,errors<=50%,errors<50%")
     let counted = await Fixtures.report(settings) { request, number throws(NetOptError) in
-      // The first request, then 10 cold ones; all others fail.
+      // The first request and the 10 cold requests succeed. All other requests fail.
       if number > 10 { throw .leg(.reset, .receiveFailed) }
       return .answer(request, .cold())
     }
@@ -57,7 +62,8 @@ import Testing
     #expect(counted.verdicts.map(\.isMet) == [false, true, false])
   }
 
-  @Test func withoutAWarmBlockTheColdOneIsMeant() async throws {
+  @Test("a percentile objective counts the cold block in a run without a warm block")
+  func coldBlock() async throws {
     var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 10, warm: 0))
     settings.blocks = [.cold]
     settings.objectives = try Objective.list("p50<1s")

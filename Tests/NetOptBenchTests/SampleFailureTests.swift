@@ -3,7 +3,7 @@ import NetOptCore
 import Testing
 
 @Suite struct SampleFailureTests {
-  @Test(arguments: [
+  @Test("a failed leg decides the kind, code and reason of the failure", arguments: [
     (LegFailure.Kind.refused, SampleKind.connect, "refused", "connect: refused"),
     (.connectTimeout, .timeout, "silent", "connect: no answer in time"),
     (.tlsTimeout, .timeout, "silent", "TLS: no answer in time"),
@@ -19,28 +19,30 @@ import Testing
     (.certificateExpired, .tls, "certificate-expired", "TLS: certificate expired or not yet valid"),
     (.resolve, .dns, "name-not-found", "DNS: it failed"),
   ])
-  func aLegThatFailedSaysWhatHappened(leg: LegFailure.Kind, kind: SampleKind, code: String, reason: String) {
+  func failedLeg(leg: LegFailure.Kind, kind: SampleKind, code: String, reason: String) {
     #expect(SampleFailure(.leg(leg)) == SampleFailure(kind, code: code, reason: reason))
   }
 
-  @Test(arguments: [
+  @Test("the failure for an error without a route follows from the error's code", arguments: [
     (NetOptError.Code.timeout, SampleKind.timeout), (.nameNotFound, .dns), (.resolverFailed, .dns),
     (.connectFailed, .connect), (.sendFailed, .connect), (.receiveFailed, .connect), (.tlsFailed, .tls),
     (.certificateName, .tls), (.certificateUntrusted, .tls), (.certificateExpired, .tls),
     (.noAuthorities, .tls), (.proxyFailed, .connect),
     (.protocolViolation, .httpError), (.decodeFailed, .httpError),
   ])
-  func withoutARouteTheCodeDecides(code: NetOptError.Code, kind: SampleKind) {
+  func noRoute(code: NetOptError.Code, kind: SampleKind) {
     let failure = SampleFailure(NetOptError(code, phase: .receive, "it failed"))
     #expect(failure.kind == kind)
     #expect(failure.code == code.description)
   }
 
-  @Test func aLegThatSaysNothingLeavesItToTheCode() {
+  @Test("a leg with an unspecific failure leaves the code to the error")
+  func unspecificLeg() {
     #expect(SampleFailure(.leg(.other, .sendFailed)).code == "send-failed")
   }
 
-  @Test func legsThatLostHaveNoPartInALaterFailure() {
+  @Test("a failed leg does not explain a failure after another leg won")
+  func earlierLegs() {
     var route = NetOptError.leg(.refused).route
     let winner = RouteReport.Leg(
       address: nil, source: .dns, started: .zero, ended: .zero, outcome: .won)

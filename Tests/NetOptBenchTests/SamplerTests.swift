@@ -9,7 +9,8 @@ import Testing
 
   init() throws { request = try NetOptRequest(.get, "https://api.example.com/") }
 
-  @Test func theRequestGoesToTheTargetAndNowhereElse() async throws {
+  @Test("the sampler sends a request to its target on the requested connection, without redirects")
+  func requestRoute() async throws {
     let client = FakeBenchClient { request, _ in .answer(request) }
     let sampler = Sampler(client, request)
     _ = await sampler.sample(target, .fresh)
@@ -19,7 +20,8 @@ import Testing
     #expect(client.requests.allSatisfy { $0.options.maxRedirects == 0 })
   }
 
-  @Test func timingsAreReadAfterTheEndOfTheBody() async throws {
+  @Test("the sampler reads the timings at the end of the body")
+  func timingsAtEnd() async throws {
     let body = SlowBody()
     let client = FakeBenchClient { request, _ in
       var response = NetOptResponse.answer(request)
@@ -32,7 +34,8 @@ import Testing
     #expect(sample.tls == TLSReport(verified: true, version: "TLSv1.3"))
   }
 
-  @Test func aBodyThatBreaksOffIsAFailure() async throws {
+  @Test("a sample whose body breaks off is a connection failure")
+  func brokenBody() async throws {
     let client = FakeBenchClient { request, _ in
       var response = NetOptResponse.answer(request)
       response.body = ResponseBody(SlowBody(failsAt: 2))
@@ -42,16 +45,17 @@ import Testing
     #expect(sample.kind == .connect)
   }
 
-  @Test(arguments: [
+  @Test("a sample is an HTTP error unless its status is 2xx or 3xx", arguments: [
     (200, SampleKind.ok), (304, .ok), (199, .httpError), (404, .httpError), (503, .httpError),
   ])
-  func theStatusDecidesHowAnAnswerCounts(status: Int, kind: SampleKind) async throws {
+  func statuses(status: Int, kind: SampleKind) async throws {
     let client = FakeBenchClient { request, _ in .answer(request, status: status) }
     let sample = try #require(await Sampler(client, request).sample(target, .pooled))
     #expect(sample.kind == kind)
   }
 
-  @Test func aStoppedRequestIsNoSample() async throws {
+  @Test("a cancelled request gives no sample")
+  func cancelledRequest() async throws {
     let client = FakeBenchClient { _, _ throws(NetOptError) in
       throw NetOptError(.cancelled, phase: .receive, "stopped")
     }
@@ -59,7 +63,7 @@ import Testing
   }
 }
 
-/// A body of three chunks whose transfer takes a millisecond for each.
+/// A body of three chunks. The transfer of each chunk takes 1 ms.
 private final class SlowBody: BodySource {
   private let given = Locked(0)
   private let failsAt: Int?

@@ -4,17 +4,19 @@ import Testing
 
 @testable import NetOptBench
 
-/// The statistics beside those of SciPy and NumPy.
+/// Compares the statistics with those of SciPy and NumPy.
 @Suite(.enabled("\(BenchPeers.missing)") { try await BenchPeers.areInstalled })
 struct StatisticsPeerTests {
-  @Test func aHundredDataSetsGiveTheSame() async throws {
+  @Test("the statistics of 100 data sets agree with SciPy and NumPy")
+  func dataSets() async throws {
     var noise = Noise(seed: 2026)
     let sets = (0..<100).map { Self.dataSet($0, &noise) }
     let lines = try await BenchPeers.run("statistics", on: JSONValue.array(sets).description)
     #expect(lines == ["checked 100 sets, 200 intervals"])
   }
 
-  /// Normal, with long tails, with ties, with ties and zeros in turn; of all sizes up to 400.
+  /// A data set of one of four kinds in turn: normal, with long tails, with ties, with ties and zeros. The
+  /// sizes are 6 to 400.
   private static func dataSet(_ number: Int, _ noise: inout Noise) -> JSONValue {
     let count = 6 + (number < 40 ? number : noise.integer(below: 395))
     func pair() -> (Double, Double) {
@@ -66,7 +68,8 @@ struct StatisticsPeerTests {
     ]
   }
 
-  @Test func histogramsAreThoseOfHdrHistogram() async throws {
+  @Test("histograms and their encoding agree with hdrhistogram")
+  func histograms() async throws {
     var noise = Noise(seed: 7)
     let sets = (0..<20).map { number in
       (0..<(number * 50 + 1)).map { _ in Int64(1000 * exp(2.5 * noise.normal() + Double(number) / 3)) }
@@ -75,7 +78,7 @@ struct StatisticsPeerTests {
       var histogram = HDRHistogram()
       for value in values { histogram.record(value) }
       let percentiles = [50.0, 90, 99, 100].map { percentile -> JSONValue in
-        // As HdrHistogram rounds.
+        // HdrHistogram rounds the rank in this way.
         let rank = max(1, UInt64(percentile / 100 * Double(values.count) + 0.5))
         return [.number(percentile), .optional(histogram.value(atRank: rank))]
       }

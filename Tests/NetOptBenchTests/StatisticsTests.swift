@@ -3,28 +3,34 @@ import Testing
 @testable import NetOptBench
 
 @Suite struct StatisticsTests {
-  @Test(arguments: [(Percentile.p50, 6), (.p90, 36), (.p95, 72), (.p99, 368), (.p999, 3688)])
-  func aPercentileNeedsSoManyValues(percentile: Percentile, needed: Int) {
+  @Test(
+    "a percentile has ranks only with the needed number of values",
+    arguments: [(Percentile.p50, 6), (.p90, 36), (.p95, 72), (.p99, 368), (.p999, 3688)])
+  func neededValues(percentile: Percentile, needed: Int) {
     let order = OrderStatistics()
     #expect(order.needed(for: percentile) == needed)
     #expect(order.ranks(of: percentile, count: needed - 1) == nil)
     #expect(order.ranks(of: percentile, count: needed) != nil)
   }
 
-  @Test func ranksOfAMillionValues() throws {
+  @Test("the ranks of p99.9 among 1,000,000 values match the normal approximation")
+  func manyValues() throws {
     let ranks = try #require(OrderStatistics().ranks(of: .p999, count: 1_000_000))
-    // 1000 values lie above, give or take 1.96 times 31.6.
+    // 1000 values lie above p99.9, with a standard deviation of 31.6. The interval is 1.96 deviations to each
+    // side.
     #expect(abs(ranks.lowerBound - 998_938) <= 2 && abs(ranks.upperBound - 999_063) <= 2, "\(ranks)")
   }
 
-  @Test func allSixOnOneSideIsTheLeastThatIsSignificant() {
+  @Test("six differences of one sign are the fewest that are significant")
+  func fewestDifferences() {
     #expect(SignedRank([1, 2, 3, 4, 5, 6]).p == 2.0 / 64)
     #expect(SignedRank([1, 2, 3, 4, 5]).p == 2.0 / 32)
     #expect(SignedRank([1, 2, 3, 4, 5]).interval(confidence: 0.95) == nil)
     #expect(SignedRank([1, 2, 3, 4, 5, 6]).interval(confidence: 0.95) == 1...6)
   }
 
-  @Test func nothingAndZerosAreNoDifference() {
+  @Test("no differences and zero differences are not significant")
+  func noDifference() {
     #expect(SignedRank([]).p == 1 && SignedRank([]).shift == nil)
     #expect(SignedRank([]).interval(confidence: 0.95) == nil)
     let same = SignedRank([Double](repeating: 0, count: 20))
@@ -32,7 +38,8 @@ import Testing
     #expect(same.interval(confidence: 0.95).map { $0.contains(0) } ?? true)
   }
 
-  @Test func walshAveragesAreThoseThatAreWrittenOut() {
+  @Test("the walsh averages equal the enumerated averages")
+  func enumeratedAverages() {
     var noise = Noise(seed: 11)
     for count in [1, 2, 3, 10, 41] {
       let sorted = (0..<count).map { _ in (noise.normal() * 5).rounded() / 2 }.sorted()
@@ -44,15 +51,17 @@ import Testing
     }
   }
 
-  @Test func theShiftOfManyRoundsTakesNoTime() throws {
+  @Test("the test computes the shift of 100,000 differences without enumerating all averages")
+  func largeShift() throws {
     var noise = Noise(seed: 12)
     let differences = (0..<100_000).map { _ in noise.normal() + 0.5 }
-    // Written out there would be 5 billion averages.
+    // An enumeration would have 5 billion averages.
     let shift = try #require(SignedRank(differences, isSerial: false).shift)
     #expect(abs(shift - 0.5) < 0.02)
   }
 
-  @Test func dependenceIsFoundWhereItIs() {
+  @Test("the estimate finds serial dependence in a correlated series and not in an independent one")
+  func seriesDependence() {
     var noise = Noise(seed: 13)
     let independent = SerialDependence(noise.series(400, correlation: 0))
     #expect(independent.factor < 1.4)
@@ -61,14 +70,16 @@ import Testing
     #expect(dependent.effectiveCount < 100)
   }
 
-  @Test func rankingsThatAgreeAndRankingsThatDoNot() {
+  @Test("tau is 1 for equal rankings, -1 for reversed rankings and nil for rankings with ties only")
+  func rankings() {
     #expect(KendallTau.b([1, 2, 3], [10, 20, 30]) == 1)
     #expect(KendallTau.b([1, 2, 3], [30, 20, 10]) == -1)
     #expect(KendallTau.b([1, 1, 1], [1, 2, 3]) == nil)
     #expect(KendallTau.b([], []) == nil)
   }
 
-  @Test func theBootstrapFindsTheDifferenceOfATail() throws {
+  @Test("the bootstrap finds the difference of a percentile under noise that both targets share")
+  func tailDifference() throws {
     var noise = Noise(seed: 14)
     let common = (0..<400).map { _ in 100 * abs(noise.normal()) }
     let first = common.map { $0 + 1000 + noise.normal() }
@@ -85,7 +96,8 @@ import Testing
       RoundBootstrap(.p95, [], [], dependence: SerialDependence([]), confidence: 0.95, seed: 1) == nil)
   }
 
-  @Test func theBootstrapsIntervalHoldsTheTruth() throws {
+  @Test("the bootstrap's interval contains the truth in at least 88 of 100 runs")
+  func bootstrapInterval() throws {
     var noise = Noise(seed: 15)
     let held = try (0..<100).count { seed in
       let first = (0..<150).map { _ in abs(noise.normal()) }

@@ -16,27 +16,32 @@ import Testing
     return (selection.targets.map(\.id), selection.warnings.map(\.code))
   }
 
-  @Test func theListInItsOrderAndThenDNS() {
+  @Test("the targets are the addresses in the order of the list, then DNS")
+  func targetOrder() {
     #expect(select([.ip, .dns], nil, [v6, v4]) == (["2001:db8::7", "203.0.113.7", "dns"], []))
   }
 
-  @Test func onlyWhatIsAskedFor() {
+  @Test("the selection has only targets of the requested kinds")
+  func requestedKinds() {
     #expect(select([.ip], nil, [v4]) == (["203.0.113.7"], []))
     #expect(select([.dns], nil, [v4]) == (["dns"], []))
     #expect(select([.dns], nil, nil) == (["dns"], []))
   }
 
-  @Test func aFamilyLeavesTheOtherOut() {
+  @Test("the selection excludes the other address family, and warns if no address is left")
+  func families() {
     #expect(select([.ip, .dns], .v6, [v4, v6]) == (["2001:db8::7", "dns"], []))
     #expect(select([.ip, .dns], .v6, [v4]) == (["dns"], ["list-family"]))
   }
 
-  @Test func aHostThatIsNotListedIsSaid() {
+  @Test("the selection warns about a host that is not in the list")
+  func unlistedHost() {
     #expect(select([.ip, .dns], nil, nil) == (["dns"], ["no-list"]))
     #expect(select([.ip], nil, nil) == ([], ["no-list"]))
   }
 
-  @Test func aListForAnotherPortIsNotUsed() {
+  @Test("the selection warns about a list for another port and does not use it")
+  func otherPort() {
     #expect(select([.ip, .dns], nil, [BenchTarget(Fixtures.first, port: 8443)]) == (["dns"], ["list-port"]))
   }
 }

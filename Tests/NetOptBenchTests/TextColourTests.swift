@@ -8,19 +8,22 @@ import Testing
     TextColour(isRefused: refused, isTerminal: terminal, environment: environment).isOn
   }
 
-  @Test func aTerminalHasColourUnlessItIsDumb() {
+  @Test("colour is on for a terminal unless the terminal is dumb")
+  func terminals() {
     #expect(isOn())
     #expect(!isOn(terminal: false))
     #expect(!isOn(["TERM": "dumb"]))
   }
 
-  @Test func theOptionAndNoColorTurnItOff() {
+  @Test("the option and a non-empty NO_COLOR turn colour off")
+  func noColour() {
     #expect(!isOn(refused: true, ["FORCE_COLOR": "1"]))
     #expect(!isOn(["NO_COLOR": "1", "FORCE_COLOR": "1"]))
     #expect(isOn(["NO_COLOR": "", "TERM": "xterm"]))
   }
 
-  @Test func forceColorTurnsItOn() {
+  @Test("a non-empty FORCE_COLOR turns colour on")
+  func forcedColour() {
     #expect(isOn(terminal: false, ["FORCE_COLOR": "1", "TERM": "dumb"]))
     #expect(!isOn(terminal: false, ["FORCE_COLOR": ""]))
   }
