@@ -343,7 +343,7 @@ import Testing
 
   // MARK: DNS
 
-  @Test("DNS addresses keep their order, but the last winner is first and open circuits are last")
+  @Test("DNS addresses keep their order, but the last winner comes first, open circuit breakers last")
   func orderOfDNSAddresses() {
     var planner = RoutePlanner(list: nil, seed: 1)
     let origin = Origin(.https, host: "b.example")

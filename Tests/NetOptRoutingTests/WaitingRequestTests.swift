@@ -349,8 +349,9 @@ import Testing
     #expect(probes > 0 && probes < 300)
   }
 
-  /// Random requests, probe results and responses. A taken request may be repeated and has waited, and its
-  /// endpoint is silent or its connection is dead. When no request waits, no endpoint is suspected.
+  /// Random requests, probe results and responses. A taken request may be repeated, and is lost or has waited
+  /// for 250 ms. Its endpoint is silent, or its connection is dead. When no request waits, no endpoint is
+  /// suspected.
   @Test(
     "only repeatable requests whose endpoint is silent or whose connection is dead are taken",
     arguments: 0..<40 as Range<UInt64>)
