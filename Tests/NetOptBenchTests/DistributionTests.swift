@@ -26,8 +26,8 @@ import Testing
   @Test("the interval of a median ends at measured values")
   func interval() throws {
     let median = try #require(Distribution(Array(1...100)).entry(.p50))
-    // The median lies between the 40th and the 61st of 100 values in 95 % of cases (Hahn, Meeker, table
-    // A.15).
+    // The median lies between the 40th and the 61st of 100 values in 95 % of cases (Hahn, Meeker,
+    // table A.15).
     #expect(median.low == 40 && median.value == 50 && median.high == 61)
   }
 

@@ -14,8 +14,7 @@ import Testing
         asked.append(addresses)
         return asked.count
       }
-      // The first call of each pair takes 10 ms longer, whichever client makes it. The dead address costs 250
-      // ms.
+      // The first call of each pair takes 10 ms longer for either client. The dead address costs 250 ms.
       let duration = (number % 2 == 1 ? 30 : 20) + (addresses.count > 1 ? 250 : 0)
       return (0..<count).map { index in
         Drill.Call(

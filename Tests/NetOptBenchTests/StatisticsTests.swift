@@ -16,8 +16,7 @@ import Testing
   @Test("the ranks of p99.9 among 1,000,000 values match the normal approximation")
   func manyValues() throws {
     let ranks = try #require(OrderStatistics().ranks(of: .p999, count: 1_000_000))
-    // 1000 values lie above p99.9, with a standard deviation of 31.6. The interval is 1.96 deviations to each
-    // side.
+    // 1000 values lie above p99.9. Each end of the interval is 1.96 standard deviations of 31.6 away.
     #expect(abs(ranks.lowerBound - 998_938) <= 2 && abs(ranks.upperBound - 999_063) <= 2, "\(ranks)")
   }
 

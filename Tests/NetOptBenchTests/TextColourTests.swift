@@ -15,14 +15,14 @@ import Testing
     #expect(!isOn(["TERM": "dumb"]))
   }
 
-  @Test("the option and a non-empty NO_COLOR turn colour off")
+  @Test("the option and a non-empty NO_COLOR turn colour off, even with FORCE_COLOR")
   func noColour() {
     #expect(!isOn(refused: true, ["FORCE_COLOR": "1"]))
     #expect(!isOn(["NO_COLOR": "1", "FORCE_COLOR": "1"]))
     #expect(isOn(["NO_COLOR": "", "TERM": "xterm"]))
   }
 
-  @Test("a non-empty FORCE_COLOR turns colour on")
+  @Test("a non-empty FORCE_COLOR turns colour on, even without a terminal")
   func forcedColour() {
     #expect(isOn(terminal: false, ["FORCE_COLOR": "1", "TERM": "dumb"]))
     #expect(!isOn(terminal: false, ["FORCE_COLOR": ""]))

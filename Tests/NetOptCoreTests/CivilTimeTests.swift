@@ -37,7 +37,7 @@ struct CivilTimeTests {
     }
   }
 
-  @Test("a year of two digits is at most 50 years ahead, or the one with the day of the week")
+  @Test("a two-digit year is at most 50 years ahead, and the day of the week can decide the century")
   func twoDigitYears() {
     let present = CivilTime(rfc3339: "2026-11-21T00:00:00Z")?.seconds
     #expect(CivilTime(http: "Sunday, 06-Nov-94 08:49:37 GMT", near: present)?.year == 1994)

@@ -5,7 +5,7 @@ import Testing
 
 /// The texts of durations in messages.
 @Suite struct DurationShownTests {
-  @Test("a duration has three digits in milliseconds or seconds, and a negative one is 0 s", arguments: [
+  @Test("durations below 1000 s print with three digits at most, and negative ones as 0 s", arguments: [
     (Duration.zero, "0 s"), (.seconds(-1), "0 s"), (.nanoseconds(1), "0.001 ms"),
     (.microseconds(400), "0.4 ms"),
     (.milliseconds(8), "8 ms"), (.microseconds(9999), "10 ms"), (.microseconds(12_340), "12.3 ms"),

@@ -29,7 +29,7 @@ import Testing
     #expect(IPAddress(printed) == address)
   }
 
-  @Test("parsing refuses texts that are not an address in full form", arguments: [
+  @Test("parsing refuses texts that are not exactly one address", arguments: [
     "", " ", "1", "127.1", "1.2.3", "1.2.3.4.5", "256.1.1.1", "01.2.3.4", "0x7f.0.0.1", "1.2.3.4 ",
     " 1.2.3.4",
     "1.2.3.-4", "1.2.3.4\0", "1.2.3.4\0.evil", "١.٢.٣.٤", "[::1]", "::1%lo", "fe80::1%1", ":::", "1::2::3",

@@ -128,8 +128,7 @@ import Testing
       case .true, .false: return value as? Bool == (node.kind == .true)
       case .number:
         let text = String(decoding: bytes[node.range], as: UTF8.self)
-        // JSONSerialization keeps some numbers as decimals. As a double, such a number is wrong in its last
-        // bit.
+        // JSONSerialization keeps some numbers as decimals, whose double value is wrong in the last bit.
         if let decimal = value as? NSDecimalNumber { return decimal.decimalValue == Decimal(string: text) }
         return (value as? NSNumber)?.doubleValue == Double(text)
       case .string: return value as? String == node.text(in: bytes)

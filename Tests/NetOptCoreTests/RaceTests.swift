@@ -10,7 +10,7 @@ import Testing
     #expect(race.advance() == .wait(until: nil))
   }
 
-  @Test("a race takes its legs, its pair start, its staggers and its replay rule from the plan and request")
+  @Test("a race takes its legs, staggers and two-leg start from the plan, and refuses a replay")
   func fromPlan() {
     let legs = [RoutePlan.Leg.listed(1, stagger: 100), .listed(2, stagger: 200)]
     let origin = Origin(.https, host: "a.test")

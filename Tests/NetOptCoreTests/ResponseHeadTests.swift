@@ -47,7 +47,7 @@ import Testing
     #expect(head.fields["a"] == "x\u{fffd}")
   }
 
-  @Test("a head has 10,001 fields and a value of 1,000,000 bytes")
+  @Test("a head reads 10,001 fields and a value of 1,000,000 bytes")
   func hugeHead() {
     let lines = (0..<10_000).map { "x-\($0): \($0)\r\n" }.joined()
     let value = String(repeating: "v", count: 1_000_000)
