@@ -14,11 +14,11 @@ import Testing
     return try AsymmetricKey(pem: SecretBytes(copying: pem), isPrivate: isPrivate)
   }
 
-  @Test(arguments: [
+  @Test("a public key verifies only the unchanged message and signature of its private key", arguments: [
     ("ed25519", SignatureAlgorithm.ed25519), ("ecc-p256", .ecdsaP256), ("rsa", .rsaPSS), ("rsa", .rsaPKCS1),
     ("rsa-pss", .rsaPSS),
   ])
-  func whatTheOneSignsTheOtherVerifies(_ name: String, _ algorithm: SignatureAlgorithm) throws {
+  func signatures(_ name: String, _ algorithm: SignatureAlgorithm) throws {
     let pair = try key(name, isPrivate: true)
     let verifying = try key(name, isPrivate: false)
     let message = Array("message".utf8)
@@ -33,14 +33,16 @@ import Testing
     }
   }
 
-  @Test func aPublicKeyDoesNotSign() throws {
+  @Test("a public key does not sign, and does not verify with another kind of algorithm")
+  func publicKey() throws {
     let key = try key("ed25519", isPrivate: false)
     #expect(throws: CryptoError.self) { try key.signature(of: [1], .ed25519) }
     #expect(throws: CryptoError.self) { try key.signature(of: [1], .rsaPSS) }
     #expect(throws: CryptoError.self) { try key.isSignature([1], of: [1], .ecdsaP256) }
   }
 
-  /// PKCS#1 (RFC 8017, appendix A.1) with numbers that are not prime: reading a key does not check it.
+  /// An RSA key in PKCS#1 (RFC 8017, appendix A.1). Its numbers are not prime; reading a key does not check
+  /// them.
   private func rsa(bits: Int, isPrivate: Bool) -> SecretBytes {
     func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
       [tag, 0x83] + [16, 8, 0].map { UInt8(content.count >> $0 & 255) } + content
@@ -54,7 +56,7 @@ import Testing
     return SecretBytes(copying: Array("-----BEGIN \(name)-----\n\(text)\n-----END \(name)-----\n".utf8))
   }
 
-  @Test("RSA keys have 2048 to 16384 bits", arguments: [true, false])
+  @Test("RSA keys of 2048 to 16384 bits are read, and other sizes are refused", arguments: [true, false])
   func sizesOfRSA(isPrivate: Bool) throws {
     for bits in [2048, 16_384] {
       #expect(
@@ -68,8 +70,10 @@ import Testing
     }
   }
 
-  @Test(arguments: ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "nonsense"])
-  func whatIsNoKeyIsRefused(_ text: String) {
+  @Test(
+    "text that is not a key is refused",
+    arguments: ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "nonsense"])
+  func invalidKeys(_ text: String) {
     for isPrivate in [true, false] {
       #expect(throws: CryptoError.self) {
         try AsymmetricKey(pem: SecretBytes(copying: Array(text.utf8)), isPrivate: isPrivate)
@@ -83,7 +87,8 @@ import Testing
   private let nonce = [UInt8](repeating: 0, count: 12)
 
   /// Test cases 13 and 14 of the specification of GCM (McGrew, Viega 2004).
-  @Test func theSpecificationsVectors() throws {
+  @Test("sealed messages equal the vectors of the GCM specification")
+  func publishedVectors() throws {
     let empty = try AESGCM.seal(SecretBytes(copying: []), key: key, nonce: nonce, additional: [])
     #expect(empty == hex("530f8afbc74536b9a963b4f1c4cb738b"))
     let zeros = try AESGCM.seal(
@@ -91,7 +96,8 @@ import Testing
     #expect(zeros == hex("cea7403d4d606b6e074ec5d3baf39d18 d0d1c8a799996bf0265b98b5d48ab919"))
   }
 
-  @Test func whatWasChangedDoesNotOpen() throws {
+  @Test("a sealed message opens only unchanged and with the same additional data")
+  func changedMessage() throws {
     let message = SecretBytes(copying: Array("secret".utf8))
     let sealed = try AESGCM.seal(message, key: key, nonce: nonce, additional: [1, 2])
     #expect(try AESGCM.open(sealed, key: key, nonce: nonce, additional: [1, 2]) == message)

@@ -3,8 +3,9 @@ import NetOptCrypto
 import Testing
 
 @Suite struct BLAKE2bTests {
-  /// libcrypto has the digest of 64 bytes; the ones of other lengths are made in the same way.
-  @Test func isThatOfLibcrypto() throws {
+  /// libcrypto has only the digest of 64 bytes. Digests of other lengths are computed in the same way.
+  @Test("digests of 64 bytes equal those of libcrypto")
+  func libcrypto() throws {
     var random = SplitMix64(seed: 7)
     for count in Array(0...300) + [1023, 1024, 1025, 100_000] {
       let message = (0..<count).map { _ in UInt8(truncatingIfNeeded: random.next()) }
@@ -12,9 +13,10 @@ import Testing
     }
   }
 
-  /// RFC 7693, appendix E, has a test of all lengths: the digest of 32 bytes of digests of messages of several lengths.
-  /// Its keyed half is left out, so the digest is one that Python's hashlib gives for the same.
-  @Test func otherLengthsAreThoseOfTheStandard() {
+  /// The test of RFC 7693, appendix E: the digest of 32 bytes of the digests of messages of several lengths.
+  /// This test omits the keyed half, so the expected digest comes from Python's hashlib for the same input.
+  @Test("digests of 20, 32, 48 and 64 bytes are those of RFC 7693")
+  func otherLengths() {
     func sequence(_ count: Int, _ seed: UInt32) -> [UInt8] {
       var a = 0xDEAD_4BAD &* seed
       var b: UInt32 = 1

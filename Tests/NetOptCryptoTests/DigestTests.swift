@@ -44,8 +44,8 @@ import Testing
     ),
   ]
 
-  @Test(arguments: vectors)
-  func isThatOfTheStandard(algorithm: DigestAlgorithm, message: String, digest: String) throws {
+  @Test("digests equal the published vectors, for whole messages and single bytes", arguments: vectors)
+  func publishedVectors(algorithm: DigestAlgorithm, message: String, digest: String) throws {
     #expect(try Digest.of(message, algorithm) == hex(digest))
     #expect(try Digest.of(Array(message.utf8), algorithm) == hex(digest))
     var whole = try Digest(algorithm)
@@ -57,8 +57,8 @@ import Testing
     #expect(hex(digest).count == algorithm.length)
   }
 
-  @Test(arguments: DigestAlgorithm.allCases)
-  func oneContextDoesForMessageAfterMessage(algorithm: DigestAlgorithm) throws {
+  @Test("one digest value digests several messages in turn", arguments: DigestAlgorithm.allCases)
+  func reuse(algorithm: DigestAlgorithm) throws {
     var digest = try Digest(algorithm)
     digest.update("the first message")
     let first = try digest.finish()
@@ -70,8 +70,8 @@ import Testing
     #expect(try digest.finish() == first)
   }
 
-  @Test(arguments: DigestAlgorithm.allCases)
-  func aMessageThatIsNotEndedIsInNobodysWay(algorithm: DigestAlgorithm) throws {
+  @Test("an unfinished digest does not affect other digests", arguments: DigestAlgorithm.allCases)
+  func unfinished(algorithm: DigestAlgorithm) throws {
     let expected = try Digest.of("a message", algorithm)
     for _ in 0..<20 {
       var left = try Digest(algorithm)
@@ -86,7 +86,8 @@ import Testing
     #expect(try Digest.of("a message", algorithm) == expected)
   }
 
-  @Test func manyAtOnceAreApart() async throws {
+  @Test("concurrent tasks get the digests of their own messages")
+  func concurrency() async throws {
     let expected = try (0..<64).map { try Digest.of("message \($0)", .sha256) }
     try await withThrowingTaskGroup { group in
       for number in expected.indices {
@@ -101,7 +102,8 @@ import Testing
     }
   }
 
-  @Test func aMillionLettersOfSHA256() throws {
+  @Test("the SHA-256 of a million letters equals the published vector")
+  func millionLetters() throws {
     var digest = try Digest(.sha256)
     let piece = [UInt8](repeating: UInt8(ascii: "a"), count: 1000)
     for _ in 0..<1000 { digest.update(piece) }

@@ -49,7 +49,8 @@ import Testing
         """),
   ]
 
-  @Test(arguments: vectors) func isThatOfTheStandard(vector: Vector) throws {
+  @Test("public keys and signatures equal the vectors of RFC 8032", arguments: vectors)
+  func publishedVectors(vector: Vector) throws {
     let key = try Ed25519.PrivateKey(seed: SecretBytes(copying: hex(vector.seed)))
     let message = hex(vector.message)
     #expect(key.publicKey.bytes == hex(vector.publicKey))
@@ -59,7 +60,8 @@ import Testing
     #expect(try key.publicKey.isSignature(hex(vector.signature), of: message))
   }
 
-  @Test func everyChangedByteIsSeen() throws {
+  @Test("a signature with a changed byte, for a changed message or of another key is refused")
+  func changedBytes() throws {
     let key = try Ed25519.PrivateKey()
     let message = Array("a message".utf8)
     let signature = try key.signature(of: message)
@@ -75,11 +77,12 @@ import Testing
     }
     #expect(try !Ed25519.PrivateKey().publicKey.isSignature(signature, of: message))
     #expect(try !key.publicKey.isSignature([], of: message))
-    // What failed to verify left nothing behind that the next error would be taken for.
+    // The failed verifications left no error behind that would affect the next one.
     #expect(try key.publicKey.isSignature(signature, of: message))
   }
 
-  @Test func aKeyOfAnotherLengthIsRefused() throws {
+  @Test("a seed or public key that does not have 32 bytes is refused")
+  func otherLengths() throws {
     let refusal = #expect(throws: CryptoError.self) {
       try Ed25519.PrivateKey(seed: SecretBytes(copying: [1, 2, 3]))
     }
@@ -91,7 +94,8 @@ import Testing
     #expect(error.underlying?.library == .openssl)
   }
 
-  @Test func bytesThatAreNoPointVerifyNothing() throws {
+  @Test("a public key that is not a point of the curve verifies no signature")
+  func invalidPoint() throws {
     let noPoint = try Ed25519.PublicKey([2] + [UInt8](repeating: 0, count: 31))
     #expect(try !noPoint.isSignature([UInt8](repeating: 0, count: 64), of: []))
   }

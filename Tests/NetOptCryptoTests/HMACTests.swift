@@ -35,10 +35,11 @@ import Testing
         """),
   ]
 
-  @Test(arguments: vectors) func isThatOfTheStandard(vector: Vector) throws {
+  @Test("codes equal the vectors of RFC 4231, and other codes are refused", arguments: vectors)
+  func publishedVectors(vector: Vector) throws {
     for (algorithm, code) in [(DigestAlgorithm.sha256, vector.sha256), (.sha512, vector.sha512)] {
       let hmac = try HMAC(algorithm, key: SecretBytes(copying: vector.key))
-      // The second time another context is at work than the first.
+      // The second computation uses another context than the first.
       for _ in 0..<3 { #expect(try hmac.code(of: vector.message) == hex(code)) }
       #expect(try hmac.isCode(hex(code), of: vector.message.span))
       #expect(try !hmac.isCode(hex(code).dropLast(), of: vector.message.span))
@@ -46,14 +47,16 @@ import Testing
     }
   }
 
-  @Test func anEmptyKeyIsAKey() throws {
+  @Test("an empty key gives the right code of an empty message")
+  func emptyKey() throws {
     let hmac = try HMAC(.sha256, key: SecretBytes(copying: []))
     let code = hex("b613679a0814d9ec772f95d778c35fc5ff1697c493715653c6c712144292c5ad")
     #expect(try hmac.code(of: "") == code)
     #expect(try hmac.code(of: []) == code)
   }
 
-  @Test func manyTasksShareAKey() async throws {
+  @Test("concurrent tasks that share a key get the right codes")
+  func concurrency() async throws {
     let hmac = try HMAC(.sha256, key: SecretBytes(copying: Array("a key".utf8)))
     let codes = try (0..<64).map { try hmac.code(of: "message \($0)") }
     #expect(Set(codes).count == 64)
@@ -69,7 +72,8 @@ import Testing
     }
   }
 
-  @Test func showsNothingOfTheKey() throws {
+  @Test("description and dump do not show the key")
+  func hiddenKey() throws {
     let hmac = try HMAC(.sha256, key: SecretBytes(copying: Array("a key".utf8)))
     #expect("\(hmac)" == "HMAC(SHA-256)")
     var dumped = ""

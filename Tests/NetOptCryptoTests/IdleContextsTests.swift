@@ -2,48 +2,54 @@ import Testing
 
 @testable import NetOptCrypto
 
-/// What is kept of digests for the next caller.
+/// The contexts of digests that are kept for the next caller.
 @Suite struct IdleContextsTests {
-  /// Takes all contexts out that an algorithm has, so that the ones to come can be counted.
+  /// Removes all idle contexts of an algorithm, so that a test can count the new ones.
   private func drain(_ algorithm: DigestAlgorithm) throws -> IdleContexts<Digest.Context> {
     let idle = try algorithm.fetched.idle
     while idle.take() != nil {}
     return idle
   }
 
-  /// Digests a message, to its end or not.
+  /// Digests a message.
+  ///
+  /// - Parameter finishes: whether to finish the digest.
   private func digest(_ algorithm: DigestAlgorithm, finishes: Bool) throws {
     var digest = try Digest(algorithm)
     digest.update("a secret")
     if finishes { _ = try digest.finish() }
   }
 
-  @Test func theContextOfAMessageThatEndedIsKept() throws {
+  @Test("the context of a finished message is kept")
+  func finished() throws {
     let idle = try drain(.sha1)
     try digest(.sha1, finishes: true)
     #expect(idle.take() != nil)
     #expect(idle.take() == nil)
   }
 
-  /// Its bytes are still in there.
-  @Test func theContextOfAnUnfinishedMessageIsFreed() throws {
+  /// The context still contains bytes of the message.
+  @Test("the context of an unfinished message is freed")
+  func unfinished() throws {
     let idle = try drain(.sha1)
     try digest(.sha1, finishes: false)
     #expect(idle.take() == nil)
-    // One that was kept and is taken again for a message that does not end, too.
+    // A kept context that is reused for an unfinished message is freed too.
     try digest(.sha1, finishes: true)
     try digest(.sha1, finishes: false)
     #expect(idle.take() == nil)
   }
 
-  /// libcrypto does not wipe its last block.
-  @Test func noContextOfSHA512IsKept() throws {
+  /// libcrypto does not wipe the last block of a SHA-512 context.
+  @Test("a context of SHA-512 is not kept")
+  func sha512() throws {
     let idle = try drain(.sha512)
     try digest(.sha512, finishes: true)
     #expect(idle.take() == nil)
   }
 
-  @Test func noMoreAreKeptThanAreOfUse() throws {
+  @Test("at most 16 contexts are kept, and the last one is taken first")
+  func limit() throws {
     let idle = IdleContexts<Int>()
     for number in 0..<40 { idle.put(back: number) }
     var taken: [Int] = []

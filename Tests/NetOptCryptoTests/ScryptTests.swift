@@ -2,8 +2,9 @@ import NetOptCrypto
 import Testing
 
 @Suite struct ScryptTests {
-  /// RFC 7914, section 12: the first three.
-  @Test func isThatOfTheStandard() throws {
+  /// The first three vectors of RFC 7914, section 12.
+  @Test("derived keys equal the vectors of RFC 7914")
+  func publishedVectors() throws {
     let vectors: [(String, String, Scrypt, String)] = [
       (
         "", "", Scrypt(cost: 16, blockSize: 1, parallelism: 1),
@@ -35,7 +36,8 @@ import Testing
     }
   }
 
-  @Test func parametersThatMakeNoSenseAreRefused() {
+  @Test("invalid costs, block sizes and parallelism are refused")
+  func invalidParameters() {
     for scrypt in [
       Scrypt(cost: 0, blockSize: 8, parallelism: 1), Scrypt(cost: 1, blockSize: 8, parallelism: 1),
       Scrypt(cost: 1000, blockSize: 8, parallelism: 1), Scrypt(cost: 1024, blockSize: 0, parallelism: 1),
@@ -49,7 +51,8 @@ import Testing
     }
   }
 
-  @Test func moreMemoryThanTheLimitIsRefused() {
+  @Test("parameters that need more memory than the limit are refused")
+  func memoryLimit() {
     let large = Scrypt(cost: 1 << 20, blockSize: 8, parallelism: 1)
     let error = #expect(throws: CryptoError.self) {
       try large.key(from: SecretBytes(copying: [1]), salt: [], length: 32, memoryLimit: 1 << 20)

@@ -2,7 +2,8 @@ import NetOptCrypto
 import Testing
 
 @Suite struct SecretBytesTests {
-  @Test func keepWhatTheyAreGiven() {
+  @Test("a secret returns the bytes from which it was made")
+  func content() {
     let secret = SecretBytes(copying: [1, 2, 3, 4])
     #expect(secret.count == 4)
     #expect(secret.withUnsafeBytes { Array($0) } == [1, 2, 3, 4])
@@ -11,7 +12,8 @@ import Testing
     #expect(SecretBytes(copying: []).count == 0)
   }
 
-  @Test func compareByTheirBytes() {
+  @Test("secrets are equal if their bytes are equal")
+  func comparison() {
     #expect(SecretBytes(copying: [1, 2]) == SecretBytes(copying: [1, 2]))
     #expect(SecretBytes(copying: [1, 2]) != SecretBytes(copying: [1, 3]))
     #expect(SecretBytes(copying: [1, 2]) != SecretBytes(copying: [1, 2, 3]))
@@ -20,7 +22,8 @@ import Testing
     #expect(!constantTimeEqual([7], []))
   }
 
-  @Test func getIntoNoText() {
+  @Test("descriptions and dumps show only the number of bytes")
+  func hiddenBytes() {
     let secret = SecretBytes(copying: Array("hunter2".utf8))
     var dumped = ""
     dump([secret], to: &dumped)
@@ -30,7 +33,8 @@ import Testing
     }
   }
 
-  @Test func aFailureWhileFillingIsHandedOn() {
+  @Test("an error thrown while a secret is filled reaches the caller")
+  func failure() {
     struct Refused: Error {}
     #expect(throws: Refused.self) {
       try SecretBytes(count: 8) { (memory) throws(Refused) in
@@ -40,7 +44,8 @@ import Testing
     }
   }
 
-  @Test func chanceGivesOtherBytesEachTime() throws {
+  @Test("random bytes differ each time and have the requested count")
+  func randomBytesDiffer() throws {
     let draws = try (0..<16).map { _ in try randomBytes(16) }
     #expect(Set(draws).count == 16)
     #expect(draws.allSatisfy { $0.count == 16 })
