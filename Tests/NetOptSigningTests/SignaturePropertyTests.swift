@@ -3,18 +3,18 @@ import Testing
 
 @testable import NetOptSigning
 
-/// Requests by chance: what is signed is accepted, and what was changed in one byte is not, in every scheme.
+/// Random requests in every scheme: a signed request is accepted, and a request with one changed byte is not.
 @Suite struct SignaturePropertyTests {
   private static let now: Int64 = 1_700_000_000
 
-  /// A scheme, a key for it, and which requests mean the same in it.
+  /// A scheme, the id of a key for the scheme, and the meaning of requests in the scheme.
   private struct Kind: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let scheme: any SigningScheme
     let keyID: String
-    /// Whether it signs a "%" that no two digits follow.
+    /// Whether the scheme signs a "%" that is not followed by two hexadecimal digits.
     var takesStrayPercents: Bool { !testDescription.hasSuffix("netopt1") }
-    /// What of a request is signed, in a form that is the same for requests that mean the same.
+    /// The signed parts of a request, in a form that is equal for requests with the same meaning.
     let meaning: @Sendable (SigningRequest) -> [[UInt8]]
 
     init(
@@ -62,8 +62,8 @@ import Testing
       Kind("salted-md5", "old", salted, weak),
       Kind("sealed-key around salted-md5", "caller", SealedKey(.saltedMD5(salted), platform: platform)) {
         request in
-        // Method and host are sealed with the key. The caller's id is neither sealed nor signed; one that is known is
-        // noticed, which another test sees to.
+        // Method and host are sealed with the key. The caller's id is neither sealed nor signed. The verifier
+        // notices the id of another known caller; see `knownCaller`.
         [
           salted.parts(of: request, []), Array(request.method.utf8),
           Array(request.authority.lowercased().utf8),
@@ -92,11 +92,11 @@ import Testing
       ] + [more].compactMap(\.self))
   }()
 
-  // MARK: What means the same
+  // MARK: Meaning of requests
 
-  /// Method, host without regard to case, path, parameters, fields, body.
+  /// Method, host in lowercase, path, parameters, fields and body.
   ///
-  /// - Parameter inAnyOrder: whether the order of the values of one key says nothing.
+  /// - Parameter inAnyOrder: whether the order of the values of one key has no meaning.
   private static func common(
     _ request: SigningRequest, path: [[UInt8]], _ parameters: QueryParameters?, inAnyOrder: Bool = true
   ) -> [[UInt8]] {
@@ -115,7 +115,7 @@ import Testing
     path.utf8.split(separator: 0x2f, omittingEmptySubsequences: false).map { PercentEncoding.decoded($0) }
   }
 
-  // MARK: Requests by chance
+  // MARK: Random requests
 
   private static let pieces = [
     "a", "Z", "0", "-", "_", ".", "~", "%20", "%2F", "%C3%A9", "é", "日", "+", "*", "(", "!", ":", "@", ",",
@@ -167,8 +167,8 @@ import Testing
 
   // MARK: The properties
 
-  @Test(arguments: try kinds())
-  private func everyByteThatIsChangedIsNoticed(_ kind: Kind) throws {
+  @Test("a signed request whose meaning changed with one byte is not valid", arguments: try kinds())
+  private func changedBytes(_ kind: Kind) throws {
     var changes = 0
     for seed in 1...8 as ClosedRange<UInt64> {
       var random = SplitMix64(seed: seed)
@@ -184,14 +184,15 @@ import Testing
     #expect(changes > 500)
   }
 
-  @Test(arguments: try kinds())
-  private func whatIsSignedByChanceIsAccepted(_ kind: Kind) throws {
+  @Test("random signed requests are valid", arguments: try kinds())
+  private func randomRequests(_ kind: Kind) throws {
     var random = SplitMix64(seed: 7)
     for _ in 0..<100 { #expect(verdict(try signed(request(&random, kind), kind), kind) == .ok) }
   }
 
-  /// A caller whom the ring knows is that one, though his id is not signed; without an id nobody is.
-  @Test func aKnownCallerIsNotSpokenFor() throws {
+  /// The caller's id is not signed. If the key ring has a key with this id, the sealed key must be that key.
+  @Test("a sealed request fails with the id of another known caller, and without an id")
+  func knownCaller() throws {
     let salted = try SaltedMD5()
     let kind = Kind("", "caller", SealedKey(.saltedMD5(salted), platform: Self.ring["platform"])) { _ in [] }
     var random = SplitMix64(seed: 3)
@@ -205,7 +206,8 @@ import Testing
     #expect(verdict(other, kind) == .malformedSignature)
   }
 
-  /// What changes one byte of each part of a request, at each place: also in the fields with key id, time, nonce and signature.
+  /// Closures that each change one byte of a request. Together they cover all bytes of all parts, including
+  /// the fields with key id, time, nonce and signature.
   private func places(_ request: SigningRequest) -> [(inout SplitMix64) -> SigningRequest?] {
     var places: [(inout SplitMix64) -> SigningRequest?] = []
     func add(_ path: WritableKeyPath<SigningRequest, String>) {

@@ -14,8 +14,10 @@ import Testing
     return String(document[start.upperBound..<end.lowerBound])
   }
 
-  @Test(arguments: [("python", "/usr/bin/python3"), ("sh", "/bin/sh")])
-  func itPrintsTheSignature(_ language: String, _ program: String) async throws {
+  @Test(
+    "the examples in docs/signing.md print the golden signature",
+    arguments: [("python", "/usr/bin/python3"), ("sh", "/bin/sh")])
+  func examples(_ language: String, _ program: String) async throws {
     let directory = try TemporaryDirectory.make("example")
     let child = try ChildProcess(program, ["-c", try example(language)], in: directory)
     try await wait(for: "the example to end", within: .seconds(30)) { child.exitStatus() != nil }
@@ -24,9 +26,10 @@ import Testing
     #expect(output == GoldenVectorTests.signature + "\n")
   }
 
-  /// Requests by chance, also with what is no UTF-8 and with odd ports: the example signs what the scheme does, and refuses what it
-  /// refuses.
-  @Test func theExampleInPythonAgreesWithTheScheme() async throws {
+  /// Random requests, also with invalid UTF-8 and with unusual ports. The example signs and refuses the same
+  /// requests as the scheme.
+  @Test("the Python example in docs/signing.md agrees with netopt1 on random requests")
+  func pythonExample() async throws {
     let key = SigningKey(id: "app1.v2", secret: Array("s".utf8), salt: "t", schemes: [.netopt1])
     let nonce = "AAECAwQFBgcICQoLDA0ODw"
     let parts = [
@@ -80,7 +83,8 @@ import Testing
     #expect(Set(wanted).count > 100 && wanted.contains("refused"))
   }
 
-  @Test func everyMistakeAndEveryReasonHasItsPlace() throws {
+  @Test("docs/signing.md names each signer mistake and each scheme")
+  func namesInDocument() throws {
     let document = try RepositoryFile.text("docs/signing.md")
     for mutation in SignerMistake.allCases {
       #expect(document.contains("`\(mutation.rawValue)`"), "\(mutation.rawValue)")

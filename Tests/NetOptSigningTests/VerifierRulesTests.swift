@@ -4,7 +4,7 @@ import Testing
 
 @testable import NetOptSigning
 
-/// Rules of the verifier that no vector of another implementation tells of: bounds, and what an attacker would try.
+/// Rules of the verifier that the vectors of other implementations do not cover: bounds, and attacks.
 @Suite struct VerifierRulesTests {
   private static let now: Int64 = 1_700_000_000
   private static let key = SigningKey(
@@ -29,8 +29,9 @@ import Testing
 
   // MARK: One host
 
-  /// Scopes are held against the host that a request is for, and sigv4 signs the field.
-  @Test func aRequestForTwoHostsIsMalformed() throws {
+  /// The verifier checks scopes against the authority of a request, but sigv4 signs the `Host` field.
+  @Test("a request whose authority differs from its Host field is malformed")
+  func twoHosts() throws {
     var aws = SigV4.Options()
     (aws.region, aws.service) = ("r", "s")
     var request = try SigningRequest("GET", "https://a.example/", headers: ["Host": "b.example"])
@@ -43,7 +44,8 @@ import Testing
     #expect(report(request, SigV4(aws)).isValid)
   }
 
-  @Test func theTargetOfAProxyRequestTakesTheFieldsPlace() throws {
+  @Test("the host of an absolute request target replaces the Host field")
+  func absoluteTarget() throws {
     let message = "GET http://a.example/x HTTP/1.1\r\nHost: b.example\r\n\r\n"
     let request = try SigningRequest(message: Array(message.utf8))
     #expect(request.authority == "a.example" && request.headers["Host"] == "a.example")
@@ -51,26 +53,28 @@ import Testing
 
   // MARK: Nonces
 
-  @Test func noncesAreSixteenBytesByChance() throws {
+  @Test("nonces are 16 random bytes in base64url and differ")
+  func nonces() throws {
     var random = SplitMix64(seed: 5)
     for bytes in [[UInt8](repeating: 0, count: 16), .init(repeating: 0xff, count: 16)]
       + (0..<200).map({ _ in (0..<16).map { _ in UInt8(random.below(256)) } })
     {
-      // In the middle of other bytes, as they lie in the pool.
+      // The bytes are in the middle of other bytes, as in the pool.
       let pool = [7] + bytes
       #expect(pool.withUnsafeBufferPointer { NonceSource.text(of: $0[1...]) } == Base64.text(bytes, .url))
     }
     let nonces = try (0..<600).map { _ in try #require(Base64.decode(NonceSource.next().utf8, .url)) }
     #expect(nonces.allSatisfy { $0.count == 16 } && Set(nonces).count == nonces.count)
-    // Each bit is set in some and not in others.
+    // Each bit is set in some nonces and not in others.
     #expect((0..<128).allSatisfy { bit in Set(nonces.map { $0[bit / 8] >> (bit % 8) & 1 }).count == 2 })
   }
 
   // MARK: Coverage
 
-  /// Whatever is left out of what a signer signs unless it is told otherwise, `verify(_:scheme:)` refuses, and accepts with options
-  /// that name no more than is signed.
-  @Test func theLibraryInsistsOnAllThatIsUsuallySigned() throws {
+  /// Signs each subset of the components that a signer signs by default. `verify(_:scheme:)` refuses each
+  /// proper subset, and accepts it with options that name only the signed components.
+  @Test("a signature must cover all default components, unless the options name fewer")
+  func coverage() throws {
     var request = try SigningRequest("POST", "https://a.example/b?c=d", body: Array("e".utf8))
     request.headers.append(HeaderField("Content-Type", "text/plain"))
     let verifier = SignatureVerifier(keys: KeyRing([Self.key]), nonces: nil)
@@ -91,9 +95,11 @@ import Testing
     }
   }
 
-  /// Whatever a label is, it adds neither a member to the field nor a line to the message.
-  @Test(arguments: ["a\r\nX: y", "a, b=()", "A", "", "1", "a b", "é"])
-  func aLabelIsAKey(_ label: String) throws {
+  /// Otherwise a label could add a member to the field, or a line to the message.
+  @Test(
+    "a label that is not a key of a structured field is refused",
+    arguments: ["a\r\nX: y", "a, b=()", "A", "", "1", "a b", "é"])
+  func labels(_ label: String) throws {
     let options = JSONValue.object([.init("label", .string(label))]).description
     let error = #expect(throws: NetOptError.self) {
       try RequestSigner(keys: KeyRing([Self.key]), keyID: "k", scheme: .rfc9421, options: options)
@@ -103,7 +109,8 @@ import Testing
 
   // MARK: Bounds
 
-  @Test func whatIsCoveredIsBounded() throws {
+  @Test("a signature that covers more than 256 fields or components is malformed")
+  func mostComponents() throws {
     var request = try SigningRequest("GET", "https://a.example/")
     let names = (0..<300).map { "x-\($0 + 1000)" }
     for name in names { request.headers.append(HeaderField(name, "1")) }
@@ -114,11 +121,11 @@ import Testing
       let reason: VerificationReport.Reason = count == 256 ? .ok : .malformedSignature
       #expect(report(try signed(request, rfc9421), rfc9421).reason == reason)
     }
-    // These sign no more than 256, so another name is put before the others.
+    // The other schemes sign no more than 256 fields, so the test inserts another name into the signed list.
     let netopt1 = try NetOpt1(fields: Array(names.prefix(256)))
     var aws = SigV4.Options()
     (aws.region, aws.service) = ("r", "s")
-    // The host and the date are signed too.
+    // sigv4 signs the host and the date too.
     request.headers.removeAll { names.dropFirst(254).contains($0.name) }
     let sigV4 = SigV4(aws)
     #expect(report(try signed(request, sigV4), sigV4).reason == .ok)
@@ -135,15 +142,17 @@ import Testing
     #expect(report(sent, sigV4).detail.contains("up to 256 names"))
   }
 
-  @Test(.timeLimit(.minutes(1))) func aFieldOfManyFoldsIsRead() throws {
+  @Test("a field with 200,000 folded lines is read within a minute", .timeLimit(.minutes(1)))
+  func manyFolds() throws {
     let count = 200_000
     let message = "GET / HTTP/1.1\nHost: a\nX: 0\n" + String(repeating: " a\n", count: count) + "\n"
     let request = try SigningRequest(message: Array(message.utf8))
     #expect(request.headers["X"]?.utf8.count == 1 + 2 * count)
   }
 
-  /// Entries of the store have a bounded size, and a nonce that is long is one nevertheless.
-  @Test func longNoncesAreKeptShort() throws {
+  /// Entries of a nonce store have a bounded size. Long nonces are stored in a shorter form.
+  @Test("the nonce store keeps long nonces in at most 72 bytes and still detects replays")
+  func longNonces() throws {
     final class Store: NonceStore {
       let kept = Locked<[String: Int64]>([:])
       func record(
@@ -169,9 +178,10 @@ import Testing
     #expect(kept.values.allSatisfy { $0 == Self.now + 300 })
   }
 
-  // MARK: What is open
+  // MARK: Unsigned parts
 
-  @Test func aBodyThatIsNotSignedIsWeakAlsoWhereThereIsNone() throws {
+  @Test("a signature without the body is weak, even if the request has no body")
+  func unsignedBody() throws {
     var aws = SigV4.Options()
     (aws.region, aws.service) = ("r", "s3")
     aws.presignSeconds = 60
@@ -185,7 +195,8 @@ import Testing
         .assurance == .strong)
   }
 
-  @Test func aKeyIdThatIsThereTwiceIsRefused() throws {
+  @Test("a request with two key ids has a malformed signature")
+  func twoKeyIDs() throws {
     var options = SaltedMD5.Options()
     options.parameters = ("k", "s")
     let old = SigningKey(id: "old", secret: Array("x".utf8), schemes: [.saltedMD5], legacy: true)
@@ -200,8 +211,10 @@ import Testing
         == .malformedSignature)
   }
 
-  /// An unknown key and a wrong signature are told apart by the report alone: all checks are made, and one MAC computed.
-  @Test func everyCheckIsMadeForAnUnknownKeyToo() throws {
+  /// Only the report distinguishes an unknown key from a wrong signature: the verifier makes all checks and
+  /// computes one MAC in both cases.
+  @Test("the verifier makes all checks for an unknown key too")
+  func unknownKey() throws {
     var aws = SigV4.Options()
     (aws.region, aws.service) = ("r", "s")
     let schemes: [any SigningScheme] = [NetOpt1(), RFC9421(), SigV4(aws)]
