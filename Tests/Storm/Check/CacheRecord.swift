@@ -1,14 +1,14 @@
 import NetOptCore
 import NetOptLocking
 
-/// What the backend sent for the URLs that may be cached, and when.
+/// Records the responses that the backend sent for cacheable URLs, and when.
 final class CacheRecord: Sendable {
-  /// An answer for one URL.
+  /// A response for one URL.
   struct Answer: Sendable {
     let version: Int
     let flavour: String
     let isNotModified: Bool
-    /// Whether this is an answer that breaks off, if those of its URL do.
+    /// Whether the backend cuts this response off, if the URL has a cut.
     let breaks: Bool
     let content: Content
 
@@ -18,7 +18,7 @@ final class CacheRecord: Sendable {
   private struct Resource {
     var version = 0
     var answers = 0
-    /// When each version was sent, or confirmed, the last time.
+    /// When each version was last sent or confirmed.
     var sent: [Int: MonotonicInstant] = [:]
   }
 
@@ -28,7 +28,7 @@ final class CacheRecord: Sendable {
 
   init(seed: UInt64) { self.seed = seed }
 
-  /// Chooses an answer, and notes it as sent.
+  /// Chooses a response and records it as sent.
   func answer(to index: Int, _ url: String, flavour: String, ifNoneMatch: String?) -> Answer {
     var random = SplitMix64(seed: seed, stream: 4, index: index)
     let now = clock.now()
@@ -39,7 +39,7 @@ final class CacheRecord: Sendable {
       let isNotModified = isKnown && random.chance(60)
       if !isNotModified, resource.version == 0 || random.chance(40) { resource.version += 1 }
       resource.sent[resource.version] = now
-      // Older ones are stale in every cache.
+      // Older versions are stale in every cache.
       resource.sent = resource.sent.filter { $0.value + .seconds(60) > now }
       resources["\(url) \(flavour)"] = resource
       return Answer(
@@ -48,7 +48,7 @@ final class CacheRecord: Sendable {
     }
   }
 
-  /// When a version was sent or confirmed the last time; `nil` when it never was, or more than a minute ago.
+  /// When a version was last sent or confirmed; `nil` when it never was, or more than a minute ago.
   func lastSent(_ url: String, flavour: String, version: Int) -> MonotonicInstant? {
     resources.withLock { $0["\(url) \(flavour)"]?.sent[version] }
   }

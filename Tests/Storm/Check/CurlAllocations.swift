@@ -2,19 +2,20 @@ import CCurl
 import Glibc
 import NetOptLocking
 
-/// What libcurl holds allocated: easy handles, connections, lists. What a client leaves behind is seen here.
+/// Tracks the memory that libcurl has allocated: easy handles, connections, lists. It shows what a client
+/// leaks.
 enum CurlAllocations {
-  /// The size of each allocation by its address.
+  /// The size of each allocation, by address.
   private static let sizes = Locked<[UInt: Int]>([:])
-  /// How much of an allocation is shown.
+  /// How many bytes of an allocation are shown.
   private static let shown = 48
 
-  /// How many allocations libcurl holds.
+  /// The number of allocations that libcurl holds.
   static var live: Int { sizes.withLock { $0.count } }
 
-  /// The allocations that libcurl holds: size, and the text in it.
+  /// Describes up to 20 of the allocations that libcurl holds: the size and the text in each.
   static var descriptions: [String] {
-    // Nothing else uses libcurl when this is asked for, so what is held stays.
+    // No other thread uses libcurl during this call, so the allocations stay valid.
     sizes.withLock { sizes in
       sizes.prefix(20).map { address, size in
         guard let pointer = UnsafeRawPointer(bitPattern: address) else { return "" }
@@ -25,8 +26,8 @@ enum CurlAllocations {
     }
   }
 
-  /// Has libcurl allocate through the table (curl_global_init_mem(3)). To be called before anything else uses libcurl: the
-  /// first set-up counts.
+  /// Makes libcurl allocate through this table (curl_global_init_mem(3)). Must be called before any other use
+  /// of libcurl: the first initialization counts.
   static func install() {
     curl_global_init_mem(
       Int(CURL_GLOBAL_DEFAULT),
@@ -53,7 +54,8 @@ enum CurlAllocations {
     return pointer
   }
 
-  /// Before it is freed: another thread may get the same address at once.
+  /// Removes an allocation from the table. Called before the memory is freed, because another thread may get
+  /// the same address at once.
   private static func forget(_ pointer: UnsafeMutableRawPointer?) {
     if let pointer { sizes.withLock { _ = $0.removeValue(forKey: UInt(bitPattern: pointer)) } }
   }

@@ -1,23 +1,23 @@
 import NetOpt
 import NetOptCore
 
-/// Judges the answer to one request: head first, then the body as it comes.
+/// Checks the response to one request: first the head, then each chunk of the body as it arrives.
 struct Judge {
   private let plan: RequestPlan
   private let authority: String
   private let record: CacheRecord
   private let violations: Violations
-  /// The body that the answer must have; `nil` when the head is so wrong that it is not known.
+  /// The expected body; `nil` when the head is too wrong to tell which body belongs to it.
   private var expected: [UInt8]?
   private var content: Content?
   private(set) var position = 0
   private var isWrong = false
-  /// How the answer came, for who reads of a violation.
+  /// How the response was delivered, for the text of a violation.
   private var way = ""
 
   /// - Parameters:
   ///   - authority: the `Host` field of the request.
-  ///   - record: what was sent for the URLs that may be cached.
+  ///   - record: the responses that were sent for cacheable URLs.
   init(_ plan: RequestPlan, authority: String, _ record: CacheRecord, _ violations: Violations) {
     self.plan = plan
     self.authority = authority
@@ -25,14 +25,15 @@ struct Judge {
     self.violations = violations
   }
 
-  /// Judges the head.
+  /// Checks the head.
   ///
-  /// - Parameter generator: knows the requests whose answers may be in a cache.
+  /// - Parameter generator: gives the plans of the requests whose responses may be in a cache.
   mutating func head(_ response: NetOptResponse, _ generator: RequestGenerator) {
     let fields = response.headers
     way = describe(response)
     let mine = fields.filter { $0.name.lowercased().hasPrefix("x-") }
-    // One server of the house alone sends this: nginx, for a request that it could not pass on or a body that it refuses.
+    // Only nginx sends a response without `X-Id`: for a request that it could not pass on, or a body that it
+    // rejects.
     guard let id = mine["X-Id"].flatMap({ Int($0) }) else {
       if response.status == 200 || !(400...599).contains(response.status) {
         add(.wrongAnswer, "the answer, \(response.status), has no id; its fields: \(fields.map(\.name))")
@@ -44,7 +45,7 @@ struct Judge {
     guard isShared || id == plan.index else {
       return add(.wrongAnswer, "the answer is the one to request \(id)")
     }
-    // A cached answer was given to a request for the same URL.
+    // A cached response was sent for another request to the same URL.
     let asked = isShared ? generator.plan(id) : plan
     if isShared {
       let isSame = asked.answer.target == plan.answer.target && asked.host.name == plan.host.name
@@ -113,7 +114,7 @@ struct Judge {
       return
     }
     let age = SystemTimeSource().now() - sent
-    // Ages have whole seconds, and the answer had its way.
+    // `max-age` has whole seconds, and the response needed time to arrive.
     if response.cacheStatus.outcome == .hit, age > .seconds(space.maxAge + 3) {
       add(.wrongCached, "a hit is \(age) old")
     }
@@ -124,7 +125,7 @@ struct Judge {
     expected = content.bytes(plan.answer.size)
   }
 
-  /// Judges a piece of the body.
+  /// Checks a chunk of the body.
   mutating func chunk(_ bytes: [UInt8]) {
     defer { position += bytes.count }
     guard let expected, let content, !isWrong else { return }
@@ -136,7 +137,7 @@ struct Judge {
       "byte \(place) of \(expected.count), in a piece of \(bytes.count) from \(position) on: \(excerpt)")
   }
 
-  /// Judges the end of a body that is said to be whole.
+  /// Checks the end of a body that the client reports as complete.
   func end() {
     if isWrong { add(.wrongBody, "the wrong body was taken for whole, with \(position) bytes") }
     guard let expected, !isWrong, position < expected.count else { return }

@@ -4,10 +4,11 @@ import NetOptLocking
 import NetOptTestSupport
 import Synchronization
 
-/// Measures how late this machine runs what is due: by a thread and a task that do nothing but sleep, and by the time that the
-/// threads of this process wait for a core.
+/// Measures how late this machine runs due work. A thread and a task do nothing but sleep, and their
+/// oversleep is measured; so is the time for which the threads of this process wait for a core.
 ///
-/// A call may end that much later than its deadline: whoever measures shares few cores with servers, clients and strangers.
+/// A call may end that much after its deadline, because the test shares few cores with servers, clients and
+/// other processes.
 package final class Lateness: Sendable {
   private struct Sample {
     var at: MonotonicInstant
@@ -16,7 +17,7 @@ package final class Lateness: Sendable {
   }
 
   private static let step = Duration.milliseconds(10)
-  /// The threads' waits are read once in so many steps.
+  /// The number of steps between two readings of the threads' waits.
   private static let stepsPerReading = 5
   private static let mostSamples = 20_000
 
@@ -27,10 +28,10 @@ package final class Lateness: Sendable {
   private let clock = SystemTimeSource()
   private let unjudgedCalls = Atomic(0)
 
-  /// How many calls the machine was too late for to tell whether they were.
+  /// The number of calls that ended late while the machine was too late to judge them.
   package var unjudged: Int { unjudgedCalls.load(ordering: .relaxed) }
 
-  /// A call ended, and nothing can be told.
+  /// Counts a call that cannot be judged.
   package func judgesNothing() { unjudgedCalls.add(1, ordering: .relaxed) }
 
   package init() throws {
@@ -47,7 +48,7 @@ package final class Lateness: Sendable {
     self.task.withLock { $0 = task }
   }
 
-  /// To be called once.
+  /// Stops the measurement. Must be called once.
   package func stop() async {
     stopped.raise()
     thread.withLock { $0.take() }?.join()
@@ -78,8 +79,9 @@ package final class Lateness: Sendable {
     }
   }
 
-  /// How much later than planned something may have ended that ends now: 300 ms, four times the largest lateness since a
-  /// moment, and twice what threads waited for a core. A call ends after several threads and tasks have had their turn.
+  /// How long after its planned time an event that happens now may come: 300 ms, plus four times the largest
+  /// lateness since `moment`, plus twice the time that threads waited for a core. The end of a call takes
+  /// several threads and tasks.
   package func allowance(since moment: MonotonicInstant) -> Duration {
     let recent = samples.withLock { samples in samples.reversed().prefix { $0.at > moment } }
     let largest = recent.map(\.late).max() ?? .zero

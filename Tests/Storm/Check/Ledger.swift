@@ -1,17 +1,17 @@
 import NetOptCore
 import NetOptLocking
 
-/// What reached the servers.
+/// Records the requests that reached the servers.
 package final class Ledger: Sendable {
   private struct State {
-    /// By the request's index: nginx's ids of its arrivals.
+    /// The ids that nginx gave to the arrivals of each request, by the index of the request.
     var arrivals: [Int: [String]] = [:]
     var highest = 0
     var pruned = 0
     var total = 0
   }
 
-  /// For how many requests arrivals are kept: some minutes, longer than any call.
+  /// The number of requests whose arrivals are kept: those of some minutes, which is longer than any call.
   private static let kept = 20_000
 
   let cache: CacheRecord
@@ -25,12 +25,13 @@ package final class Ledger: Sendable {
     cache = CacheRecord(seed: generator.seed)
   }
 
-  /// How many requests reached nginx, repeated ones counted each time.
+  /// The number of requests that reached nginx; repeated requests count each time.
   package var total: Int { state.withLock { $0.total } }
 
-  /// A request reached a server.
+  /// Records that a request reached a server.
   ///
-  /// - Parameter front: nginx's id of the arrival, under which its log and the backend tell of the same one.
+  /// - Parameter front: nginx's id of the arrival. nginx's log and the backend report the same arrival under
+  ///   this id.
   package func reached(_ index: Int, _ method: String, front: String) {
     let arrivals = state.withLock { state in
       var arrivals = state.arrivals[index] ?? []
@@ -55,7 +56,7 @@ package final class Ledger: Sendable {
     }
   }
 
-  /// The backend got the whole of a request.
+  /// Records that the backend received a complete request.
   func uploaded(_ index: Int, _ body: [UInt8], target: String) {
     let plan = generator.plan(index)
     if plan.answer.target != target {
@@ -73,7 +74,7 @@ package final class Ledger: Sendable {
     }
   }
 
-  /// Reads nginx's log of arrivals.
+  /// Reads nginx's access log.
   func read(_ log: AccessLogTail) {
     for line in log.lines() {
       // $request_id $http_x_id $request_method $status
@@ -84,9 +85,9 @@ package final class Ledger: Sendable {
   }
 }
 
-/// Bytes for a person to read.
+/// Bytes in readable form.
 enum Excerpt {
-  /// - Parameter content: the one that the bytes are said to be of.
+  /// - Parameter content: the content that the bytes should belong to.
   static func of(_ bytes: [UInt8], at place: Int, _ content: Content) -> String {
     let there = bytes.dropFirst(place).prefix(48)
     let position = content.position(of: there).map { "byte \($0) of this content" } ?? "not of this content"

@@ -2,16 +2,16 @@ import FoundationEssentials
 import NetOptTestSupport
 import TestTools
 
-/// How long the threads of this process wait for a core while they could run: proc_pid_schedstat(5).
+/// Measures how long the runnable threads of this process wait for a core: proc_pid_schedstat(5).
 struct RunQueueWaits {
   private var before: [String: Int64] = [:]
 
-  /// The longest wait of one thread since the last call; zero where the kernel does not tell.
+  /// The longest wait of one thread since the last call; zero where the kernel does not report waits.
   mutating func longest() -> Duration {
     let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
     var now: [String: Int64] = [:]
     for thread in threads {
-      // Time on a core, time waiting for one, and how often it got one.
+      // The fields: time on a core, time waiting for a core, number of times on a core.
       let numbers = TextFile.read("/proc/self/task/\(thread)/schedstat").split(separator: " ")
       if numbers.count > 1 { now[thread] = Int64(numbers[1]) }
     }

@@ -1,41 +1,41 @@
 import NetOptLocking
 
-/// Something that must not happen.
+/// A broken rule.
 package struct Violation: Sendable, CustomStringConvertible {
-  /// The rule that is broken.
+  /// The rule.
   package enum Kind: String, Sendable, CaseIterable {
-    /// The answer belongs to another request, or to none.
+    /// The response belongs to another request or to none.
     case wrongAnswer = "wrong-answer"
-    /// A field of the answer is missing, changed, or none of it.
+    /// A field of the response is missing, changed, or does not belong to it.
     case wrongFields = "wrong-fields"
     case wrongStatus = "wrong-status"
     /// A byte of the body differs.
     case wrongBody = "wrong-body"
-    /// A body that is not whole was taken for whole.
+    /// An incomplete body was taken as complete.
     case shortBody = "short-body"
-    /// The version of HTTP is not the one that was asked for.
+    /// The HTTP version is not the requested one.
     case wrongVersion = "wrong-version"
-    /// A server got a request that nobody sent.
+    /// A server received a request that no client sent.
     case wrongRequest = "wrong-request"
-    /// A server took a body for whole that differs from what was sent.
+    /// A server took as complete a body that differs from the sent one.
     case wrongUpload = "wrong-upload"
     /// A request that must not be repeated reached servers more than once.
     case sentTwice = "sent-twice"
-    /// A cached answer is too old, or one that no server sent.
+    /// A cached response is too old, or no server sent it.
     case wrongCached = "wrong-cached"
-    /// A call ended more than 50 ms, and what the machine needs, after its deadline.
+    /// A call ended later than its deadline plus 50 ms and the allowance for the machine.
     case late
-    /// A call went on for more than that after it was cancelled.
+    /// A call went on longer than that after its cancellation.
     case lateCancel = "late-cancel"
-    /// A call, or a shutdown, did not end.
+    /// A call or a shutdown did not end.
     case hang
     /// A call failed although nothing disturbed it.
     case unexpectedError = "unexpected-error"
     /// A call failed with an error that no disturbance explains.
     case oddError = "odd-error"
-    /// A descriptor, thread, handle or client is left at the end.
+    /// A descriptor, thread, handle or client remains at the end.
     case leftover
-    /// The memory of the process grows without end.
+    /// The memory of the process grows without bound.
     case memory
   }
 
@@ -50,9 +50,9 @@ package struct Violation: Sendable, CustomStringConvertible {
   package var description: String { "\(kind.rawValue): \(text)" }
 }
 
-/// Collects violations. Safe from any thread.
+/// Collects violations. Thread-safe.
 package final class Violations: Sendable {
-  /// How many of each kind are described.
+  /// The maximum number of described violations of each kind.
   private static let mostExamples = 8
 
   private struct State {
@@ -82,6 +82,6 @@ package final class Violations: Sendable {
     return Violation.Kind.allCases.flatMap { kind in (examples[kind] ?? []).map { Violation(kind, $0) } }
   }
 
-  /// The first ones of each kind, one in a line.
+  /// The first violations of each kind, one per line.
   package var text: String { examples.map(\.description).joined(separator: "\n") }
 }

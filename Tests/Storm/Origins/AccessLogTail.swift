@@ -1,11 +1,11 @@
 import Glibc
 import NetOptLocking
 
-/// Reads a log file as it grows.
+/// Reads a log file while it grows.
 final class AccessLogTail: Sendable {
   private struct State {
     var descriptor: Int32?
-    /// The start of a line whose end is not written yet.
+    /// The beginning of a line whose end is not written yet.
     var rest: [UInt8] = []
     var size = 0
   }
@@ -17,10 +17,10 @@ final class AccessLogTail: Sendable {
 
   deinit { state.withLock { _ = $0.descriptor.map { close($0) } } }
 
-  /// How many bytes of the present file were read.
+  /// The number of bytes read from the current file.
   var size: Int { state.withLock { $0.size } }
 
-  /// The lines that are new.
+  /// The lines written since the last call.
   func lines() -> [String] {
     state.withLock { state in
       if state.descriptor == nil { Self.open(path, &state) }
@@ -36,14 +36,15 @@ final class AccessLogTail: Sendable {
     }
   }
 
-  /// Moves the file away, and reads on in the new one once the old one's writer has opened it. Lines that come to the old
-  /// file later than the next call of `lines` are lost.
+  /// Removes the file, and continues with the new file once the writer has opened it. Lines that the writer
+  /// adds to the old file after the next call of `lines` are lost.
   ///
-  /// - Parameter reopen: has the writer open the file anew.
+  /// - Parameter reopen: makes the writer open the file again.
   func rotate(_ reopen: () -> Void) {
     unlink(path)
     reopen()
-    // The old file lives on as long as it is open here; its last lines are read before the new one's.
+    // The old file exists as long as it is open here; its last lines are read before the lines of the new
+    // file.
     state.withLock { state in
       for _ in 0..<1000 where access(path, F_OK) != 0 { usleep(1000) }
       let old = state.descriptor

@@ -3,9 +3,10 @@ import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
 
-/// The application behind every nginx of the storm: it answers as the target says, and tells the ledger what arrived.
+/// The application behind every nginx of the storm. It responds as the target of the request says, and
+/// reports each arrival to the ledger.
 ///
-/// Each connection has a thread, which blocks. nginx keeps few of them.
+/// Each connection has a thread with blocking calls. nginx keeps few connections.
 final class Backend: Sendable {
   private struct State {
     var connections: [Int32: JoinableThread] = [:]
@@ -19,7 +20,7 @@ final class Backend: Sendable {
   private let state = Locked(State())
   private let acceptor = Locked<JoinableThread?>(nil)
 
-  /// Starts it.
+  /// Starts the backend.
   init(on address: IPAddress, _ ledger: Ledger) throws {
     self.ledger = ledger
     stopped = try StopSignal()
@@ -29,7 +30,7 @@ final class Backend: Sendable {
     acceptor.withLock { $0 = thread }
   }
 
-  /// Closes all connections, and returns when no thread is left. May be called again.
+  /// Closes all connections, and returns when all threads have ended. May be called again.
   func stop() {
     stopped.raise()
     guard let acceptor = acceptor.withLock({ $0.take() }) else { return }
@@ -65,7 +66,7 @@ final class Backend: Sendable {
       return state.ended
     }
     for thread in joinable { thread.join() }
-    // The thread waits at the lock until it is noted.
+    // The new thread waits for the lock until it is registered.
     state.withLock { state in
       let thread = try? JoinableThread { [unowned self] in
         let connection = BackendConnection(descriptor)
@@ -88,7 +89,8 @@ final class Backend: Sendable {
       guard let request = BackendRequest(head), let index = request.index,
         let plan = AnswerPlan(target: request.target)
       else {
-        // Probes of the client's and nginx's own requests, of which there are none, have no id.
+        // The client's probes have no id. Requests of nginx's own would have none either, but nginx sends
+        // none.
         try connection.write("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".utf8)
         continue
       }

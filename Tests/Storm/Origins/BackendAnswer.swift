@@ -1,7 +1,7 @@
 import Glibc
 import NetOptCore
 
-/// One answer of the backend.
+/// One response of the backend.
 struct BackendAnswer {
   private let request: BackendRequest
   private let index: Int
@@ -30,10 +30,10 @@ struct BackendAnswer {
 
   private var status: Int { cached?.isNotModified == true ? 304 : plan.status }
   private var hasBody: Bool { plan.hasBody(for: request.method) && status != 304 }
-  /// What ends with the connection towards the client has chunks towards nginx.
+  /// Whether nginx gets the body in chunks, as it does when the client's body ends with the connection.
   private var isChunked: Bool { plan.framing != .length }
 
-  /// - Parameter received: how long the body of the request was; `nil` when it was not read yet.
+  /// - Parameter received: the length of the request's body in bytes; `nil` when the body was not read yet.
   func sendHead(over connection: BackendConnection, received: Int?) throws {
     var lines = ["HTTP/1.1 \(status) Answer"]
     if status != 204, status != 304 {
@@ -84,9 +84,9 @@ struct BackendAnswer {
   }
 }
 
-/// The fields by which an answer says what was asked.
+/// The response fields that repeat what was requested.
 enum AnswerFields {
-  /// All fields of the answer whose names begin with `X-`, those of cached answers excepted.
+  /// All response fields whose names begin with `X-`, except those of cached responses.
   static func expected(
     index: Int, method: String, authority: String, plan: AnswerPlan, received: Int?
   ) -> [HeaderField] {

@@ -1,9 +1,9 @@
 import Glibc
 import NetOptCore
 
-/// A connection of nginx to the backend, with calls that block. Its thread alone uses it.
+/// A connection from nginx to the backend, with blocking calls. Only its own thread uses it.
 final class BackendConnection {
-  /// Thrown when the other side is gone.
+  /// Thrown when the peer has closed the connection.
   struct Gone: Error {}
 
   let descriptor: Int32
@@ -11,7 +11,7 @@ final class BackendConnection {
 
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-  /// The bytes through an empty line; `nil` when the other side closes between two requests.
+  /// Reads up to and including an empty line; returns `nil` when the peer closes between two requests.
   func readHead() throws -> [UInt8]? {
     let end = Array("\r\n\r\n".utf8)
     var searched = 0
@@ -28,14 +28,14 @@ final class BackendConnection {
     }
   }
 
-  /// So many bytes.
+  /// Reads `count` bytes.
   func read(_ count: Int) throws -> [UInt8] {
     while pending.count < count { if try !receive() { throw Gone() } }
     defer { pending.removeFirst(count) }
     return Array(pending[..<count])
   }
 
-  /// The bytes through a line end.
+  /// Reads a line.
   func readLine() throws -> String {
     while true {
       if let end = pending.firstIndex(of: 10) {
@@ -70,7 +70,7 @@ final class BackendConnection {
   }
 }
 
-/// The head of a request as the backend got it.
+/// The head of a request as the backend received it.
 struct BackendRequest {
   let method: String
   let target: String
@@ -93,7 +93,7 @@ struct BackendRequest {
 
   var index: Int? { self["x-id"].flatMap { Int($0) } }
   var flavour: String { self["x-flavour"] ?? "0" }
-  /// Scheme, host and port as the client sees them, apart from the scheme, which the port tells.
+  /// Host and port as the client sees them. The port implies the scheme.
   var authority: String { self["host"] ?? "" }
 
   /// Reads the body.

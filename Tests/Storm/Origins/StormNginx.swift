@@ -4,16 +4,17 @@ import NetOptLocking
 import NetOptTestSupport
 import TestTools
 
-/// An nginx in front of the backend: it speaks TLS and HTTP with clients, and logs every request by an id of its own.
+/// An nginx in front of the backend. It serves clients over TLS and HTTP, and logs each request with an id of
+/// its own.
 final class StormNginx: Sendable {
-  /// One of the addresses that it listens on.
+  /// One of the addresses on which nginx listens.
   struct Listener: Sendable {
     let endpoint: IPEndpoint
     var isSecure = true
     var http2 = false
-    /// How many requests a connection carries.
+    /// The maximum number of requests per connection.
     var requests = 1_000_000
-    /// How many streams an HTTP/2 connection has at once.
+    /// The maximum number of concurrent streams per HTTP/2 connection.
     var streams = 128
     var tlsVersions = "TLSv1.2 TLSv1.3"
   }
@@ -23,7 +24,7 @@ final class StormNginx: Sendable {
   private let backend: IPEndpoint
   private let directory: String
   private let process = Locked<ChildProcess?>(nil)
-  /// Reads the requests that it logged.
+  /// Reads nginx's access log.
   let log: AccessLogTail
 
   /// Starts an nginx.
@@ -37,7 +38,7 @@ final class StormNginx: Sendable {
     try await start()
   }
 
-  /// Starts it again, after `stop` or `kill`.
+  /// Starts nginx again, after `stop` or `kill`.
   func start() async throws {
     let idFile = "\(directory)/nginx.pid"
     unlink(idFile)
@@ -47,23 +48,24 @@ final class StormNginx: Sendable {
     try await child.wait(untilReady: { !TextFile.read(idFile).isEmpty })
   }
 
-  /// Ends it. Its connections are closed in order, or reset where requests are under way.
+  /// Ends nginx with SIGTERM. It closes idle connections in order, and resets connections with requests under
+  /// way.
   func stop() { process.withLock { $0.take() }?.stop() }
 
-  /// Ends it by SIGKILL. Nothing is logged of the requests that are under way.
+  /// Ends nginx with SIGKILL. It does not log the requests that are under way.
   func kill() {
     let child = process.withLock { $0.take() }
     child?.send(SIGKILL)
     child?.stop()
   }
 
-  /// Stops it from running.
+  /// Stops nginx with SIGSTOP.
   func freeze() { process.withLock { $0 }?.send(SIGSTOP) }
 
-  /// Lets it go on after `freeze`.
+  /// Resumes nginx after `freeze`.
   func thaw() { process.withLock { $0 }?.send(SIGCONT) }
 
-  /// Has the log written to a new file, so that the old one can be removed.
+  /// Makes nginx write its log to a new file, so that the old file can be removed.
   func rotateLog() { log.rotate { process.withLock { $0 }?.send(SIGUSR1) } }
 
   private var configuration: String {
@@ -97,7 +99,8 @@ final class StormNginx: Sendable {
     """
   }
 
-  /// Requests and answers pass at once, not when they are whole, so that the backend's breaks and pauses reach the client.
+  /// Passes requests and responses on without buffering, so that the backend's cuts and pauses reach the
+  /// client.
   private func server(_ listener: Listener) -> String {
     let tls = listener.isSecure ? " ssl" : ""
     let proxied = """

@@ -5,12 +5,12 @@ import NetOptRouting
 import NetOptTestSupport
 import TestTools
 
-/// The servers of a storm: two nginx before one backend, behind a splice at few addresses that all names share, and a name
-/// server.
+/// The servers of a storm: two nginx in front of one backend, a splice in front of both at a few addresses
+/// that all names share, and a name server.
 final class StormOrigins: Sendable {
-  /// The nginx whose connections live long.
+  /// The nginx with long-lived connections.
   let lasting: StormNginx
-  /// The nginx with limits: GOAWAY, few requests for each connection, TLS 1.2.
+  /// The nginx with limits: GOAWAY, few requests per connection, TLS 1.2.
   let limited: StormNginx
   let splice: Splice
   private let dns: DNSServer
@@ -21,13 +21,13 @@ final class StormOrigins: Sendable {
   private let ports: [StormHost.Port: UInt16]
   private let authorityFile: String
 
-  /// Where names lead.
+  /// The addresses of the names.
   private struct Addresses: Sendable {
     let first: IPAddress
     let second: IPAddress
-    /// Nobody listens there.
+    /// An address on which no server listens.
     let dead: IPAddress
-    /// Connections there never come about.
+    /// An address where no connection is ever established.
     let hole: IPAddress
     let six: IPAddress?
 
@@ -57,9 +57,9 @@ final class StormOrigins: Sendable {
   /// Whether this machine has IPv6 on loopback.
   static let hasIPv6 = (try? FreePort.find(on: [IPAddress("::1") ?? .loopback])) != nil
 
-  /// Starts all of it.
+  /// Starts all servers.
   ///
-  /// - Parameter fault: the fault of each connection by its number.
+  /// - Parameter fault: returns the fault of a connection by its number.
   init(_ ledger: Ledger, fault: @escaping @Sendable (Int) -> SpliceFault?) async throws {
     self.ledger = ledger
     let open = IPAddress.freshLoopback(5)
@@ -91,7 +91,8 @@ final class StormOrigins: Sendable {
     dns = try await DNSServer.start(Dictionary(uniqueKeysWithValues: records), timeToLive: 2)
   }
 
-  /// Which server a name leads to differs between addresses and ports, and where there are two, between connections.
+  /// The doors of the splice. The server of a name depends on the address and the port; a name with two
+  /// servers gets them in turn, connection by connection.
   private static func doors(
     _ addresses: Addresses, _ ports: [StormHost.Port: UInt16], _ inner: [IPEndpoint]
   ) -> [Splice.Door] {
@@ -117,10 +118,10 @@ final class StormOrigins: Sendable {
     return doors
   }
 
-  /// The value of `Host`.
+  /// The value of the `Host` field.
   func authority(of host: StormHost) -> String { "\(host.name):\(ports[host.port] ?? 0)" }
 
-  /// What every client of the storm has in common.
+  /// The settings that all clients of the storm share.
   func configuration() -> ClientConfiguration {
     var configuration = ClientConfiguration()
     var entries: [String: HostEntry] = [:]
@@ -137,7 +138,7 @@ final class StormOrigins: Sendable {
     return configuration
   }
 
-  /// Takes what the servers have logged, and keeps their logs small.
+  /// Reads the servers' new log lines, and keeps their logs small.
   func readLogs() {
     for server in [lasting, limited] {
       ledger.read(server.log)
@@ -148,7 +149,7 @@ final class StormOrigins: Sendable {
     }
   }
 
-  /// Ends all of it.
+  /// Stops all servers.
   func stop() {
     splice.stop()
     lasting.stop()

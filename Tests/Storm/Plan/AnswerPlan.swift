@@ -1,6 +1,7 @@
-/// What the server is to answer. It stands in the target of the request, so that the server needs to know nothing.
+/// The response that the server must give. The target of the request encodes it, so the server needs no other
+/// input.
 struct AnswerPlan: Sendable, Hashable {
-  /// How the end of the body is told over HTTP/1.1.
+  /// How HTTP/1.1 marks the end of the body.
   enum Framing: String, Sendable, Hashable {
     case length
     case chunked
@@ -8,31 +9,31 @@ struct AnswerPlan: Sendable, Hashable {
     case close
   }
 
-  /// A URL whose answers may be cached.
+  /// A URL whose responses are cacheable.
   struct Cached: Sendable, Hashable {
-    /// Which of the URLs.
+    /// The number of the URL.
     var number: Int
     /// `max-age` in seconds.
     var maxAge: Int
-    /// Whether it must not be stored.
+    /// Whether the response has `no-store`.
     var noStore: Bool
-    /// Whether the answer depends on the field `X-Flavour`.
+    /// Whether the response depends on the field `X-Flavour`.
     var varies: Bool
   }
 
   var status = 200
   var size = 0
   var framing = Framing.length
-  /// Milliseconds before the head.
+  /// The delay before the head, in milliseconds.
   var delay = 0
-  /// How many times the body pauses for 10 ms.
+  /// The number of 10 ms pauses in the body.
   var pauses = 0
-  /// How many bytes of the body are sent before the connection breaks.
+  /// The number of body bytes after which the server breaks the connection; `nil` for the complete body.
   var cut: Int?
-  /// How many fields there are besides.
+  /// The number of additional fields.
   var fields = 0
   var isCompressed = false
-  /// Whether the answer begins before the body of the request is read.
+  /// Whether the response begins before the server has read the request's body.
   var isEarly = false
   var cached: Cached?
 
@@ -47,7 +48,7 @@ struct AnswerPlan: Sendable, Hashable {
 
   init() {}
 
-  /// Reads a target; `nil` when it is none.
+  /// Parses a target; returns `nil` for an invalid one.
   init?(target: String) {
     let halves = target.split(separator: "?")
     guard halves.count == 2 else { return nil }
@@ -67,9 +68,9 @@ struct AnswerPlan: Sendable, Hashable {
       number: values[0], maxAge: values[1], noStore: values[2] == 1, varies: values[3] == 1)
   }
 
-  /// Whether a response to this method has a body.
+  /// Whether the response to a request with this method has a body.
   func hasBody(for method: String) -> Bool { method != "HEAD" && status != 204 }
 
-  /// The length of the value of a further field.
+  /// The length of the value of an additional field, in bytes.
   static func fieldLength(_ number: Int, of index: Int) -> Int { 20 + (abs(index) * 31 + number * 17) % 300 }
 }

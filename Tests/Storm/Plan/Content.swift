@@ -1,24 +1,24 @@
 import NetOptCore
 
-/// Bytes that follow from a label, so that client and server know them without asking each other.
+/// Bytes derived from a label, so that client and server know them without communicating.
 ///
-/// They begin with the label itself: bytes that belong elsewhere say where. They are hexadecimal digits, and so may be the
-/// value of a field, and compress.
+/// The bytes begin with the label, so bytes in a wrong place show where they belong. The rest is hexadecimal
+/// digits, which a field value may contain and which compress.
 struct Content {
-  /// The most bytes of one content.
+  /// The maximum length of a content in bytes.
   static let most = 400_000
 
   let label: String
 
-  /// The content of an answer that is not cached.
+  /// The body of a response that is not cached.
   static func answer(to index: Int) -> Content { Content(label: "answer \(index)|") }
-  /// The content of a request's body.
+  /// The body of a request.
   static func upload(of index: Int) -> Content { Content(label: "upload \(index)|") }
   /// The value of a field.
   static func field(_ number: Int, of index: Int) -> Content {
     Content(label: "field \(number) of \(index)|")
   }
-  /// The content of a cached URL.
+  /// The body of a cached response.
   static func cached(_ url: String, flavour: String, version: Int) -> Content {
     Content(label: "cached \(url) \(flavour) version \(version)|")
   }
@@ -47,13 +47,14 @@ struct Content {
     return label + Self.pool[offset..<offset + count - label.count]
   }
 
-  /// Where in this content bytes are, or `nil` when they are none of it.
+  /// The offset at which the bytes occur in this content; `nil` when they do not occur.
   func position(of bytes: some Collection<UInt8>) -> Int? {
     let whole = self.bytes(Self.most)
     return whole.firstRange(of: bytes)?.lowerBound
   }
 
-  /// Where bytes differ from what is expected, or `nil`. Bytes that are not there yet are no difference.
+  /// The offset at which the bytes first differ from the expected ones, or `nil`. Missing bytes at the end
+  /// are no difference; additional bytes are.
   static func firstDifference(of bytes: [UInt8], at offset: Int, from expected: [UInt8]) -> Int? {
     let count = min(bytes.count, max(0, expected.count - offset))
     if expected.dropFirst(offset).prefix(count).elementsEqual(bytes.prefix(count)) {

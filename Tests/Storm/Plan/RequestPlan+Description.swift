@@ -1,5 +1,5 @@
 extension RequestPlan: CustomStringConvertible {
-  /// The index, the request, and whatever is unusual about it.
+  /// The index, the request, and its unusual properties.
   package var description: String {
     var words = ["request \(index): \(method) \(host.scheme.rawValue)://\(host.name) (\(host.port) port)"]
     words.append("\(answer.target) by client \(client)")

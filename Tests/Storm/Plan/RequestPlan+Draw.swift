@@ -2,21 +2,21 @@ import NetOptCore
 
 /// Draws the requests of a storm.
 package struct RequestGenerator: Sendable {
-  /// How many clients there are. Those from `firstWithCache` on have a cache.
+  /// The number of clients. Those from `firstWithCache` on have a cache.
   static let clients = 5
   static let firstWithCache = 2
-  /// How many URLs of a host may be cached.
+  /// The number of cacheable URLs of each host.
   static let cachedURLs = 12
 
   let seed: UInt64
-  /// Hosts that are not asked, because this machine has no IPv6.
+  /// Whether to skip hosts with IPv6 addresses, because this machine has no IPv6.
   var withoutIPv6 = false
 
   private let adapt: @Sendable (inout RequestPlan) -> Void
 
   package init(seed: UInt64) { self.init(seed: seed) { _ in } }
 
-  /// - Parameter adapt: changes each plan, for a storm of one kind. It must do the same each time.
+  /// - Parameter adapt: changes each plan, for a storm of one kind. Must be deterministic.
   init(seed: UInt64, adapt: @escaping @Sendable (inout RequestPlan) -> Void) {
     self.seed = seed
     self.adapt = adapt
@@ -26,7 +26,7 @@ package struct RequestGenerator: Sendable {
     .get, .get, .get, .get, .head, .post, .post, .put, .delete,
   ]
 
-  /// The request with an index: always the same one.
+  /// The plan of the request with an index. The same index always gives the same plan.
   package func plan(_ index: Int) -> RequestPlan {
     var random = SplitMix64(seed: seed, stream: 1, index: index)
     var plan = RequestPlan(index: index, host: host(&random))
@@ -48,7 +48,7 @@ package struct RequestGenerator: Sendable {
   }
 
   private func host(_ random: inout SplitMix64) -> StormHost {
-    // Half of all requests go to the hosts that share one address and differ in version.
+    // Half of all requests go to the hosts that share one address and differ in HTTP version.
     let host = random.chance(50) ? StormHost.all[random.number(in: 0...3)] : random.pick(StormHost.all)
     return withoutIPv6 && host.name == "six.test" ? StormHost.all[0] : host
   }
@@ -56,7 +56,7 @@ package struct RequestGenerator: Sendable {
   private func version(_ random: inout SplitMix64, _ host: StormHost) -> RequestOptions.Version {
     switch random.below(100) {
     case ..<20: .http1
-    // HTTP/2 without TLS is not negotiated.
+    // HTTP/2 is not negotiated without TLS.
     case ..<30 where host.scheme == .https && host.speaks != .http1: .http2
     case ..<31 where host.scheme == .https: .http2
     default: .automatic
@@ -70,14 +70,14 @@ package struct RequestGenerator: Sendable {
     plan.answer.status = random.chance(88) ? 200 : random.pick([201, 204, 404, 500, 503])
     plan.answer.size = random.size(upTo: 300_000)
     plan.answer.framing = random.chance(60) ? .length : .chunked
-    // What ends with the connection may be cut without a trace over plain TCP.
+    // Over plain TCP, a cut of a body that ends with the connection cannot be detected.
     if plan.host.scheme == .https, random.chance(8) { plan.answer.framing = .close }
     plan.answer.delay = random.chance(25) ? random.number(in: 1...60) : random.chance(4) ? 300 : 0
     plan.answer.pauses = random.chance(15) ? random.number(in: 1...5) : 0
     plan.answer.fields = random.number(in: 0...6)
     plan.answer.isCompressed = random.chance(20)
     plan.answer.isEarly = plan.upload.size > 0 && random.chance(6)
-    // A break before the end of the connection cannot be told from that end.
+    // A cut cannot be told from the end of a body that ends with the connection.
     if plan.answer.framing != .close, plan.answer.size > 0, random.chance(6) {
       plan.answer.cut = random.number(in: 0...plan.answer.size - 1)
     }
@@ -93,7 +93,7 @@ package struct RequestGenerator: Sendable {
     return .stream(stream)
   }
 
-  /// A URL's answers have the same properties whoever asks for them.
+  /// Draws a request for a cacheable URL. The properties of a URL's responses do not depend on the request.
   private func drawCached(_ random: inout SplitMix64, _ plan: inout RequestPlan) {
     let number = random.number(in: 0...Self.cachedURLs - 1)
     plan.method = random.chance(90) ? .get : .head
@@ -101,7 +101,7 @@ package struct RequestGenerator: Sendable {
     plan.answer = Self.cachedAnswer(number)
   }
 
-  /// What the server answers for one of the URLs that may be cached.
+  /// The server's response for one of the cacheable URLs.
   static func cachedAnswer(_ number: Int) -> AnswerPlan {
     var properties = SplitMix64(seed: 7, stream: 2, index: number)
     var answer = AnswerPlan()
@@ -113,7 +113,7 @@ package struct RequestGenerator: Sendable {
     answer.pauses = properties.chance(30) ? 3 : 0
     answer.delay = properties.chance(30) ? 20 : 0
     answer.isCompressed = properties.chance(30)
-    // The break is the server's, at some answers of the URL.
+    // The server decides at which responses of the URL it applies the cut.
     if properties.chance(30), answer.size > 0 {
       answer.cut = properties.number(in: 0...answer.size - 1)
     }

@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// One request of the storm. It follows from the seed and its index.
+/// One request of the storm, determined by the seed and the index of the request.
 package struct RequestPlan: Sendable, Hashable {
   /// The body of the request.
   enum Upload: Sendable, Hashable {
@@ -11,11 +11,11 @@ package struct RequestPlan: Sendable, Hashable {
     struct Stream: Sendable, Hashable {
       var size: Int
       var chunk: Int
-      /// Whether the request says how long it is.
+      /// Whether the request states the length of the body.
       var tellsLength: Bool
-      /// Milliseconds between two chunks.
+      /// The pause between two chunks, in milliseconds.
       var pause: Int
-      /// After how many bytes the stream fails.
+      /// The number of bytes after which the stream fails; `nil` when it does not fail.
       var failsAt: Int?
     }
 
@@ -35,17 +35,17 @@ package struct RequestPlan: Sendable, Hashable {
     case atByte(Int)
   }
 
-  /// How the body is read.
+  /// How the caller reads the body.
   enum Reading: Sendable, Hashable {
     case asItComes
-    /// With so many milliseconds before each chunk, at most ten times.
+    /// With a pause of this many milliseconds before each chunk, for the first ten chunks.
     case slowly(Int)
-    /// Not at all: the response is let go.
+    /// Not at all: the caller drops the response.
     case notAtAll
   }
 
   let index: Int
-  /// Which of the clients sends it.
+  /// The number of the client that sends the request.
   var client = 0
   var host: StormHost
   var method = NetOptRequest.Method.get
@@ -56,17 +56,17 @@ package struct RequestPlan: Sendable, Hashable {
   var usesDNS = false
   var decompresses = true
   var hedges = false
-  /// Whether an `Idempotency-Key` allows repeating a POST.
+  /// Whether the request has an `Idempotency-Key`, which allows repeating a POST.
   var hasKey = false
-  /// The value of `X-Flavour`.
+  /// The value of the field `X-Flavour`.
   var flavour = "0"
-  /// Whether only what is stored will do, however old it is.
+  /// Whether the request accepts only a stored response, of any age.
   var onlyIfCached = false
-  /// Milliseconds.
+  /// The timeout of the call, in milliseconds.
   var timeout = RequestPlan.usualTimeout
   var cancellation: Cancellation?
   var reading = Reading.asItComes
-  /// Milliseconds before it is sent.
+  /// The pause before the request is sent, in milliseconds.
   var rest = 0
 
   static let usualTimeout = 8000
@@ -77,7 +77,7 @@ package struct RequestPlan: Sendable, Hashable {
     return (method.isIdempotent || hasKey) && !isStream
   }
 
-  /// Whether its own plan is a reason to fail.
+  /// Whether the plan itself may make the request fail.
   var mayFail: Bool {
     let streamFails = if case .stream(let stream) = upload { stream.failsAt != nil } else { false }
     return answer.cut != nil || answer.isEarly || cancellation != nil || timeout < RequestPlan.usualTimeout

@@ -1,11 +1,11 @@
 import NetOptCore
 
 extension SpliceFault {
-  /// The fault of a connection by its number: none for three of four.
+  /// Draws the fault of a connection by its number; about three of four connections have none.
   static func draw(seed: UInt64, _ number: Int) -> SpliceFault? {
     var random = SplitMix64(seed: seed, stream: 5, index: number)
     switch random.below(100) {
-    // The handshake and the first answer.
+    // These faults hit the handshake or the first response.
     case ..<5: return SpliceFault(.reset, at: .serverBytes(random.number(in: 1...5000)))
     case ..<9: return SpliceFault(.reset, at: .serverBytes(random.number(in: 5000...200_000)))
     case ..<12: return SpliceFault(.reset, at: .clientBytes(random.number(in: 0...3000)))

@@ -1,12 +1,12 @@
 import NetOptCore
 
-/// A name that the storm asks, and what its servers speak.
+/// A host name of the storm, and the HTTP versions of its servers.
 struct StormHost: Sendable, Hashable {
-  /// What ALPN may lead to.
+  /// The possible results of ALPN.
   enum Speaks: Sendable, Hashable {
     case http1
     case http2
-    /// It differs from connection to connection, or from address to address.
+    /// The version differs between connections or between addresses.
     case either
   }
 
@@ -20,12 +20,12 @@ struct StormHost: Sendable, Hashable {
   let name: String
   var port = Port.first
   let speaks: Speaks
-  /// Whether the endpoint list has it; every name is in DNS.
+  /// Whether the endpoint list contains the name. DNS has every name.
   var isListed = true
 
   var scheme: Origin.Scheme { port == .plain ? .http : .https }
 
-  /// All names with their ports. `StormOrigins` says which servers are behind them.
+  /// All names with their ports. `StormOrigins` defines the servers behind them.
   static let all: [StormHost] = [
     StormHost(name: "new.test", speaks: .http2),
     StormHost(name: "old.test", speaks: .http1),
@@ -41,7 +41,7 @@ struct StormHost: Sendable, Hashable {
     StormHost(name: "unlisted-new.test", speaks: .http2, isListed: false),
     StormHost(name: "unlisted-old.test", speaks: .http1, isListed: false),
     StormHost(name: "unlisted-mixed.test", speaks: .either, isListed: false),
-    // The same names at another port, where they speak otherwise.
+    // The same names at another port, where their servers speak another version.
     StormHost(name: "new.test", port: .second, speaks: .http1, isListed: false),
     StormHost(name: "old.test", port: .second, speaks: .http2, isListed: false),
     StormHost(name: "new.test", port: .plain, speaks: .http1, isListed: false),

@@ -3,13 +3,13 @@ import NetOptEngine
 import NetOptTestSupport
 import TestTools
 
-/// What the process holds of the system, to be compared before and after.
+/// The system resources that the process holds, to be compared before and after a storm.
 struct Leftovers {
-  /// What each open descriptor is.
+  /// The file, socket or other object of each open descriptor.
   let descriptors: [String]
-  /// The names of threads that are netopt's.
+  /// The names of netopt's threads.
   let threads: [String]
-  /// The allocations of libcurl.
+  /// The number of libcurl's allocations.
   let curl: Int
 
   static var now: Leftovers {
@@ -17,14 +17,14 @@ struct Leftovers {
     let numbers = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     return Leftovers(
       descriptors: numbers.compactMap { number in
-        // The one that reads the directory is gone again.
+        // The descriptor that lists the directory is closed by now, so its link cannot be read.
         try? FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/\(number)")
       }.sorted(),
       threads: ProcessFootprint.now.threadNames.filter { $0.hasPrefix("netopt") && $0 != "netopt-storm" },
       curl: CurlAllocations.live)
   }
 
-  /// What is there in addition; empty when nothing is.
+  /// Describes the resources in addition to those before; empty when there are none.
   func additions(to before: Leftovers) -> [String] {
     var faults: [String] = []
     if descriptors.count > before.descriptors.count {

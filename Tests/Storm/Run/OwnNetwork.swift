@@ -1,13 +1,15 @@
 import NetOptTestSupport
 import TestTools
 
-/// A network namespace for the whole process, so that its default route can change and nobody else meets its servers.
+/// A network namespace for the whole process, in which the default route can change and no other process
+/// reaches the servers.
 enum OwnNetwork {
   private static let gateways = 200
 
-  /// Brings the process into a network of its own with a default route. To be called before there is a second thread.
+  /// Moves the process into a new network namespace with a default route. Must be called before the process
+  /// has a second thread.
   ///
-  /// - Returns: whether that was possible: it takes root.
+  /// - Returns: whether the process has the namespace; this requires root.
   static func enter() async -> Bool {
     guard (try? NetworkNamespace.enterNew()) != nil else { return false }
     do {
@@ -21,7 +23,7 @@ enum OwnNetwork {
     }
   }
 
-  /// Makes the kernel tell of another network.
+  /// Changes the default route, so that the kernel reports another network.
   static func changeGateway(_ number: Int) async throws {
     try await ip("route replace default via 192.0.2.\(2 + number % gateways)")
   }

@@ -1,17 +1,18 @@
 import NetOpt
 import NetOptCore
 
-/// Requests of one kind at servers that nothing disturbs.
+/// Sends requests of one kind to servers without disturbances.
 enum QuietRun {
-  /// How many requests are under way at once.
+  /// The number of concurrent requests.
   private static let lanes = 20
 
-  /// Performs requests, and returns what is wrong with their answers; that one fails is wrong too, unless its plan says so.
+  /// Performs requests, and returns the violations. A failed request is a violation too, unless its plan
+  /// explains the failure.
   ///
   /// - Parameters:
-  ///   - count: how many.
-  ///   - adapt: makes the drawn plans requests of that kind.
-  ///   - change: the client's settings.
+  ///   - count: the number of requests.
+  ///   - adapt: changes each drawn plan to a request of the wanted kind.
+  ///   - change: changes the client's settings.
   static func violations(
     of count: Int, seed: UInt64 = 1, adapt: @escaping @Sendable (inout RequestPlan) -> Void,
     client change: (inout ClientConfiguration) -> Void = { _ in }

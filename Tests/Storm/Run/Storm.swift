@@ -5,11 +5,12 @@ import NetOptTestSupport
 import TestTools
 import Synchronization
 
-/// A client under load from many tasks, at servers that share addresses and fail, with every answer checked.
+/// A load test of the client: many tasks, servers that share addresses and fail, and a check of every
+/// response.
 package final class Storm: Sendable {
-  /// How many requests are under way at most.
+  /// The maximum number of concurrent requests.
   private static let workers = 28
-  /// How long after its deadline a call counts as one that never ends.
+  /// How long after its deadline a call counts as hung.
   private static let patience = Duration.seconds(15)
 
   private let generator: RequestGenerator
@@ -33,16 +34,16 @@ package final class Storm: Sendable {
     }
   }
 
-  /// Prepares this process: a network of its own, where that is possible, and the counting of libcurl's allocations. To be
-  /// called before anything else.
+  /// Prepares this process: enters its own network namespace where possible, and starts counting libcurl's
+  /// allocations. Must be called before anything else.
   ///
-  /// - Returns: whether there is a network that can change.
+  /// - Returns: whether the process has a network that can change.
   package static func prepareProcess() async -> Bool {
     CurlAllocations.install()
     return await OwnNetwork.enter()
   }
 
-  /// Runs a storm in this process, whose only purpose it is.
+  /// Runs a storm in this process, which must do nothing else.
   package static func run(
     seed: UInt64, seconds: Int, hasOwnNetwork: Bool, _ violations: Violations
   ) async throws -> StormReport {
@@ -50,7 +51,7 @@ package final class Storm: Sendable {
     try await storm.warmUp()
     let before = Leftovers.now
     try await storm.run(.seconds(seconds))
-    // What ends by itself soon after, such as a thread of the C library's, is not left.
+    // Some resources end by themselves soon after, such as a thread of the C library; they are no leftovers.
     var additions: [String] = []
     try? await wait(for: "nothing to be left", within: .seconds(10)) {
       additions = Leftovers.now.additions(to: before)
@@ -63,7 +64,7 @@ package final class Storm: Sendable {
     }
   }
 
-  /// Has everything made that is made once in a process.
+  /// Creates everything that a process creates only once.
   private func warmUp() async throws {
     _ = try TemporaryDirectory.make("warm-up")
     _ = Content.answer(to: 0).bytes(1000)
@@ -125,7 +126,7 @@ package final class Storm: Sendable {
     }
   }
 
-  /// Sends one request after the other.
+  /// Sends one request after another.
   private func work(
     _ clients: StormClients, _ origins: StormOrigins, _ ledger: Ledger, _ lateness: Lateness,
     _ weather: Weather
@@ -145,7 +146,8 @@ package final class Storm: Sendable {
     }
   }
 
-  /// Asks for everything that the caches may have, so that what nobody asks for again is judged too.
+  /// Requests everything that the caches may hold, so that entries that no later request uses are checked
+  /// too.
   private func sweepCaches(
     _ clients: StormClients, _ origins: StormOrigins, _ ledger: Ledger, _ lateness: Lateness
   ) async {
@@ -183,7 +185,7 @@ package final class Storm: Sendable {
     }
   }
 
-  /// Waits for the workers, but not for one that hangs.
+  /// Waits for the workers, but not for a hung one.
   private func end(_ workers: [Task<Void, Never>]) async {
     let done = Latch()
     Task {

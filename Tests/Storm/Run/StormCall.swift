@@ -2,13 +2,13 @@ import NetOpt
 import NetOptCore
 import NetOptLocking
 
-/// Performs one request of the storm, and judges all of it.
+/// Performs one request of the storm, and checks all of its response.
 struct StormCall: Sendable {
-  /// What a call came to.
+  /// The result of a call.
   enum Outcome: Sendable {
     case answered(HTTPVersion, isFromCache: Bool)
     case failed(NetOptError)
-    /// The response was let go.
+    /// The caller dropped the response.
     case abandoned
   }
 
@@ -22,7 +22,7 @@ struct StormCall: Sendable {
 
   /// How much longer than its deadline a call may take.
   private static let grace = Duration.milliseconds(50)
-  /// A machine that is later than that itself shows nothing of a call.
+  /// When the machine itself is later than this, a late call shows nothing.
   private static let mostLateness = Duration.milliseconds(600)
 
   func perform() async -> Outcome {
@@ -41,7 +41,7 @@ struct StormCall: Sendable {
     let outcome = await task.value
     let end = clock.now()
     canceller?.cancel()
-    // A consumer that sleeps sees the end only when it wakes.
+    // A consumer that sleeps notices the end only when it wakes.
     let pauses =
       if case .slowly(let pause) = plan.reading { Duration.milliseconds(pause * 10) } else { Duration.zero }
     let machine = lateness.allowance(since: start)

@@ -4,7 +4,7 @@ import NetOptLocking
 import NetOptTestSupport
 import TestTools
 
-/// The clients of a storm, each with settings of its own. They are replaced while requests are under way.
+/// The clients of a storm, each with its own settings. They are replaced while requests are under way.
 final class StormClients: Sendable {
   private struct WeakClient: Sendable {
     weak let client: NetOptClient?
@@ -31,7 +31,7 @@ final class StormClients: Sendable {
 
   subscript(number: Int) -> NetOptClient { state.withLock { $0.clients[number] } }
 
-  /// Puts a new client in the place of one, which is shut down.
+  /// Replaces a client with a new one, and shuts the old client down.
   func replace(_ number: Int) async throws {
     let new = try make(number)
     let old = state.withLock { state in
@@ -43,7 +43,7 @@ final class StormClients: Sendable {
     await old.shutdown()
   }
 
-  /// Shuts all down.
+  /// Shuts down all clients.
   func shutdown() async {
     let clients = state.withLock { state in
       state.replaced += state.clients.map { WeakClient(client: $0) }
@@ -55,7 +55,7 @@ final class StormClients: Sendable {
     }
   }
 
-  /// How many clients that were shut down are still there.
+  /// The number of clients that were shut down but are still allocated.
   var left: Int { state.withLock { state in state.replaced.count { $0.client != nil } } }
 
   private func make(_ number: Int) throws -> NetOptClient {

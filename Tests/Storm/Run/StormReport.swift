@@ -14,9 +14,9 @@ package struct StormReport: Sendable, CustomStringConvertible {
   package var methods: [String: Int] = [:]
   package var hosts: [String: Int] = [:]
   package var splice = Splice.Figures()
-  /// How many answers the caches had in the end.
+  /// The number of responses in the caches at the end.
   package var cacheEntries = 0
-  /// How many calls may have ended late, and the machine was so itself.
+  /// The number of calls that may have ended late while the machine itself was late.
   package var unjudged = 0
   package var hasNetworkChanges = false
   var weather = Weather.Figures()

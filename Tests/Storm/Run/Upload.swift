@@ -5,7 +5,7 @@ struct UploadChunks: AsyncSequence, Sendable {
   typealias Element = [UInt8]
   typealias Failure = any Error
 
-  /// What a stream that fails throws.
+  /// The error of a stream that fails.
   struct Failed: Error {}
 
   let content: [UInt8]
@@ -33,7 +33,7 @@ struct UploadChunks: AsyncSequence, Sendable {
 }
 
 extension RequestPlan {
-  /// The request.
+  /// Makes the request.
   ///
   /// - Parameter authority: host and port.
   func request(to authority: String) throws(NetOptError) -> NetOptRequest {

@@ -2,10 +2,10 @@ import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
 
-/// Disturbs clients and servers: kills, stops and freezes servers, replaces clients, changes the network. In between there is
-/// calm, in which nothing disturbs a request but its own plan.
+/// Disturbs clients and servers: kills, stops and freezes servers, replaces clients, changes the network.
+/// Calm periods alternate with the disturbances; during calm only a request's own plan can disturb it.
 final class Weather: Sendable {
-  /// What has happened so far.
+  /// The number of disturbances of each kind so far.
   struct Figures: Sendable {
     var kills = 0
     var stops = 0
@@ -20,10 +20,11 @@ final class Weather: Sendable {
     var isCalm = false
   }
 
-  /// How long disturbances and calm take turns.
+  /// How long a disturbed period and a calm period last.
   private static let stormy = Duration.seconds(6)
   private static let calm = Duration.seconds(3)
-  /// From the last disturbance until nothing of it is felt: half a second passes until a client looks at a new network.
+  /// The time from the last disturbance until its effects are over: a client checks for a new network only
+  /// after half a second.
   private static let settling = Duration.milliseconds(1200)
 
   private let origins: StormOrigins
@@ -47,10 +48,10 @@ final class Weather: Sendable {
 
   var figures: Figures { state.withLock { $0.figures } }
 
-  /// The number of the present calm, or `nil` while there is none.
+  /// The number of the current calm period; `nil` outside calm periods.
   var calmNumber: Int? { state.withLock { $0.isCalm ? $0.calms : nil } }
 
-  /// Makes the weather until the task is cancelled.
+  /// Disturbs clients and servers until the task is cancelled.
   func run() async throws {
     var random = SplitMix64(seed: seed, stream: 3, index: 0)
     while !Task.isCancelled {

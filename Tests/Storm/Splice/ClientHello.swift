@@ -1,13 +1,14 @@
-/// Reads the server name out of the first bytes of a TLS connection (RFC 8446, section 4.1.2; RFC 6066, section 3).
+/// Reads the server name from the first bytes of a TLS connection (RFC 8446, section 4.1.2; RFC 6066, section
+/// 3).
 enum ClientHello {
   enum Reading: Equatable {
-    /// The hello is not complete.
+    /// The ClientHello is incomplete.
     case incomplete
-    /// The name, or `nil` for a hello without one and for bytes that are no hello.
+    /// The server name; `nil` for a ClientHello without a name and for bytes that are no ClientHello.
     case complete(String?)
   }
 
-  /// Reads a hello that lies in one record, as those of all common clients do.
+  /// Reads a ClientHello that fits in one record, as that of every common client does.
   static func read(_ bytes: [UInt8]) -> Reading {
     guard bytes.count >= 5 else { return .incomplete }
     guard bytes[0] == 22 else { return .complete(nil) }
@@ -47,7 +48,7 @@ enum ClientHello {
       return rest.prefix(count).reduce(0) { $0 << 8 | Int($1) }
     }
 
-    /// The bytes after a length of so many bytes.
+    /// Takes a block of bytes that follows its length, which has `lengthBytes` bytes.
     mutating func take(lengthBytes: Int) -> ArraySlice<UInt8>? {
       guard let length = number(lengthBytes), rest.count >= length else { return nil }
       defer { rest = rest.dropFirst(length) }

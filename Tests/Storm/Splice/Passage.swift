@@ -2,35 +2,35 @@ import Glibc
 import NetOptCore
 import NetOptTestSupport
 
-/// One connection through a splice. The splice's thread alone uses it.
+/// One connection through a splice. Only the splice's thread uses it.
 final class Passage {
-  /// A side of the connection.
+  /// One side of the connection.
   struct Side {
     var descriptor: Int32
-    /// Bytes that came from the other side and were not taken by this one.
+    /// Bytes from the other side that are not yet sent to this side.
     var outgoing: [UInt8] = []
-    /// Whether this side has sent its end.
+    /// Whether this side has sent its FIN.
     var hasEnded = false
-    /// Whether the other side's end was passed on.
+    /// Whether the other side's FIN was passed on to this side.
     var isShut = false
-    /// How many bytes came from this side.
+    /// The number of bytes received from this side.
     var received = 0
-    /// The events that the poller watches for.
+    /// The events that the poller watches.
     var interest: UInt32?
   }
 
-  /// How much is held for a side that does not read.
+  /// The maximum number of bytes buffered for a side that does not read.
   private static let mostHeld = 65_536
 
   let number: Int
   let door: Int
   var client: Side
-  /// `nil` until the server is known.
+  /// The server's side; `nil` until the server is known.
   var server: Side?
-  /// The first bytes of the client, until they name the server.
+  /// The first bytes of the client, collected until they contain the server name.
   var hello: [UInt8] = []
   var fault: SpliceFault?
-  /// Until when nothing passes.
+  /// Until when the connection passes no bytes.
   var stalledUntil: MonotonicInstant?
   var lastByte: MonotonicInstant
   let opened: MonotonicInstant
@@ -44,7 +44,7 @@ final class Passage {
     lastByte = now
   }
 
-  /// Whether both directions are over.
+  /// Whether both directions have ended.
   var isOver: Bool { client.isShut && (server?.isShut ?? true) }
 
   func wantsRead(from side: Side, to other: Side?) -> Bool {
@@ -53,7 +53,7 @@ final class Passage {
 
   func wantsWrite(to side: Side) -> Bool { !side.outgoing.isEmpty && stalledUntil == nil }
 
-  /// When the fault happens if no byte comes before; `nil` when only bytes bring it about.
+  /// When the fault occurs if no byte arrives before; `nil` when the fault depends on bytes only.
   var faultTime: MonotonicInstant? {
     switch fault?.moment {
     case .age(let age): opened + age
@@ -62,7 +62,7 @@ final class Passage {
     }
   }
 
-  /// Whether the bytes that have come are those that the fault waits for.
+  /// Whether enough bytes have arrived to trigger the fault.
   var faultBytesCame: Bool {
     switch fault?.moment {
     case .clientBytes(let count): client.received >= count
@@ -82,7 +82,7 @@ final class Passage {
 extension Passage.Side {
   enum Failure: Error { case broken }
 
-  /// Takes what has come.
+  /// Receives the available bytes.
   mutating func receive() throws(Failure) -> [UInt8] {
     var count = 0
     var code: Int32 = 0
@@ -97,14 +97,14 @@ extension Passage.Side {
     return bytes
   }
 
-  /// Sends what can be sent.
+  /// Sends as many bytes as the socket accepts.
   mutating func send() throws(Failure) {
     guard !outgoing.isEmpty else { return }
     let count = outgoing.withUnsafeBytes {
       Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
     }
     if count < 0 {
-      // A connection that is not established yet takes nothing.
+      // A connection that is not established yet accepts no bytes.
       if errno == EAGAIN || errno == EINTR || errno == ENOTCONN { return }
       throw .broken
     }

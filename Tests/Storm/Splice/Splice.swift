@@ -2,16 +2,17 @@ package import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
 
-/// Passes TCP connections on to servers, so that several servers share one address and port.
+/// A TCP proxy that lets several servers share one address and port, and injects faults.
 ///
-/// It picks the server by the name in the TLS hello, hands successive connections of one name to the servers of that name
-/// in turn, and injects faults. One thread does all of it.
+/// The splice selects the server by the server name in the ClientHello. Successive connections with the same
+/// name go to the servers of that name in turn. One thread does all the work.
 package final class Splice: Sendable {
-  /// An address that connections come to.
+  /// An address that accepts connections.
   package struct Door: Sendable {
-    /// Where it listens.
+    /// The endpoint on which the door listens.
     package let endpoint: IPEndpoint
-    /// The servers by TLS server name. A door with one entry, `""`, does not read the hello and takes any protocol.
+    /// The servers by TLS server name. A door with the single entry `""` does not read the ClientHello and
+    /// accepts any protocol.
     package let servers: [String: [IPEndpoint]]
 
     package init(_ endpoint: IPEndpoint, _ servers: [String: [IPEndpoint]]) {
@@ -19,16 +20,16 @@ package final class Splice: Sendable {
       self.servers = servers
     }
 
-    /// Whether the server depends on the name.
+    /// Whether the server depends on the server name.
     var readsHello: Bool { servers.count != 1 || servers[""] == nil }
   }
 
-  /// What has happened so far.
+  /// The figures so far.
   package struct Figures: Sendable {
     package var connections = 0
-    /// How many connections are open now.
+    /// The number of open connections.
     package var open = 0
-    /// How many connections had no server: an unknown name, or a server that refused.
+    /// The number of connections without a server: the name was unknown, or the server refused.
     package var refused = 0
     package var resets = 0
     package var closes = 0
@@ -42,9 +43,10 @@ package final class Splice: Sendable {
   /// Starts listening.
   ///
   /// - Parameters:
-  ///   - doors: where connections come in.
-  ///   - fault: the fault of a connection by its number from 0, called on the splice's thread. Default: none.
-  /// - Throws: `TestSupportError` when an address is taken.
+  ///   - doors: the addresses that accept connections.
+  ///   - fault: returns the fault of a connection by its number, counted from 0. Called on the splice's
+  ///     thread. Default: none.
+  /// - Throws: `TestSupportError` when an address is in use.
   package init(
     _ doors: [Door], fault: @escaping @Sendable (Int) -> SpliceFault? = { _ in nil }
   ) throws {
@@ -58,7 +60,8 @@ package final class Splice: Sendable {
 
   package var figures: Figures { state.figures.withLock { $0 } }
 
-  /// Turns the injection of faults on or off. Connections whose moment comes while it is off have no fault. Default: on.
+  /// Turns the injection of faults on or off. A connection whose fault is due while the injection is off has
+  /// no fault. Default: on.
   package func setFaults(_ isOn: Bool) { state.injects.withLock { $0 = isOn } }
 
   /// Closes all connections, and returns when no thread and no descriptor is left. May be called again.
@@ -68,7 +71,7 @@ package final class Splice: Sendable {
   }
 }
 
-/// What the splice's thread shares with others.
+/// The state that the splice's thread shares with other threads.
 final class SpliceState: Sendable {
   let figures = Locked(Splice.Figures())
   let injects = Locked(true)

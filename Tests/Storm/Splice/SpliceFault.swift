@@ -1,24 +1,24 @@
 /// A fault that a `Splice` injects into one connection.
 package struct SpliceFault: Sendable, Hashable {
-  /// What happens.
+  /// What the fault does.
   package enum Action: Sendable, Hashable {
     /// Both sides get a TCP reset.
     case reset
-    /// Both sides get an orderly TCP end. TLS is cut off without its close_notify.
+    /// Both sides get a TCP FIN. TLS ends without its close_notify.
     case close
-    /// Nothing passes for so long, in either direction; then the connection goes on.
+    /// No byte passes in either direction for this time; then the connection resumes.
     case stall(Duration)
   }
 
-  /// When it happens.
+  /// When the fault occurs.
   package enum Moment: Sendable, Hashable {
-    /// So many bytes have come from the client. 0 means: before the first byte is passed on.
+    /// After this many bytes from the client. 0: before the first byte is passed on.
     case clientBytes(Int)
-    /// So many bytes have come from the server.
+    /// After this many bytes from the server.
     case serverBytes(Int)
-    /// No byte has passed for so long, and the server has sent one before.
+    /// After no byte has passed for this time, once the server has sent a byte.
     case idle(Duration)
-    /// The connection is so old.
+    /// When the connection has this age.
     case age(Duration)
   }
 

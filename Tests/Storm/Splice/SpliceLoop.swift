@@ -3,12 +3,14 @@ import Glibc
 import NetOptCore
 import NetOptTestSupport
 
-/// What the splice's thread runs: an epoll(7) loop over all connections.
+/// The loop of the splice's thread: epoll(7) over all connections.
 ///
-/// `@unchecked Sendable`: the splice makes it and hands it to its thread, which alone uses it from then on.
+/// `@unchecked Sendable`: the splice creates the loop and hands it to its thread. From then on only that
+/// thread uses it.
 final class SpliceLoop: @unchecked Sendable {
   private static let stopTag = UInt64.max
-  /// Tags from here on are doors; below it is a passage's number, doubled, with 1 added for the server's side.
+  /// Tags from this value on are doors. A lower tag is a passage's number, doubled, plus 1 for the server's
+  /// side.
   private static let firstDoorTag = UInt64(1) << 62
 
   private let doors: [Splice.Door]
@@ -18,10 +20,10 @@ final class SpliceLoop: @unchecked Sendable {
   private let poller: Int32
   private let clock = SystemTimeSource()
   private var passages: [Int: Passage] = [:]
-  /// The passages for which time may bring something about.
+  /// The passages that have a due time.
   private var timed: Set<Int> = []
   private var nextNumber = 0
-  /// How many connections each server name of each door has had.
+  /// The number of connections so far for each server name of each door.
   private var turns: [String: Int] = [:]
 
   init(_ doors: [Splice.Door], _ state: SpliceState, _ stopped: StopSignal) throws {
@@ -87,7 +89,7 @@ final class SpliceLoop: @unchecked Sendable {
     }
   }
 
-  /// Small writes are passed on at once: otherwise each exchange could wait 40 ms for a delayed ACK.
+  /// Disables Nagle's algorithm: otherwise each exchange could wait 40 ms for a delayed ACK.
   private func noDelay(_ descriptor: Int32) {
     var yes: Int32 = 1
     setsockopt(
@@ -109,13 +111,14 @@ final class SpliceLoop: @unchecked Sendable {
     passage.server = Passage.Side(descriptor: descriptor)
   }
 
-  // MARK: Passing
+  // MARK: Passing bytes
 
   private func move(_ passage: Passage, isServer: Bool, _ events: UInt32) {
     let isBroken = events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
     let hasEnded = isServer ? passage.server?.hasEnded == true : passage.client.hasEnded
     do throws(Passage.Side.Failure) {
-      // These two are reported again and again, whatever is asked for, unless the descriptor is closed.
+      // epoll reports EPOLLERR and EPOLLHUP again and again, whatever is requested, until the descriptor is
+      // closed.
       if isBroken, hasEnded || passage.stalledUntil != nil { throw .broken }
       guard passage.stalledUntil == nil else { return }
       if isServer { try moveFromServer(passage, events) } else { try moveFromClient(passage, events) }
@@ -161,7 +164,7 @@ final class SpliceLoop: @unchecked Sendable {
     try passage.client.send()
   }
 
-  /// Passes ends on, tells the poller what is wanted now, and closes a passage that is over.
+  /// Passes FINs on, updates the events that the poller watches, and closes a finished passage.
   private func update(_ passage: Passage) {
     guard var server = passage.server else {
       setInterest(&passage.client, EPOLLIN.rawValue, UInt64(passage.number) << 1)
@@ -210,7 +213,7 @@ final class SpliceLoop: @unchecked Sendable {
     }
   }
 
-  /// - Returns: whether the passage ended, or passes nothing for now.
+  /// - Returns: whether the passage ended, or passes no bytes for now.
   private func injectIfDue(_ passage: Passage) -> Bool {
     guard passage.faultBytesCame else { return false }
     inject(passage)
@@ -247,7 +250,7 @@ final class SpliceLoop: @unchecked Sendable {
     }
   }
 
-  /// Until the next moment that matters, in milliseconds, rounded up.
+  /// The time until the next due passage in milliseconds, rounded up.
   private func timeout() -> Int32 {
     let due = timed.lazy.compactMap { [passages] in passages[$0] }.compactMap {
       $0.stalledUntil ?? $0.faultTime

@@ -5,12 +5,12 @@ import NetOptRouting
 import NetOptTestSupport
 import TestTools
 
-/// Two listed hosts at one address and port, of which one speaks HTTP/1.1 only.
+/// Two listed hosts at one address and port. One of them speaks only HTTP/1.1.
 ///
-/// A client of libcurl before 8.5 takes a busy HTTP/1.1 connection for a further request there, because the other host's
-/// connections multiplex.
+/// A client on libcurl before 8.5 sends another request over a busy HTTP/1.1 connection to this address,
+/// because the connections of the other host multiplex.
 package final class SharedAddress: Sendable {
-  /// The host that speaks HTTP/1.1 only.
+  /// The host that speaks only HTTP/1.1.
   package static let oldHost = "old.test"
   /// The host that speaks HTTP/2.
   package static let newHost = "new.test"
@@ -36,7 +36,8 @@ package final class SharedAddress: Sendable {
     ])
   }
 
-  /// Answers with the request's id, method and host: at once, after 300 ms, or half of it at once and half after 300 ms.
+  /// The nginx locations. Each responds with the request's id, method and host: at once, after 300 ms, or
+  /// half at once and half after 300 ms.
   private static let question = """
     location = /quick {
       add_header X-Id $http_x_id always;
@@ -56,7 +57,7 @@ package final class SharedAddress: Sendable {
     }
     """
 
-  /// Makes a client that lists both hosts and has the default settings otherwise.
+  /// Makes a client with both hosts in its endpoint list and default settings otherwise.
   package func client() async throws -> NetOptClient {
     var configuration = ClientConfiguration()
     let entry = HostEntry(port: endpoint.port, endpoints: [ListedEndpoint(endpoint.address)])
@@ -69,10 +70,10 @@ package final class SharedAddress: Sendable {
     return try NetOptClient(configuration)
   }
 
-  /// The connections that came to the address.
+  /// The number of connections to the address.
   package var connections: Int { splice.figures.connections }
 
-  /// Ends the servers.
+  /// Stops the servers.
   package func stop() {
     splice.stop()
     for server in servers { server.stop() }

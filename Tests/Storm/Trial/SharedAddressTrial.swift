@@ -2,30 +2,31 @@ import NetOpt
 import NetOptCore
 import NetOptLocking
 
-/// Counts answers that belong to another request, at two hosts that share an address.
+/// Counts responses that belong to another request, at two hosts that share an address.
 ///
-/// A round is one slow request to the HTTP/1.1 host, then one to the HTTP/2 host, then eight to the HTTP/1.1 host while the
-/// first one waits for its answer.
+/// A round is one slow request to the HTTP/1.1 host, then one to the HTTP/2 host, then eight to the HTTP/1.1
+/// host while the slow request waits for its response.
 package final class SharedAddressTrial: Sendable {
-  /// What the trial came to.
+  /// The result of the trial.
   package struct Result: Sendable {
-    /// How many requests got an answer, right or wrong.
+    /// The number of requests with a response, right or wrong.
     package var answers = 0
-    /// How many answers belong to another request.
+    /// The number of responses that belong to another request.
     package var wrong = 0
-    /// How many requests got an error, by its code.
+    /// The number of requests with an error, by error code.
     package var failed: [String: Int] = [:]
-    /// The first wrong answers and errors.
+    /// The first wrong responses and errors.
     package var examples: [String] = []
 
     mutating func add(_ example: String) { if examples.count < 10 { examples.append(example) } }
   }
 
-  /// How many requests follow the slow one.
+  /// The number of requests after the slow one.
   private static let followers = 8
-  /// The slow request of each of a client's rounds: the first round opens connections, the others find them.
+  /// The slow request of each round of a client. The first round opens connections, the later rounds reuse
+  /// them.
   private static let slowPaths = ["/halves", "/late", "/halves", "/late"]
-  /// How many clients are at work at once.
+  /// The number of concurrent clients.
   private static let lanes = 8
 
   private let address: SharedAddress
@@ -34,7 +35,7 @@ package final class SharedAddressTrial: Sendable {
 
   package init(at address: SharedAddress) { self.address = address }
 
-  /// Repeats rounds until there are so many answers, or errors in their place.
+  /// Repeats rounds until there are `answers` responses and errors in total.
   package func run(answers: Int) async throws -> Result {
     return try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<Self.lanes {
@@ -55,8 +56,8 @@ package final class SharedAddressTrial: Sendable {
     await withTaskGroup { group in
       let begun = AsyncStream<Void>.makeStream()
       group.addTask { await self.ask(client, SharedAddress.oldHost, slow) { begun.continuation.finish() } }
-      // When half of the answer is there, its connection is busy for certain. Nobody tells when a request without an
-      // answer is sent; it was asked for first.
+      // Once half of the response is here, its connection is certainly busy. For `/late` nothing shows when
+      // the request is sent; it was started first.
       if slow == "/halves" { for await _ in begun.stream {} }
       await ask(client, SharedAddress.newHost, "/quick")
       for _ in 0..<Self.followers {
@@ -65,9 +66,9 @@ package final class SharedAddressTrial: Sendable {
     }
   }
 
-  /// Sends a request and judges its answer.
+  /// Sends a request and checks its response.
   ///
-  /// - Parameter whenBegun: called when the head of the answer is there, or an error.
+  /// - Parameter whenBegun: called when the head of the response arrives, or on an error.
   private func ask(
     _ client: NetOptClient, _ host: String, _ path: String, whenBegun: @Sendable () -> Void = {}
   ) async {
