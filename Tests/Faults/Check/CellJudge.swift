@@ -1,6 +1,6 @@
 package import NetOptCore
 
-/// Judges what was seen in a cell. It reads no clock and asks no server.
+/// Judges the observations of a cell. It reads no clock and contacts no server.
 package struct CellJudge {
   /// How much later than its deadline a call may end.
   private static let grace = Duration.milliseconds(50)
@@ -9,20 +9,20 @@ package struct CellJudge {
   private let traffic: Traffic
   private let deadline: Duration
 
-  /// - Parameter deadline: how long a call may take.
+  /// - Parameter deadline: the time that a call may take.
   package init(_ fault: Fault, _ traffic: Traffic, deadline: Duration) {
     self.fault = fault
     self.traffic = traffic
     self.deadline = deadline
   }
 
-  /// Judges the calls that the fault may have met.
+  /// Judges the calls that the fault may have affected.
   ///
   /// - Parameters:
   ///   - netopt: netopt's calls.
-  ///   - curl: curl's, in the same cell.
-  ///   - curlCompletes: whether curl completed one while the fault was there.
-  ///   - arrivals: what servers received of netopt.
+  ///   - curl: curl's calls in the same cell.
+  ///   - curlCompletes: whether curl completed a call while the fault was active.
+  ///   - arrivals: the requests of netopt that the servers received.
   package func verdict(netopt: [Call], curl: [Call], curlCompletes: Bool, arrivals: Arrivals) -> CellVerdict {
     var verdict = CellVerdict()
     verdict.netopt = CellVerdict.Figures(netopt)
@@ -56,7 +56,8 @@ package struct CellJudge {
     return verdict
   }
 
-  /// When the faulty server was left, after the moment at which the fault began.
+  /// The time from the start of the fault to the start of the first call after which all calls are answered
+  /// by other servers than `victim`; `nil` when there is no such call.
   package func leave(_ calls: [Call], of victim: String, since start: MonotonicInstant) -> Duration? {
     let ordered = calls.filter { $0.began >= start }.sorted { $0.began < $1.began }
     let elsewhere = ordered.reversed().prefix { call in

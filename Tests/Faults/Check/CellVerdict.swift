@@ -1,4 +1,4 @@
-/// What a cell came to: its figures, and what is wrong.
+/// The result of a cell: its figures and its violations.
 package struct CellVerdict: Sendable {
   /// The figures of one client in a cell.
   package struct Figures: Sendable, Equatable {
@@ -22,15 +22,15 @@ package struct CellVerdict: Sendable {
   /// A rule that a cell broke.
   package struct Violation: Sendable, Equatable, CustomStringConvertible {
     package enum Kind: String, Sendable {
-      /// netopt fails what curl completes.
+      /// A request of netopt failed although curl completed one.
       case failed
       /// A request that must not be repeated was processed twice.
       case doubled
       /// A failure does not name its cause.
       case cause
-      /// A call outlives its deadline.
+      /// A call outlived its deadline.
       case late
-      /// An answer belongs to no question, or to another one.
+      /// A response belongs to another request or to none.
       case wrongAnswer = "wrong-answer"
       /// The cell tested nothing.
       case idle
@@ -49,15 +49,17 @@ package struct CellVerdict: Sendable {
 
   package var netopt = Figures()
   package var curl = Figures()
-  /// Failures of requests that must not be repeated, of which something was written and which nobody refused.
+  /// The number of failed requests that must not be repeated, of which bytes were written, and which no
+  /// server refused.
   package var unrepeatable = 0
-  /// Failures of answers that had begun and did not come whole.
+  /// The number of failures of responses that had begun and did not arrive completely.
   package var broken = 0
   package var doubled = 0
-  /// When the first request began from which on nobody went to the faulty server, after the beginning of the fault; `nil` when somebody
-  /// always did.
+  /// The time from the start of the fault to the start of the first request after which no request went to
+  /// the faulty server; `nil` when requests kept going there.
   package var leave: Duration?
-  /// When the server that had the fault gave an answer again, after the end of the fault; `nil` when it gave none.
+  /// The time from the end of the fault until the formerly faulty server answered again; `nil` when it did
+  /// not answer.
   package var back: Duration?
   package var violations: [Violation] = []
 

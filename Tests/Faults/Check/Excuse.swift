@@ -1,21 +1,21 @@
-/// What a failure of netopt's is, besides one that counts.
+/// Why a failure of netopt does not count.
 enum Excuse {
-  /// The request must not be repeated, something of it was or may have been written, and nobody refused it.
+  /// The request must not be repeated, bytes of it were or may have been written, and no server refused it.
   case unrepeatable
-  /// The answer had begun, and did not come whole.
+  /// The response had begun and did not arrive completely.
   case broken
 }
 
 extension Call.Failure {
-  /// Why a failure does not count, if it does not.
+  /// The reason why a failure does not count; `nil` when the failure counts.
   ///
   /// - Parameters:
-  ///   - id: the request's.
-  ///   - arrivals: what servers received.
-  ///   - breaksAnswers: whether a fault that the call may have met does.
+  ///   - id: the id of the request.
+  ///   - arrivals: the requests that the servers received.
+  ///   - breaksAnswers: whether a fault that the call may have met breaks responses.
   func excuse(of id: String, _ traffic: Traffic, _ arrivals: Arrivals, breaksAnswers: Bool) -> Excuse? {
-    // A request that arrived was written, whatever netopt says. One that was refused could have been sent again, unless it was processed
-    // elsewhere.
+    // A request that arrived was written, whatever netopt reports. A refused request could have been sent
+    // again, unless another server processed it.
     let isProcessed = arrivals.processed[id, default: 0] > 0
     let isRefused = arrivals.refused.contains(id) && !isProcessed
     if breaksAnswers, hadHead { return .broken }
@@ -23,7 +23,7 @@ extension Call.Failure {
     return nil
   }
 
-  /// Whether the message has one of a fault's words.
+  /// Whether the message contains one of the words that name a fault.
   func names(oneOf causes: some Sequence<String>) -> Bool {
     let message = message.lowercased()
     return causes.contains { message.contains($0) }

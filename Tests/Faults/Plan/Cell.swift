@@ -4,7 +4,7 @@ package import NetOptCore
 package struct Cell: Sendable, CustomStringConvertible {
   package let fault: Fault
   package let traffic: Traffic
-  /// How many requests are under way at once.
+  /// The number of concurrent requests.
   package let concurrency: Int
   package let version: HTTPVersion
 
@@ -15,7 +15,7 @@ package struct Cell: Sendable, CustomStringConvertible {
   package static let concurrencies = [1, 50]
   package static let versions = [HTTPVersion.http1_1, .http2]
 
-  /// All cells of some faults.
+  /// All cells of the given faults.
   package static func all(of faults: [Fault] = Fault.all) -> [Cell] {
     faults.flatMap { fault in
       Traffic.allCases.flatMap { traffic in
@@ -28,8 +28,8 @@ package struct Cell: Sendable, CustomStringConvertible {
     }
   }
 
-  /// A number of cells of faults without a known violation. Each fault has one before any has two, and 20 or more have every kind of
-  /// request, concurrency and version among them.
+  /// Selects `count` cells of faults without a known violation. Each fault gets one cell before any fault
+  /// gets a second. A sample of 20 or more cells contains every kind of request, concurrency and version.
   package static func sample(_ count: Int, of faults: [Fault] = Fault.all) -> [Cell] {
     let columns = faults.filter { $0.knownViolation == nil }.map { all(of: [$0]) }
     var cells: [Cell] = []
@@ -37,7 +37,8 @@ package struct Cell: Sendable, CustomStringConvertible {
       for (index, column) in columns.enumerated() {
         guard cells.count < count else { return cells }
         guard round < column.count else { continue }
-        // 7 has no factor in common with 20 or 10, the sizes of columns: neighbours differ in all dimensions, rounds do not repeat.
+        // 7 is coprime to 20 and 10, the sizes of the columns. So neighbouring cells differ in all
+        // dimensions, and rounds do not repeat a cell.
         cells.append(column[(index * 7 + round * 7 + index / column.count) % column.count])
       }
       if columns.allSatisfy({ round + 1 >= $0.count }) { return cells }

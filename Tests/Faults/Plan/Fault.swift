@@ -1,40 +1,40 @@
-/// One way in which a server, the way to it, a name server or a proxy fails while requests are sent.
+/// One way in which a server, the path to it, a name server or a proxy fails while requests are sent.
 package struct Fault: Sendable {
-  /// Who has the fault.
+  /// The component that has the fault.
   package enum Place: Sendable, Equatable {
-    /// The server in use, as `origin.py` plays it.
+    /// The server in use; `origin.py` plays the fault.
     case origin(String)
-    /// All servers, as `origin.py` plays it.
+    /// All servers; `origin.py` plays the fault.
     case origins(String)
     /// The server in use is stopped: SIGSTOP.
     case stopped
-    /// The server in use is killed and started again.
+    /// The server in use is killed and restarted.
     case restart
-    /// All servers are killed and started again, one after the other.
+    /// All servers are killed and restarted, one after the other.
     case rollingRestart
-    /// The wire to all servers, as `wire.py` plays it.
+    /// The wire to all servers; `wire.py` plays the fault.
     case wire(String)
     /// The wire to the server in use.
     case wireToVictim(String)
-    /// The name server, as `names.py` plays it, and the server in use refuses connections.
+    /// The name server, while the server in use refuses connections; `names.py` plays the fault.
     case names(String)
-    /// An address that no route leads to comes first.
+    /// The first address has no route.
     case noRoute
-    /// The proxy that all requests go through, as `proxy.py` plays it.
+    /// The proxy of all requests; `proxy.py` plays the fault.
     case proxy(String)
   }
 
   package let name: String
   let place: Place
-  /// Words of which a failure must have one to name its cause.
+  /// Words that name the cause: the message of a failure must contain one of them.
   package let causes: [String]
-  /// Whether answers begin and do not come whole.
+  /// Whether responses begin and do not arrive completely.
   package var breaksAnswers = false
-  /// Why netopt is known to break a rule here. The table shows it; the tests leave it out.
+  /// Why netopt is known to break a rule with this fault. The table shows the fault; the tests skip it.
   package var knownViolation: String?
-  /// Whether it exists in HTTP/2 alone.
+  /// Whether the fault exists only in HTTP/2.
   var isHTTP2Only = false
-  /// Whether one server has it, which clients may leave and come back to.
+  /// Whether a single server has the fault, so that clients may leave the server and come back to it.
   var hasVictim: Bool {
     switch place {
     case .origins, .rollingRestart, .wire, .noRoute, .proxy: false
@@ -42,13 +42,13 @@ package struct Fault: Sendable {
     }
   }
 
-  /// Whether it is over when it has begun, as restarts are.
+  /// Whether the fault is over as soon as it has begun, as a restart is.
   var isOverWhenBegun: Bool { place == .restart || place == .rollingRestart }
 
-  /// Whether it meets only connections that were idle.
+  /// Whether the fault affects only idle connections.
   var needsIdleConnections: Bool { place == .wire("forget") }
 
-  /// Whether it needs a network of the process's own.
+  /// Whether the fault needs a network namespace of the process's own.
   package var needsOwnNetwork: Bool {
     switch place {
     case .wire, .wireToVictim, .noRoute: true
@@ -78,7 +78,7 @@ package struct Fault: Sendable {
   private static let silent = ["silent", "not answered", "not complete", "did not answer"]
   private static let refused = ["refused"]
 
-  /// All of them, in the order of the table.
+  /// All faults, in the order of the table.
   package static let all: [Fault] = [
     Fault("refused", .origin("refused"), causes: refused + closed),
     Fault("black hole", .origin("black-hole"), causes: silent + closed),

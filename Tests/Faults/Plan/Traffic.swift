@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// What is asked of the servers.
+/// The kind of request that is sent to the servers.
 package enum Traffic: String, CaseIterable, Sendable {
   case get = "GET"
   case post = "POST"
@@ -8,17 +8,17 @@ package enum Traffic: String, CaseIterable, Sendable {
   case keyedPost = "POST + key"
   /// A POST whose body is a stream.
   case up = "stream up"
-  /// A GET whose answer is 128 KiB.
+  /// A GET whose response has 128 KiB.
   case down = "stream down"
 
   static let downloadSize = 131_072
 
   var method: NetOptRequest.Method { self == .get || self == .down ? .get : .post }
 
-  /// The first part of the path, which tells the server what to answer.
+  /// The first part of the path, which selects the server's response.
   var kind: String { self == .down ? "down" : "answer" }
 
-  /// How much is sent.
+  /// The size of the request's body in bytes.
   var uploadSize: Int {
     switch self {
     case .get, .down: 0
@@ -31,9 +31,9 @@ package enum Traffic: String, CaseIterable, Sendable {
   package var mayBeRepeated: Bool { self != .post && self != .up }
 }
 
-/// What belongs to a request by its id.
+/// The bodies that belong to a request id.
 enum Content {
-  /// The id's line, again and again.
+  /// A body of `size` bytes that repeats a line with the id.
   static func pattern(_ id: String, _ size: Int) -> [UInt8] {
     let line = Array((id + "\n").utf8)
     var bytes: [UInt8] = []
@@ -43,7 +43,7 @@ enum Content {
     return bytes
   }
 
-  /// The body of the right answer.
+  /// The body of the right response.
   static func answer(to id: String, _ traffic: Traffic) -> [UInt8] {
     traffic == .down
       ? pattern(id, Traffic.downloadSize) : Array("\(id) \(traffic.uploadSize) whole\n".utf8)

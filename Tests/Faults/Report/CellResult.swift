@@ -1,10 +1,10 @@
-/// What is said of a cell: its row of the table, and the rules that it broke.
+/// The report on a cell: its row of the table, and the rules that it broke.
 package struct CellResult: Sendable, Equatable {
-  /// How many examples of one kind of violation are shown.
+  /// The maximum number of examples of each kind of violation.
   private static let examples = 2
 
   package let row: String
-  /// A line for each kind of violation, and examples of it below.
+  /// For each kind of violation a line, followed by examples.
   package private(set) var violations: [String] = []
 
   package init(_ cell: Cell, _ verdict: CellVerdict) {
@@ -13,7 +13,7 @@ package struct CellResult: Sendable, Equatable {
       .flatMap { kind, all in
         ["VIOLATION \(cell): \(kind), \(all.count) calls"]
           + all.prefix(Self.examples).map {
-            // One line each: a message may have several.
+            // One line each: a message may have several lines.
             "  " + $0.text.replacing("\n", with: " ")
           }
       }
@@ -23,7 +23,8 @@ package struct CellResult: Sendable, Equatable {
 
   package var lines: [String] { [row] + violations }
 
-  /// The results in what a run printed, in its order. What comes before the first row, and the summary, are none.
+  /// Parses the results from the output of a run, in their order. The lines before the first row and the
+  /// summary are skipped.
   package static func read(_ output: String) -> [CellResult] {
     let head = VerdictTable.head.split(separator: "\n")
     var results: [CellResult] = []

@@ -1,9 +1,9 @@
-/// A text with a part that a program writes.
+/// A text with a part that a program writes, between two marks.
 package enum MarkedText {
   package static let begin = "<!-- netopt-faults: begin -->"
   package static let end = "<!-- netopt-faults: end -->"
 
-  /// The text with another part between its marks; `nil` when it has no marks, or has them in another order.
+  /// Replaces the part between the marks; returns `nil` when the marks are missing or in the wrong order.
   package static func replacing(_ text: String, with part: String) -> String? {
     guard let first = text.firstRange(of: begin), let last = text.firstRange(of: end),
       first.upperBound <= last.lowerBound

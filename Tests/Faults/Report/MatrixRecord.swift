@@ -1,22 +1,22 @@
 import NetOptTestSupport
 import TestTools
 
-/// What a run of the matrix came to so far.
+/// The results of a run of the matrix so far.
 package struct MatrixRecord: Sendable {
   private var results: [Int: CellResult] = [:]
   private let file: String?
 
-  /// - Parameter file: where the table is written between its marks.
+  /// - Parameter file: the file in which the table is written between its marks; `nil` for no file.
   package init(file: String?) { self.file = file }
 
-  /// How many cells broke a rule.
+  /// The number of cells that broke a rule.
   package var violated: Int { results.values.count { !$0.violations.isEmpty } }
 
   package var summary: String { "\(results.count) cells, \(violated) with violations" }
 
-  /// Adds a cell's result, and writes the table, when there is a file for it.
+  /// Adds a cell's result, and writes the table if there is a file for it.
   ///
-  /// - Parameter place: which cell of the run it is: its row's place in the table.
+  /// - Parameter place: the index of the cell in the run, which is also the position of its row in the table.
   /// - Throws: `TestSupportError` when the file has no marks.
   package mutating func add(_ result: CellResult, at place: Int) throws {
     results[place] = result

@@ -21,7 +21,7 @@ package enum VerdictTable {
     return "| " + values.joined(separator: " | ") + " |"
   }
 
-  /// A duration in milliseconds, to a tenth; a dash for none.
+  /// A duration in milliseconds with one decimal; a dash for `nil`.
   static func milliseconds(_ duration: Duration?) -> String {
     guard let duration else { return "–" }
     let tenths = (duration.nanoseconds + 50_000) / 100_000

@@ -1,23 +1,23 @@
 package import NetOptCore
 
-/// What became of one request.
+/// The result of one request.
 package struct Call: Sendable {
-  /// What came back.
+  /// What the client received.
   package enum Outcome: Sendable, Equatable {
-    /// The right answer, by the server of that name where that is known.
+    /// The right response. `by` is the name of the server, if known.
     case answered(by: String?)
-    /// Something else than the right answer, taken for one.
+    /// A wrong response that the client took as right.
     case wrong(String)
     case failed(Failure)
   }
 
-  /// Why it failed.
+  /// Why the request failed.
   package struct Failure: Sendable, Equatable {
     package var code: String
     package var message: String
-    /// Whether an answer had begun.
+    /// Whether the head of a response had arrived.
     package var hadHead = false
-    /// Whether something of the request may have been written.
+    /// Whether bytes of the request may have been written.
     package var mayBeWritten = false
 
     package init(code: String, message: String, hadHead: Bool = false, mayBeWritten: Bool = false) {
@@ -31,10 +31,10 @@ package struct Call: Sendable {
   package let id: String
   package let began: MonotonicInstant
   package let ended: MonotonicInstant
-  /// How long it took, which may be less than from its beginning to its end as they were seen from outside.
+  /// The duration of the request, which may be shorter than the time from `began` to `ended`.
   package let time: Duration
   package let outcome: Outcome
-  /// How much later than its deadline this machine lets a call end.
+  /// How much later than its deadline the call may end because of this machine.
   package var allowance: Duration
 
   package init(

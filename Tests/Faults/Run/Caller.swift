@@ -1,15 +1,15 @@
 import NetOptCore
 
-/// Who sends the requests of a cell.
+/// A client that sends the requests of a cell.
 protocol Caller: Sendable {
-  /// How many tasks send requests beside one another.
+  /// The number of tasks that send requests concurrently.
   var lanes: Int { get }
 
-  /// Sends requests, and returns what became of them when all have ended.
+  /// Sends requests, and returns their results when all have ended.
   func perform(_ prefix: String) async throws -> [Call]
 }
 
 extension Duration {
-  /// How long a request may take.
+  /// The time that a request may take.
   static let deadline = Duration.seconds(2)
 }

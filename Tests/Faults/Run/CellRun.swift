@@ -3,21 +3,22 @@ import NetOptCore
 import NetOptStorm
 import NetOptTestSupport
 
-/// Runs one cell: requests of netopt's before, while and after the fault is there, then curl's in the same fault.
+/// Runs one cell: netopt sends requests before, during and after the fault, then curl sends requests during
+/// the same fault.
 struct CellRun: Sendable {
-  /// How long things last.
+  /// The durations of a run.
   package struct Timing: Sendable {
-    /// The fault, at least.
+    /// The minimum duration of the fault.
     var fault: Duration
-    /// How long the faulty server is given to be used again; zero for not looking.
+    /// How long to wait for a request to the formerly faulty server; zero to skip this check.
     var back: Duration
 
-    /// How long each of many lanes rests between two requests.
+    /// The pause of each lane between two requests, when there is more than one lane.
     var rest: Duration
 
-    /// For the tests.
+    /// The durations for the tests.
     static let short = Timing(fault: .milliseconds(300), back: .zero, rest: .milliseconds(100))
-    /// For the table.
+    /// The durations for the table.
     static let long = Timing(fault: .seconds(3), back: .seconds(8), rest: .milliseconds(400))
   }
 
@@ -29,18 +30,18 @@ struct CellRun: Sendable {
 
   private let clock = SystemTimeSource()
 
-  /// When the fault was there.
+  /// The time in which the fault was active.
   private struct Window {
-    /// Before it began.
+    /// A moment before the fault began.
     let start: MonotonicInstant
-    /// When what is asked meets it.
+    /// When new requests meet the fault.
     let there: MonotonicInstant
-    /// When it was about to end.
+    /// A moment just before the fault ended.
     let end: MonotonicInstant
 
-    /// Whether the fault may have met a call.
+    /// Whether the fault may have affected a call.
     func touches(_ call: Call) -> Bool { call.ended >= start && call.began <= end }
-    /// Whether the fault was there all the time.
+    /// Whether the fault was active during the whole call.
     func holds(_ call: Call) -> Bool { call.began >= there && call.ended <= end }
   }
 
@@ -76,7 +77,8 @@ struct CellRun: Sendable {
     return verdict
   }
 
-  /// Has the fault there for its time, and until so many calls have met it and ended: they do at their deadlines.
+  /// Keeps the fault active for its duration, and until `count` calls have met the fault and ended: each call
+  /// ends by its deadline.
   private func hold(_ victim: FaultyOrigin, _ load: Load, _ count: Int) async throws -> Window {
     let start = clock.now()
     try await site.begin(cell.fault, at: victim)
@@ -89,7 +91,7 @@ struct CellRun: Sendable {
     return Window(start: start, there: there, end: end)
   }
 
-  /// What became of curl's calls, and whether it completed one while the fault was there.
+  /// The results of curl's calls, and whether curl completed a call while the fault was active.
   private func curlCalls(_ victim: FaultyOrigin) async throws -> ([Call], completes: Bool) {
     let load = Load(pause: pause)
     async let running: Void = load.run(
@@ -115,7 +117,7 @@ struct CellRun: Sendable {
     return nil
   }
 
-  /// The server that most of the last answers came from.
+  /// The server that gave most of the last ten responses.
   private static func lastServer(_ calls: [Call]) -> String? {
     let servers = calls.suffix(10).compactMap { call -> String? in
       if case .answered(let server) = call.outcome { server } else { nil }

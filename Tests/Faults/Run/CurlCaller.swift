@@ -2,12 +2,12 @@ import NetOptCore
 import NetOptTestSupport
 import TestTools
 
-/// Sends a cell's requests with curl(1): one process for each request, or for all that are under way at once. It gets the same
-/// addresses and the same deadline, and repeats nothing.
+/// Sends a cell's requests with curl(1): one process for each request, or one process for all concurrent
+/// requests. curl gets the same addresses and the same deadline, and does not retry.
 struct CurlCaller: Caller {
   let cell: Cell
   let site: Site
-  /// The server in use when netopt's turn was, whose address curl is given first.
+  /// The server that was in use during netopt's calls; curl gets its address first.
   let victim: FaultyOrigin
 
   var lanes: Int { 1 }
@@ -23,14 +23,15 @@ struct CurlCaller: Caller {
       ["-q", "--parallel", "--parallel-immediate", "--parallel-max", "50", "-K", directory + "/transfers"],
       in: directory)
     try await wait(for: "curl to end") { process.exitStatus() != nil }
-    // curl says how long a transfer took, and not when it began: that may have been long after the process did.
+    // curl prints how long a transfer took, but not when it began: a transfer may begin long after its
+    // process.
     return Self.calls(
       ids, began: began, ended: SystemTimeSource().now(), output: TextFile.read(process.output))
   }
 
-  /// The part of a configuration file that is one transfer: curl(1), `--config`.
+  /// The part of a configuration file for one transfer: curl(1), `--config`.
   private func transfer(_ id: String, in directory: String) throws -> String {
-    // What curl is given is written as --resolve wants it, IPv6 in brackets.
+    // The addresses have the format of --resolve: IPv6 in brackets.
     let addresses = site.addresses(for: cell.fault, victim: victim).map { address in
       let text = "\(address)"
       return text.contains(":") ? "[\(text)]" : text
@@ -60,7 +61,7 @@ struct CurlCaller: Caller {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// What curl printed of its transfers. One of which it says nothing has failed.
+  /// Parses curl's output about its transfers. A transfer without output has failed.
   private static func calls(_ ids: [String], began: MonotonicInstant, ended: MonotonicInstant, output: String)
     -> [Call]
   {

@@ -3,19 +3,19 @@ import NetOptLocking
 import NetOptTestSupport
 import Synchronization
 
-/// Sends requests in parallel lanes, each after the other, until it is told to stop.
+/// Sends requests in parallel lanes until it is stopped. Each lane sends one request after another.
 final class Load: Sendable {
   private let calls = Locked<[Call]>([])
   private let isOver = Atomic<Bool>(false)
   private let pause: Duration
 
-  /// - Parameter pause: how long a lane rests between two requests, so that servers are not the bottleneck.
+  /// - Parameter pause: the pause of a lane between two requests, so that the servers are not the bottleneck.
   init(pause: Duration) { self.pause = pause }
 
-  /// What became of the calls that have ended.
+  /// The results of the calls that have ended.
   var ended: [Call] { calls.withLock { $0 } }
 
-  /// Sends requests until `stop`, and returns when the last one has ended.
+  /// Sends requests until `stop`, and returns when the last request has ended.
   func run(_ caller: some Caller, label: String) async throws {
     try await withThrowingTaskGroup { group in
       for lane in 0..<caller.lanes {
@@ -33,6 +33,6 @@ final class Load: Sendable {
     }
   }
 
-  /// Has each lane end with the request that it waits for.
+  /// Makes each lane end after its current request.
   func stop() { isOver.store(true, ordering: .relaxed) }
 }

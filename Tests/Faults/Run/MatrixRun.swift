@@ -4,12 +4,13 @@ import TestTools
 
 /// Runs cells of the matrix, one after the other.
 package enum MatrixRun {
-  /// Whether processes may have networks of their own.
+  /// Whether processes may create network namespaces.
   package static var mayEnterNetwork: Bool { NetworkNamespace.isAvailable }
 
-  /// Brings the process into a network of its own, in which a wire can lose packets. To be called before there is a second thread.
+  /// Moves the process into a new network namespace, in which a wire can lose packets. Must be called before
+  /// the process has a second thread.
   ///
-  /// - Returns: whether that was possible: it takes root.
+  /// - Returns: whether the process has the namespace; this requires root.
   package static func enterNetwork() async -> Bool {
     guard (try? NetworkNamespace.enterNew()) != nil else { return false }
     do {
@@ -24,8 +25,9 @@ package enum MatrixRun {
   /// Runs cells.
   ///
   /// - Parameters:
-  ///   - isShort: whether the fault lasts as long as a request that meets it, and its end is not watched.
-  ///   - done: is told of each cell's verdict.
+  ///   - isShort: whether the fault lasts only as long as a request that meets it, and the run skips the check
+  ///     of the return to the faulty server.
+  ///   - done: called with each cell's verdict.
   package static func run(
     _ cells: [Cell], isShort: Bool, done: (Cell, CellVerdict) async throws -> Void
   ) async throws {

@@ -14,12 +14,12 @@ struct NetOptLanes: Caller {
   }
 }
 
-/// Sends requests with netopt, and compares the answers with the right ones.
+/// Sends requests with netopt, and compares the responses with the expected ones.
 struct NetOptCaller: Sendable {
   let site: Site
   let client: NetOptClient
   let lateness: Lateness
-  /// How long a request may take.
+  /// The time that a request may take.
   let deadline: Duration
 
   private let clock = SystemTimeSource()
@@ -31,7 +31,7 @@ struct NetOptCaller: Sendable {
     self.deadline = deadline
   }
 
-  /// Sends a request, and returns what became of it.
+  /// Sends a request and returns its result.
   func call(_ id: String, _ traffic: Traffic, _ version: HTTPVersion) async throws -> Call {
     let request = try request(id, traffic, version)
     let began = clock.now()
@@ -74,7 +74,7 @@ struct NetOptCaller: Sendable {
 }
 
 extension Traffic {
-  /// What netopt sends.
+  /// The request body that netopt sends.
   func body(of id: String) -> RequestBody {
     let body = Content.pattern(id, uploadSize)
     switch self {

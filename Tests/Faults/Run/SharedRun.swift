@@ -2,11 +2,12 @@ import FoundationEssentials
 import NetOptTestSupport
 import TestTools
 
-/// Runs cells in several processes at once, each in a network of its own and with its share of the cells.
+/// Runs cells in several concurrent processes. Each process has its own network namespace and its share of
+/// the cells.
 package struct SharedRun {
   private let processes: [ChildProcess]
 
-  /// The places of the cells of one share: every `count`-th cell, so that no share has all the slow ones.
+  /// The indices of the cells of one share: every `count`-th cell, so that no share gets all slow cells.
   package static func places(ofShare share: Int, of count: Int, cells: Int) -> [Int] {
     Array(stride(from: share, to: cells, by: count))
   }
@@ -14,9 +15,10 @@ package struct SharedRun {
   /// Starts the processes.
   ///
   /// - Parameters:
-  ///   - count: how many.
-  ///   - arguments: this process's own, which say what the cells are; a process is told of its share by `--share` behind them.
-  /// - Throws: `TestSupportError` when one cannot be started.
+  ///   - count: the number of processes.
+  ///   - arguments: the arguments of this process, which select the cells. `--share` after them tells each
+  ///     process its share.
+  /// - Throws: `TestSupportError` when a process cannot be started.
   package init(count: Int, arguments: [String]) throws {
     let directory = try TemporaryDirectory.make("shares")
     let program = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
@@ -30,21 +32,21 @@ package struct SharedRun {
   /// Waits until all processes have ended.
   ///
   /// - Parameters:
-  ///   - cells: how many cells they share.
-  ///   - done: is told of each result, as it comes, with the place of its cell.
-  /// - Throws: `TestSupportError` when a process could not run all of its cells, and what `done` throws.
+  ///   - cells: the total number of cells.
+  ///   - done: called with each result as it arrives, and the index of its cell.
+  /// - Throws: `TestSupportError` when a process could not run all of its cells, and the errors of `done`.
   package func results(cells: Int, done: (CellResult, Int) throws -> Void) async throws {
     let places = processes.indices.map { Self.places(ofShare: $0, of: processes.count, cells: cells) }
     var told = processes.map { _ in 0 }
     var running = Set(processes.indices)
     while !running.isEmpty {
-      // Files and children tell nobody that there is more. A cell takes seconds.
+      // Nothing signals new output or the end of a process, so this polls. A cell takes seconds.
       try await Task.sleep(for: .milliseconds(200))
       for share in running.sorted() {
-        // Asked before the output is read, which is whole then.
+        // The exit status is read before the output: after the end of the process the output is complete.
         let hasEnded = processes[share].exitStatus() != nil
         let results = CellResult.read(TextFile.read(processes[share].output))
-        // A row's violations come behind it: the last result may not be whole yet.
+        // The violations follow their row, so the last result may be incomplete.
         for result in results[told[share]..<max(told[share], results.count - (hasEnded ? 0 : 1))] {
           guard told[share] < places[share].count else { break }
           try done(result, places[share][told[share]])

@@ -5,18 +5,18 @@ import TestTools
 
 /// A server of the matrix.
 final class FaultyOrigin: Sendable {
-  /// What its answers call it.
+  /// The server's name, which its responses contain.
   let name: String
-  /// Where clients find it.
+  /// The address that clients use.
   let address: IPAddress
   private let program: Program
   private let logFile: String
 
-  /// Starts it.
+  /// Starts the server.
   ///
   /// - Parameters:
-  ///   - bound: the address that it listens on, when that is not the one that clients use.
-  ///   - certificates: the folder with its certificates.
+  ///   - bound: the address on which the server listens, if it differs from the address that clients use.
+  ///   - certificates: the folder with the server's certificates.
   init(
     _ name: String, at address: IPAddress, bound: IPAddress? = nil, port: UInt16, certificates: String
   ) async throws {
@@ -46,28 +46,28 @@ final class FaultyOrigin: Sendable {
     program.stop()
   }
 
-  /// What arrived since the log was last taken.
+  /// Returns the arrivals since the last call, and removes them from the log.
   func takeArrivals() throws -> Arrivals {
     let log = TextFile.read(logFile)
-    // It is only appended to, and each line is written at once.
+    // The server only appends to the log, and writes each line at once.
     truncate(logFile, 0)
     return Arrivals(log: log)
   }
 
-  /// The same, without taking it.
+  /// Returns the same arrivals and leaves the log as it is.
   func peekArrivals() -> Arrivals { Arrivals(log: TextFile.read(logFile)) }
 }
 
-/// How often requests arrived at servers.
+/// The requests that arrived at servers.
 package struct Arrivals: Sendable, Equatable {
-  /// How often each request was processed, by id. A request does not count when the server refused it.
+  /// How often servers processed each request, by id. A refused request does not count.
   package private(set) var processed: [String: Int] = [:]
-  /// The ids of requests that a server said it did not process.
+  /// The ids of the requests that a server reported as not processed.
   package private(set) var refused: Set<String> = []
 
   package init() {}
 
-  /// Reads a server's log: moment, event, id.
+  /// Parses a server's log. A line has time, event and id.
   package init(log: String) {
     for line in log.split(separator: "\n") {
       let words = line.split(separator: " ")

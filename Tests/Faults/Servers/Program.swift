@@ -3,7 +3,7 @@ import NetOptLocking
 import NetOptTestSupport
 import TestTools
 
-/// A Python program of `programs` that plays faults. It is told of them by a file and a signal.
+/// A Python program in `programs` that plays faults. A file and a signal tell it which fault to play.
 final class Program: Sendable {
   private let script: String
   private let arguments: [String]
@@ -11,15 +11,15 @@ final class Program: Sendable {
   private let process: Locked<ChildProcess>
   private let told = Locked(0)
 
-  /// The file with what it is told.
+  /// The file with the current command.
   static func controlFile(in directory: String) -> String { directory + "/control" }
 
-  /// Starts it, and returns when it is ready.
+  /// Starts the program, and returns when it is ready.
   ///
   /// - Parameters:
-  ///   - script: its name.
-  ///   - directory: where its files are, one of its own.
-  ///   - arguments: all of them.
+  ///   - script: the name of the script.
+  ///   - directory: the directory for its files, which no other program uses.
+  ///   - arguments: all arguments of the script.
   init(_ script: String, in directory: String, _ arguments: [String]) async throws {
     self.script = script
     self.arguments = arguments
@@ -28,7 +28,7 @@ final class Program: Sendable {
     try await waitUntilReady()
   }
 
-  /// Has it apply a word, and returns when that is done.
+  /// Makes the program apply a word, and returns when the program has done so.
   func tell(_ word: String) async throws {
     let number = told.withLock { told in
       told += 1
@@ -42,14 +42,14 @@ final class Program: Sendable {
 
   func send(_ signal: Int32) { process.withLock { $0 }.send(signal) }
 
-  /// Kills it, and returns when it is gone.
+  /// Kills the program, and returns when its process has ended.
   func kill() {
     let process = process.withLock { $0 }
     process.send(SIGKILL)
     process.stop()
   }
 
-  /// Starts it again after `kill`, without a fault.
+  /// Starts the program again after `kill`, without a fault.
   func startAgain() async throws {
     let fresh = try Self.launch(script, arguments, in: directory)
     process.withLock { $0 = fresh }
@@ -63,11 +63,11 @@ final class Program: Sendable {
     try await process.wait { TextFile.read(process.output).contains("ready\n") }
   }
 
-  /// Debian's Python: another one may be first on PATH.
+  /// Runs Debian's Python: another Python may be first on PATH.
   private static func launch(_ script: String, _ arguments: [String], in directory: String) throws
     -> ChildProcess
   {
-    // What an earlier run printed says nothing of this one.
+    // The output of an earlier run must not be taken for the output of this one.
     try TextFile.write("", to: "\(directory)/python3.output")
     return try ChildProcess(
       "/usr/bin/python3", ["-B", RepositoryFile.path("Tests/Faults/Servers/programs/\(script)")] + arguments,

@@ -1,10 +1,10 @@
 import NetOptTestSupport
 
 extension Site {
-  /// How long a server that is killed stays away.
+  /// How long a killed server stays down.
   private static let absence = Duration.milliseconds(200)
 
-  /// Begins a fault. When it returns, the fault is there; restarts are over then.
+  /// Begins a fault, and returns when it is active. A restart is over when this returns.
   func begin(_ fault: Fault, at victim: FaultyOrigin) async throws {
     switch fault.place {
     case .origin(let word): try await victim.begin(word)
@@ -42,7 +42,7 @@ extension Site {
     origin.kill()
     try await Task.sleep(for: Self.absence)
     try await origin.startAgain()
-    // The next one is killed only when this one serves, and clients have had the time to see it.
+    // The next server is killed only when this one serves again and clients had time to notice.
     try await Task.sleep(for: Self.absence)
   }
 }

@@ -5,10 +5,10 @@ import NetOptRouting
 import NetOptTestSupport
 import TestTools
 
-/// The servers of one host, with what stands around them.
+/// The servers of one host, with their name server, proxy and wire.
 final class Site: Sendable {
   static let host = "cell.test"
-  /// An address of the documentation's (RFC 3849), which leads nowhere.
+  /// An address of the documentation range (RFC 3849), which has no route.
   static let unreachable = IPAddress("2001:db8::1") ?? .loopback
 
   let origins: [FaultyOrigin]
@@ -18,14 +18,15 @@ final class Site: Sendable {
   let namesEndpoint: IPEndpoint
   let proxy: Program
   let proxyEndpoint: IPEndpoint
-  /// The wire, where the servers are behind one.
+  /// The wire to the servers; `nil` without a wire.
   let wire: Program?
 
-  /// Starts all of it.
+  /// Starts the servers and everything around them.
   ///
   /// - Parameters:
-  ///   - isWired: whether the servers are behind a wire that loses packets; takes a network of the process's own.
-  ///   - count: how many servers there are.
+  ///   - isWired: whether the servers are behind a wire that loses packets; needs a network namespace of the
+  ///     process's own.
+  ///   - count: the number of servers.
   init(isWired: Bool, origins count: Int = 2) async throws {
     let inner = IPAddress.freshLoopback(count + 2)
     authorityFile = try await TestCertificates.authorityFile()
@@ -64,7 +65,7 @@ final class Site: Sendable {
       ["\(proxyAddress)", "\(proxyEndpoint.port)", Program.controlFile(in: proxyDirectory), "\(outer[0])"])
   }
 
-  /// A folder with a certificate of each kind.
+  /// Creates a folder with a certificate of each kind.
   private static func certificates() async throws -> String {
     let directory = try TemporaryDirectory.make("certificates")
     let all: [(String, TestCertificates.Kind, String)] = [
@@ -82,7 +83,7 @@ final class Site: Sendable {
 
   /// The settings of a client.
   ///
-  /// - Parameter fault: what is to be played, when it is at the name server, the proxy or the list.
+  /// - Parameter fault: the fault to play, if its place is the name server, the proxy or the endpoint list.
   func configuration(for fault: Fault? = nil) -> ClientConfiguration {
     var configuration = ClientConfiguration()
     let endpoints = addresses(for: fault).enumerated().map { ListedEndpoint($1, weight: 1000 - $0) }
@@ -97,7 +98,7 @@ final class Site: Sendable {
     return configuration
   }
 
-  /// The addresses that clients are given, the first one first.
+  /// The addresses that clients get, in their order of preference.
   func addresses(for fault: Fault?, victim: FaultyOrigin? = nil) -> [IPAddress] {
     let known = origins.map(\.address)
     switch fault?.place {

@@ -4,9 +4,9 @@ import NetOptLocking
 import NetOptStorm
 import NetOptTestSupport
 
-/// Sends requests at a rate while one server after the other fails for a while.
+/// Sends requests at a fixed rate while one server after another fails for a while.
 package struct Soak: Sendable {
-  /// How long a request may take.
+  /// The time that a request may take.
   package static let deadline = Duration.seconds(5)
 
   private let plan: SoakPlan
@@ -23,9 +23,9 @@ package struct Soak: Sendable {
   /// Performs a plan.
   ///
   /// - Parameters:
-  ///   - rate: how many requests are sent a second, whatever becomes of those before.
-  ///   - mostP99: the longest p99 of requests that may be repeated, in seconds with a fault; `nil` for any.
-  ///   - said: is told of each fault when it has ended.
+  ///   - rate: the number of requests per second, independent of the results of earlier requests.
+  ///   - mostP99: the maximum p99 of repeatable requests in seconds with a fault; `nil` for no limit.
+  ///   - said: called with a description of each fault when it has ended.
   package static func perform(
     _ plan: SoakPlan, rate: Int, mostP99: Duration?, said: @escaping @Sendable (String) -> Void = { _ in }
   ) async throws -> SoakReport {
@@ -72,12 +72,12 @@ package struct Soak: Sendable {
       log.calls.withLock { $0 }, windows: log.windows.withLock { $0 }, arrivals: try site.takeArrivals())
   }
 
-  /// Has a server fail, and returns when it is whole again.
+  /// Makes a server fail, and returns when the server works again.
   private func perform(
     _ incident: SoakPlan.Incident, since start: MonotonicInstant, _ whole: WholeServers
   ) async throws -> SoakJudge.Window {
     try await sleep(until: start + incident.start)
-    // The end of a fault may have been late elsewhere.
+    // The fault of another server may have ended late.
     try await wait(for: "another server to be whole") { whole.takeOne() }
     defer { whole.giveBack() }
     let origin = site.origins[incident.server]
@@ -94,19 +94,19 @@ package struct Soak: Sendable {
   }
 }
 
-/// What was seen.
+/// The observations of a soak.
 private final class SoakLog: Sendable {
   let windows = Locked<[SoakJudge.Window]>([])
   let calls = Locked<[SoakJudge.Asked]>([])
 }
 
-/// How many servers have no fault. One always stays.
+/// The number of servers without a fault. At least one server always stays without a fault.
 private final class WholeServers: Sendable {
   private let count: Locked<Int>
 
   init(_ count: Int) { self.count = Locked(count) }
 
-  /// Whether one may fail.
+  /// Whether another server may fail now.
   func takeOne() -> Bool {
     count.withLock { count in
       guard count > 1 else { return false }

@@ -1,8 +1,8 @@
 package import NetOptCore
 
-/// Judges what was seen in a soak. It reads no clock and asks no server.
+/// Judges the observations of a soak. It reads no clock and contacts no server.
 package struct SoakJudge: Sendable {
-  /// A fault as it was there.
+  /// A fault and the time in which it was active.
   package struct Window: Sendable {
     package let fault: Fault
     package let began: MonotonicInstant
@@ -31,12 +31,12 @@ package struct SoakJudge: Sendable {
   private static let second: Int64 = 1_000_000_000
 
   private let deadline: Duration
-  /// The longest p99 of requests that may be repeated, in seconds with a fault; `nil` for any.
+  /// The maximum p99 of repeatable requests in seconds with a fault; `nil` for no limit.
   private let mostP99: Duration?
 
   /// - Parameters:
-  ///   - deadline: how long a call may take.
-  ///   - mostP99: the longest p99 of requests that may be repeated, in seconds with a fault; `nil` for any.
+  ///   - deadline: the time that a call may take.
+  ///   - mostP99: the maximum p99 of repeatable requests in seconds with a fault; `nil` for no limit.
   package init(deadline: Duration, mostP99: Duration?) {
     self.deadline = deadline
     self.mostP99 = mostP99
@@ -45,8 +45,8 @@ package struct SoakJudge: Sendable {
   /// Judges all calls.
   ///
   /// - Parameters:
-  ///   - windows: when which faults were there. A server without one was there all the time.
-  ///   - arrivals: what servers received.
+  ///   - windows: the faults with their times. At any time at least one server had no fault.
+  ///   - arrivals: the requests that the servers received.
   package func report(_ calls: [Asked], windows: [Window], arrivals: Arrivals) -> SoakReport {
     var report = SoakReport()
     let faulty = Self.seconds(of: windows)
@@ -87,7 +87,7 @@ package struct SoakJudge: Sendable {
       report.add(.doubled, "\(call.id) arrived \(times) times: \(call.outcome)")
     }
     guard let failure = call.failure else { return nil }
-    // What a server is left for may be said later, when the fault has gone.
+    // The client may report the consequences of a fault later, when the fault has ended.
     let met = windows.filter { $0.began <= call.ended && $0.ended + deadline >= call.began }
     let excuse = failure.excuse(
       of: call.id, traffic, arrivals, breaksAnswers: met.contains { $0.fault.breaksAnswers })
@@ -101,7 +101,7 @@ package struct SoakJudge: Sendable {
     return excuse
   }
 
-  /// The seconds of the clock in which a fault was there.
+  /// The seconds of the clock in which a fault was active.
   private static func seconds(of windows: [Window]) -> Set<Int64> {
     Set(windows.flatMap { $0.began.nanoseconds / second...$0.ended.nanoseconds / second })
   }

@@ -1,11 +1,11 @@
 package import NetOptCore
 
-/// What a soak does: which servers fail, when and how, and what is asked of them. All of it follows from a seed.
+/// The course of a soak, determined by a seed: which servers fail, when and how, and which requests are sent.
 package struct SoakPlan: Sendable {
   /// A fault of one server.
   package struct Incident: Sendable, CustomStringConvertible {
     package let fault: Fault
-    /// The server's number.
+    /// The index of the server.
     package let server: Int
     package let start: Duration
     package let end: Duration
@@ -26,25 +26,25 @@ package struct SoakPlan: Sendable {
     }
   }
 
-  /// How many servers there are.
+  /// The number of servers.
   package static let servers = 3
-  /// How long nothing fails at first, so that servers are ranked.
+  /// The time without faults at the beginning, in which the client ranks the servers.
   private static let peace = Duration.seconds(2)
-  /// A fault begins so often.
+  /// The time between the starts of two faults.
   private static let spacing = Duration.seconds(2)
-  /// The shortest and the longest fault, in milliseconds.
+  /// The minimum and maximum duration of a fault, in milliseconds.
   private static let lengths: ClosedRange<UInt64> = 300...4000
-  /// How long a server is whole between two faults.
+  /// How long a server has no fault between two faults.
   private static let recovery = Duration.milliseconds(500)
 
   package let seed: UInt64
   package let length: Duration
-  /// In the order of their beginnings. Of all servers one at least has none at any time.
+  /// The faults in the order of their starts. At any time at least one server has none.
   package let incidents: [Incident]
 
   /// Draws a plan.
   ///
-  /// - Parameter faults: those that may come; `SoakPlan.suits` says which ones can.
+  /// - Parameter faults: the possible faults; those for which `SoakPlan.suits` is false are skipped.
   package init(seed: UInt64, length: Duration, faults: [Fault] = Fault.all) {
     self.seed = seed
     self.length = length
@@ -60,7 +60,7 @@ package struct SoakPlan: Sendable {
       let free = whole.indices.filter { whole[$0] <= start }
       let server = free[Int(random.below(UInt64(max(1, free.count))))]
       turn += Self.spacing
-      // One server has to be left.
+      // One server must stay without a fault.
       guard free.count > 1, start < length else { continue }
       let end = min(start + .milliseconds(Int64(span)), length)
       incidents.append(Incident(fault: fault, server: server, start: start, end: end))
@@ -69,7 +69,7 @@ package struct SoakPlan: Sendable {
     self.incidents = incidents
   }
 
-  /// Whether one server alone can have a fault, whatever the version of HTTP and whatever the others do.
+  /// Whether a single server can have the fault, independent of the HTTP version and of the other servers.
   package static func suits(_ fault: Fault) -> Bool {
     guard !fault.isHTTP2Only, fault.knownViolation == nil else { return false }
     return switch fault.place {
@@ -78,7 +78,7 @@ package struct SoakPlan: Sendable {
     }
   }
 
-  /// The request of a number.
+  /// The request with the given number.
   package func ask(_ number: Int) -> Ask {
     var random = SplitMix64(seed: seed ^ UInt64(number + 1) &* 0x9e6c_63d0_876a_3f6b)
     let traffic: Traffic =
@@ -92,7 +92,7 @@ package struct SoakPlan: Sendable {
     return Ask(traffic: traffic, version: random.below(3) == 0 ? .http1_1 : .http2)
   }
 
-  /// Tells plans apart: two commits that draw the same one have the same digest.
+  /// A digest of the plan, to compare the plans of two commits: equal plans have equal digests.
   package var digest: String {
     let text = incidents.map(\.description) + (0..<100).map { "\(ask($0))" }
     return String(StableHash.fnv1a(text.joined(separator: "\n").utf8), radix: 16)

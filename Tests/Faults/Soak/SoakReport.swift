@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// What a soak came to.
+/// The result of a soak.
 package struct SoakReport: Sendable, CustomStringConvertible {
   /// The requests of one kind.
   struct Row: Sendable {
@@ -10,13 +10,14 @@ package struct SoakReport: Sendable, CustomStringConvertible {
     var doubled = 0
   }
 
-  /// How many examples of one kind of violation are shown.
+  /// The maximum number of examples of each kind of violation.
   private static let examples = 5
 
   var rows: [Traffic: Row] = [:]
-  /// Of the requests that may be repeated and whose answers were not broken: those that began in a second with a fault.
+  /// The repeatable requests that began in a second with a fault. Requests with a broken response do not
+  /// count.
   package internal(set) var inFaults = CellVerdict.Figures()
-  /// The others of them.
+  /// The other repeatable requests.
   package internal(set) var elsewhere = CellVerdict.Figures()
   package private(set) var violations: [CellVerdict.Violation] = []
 

@@ -1,4 +1,4 @@
-"""How the fault matrix tells a server what to do: a file with a number and a word, and SIGUSR1 when it has changed."""
+"""How the fault matrix commands a server: a file with a number and a word, and SIGUSR1 after each change."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable
 
 
 def block() -> None:
-    """Keeps the signal for `obey`. To be called before there is a second thread: threads inherit it."""
+    """Reserves the signal for `obey`. Call this before starting a second thread: threads inherit the mask."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
 
 
 def obey(file: str, apply: Callable[[str], None]) -> None:
-    """Applies each word and prints its number once that is done. Does not return."""
-    # Opened once: later there may be no descriptor left.
+    """Applies each word and then prints its number. Does not return."""
+    # The file is opened once: later there may be no free descriptor.
     control = os.open(file, os.O_RDONLY | os.O_CREAT, 0o600)
     print("ready", flush=True)
     while True:

@@ -1,9 +1,9 @@
-"""A name server of the fault matrix (RFC 1035): it lies, is slow, or says nothing.
+"""A name server of the fault matrix (RFC 1035) that gives a wrong address, is slow, or does not answer.
 
 Usage: names.py ADDRESS PORT CONTROL RIGHT WRONG
 
-RIGHT and WRONG are IPv4 addresses. Words: "none", the right address; "lie", the wrong one; "down", no answer; "slow", the right one
-after 400 ms.
+RIGHT and WRONG are IPv4 addresses. Words: "none", the right address; "lie", the wrong address; "down", no
+answer; "slow", the right address after 400 ms.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ A = 1
 
 
 class Names:
-    """Answers questions for any name."""
+    """Answers queries for any name."""
 
     def __init__(self, address: str, port: int, right: str, wrong: str) -> None:
         self._sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -34,7 +34,7 @@ class Names:
         self._word = word
 
     def run(self) -> None:
-        """Answers, for good."""
+        """Answers queries forever."""
         while True:
             question, client = self._sock.recvfrom(4096)
             word = self._word

@@ -2,8 +2,8 @@
 
 Usage: origin.py NAME ADDRESS PORT CERTIFICATES CONTROL LOG
 
-CERTIFICATES is a folder with valid.pem, wrong.pem, expired.pem and early.pem, each with its key. LOG gets a line for each
-event: the moment in nanoseconds, "open", "arrive" or "refuse", and the id of the request.
+CERTIFICATES is a folder with valid.pem, wrong.pem, expired.pem and early.pem, each with its key. LOG gets a
+line for each event: the time in nanoseconds, "open", "arrive" or "refuse", and the id of the request.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ import origin_http2
 from origin_connection import Gone, TLS
 
 CERTIFICATES = {"wrong-certificate": "wrong", "expired-certificate": "expired", "early-certificate": "early"}
-# What these do to new connections shows only when the old ones are gone.
+# Faults that affect only new connections, so that the existing connections must end.
 ENDS_CONNECTIONS = {"refused", "black-hole", "tcp-silent", "no-descriptors", *CERTIFICATES}
 
 
 class Origin:
-    """Listens on an endpoint; each connection has a thread."""
+    """Listens on an endpoint. Each connection has a thread."""
 
     def __init__(self, name: str, address: str, port: int, certificates: str, log: str) -> None:
         self.name = name
@@ -42,7 +42,7 @@ class Origin:
         self._contexts = {kind: self._context(f"{certificates}/{kind}") for kind in ("valid", "wrong", "expired", "early")}
         self._lock = threading.Lock()
         self._connections: set[TLS] = set()
-        # Set as long as there is no connection.
+        # Set while there is no connection.
         self._idle = threading.Event()
         self._idle.set()
         self._queued: list[socket.socket] = []
@@ -58,17 +58,17 @@ class Origin:
         return context
 
     def note(self, event: str, identifier: str = "-") -> None:
-        """Logs an event. One write to a file that is appended to is atomic."""
+        """Logs an event. A single write to a file opened for appending is atomic."""
         os.write(self._log, b"%d %s %s\n" % (time.monotonic_ns(), event.encode(), identifier.encode()))
 
     def apply(self, fault: str) -> None:
-        """Begins a fault, or ends the last one: "none"."""
+        """Begins a fault, or ends the last one with "none"."""
         before, self.fault = self.fault, fault
         if before == "no-descriptors":
             resource.setrlimit(resource.RLIMIT_NOFILE, self._limit)
         if fault in ENDS_CONNECTIONS or before not in ("none", *origin_http2.LIMITS):
             self._end_connections()
-            # What a connection holds is free only when its thread has ended.
+            # The resources of a connection are free only when its thread has ended.
             self._idle.wait(2)
         if fault == "refused":
             self._close()
@@ -76,7 +76,7 @@ class Origin:
             self._listen(0)
             self._fill()
         elif fault == "no-descriptors":
-            # The lowest descriptor that is free is as good as the number of those in use: accept(2) takes no other.
+            # The lowest free descriptor as the limit: accept(2) then finds no descriptor.
             free = os.dup(0)
             os.close(free)
             resource.setrlimit(resource.RLIMIT_NOFILE, (free, self._limit[1]))
@@ -89,7 +89,7 @@ class Origin:
             queued, self._queued = self._queued, []
         for sock in (listener, *queued):
             if sock is not None:
-                # Closing alone wakes nobody who waits in accept(2).
+                # Closing alone does not wake a thread that waits in accept(2).
                 try:
                     sock.shutdown(socket.SHUT_RDWR)
                 except OSError:
@@ -107,20 +107,22 @@ class Origin:
             threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
 
     def _fill(self) -> None:
-        """Fills the queue that nobody accepts from: Linux drops what comes after (listen(2))."""
+        """Fills the accept queue, which no thread empties: Linux then drops further SYNs (listen(2))."""
         for _ in range(16):
             sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             sock.setblocking(False)
             sock.connect_ex(self._endpoint)
             self._queued.append(sock)
-            # A connection to this machine is there at once; the first SYN is repeated after a second.
+            # A connection to this machine is established at once; Linux repeats a dropped SYN after one
+            # second.
             if not select.select([], [sock], [], 0.02)[1]:
                 return
 
     def _accept(self, listener: socket.socket) -> None:
         while True:
             try:
-                # accept(2) takes a descriptor before it waits, which no limit would take back.
+                # accept(2) would allocate a descriptor before it waits, and a later limit would not take it
+                # back.
                 select.select([listener], [], [])
                 sock, _ = listener.accept()
             except ValueError:

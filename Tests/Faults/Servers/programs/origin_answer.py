@@ -1,4 +1,4 @@
-"""Questions and right answers. A path is /KIND/ID; what is sent and received is the id's line again and again."""
+"""Requests and right responses. A path is /KIND/ID; bodies repeat a line with the id."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ DOWN = 131_072
 
 
 def pattern(identifier: str, size: int) -> bytes:
-    """The bytes that belong to an id."""
+    """The body of `size` bytes for an id."""
     line = identifier.encode() + b"\n"
     return (line * (size // len(line) + 1))[:size]
 
@@ -21,7 +21,7 @@ class Question:
         self.received = bytearray()
 
     def answer(self) -> bytes:
-        """The body of the right answer."""
+        """The body of the right response."""
         if self.kind == "down":
             return pattern(self.id, DOWN)
         right = self.received == pattern(self.id, len(self.received))

@@ -1,4 +1,4 @@
-"""A TLS connection of the fault matrix's server. One thread alone reads and writes it."""
+"""A TLS connection of the fault matrix's server. Only one thread reads and writes it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class Gone(Exception):
-    """The connection has ended, or has to."""
+    """The connection has ended or must end."""
 
 
 class TLS:
-    """A connection and what it has carried."""
+    """A connection and its counters."""
 
     def __init__(self, origin: Origin, sock: socket.socket) -> None:
         self.origin = origin
         self.opened = time.monotonic()
-        # How many requests it has carried.
+        # The number of requests on this connection.
         self.requests = 0
         self._sock: socket.socket | ssl.SSLSocket = sock
         self._wake, self._waker = os.pipe()
@@ -38,18 +38,18 @@ class TLS:
 
     @property
     def protocol(self) -> str | None:
-        """What ALPN agreed on."""
+        """The protocol that ALPN selected."""
         return self._sock.selected_alpn_protocol()  # type: ignore[union-attr]
 
     def stop(self) -> None:
-        """Has its thread end it. From any thread."""
+        """Makes the connection's thread end it. Thread-safe."""
         try:
             os.write(self._waker, b"x")
         except OSError:
             pass
 
     def wait(self, seconds: float = 20.0) -> bool:
-        """Waits for bytes; whether there are some."""
+        """Waits for bytes; returns whether there are any."""
         if isinstance(self._sock, ssl.SSLSocket) and self._sock.pending():
             return True
         ready, _, _ = select.select([self._sock, self._wake], [], [], seconds)
@@ -58,12 +58,12 @@ class TLS:
         return bool(ready)
 
     def wait_for_end(self) -> None:
-        """Does nothing until it is stopped."""
+        """Waits until the connection is stopped."""
         select.select([self._wake], [], [])
         raise Gone
 
     def receive(self) -> bytes:
-        """The bytes that are there, after `wait`."""
+        """The available bytes, after `wait`."""
         data = self._sock.recv(65536)
         if not data:
             raise Gone
@@ -73,13 +73,13 @@ class TLS:
         self._sock.sendall(data)
 
     def reset(self) -> None:
-        """Ends it by RST."""
+        """Ends the connection with RST."""
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._end()
         raise Gone
 
     def finish(self) -> None:
-        """Ends it in order, with TLS's own end."""
+        """Ends the connection in order, with close_notify."""
         self._sock.settimeout(1)
         try:
             self._sock.unwrap()  # type: ignore[union-attr]
@@ -89,7 +89,7 @@ class TLS:
         raise Gone
 
     def close(self) -> None:
-        """Ends it by FIN."""
+        """Ends the connection with FIN."""
         self._end()
 
     def _end(self) -> None:

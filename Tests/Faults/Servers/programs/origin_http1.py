@@ -13,7 +13,7 @@ LIMIT_SECONDS = 0.2
 
 
 class Reader:
-    """Requests as they come."""
+    """Reads requests from a connection."""
 
     def __init__(self, connection: TLS) -> None:
         self._connection = connection
@@ -26,14 +26,14 @@ class Reader:
         self.pending += self._connection.receive()
 
     def line(self) -> bytes:
-        """A line without its end."""
+        """Reads a line, without its end."""
         while b"\r\n" not in self.pending:
             self.more()
         line, self.pending = self.pending.split(b"\r\n", 1)
         return line
 
     def take(self, count: int) -> bytes:
-        """So many bytes."""
+        """Reads `count` bytes."""
         while len(self.pending) < count:
             self.more()
         data, self.pending = self.pending[:count], self.pending[count:]
@@ -41,7 +41,7 @@ class Reader:
 
 
 def duties(connection: TLS) -> None:
-    """What is to be done while nothing comes."""
+    """Does the timed work while no bytes arrive."""
     age = time.monotonic() - connection.opened
     if connection.origin.fault == "goaway-time" and connection.requests and age > LIMIT_SECONDS:
         connection.finish()
@@ -52,7 +52,7 @@ def serve(connection: TLS) -> None:
     reader = Reader(connection)
     while True:
         if connection.origin.fault == "keep-alive-race" and connection.requests:
-            # The request is on its way, and nobody will read it.
+            # The request is on its way, but the server closes without reading it.
             while not connection.wait():
                 pass
             raise Gone
@@ -76,7 +76,7 @@ def serve(connection: TLS) -> None:
 
 
 def answer(connection: TLS, question: Question) -> None:
-    """Answers one request as the fault wants it."""
+    """Answers one request according to the fault."""
     origin, body = connection.origin, question.answer()
     last = origin.fault == "goaway-requests" and connection.requests >= LIMIT_REQUESTS
     head = (

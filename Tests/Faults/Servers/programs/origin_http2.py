@@ -1,4 +1,4 @@
-"""HTTP/2 of the fault matrix's server (RFC 9113), as far as curl and netopt make use of it."""
+"""HTTP/2 of the fault matrix's server (RFC 9113): the parts that curl and netopt use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMITS = {"max-streams-1": 1, "max-streams-0": 0, "refused-streams": USUAL_LIMIT
 
 
 class Session:
-    """An HTTP/2 connection. What is sent stays below the 32 MiB that libcurl lets a server send."""
+    """An HTTP/2 connection. It sends less than the 32 MiB that libcurl lets a server send."""
 
     def __init__(self, connection: TLS) -> None:
         self._connection = connection
@@ -31,7 +31,7 @@ class Session:
         self._decoder = hpack.Decoder()
         self._pending = b""
         self._open: dict[int, Question] = {}
-        # The last stream that is processed, once that was said; and when.
+        # The last processed stream, once GOAWAY was sent, and the time of the GOAWAY.
         self._last: int | None = None
         self._said = 0.0
         self._highest = 0
@@ -41,9 +41,9 @@ class Session:
         """Answers requests until the connection ends."""
         self._streams = LIMITS.get(self._origin.fault, USUAL_LIMIT)
         if self._streams == 1:
-            # As over a way of this round trip: requests leave before the client knows of the limit.
+            # Simulates a path with this round trip time: requests leave before the client knows the limit.
             time.sleep(ROUND_TRIP)
-        # Without a table the decoder need not forget.
+        # Without a dynamic table the decoder needs no eviction.
         self._send(settings((HEADER_TABLE_SIZE, 0), (MAX_STREAMS, self._streams), (WINDOW_SIZE, WINDOW)))
         self._send(frame(WINDOW_UPDATE, 0, 0, struct.pack("!I", WINDOW)))
         self._read(len(PREFACE))
@@ -68,12 +68,14 @@ class Session:
         self._adopt_limit()
         if self._origin.fault == "goaway-time" and self._highest and now - self._connection.opened > LIMIT_SECONDS:
             self._leave()
-        # What was sent before the client read the GOAWAY is refused by it, and the connection is of no more use.
+        # The GOAWAY refuses the requests that the client sent before it read the GOAWAY. The connection is
+        # useless then.
         if self._last is not None and not self._open and now - self._said > 0.1:
             self._connection.finish()
 
     def _adopt_limit(self) -> None:
-        """A limit of 1 is for new connections, as with a server whose configuration has changed: old ones end in order."""
+        """Applies a limit of 1 only to new connections, like a server after a change of its configuration.
+        Old connections end in order."""
         limit = LIMITS.get(self._origin.fault, USUAL_LIMIT)
         if limit == 1 and self._streams > 1:
             self._leave()
@@ -82,7 +84,7 @@ class Session:
             self._send(settings((MAX_STREAMS, limit)))
 
     def _leave(self) -> None:
-        """Says that the streams so far are the last ones."""
+        """Sends a GOAWAY whose last stream is the highest stream so far."""
         if self._last is None:
             self._last, self._said = self._highest, time.monotonic()
             self._send(goaway(self._last, 0))
@@ -127,7 +129,7 @@ class Session:
             self._leave()
 
     def _answer(self, number: int, question: Question) -> None:
-        """Answers one request as the fault wants it."""
+        """Answers one request according to the fault."""
         fault, body = self._origin.fault, question.answer()
         fields = ((b":status", b"200"), (b"content-length", b"%d" % len(body)), (b"x-id", question.id.encode()))
         block = hpack.block(*fields, (b"x-origin", self._origin.name.encode()))

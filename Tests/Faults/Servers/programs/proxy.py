@@ -1,9 +1,9 @@
-"""An HTTP proxy of the fault matrix that knows CONNECT alone (RFC 9110, section 9.3.6).
+"""An HTTP proxy of the fault matrix that supports only CONNECT (RFC 9110, section 9.3.6).
 
 Usage: proxy.py ADDRESS PORT CONTROL SERVER
 
-All tunnels lead to the address SERVER. Words: "none"; "refuse", it does not listen; "answer-503"; "reset", each new connection is
-reset at its first byte. A word ends the tunnels there are.
+All tunnels lead to the address SERVER. Words: "none"; "refuse", the proxy does not listen; "answer-503";
+"reset", the proxy resets each new connection at its first byte. Each word ends the existing tunnels.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import control
 
 
 class Proxy:
-    """Listens, and gives each connection a thread."""
+    """Listens, and starts a thread for each connection."""
 
     def __init__(self, address: str, port: int, server: str) -> None:
         self._endpoint, self._server = (address, port), server
@@ -91,7 +91,7 @@ class Proxy:
 
 
 def end(sock: socket.socket) -> None:
-    """Wakes whoever waits for a socket, which is at its end."""
+    """Shuts a socket down, which wakes the thread that waits for it."""
     try:
         sock.shutdown(socket.SHUT_RDWR)
     except OSError:

@@ -1,11 +1,12 @@
-"""A wire to the servers of the fault matrix that loses packets, in a network namespace of its own.
+"""A wire to the servers of the fault matrix that loses packets, in its own network namespace.
 
 Usage: wire.py CONTROL COUNT
 
-A TUN device carries the packets of 10.9.0.0/16. A client at 10.9.0.1 reaches the server at 10.9.N.1 by 10.9.N.2: both
-addresses of a packet are rewritten so that the sum of all, and with it every checksum, stays as it is. Words: "none";
-"loss-P", P of 100 packets are lost; "down-N", none passes to or from server N; "forget", none passes of a connection that was
-idle for 300 ms, as behind a load balancer that has forgotten it.
+A TUN device carries the packets of 10.9.0.0/16. A client at 10.9.0.1 reaches the server at 10.9.N.1 through
+10.9.N.2. The wire rewrites both addresses of a packet so that their sum, and with it every checksum, stays
+the same. Words: "none"; "loss-P", P of 100 packets are lost; "down-N", no packet passes to or from server N;
+"forget", no packet passes of a connection that was idle for 300 ms, as behind a load balancer that has
+forgotten the connection.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class Wire:
             ip(f"address add 10.9.{number}.1/32 dev wire0")
         ip("route add 10.9.0.0/16 dev wire0 src 10.9.0.1")
         self._word = "none"
-        # When something was last seen of each connection, by server and port of the client; 0 is one that is forgotten.
+        # The time of the last packet of each connection, by server and client port; 0 marks a forgotten
+        # connection.
         self._seen: dict[tuple[int, bytes], float] = {}
 
     def apply(self, word: str) -> None:
@@ -48,11 +50,11 @@ class Wire:
         self._word = word
 
     def run(self) -> None:
-        """Passes packets on, for good."""
+        """Passes packets on, forever."""
         draw = random.Random(1)
         while True:
             packet = bytearray(os.read(self._device, 65536))
-            # IPv4 (RFC 791) with TCP to or from 10.9.N.2 alone.
+            # Only IPv4 (RFC 791) with TCP to or from 10.9.N.2.
             if packet[0] >> 4 != 4 or packet[9] != 6:
                 continue
             to_server = packet[12:16] == b"\x0a\x09\x00\x01"
@@ -75,7 +77,7 @@ class Wire:
         port = bytes(packet[start : start + 2] if to_server else packet[start + 2 : start + 4])
         flow, now = (number, port), time.monotonic()
         seen = self._seen.get(flow, now)
-        # A SYN begins a connection, whatever was known of the port (RFC 9293).
+        # A SYN begins a new connection, even on a known port (RFC 9293).
         if packet[start + 13] & 2:
             seen = now
         elif word == "forget" and now - seen > IDLE:
