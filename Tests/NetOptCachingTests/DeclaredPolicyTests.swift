@@ -176,7 +176,7 @@ struct RequestKeyTests {
   private static let credentialFields = CredentialFields(["Authorization", "Cookie", "X-Api-Key"])
 
   @Test("each set of credential fields has its own partition, and other fields have none")
-  func credentialFields() throws {
+  func partitionsByFields() throws {
     let fields: [HeaderFields] = [
       [:], ["Cookie": "a=1"], ["Cookie": "a=2"], ["X-Api-Key": "a=1"], ["Authorization": "a=1"],
       ["Cookie": "a=1", "X-Api-Key": "a=1"], ["Cookie": "", "X-Api-Key": ""], ["Cookie": ""],
