@@ -2,7 +2,7 @@ import FaultMatrix
 import NetOptCore
 import Testing
 
-/// Each rule of the matrix by a cell that breaks it, and by one that does not.
+/// Checks each rule of the matrix with a cell that breaks it and one that does not.
 @Suite struct CellJudgeTests {
   private static let refused = fault("refused")
   private static let cutBody = fault("cut body")
@@ -35,20 +35,20 @@ import Testing
     verdict.violations.map(\.kind)
   }
 
-  @Test("a right answer breaks no rule")
+  @Test("a right response breaks no rule")
   func rightAnswer() {
     let verdict = verdict(netopt: .answered(by: "B"), log: "1 arrive 1\n")
     #expect(verdict.violations.isEmpty)
     #expect(verdict.netopt.failed == 0)
   }
 
-  @Test("a failure counts when curl completes, and only then")
+  @Test("the judge counts a failure only when curl completes a request")
   func failureBesideCurl() {
     #expect(kinds(verdict(netopt: failed("refused"))) == [.failed])
     #expect(verdict(netopt: failed("refused"), curl: failed("refused")).violations.isEmpty)
   }
 
-  @Test("a request that must not be repeated may fail once it was written, unless it was refused")
+  @Test("the judge excuses a failed non-repeatable request that was written, unless a server refused it")
   func unrepeatable() {
     let written = failed("refused", mayBeWritten: true)
     for traffic in [Traffic.post, .up] {
@@ -64,7 +64,7 @@ import Testing
     }
   }
 
-  @Test("an answer that had begun may fail where the fault breaks answers")
+  @Test("the judge excuses a broken response only for faults that break responses")
   func brokenAnswers() {
     let begun = failed("closed", hadHead: true)
     #expect(verdict(Self.cutBody, netopt: begun).broken == 1)
@@ -73,7 +73,7 @@ import Testing
     #expect(kinds(verdict(Self.refused, netopt: begun)) == [.failed])
   }
 
-  @Test("a request that must not be repeated is processed once")
+  @Test("the judge reports a non-repeatable request that was processed twice")
   func doubled() {
     let twice = "1 arrive 1\n2 arrive 1\n"
     for traffic in Traffic.allCases {
@@ -85,13 +85,13 @@ import Testing
         .isEmpty)
   }
 
-  @Test("a failure names its cause, excused or not")
+  @Test("the judge reports a failure that does not name its cause, even an excused one")
   func causes() {
     #expect(kinds(verdict(netopt: failed("libcurl failed"), curl: failed(""))) == [.cause])
     #expect(kinds(verdict(Self.cutBody, netopt: failed("odd", hadHead: true))) == [.cause])
   }
 
-  @Test("a call ends 50 ms after its deadline at the latest, and what this machine needs")
+  @Test("the judge allows a call 50 ms and the machine's allowance after its deadline")
   func deadline() {
     #expect(verdict(netopt: .answered(by: "B"), took: 1050).violations.isEmpty)
     #expect(kinds(verdict(netopt: .answered(by: "B"), took: 1051)) == [.late])
@@ -104,14 +104,14 @@ import Testing
     #expect(verdict.violations.isEmpty)
   }
 
-  @Test("an answer to another question counts, and so does a cell without calls")
+  @Test("the judge reports a wrong response and a cell without calls")
   func wrongAndIdle() {
     #expect(kinds(verdict(netopt: .wrong("200 2"))) == [.wrongAnswer])
     let judge = CellJudge(Self.refused, .get, deadline: .milliseconds(1000))
     #expect(kinds(judge.verdict(netopt: [], curl: [], curlCompletes: false, arrivals: Arrivals())) == [.idle])
   }
 
-  @Test("a server is left when the first request begins from which on all are answered elsewhere")
+  @Test("a server counts as left at the start of the first call after which others answer all calls")
   func leaving() {
     let judge = CellJudge(Self.refused, .get, deadline: .milliseconds(1000))
     let calls = [
@@ -123,7 +123,7 @@ import Testing
     #expect(judge.leave(Array(calls.prefix(3)), of: "A", since: moment(100)) == nil)
   }
 
-  @Test("figures: all calls, those that failed, the median and the 99th percentile")
+  @Test("the figures are the calls, the failures, the median and the 99th percentile")
   func figures() {
     let judge = CellJudge(Self.refused, .get, deadline: .milliseconds(1000))
     let calls = (1...200).map {

@@ -1,11 +1,11 @@
 import FaultMatrix
 import Testing
 
-/// Which cells there are, and where the table goes.
+/// The selection of cells, and the output of their results.
 @Suite struct CellTests {
-  @Test("a sample has as many cells as it should, none twice, and all of each dimension")
+  @Test("a sample has the requested size, no duplicates, and every value of each dimension")
   func sample() {
-    // With and without the faults that take a network of the process's own.
+    // With and without the faults that need a network namespace of the process's own.
     let right = Fault.all.filter { $0.knownViolation == nil }
     for faults in [right, right.filter { !$0.needsOwnNetwork }] {
       let cells = Cell.sample(40, of: faults)
@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test("a sample of more cells than there are is all of them")
+  @Test("a sample larger than the matrix contains every cell once")
   func sampleOfAll() {
     let cells = Cell.sample(10_000)
     let all = Cell.all(of: Fault.all.filter { $0.knownViolation == nil })
@@ -26,7 +26,7 @@ import Testing
     #expect(cells.count == all.count)
   }
 
-  @Test("the table takes the place of what is between the marks")
+  @Test("the table replaces the text between the two marks, and needs both in order")
   func marks() {
     let text = "a\n\(MarkedText.begin)\nold\n\(MarkedText.end)\nz\n"
     #expect(MarkedText.replacing(text, with: "new") == "a\n\(MarkedText.begin)\nnew\n\(MarkedText.end)\nz\n")
@@ -34,7 +34,9 @@ import Testing
     #expect(MarkedText.replacing("a", with: "new") == nil)
   }
 
-  @Test("each cell is in one share, and in no other", arguments: [1, 2, 7, 10, 40], [0, 1, 9, 10, 630])
+  @Test(
+    "each cell is in exactly one share, and share sizes differ by at most one",
+    arguments: [1, 2, 7, 10, 40], [0, 1, 9, 10, 630])
   func shares(count: Int, cells: Int) {
     let shares = (0..<count).map { SharedRun.places(ofShare: $0, of: count, cells: cells) }
     #expect(shares.flatMap { $0 }.sorted() == Array(0..<cells))
@@ -42,13 +44,13 @@ import Testing
     #expect((sizes.max() ?? 0) - (sizes.min() ?? 0) <= 1)
   }
 
-  @Test("results are read from what a process printed, each with its violations")
+  @Test("results are parsed from a process's output, each with its violations")
   func results() {
     let cells = Cell.sample(5)
     let results = cells.enumerated().map { number, cell in
       var verdict = CellVerdict()
       verdict.netopt.calls = 10 + number
-      // None, one, two, …: of the third kind more than is shown.
+      // 0 to 4 violations. The third kind has more than are shown.
       let kinds: [CellVerdict.Violation.Kind] = [.failed, .doubled, .late, .late, .late]
       verdict.violations = kinds.prefix(number).map {
         .init(kind: $0, text: "| call \(number)\nVIOLATION of a line")
@@ -62,7 +64,7 @@ import Testing
     #expect(CellResult.read(output + "\n") == results)
   }
 
-  @Test("a log says what was processed and what was refused")
+  @Test("a log is parsed into processed and refused requests")
   func log() {
     let arrivals = Arrivals(log: "1 open -\n2 arrive a\n3 refuse b\n4 arrive a\nhalf a li")
     #expect(arrivals.processed == ["a": 2])

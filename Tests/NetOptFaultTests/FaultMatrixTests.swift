@@ -4,11 +4,11 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// A sample of the matrix, in processes of its own. Where they may have networks of their own, two processes share the cells. Otherwise one runs all
-/// of them.
+/// Runs a sample of the matrix in child processes. Two processes share the cells where they may have their
+/// own network namespaces; otherwise one process runs all cells.
 @Suite struct FaultMatrixTests {
   @Test(
-    "in no cell does netopt fail what curl completes, double a request, hide a cause or outlive a deadline")
+    "a sample of 40 cells of the fault matrix has no violations")
   func cells() async throws {
     let directory = try TemporaryDirectory.make("faults")
     let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
@@ -18,7 +18,7 @@ import Testing
     try await wait(for: "the cells to be run", within: .seconds(600)) { matrix.exitStatus() != nil }
     let output = TextFile.read(matrix.output)
     #expect(matrix.exitStatus() == 0, "\(output)")
-    // Otherwise nothing was tested.
+    // Guards against a run that tests nothing.
     #expect(output.contains("\n40 cells, 0 with violations"), "\(output)")
   }
 }

@@ -5,10 +5,11 @@ import Testing
 
 @testable import FaultMatrix
 
-/// A server whose limit of streams comes a round trip after the first requests have left, as over a long way (RFC 9113, section 3.4).
+/// A server whose stream limit arrives one round trip after the first requests were sent, as over a long path
+/// (RFC 9113, section 3.4).
 @Suite struct LateLimitTests {
   @Test(
-    "a lone server that takes one request at once answers all of many, each once",
+    "a lone server whose limit of one stream arrives late answers all 100 requests, each once",
     arguments: [Traffic.post, .up])
   func lone(_ traffic: Traffic) async throws {
     let site = try await Site(isWired: false)
@@ -17,7 +18,7 @@ import Testing
     try await origin.begin("max-streams-1")
     let fault = try #require(Fault.all.first { $0.name == "max streams 1" })
     var configuration = site.configuration(for: fault)
-    // A probe's connection would know of the limit.
+    // The connection of a probe would learn the limit.
     configuration.probing.atStart = false
     configuration.probing.inBackground = false
     let client = try NetOptClient(configuration)
@@ -31,7 +32,7 @@ import Testing
     await client.shutdown()
     let arrivals = try site.takeArrivals()
     #expect(arrivals.processed == Dictionary(uniqueKeysWithValues: (0..<100).map { ("\($0)", 1) }))
-    // Otherwise the limit came in time.
+    // No refusal would mean that the limit arrived in time.
     #expect(!arrivals.refused.isEmpty)
   }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import FaultMatrix
 
-/// Servers that take no request for a moment, over HTTP/2, beside others that are of no help.
+/// Servers that refuse requests over HTTP/2 for a moment, while the other server does not help.
 @Suite(.serialized) struct RefusedStreamTests {
   private let site: Site
   private let client: NetOptClient
@@ -18,7 +18,7 @@ import Testing
     client = try NetOptClient(configuration)
   }
 
-  /// What became of a request that was sent.
+  /// The result of a request.
   private struct Answer: Sendable {
     let id: String
     let fault: NetOptError?
@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  /// Ends everything, and checks that no request was processed twice.
+  /// Shuts down, and checks that the servers processed each request exactly once.
   private func end(processed ids: Range<Int>) async throws {
     await client.shutdown()
     let arrivals = try site.takeArrivals()
@@ -61,9 +61,9 @@ import Testing
     site.stop()
   }
 
-  /// The other server's requests come back to it, as the best hope that there is.
+  /// The requests that the other server refused come back to the busy server, the best remaining endpoint.
   @Test(
-    "a server that allows no stream for a moment is waited for when the other one is down",
+    "requests wait for a server that allows no streams for a moment when the other server is down",
     arguments: [100, 400])
   func noStream(_ pause: Int) async throws {
     let (busy, dead) = (site.origins[0], site.origins[1])
@@ -71,7 +71,7 @@ import Testing
     #expect(try await send(.post, "0", to: busy.address).isRight)
     try await busy.begin("max-streams-0")
     let calls = Task { try await send(.post, 1..<4) }
-    // How long the server is busy, not a wait for something.
+    // The time for which the server is busy, not a wait for a condition.
     try await Task.sleep(for: .milliseconds(pause))
     try await busy.end()
     for answer in try await calls.value { #expect(answer.isRight, "\(answer.id): \(answer.fault as Any)") }
@@ -82,7 +82,8 @@ import Testing
   }
 
   @Test(
-    "a lone server that refuses requests for a moment is asked once more", arguments: [Traffic.get, .post])
+    "a request is retried at a lone server that refuses streams for a moment",
+    arguments: [Traffic.get, .post])
   func refusals(_ traffic: Traffic) async throws {
     let lone = site.origins[0]
     try await site.origins[1].begin("refused")
@@ -96,8 +97,8 @@ import Testing
     try await end(processed: 0..<2)
   }
 
-  /// They wait in libcurl for the one connection that there may be, and nobody has taken them.
-  @Test("refused requests leave a server that goes silent")
+  /// The refused requests wait in libcurl for the only allowed connection, and no server has processed them.
+  @Test("refused requests go to the other server when theirs goes silent, a processed one does not")
   func silence() async throws {
     let silent = site.origins[0]
     let working = site.origins[1]
@@ -108,7 +109,7 @@ import Testing
     #expect(taken.count == 1)
     silent.freeze()
     for answer in try await calls.value {
-      // A server that has taken a POST keeps it.
+      // A POST that the server has processed must not be sent to the other server.
       let isTaken = taken[answer.id] != nil
       #expect(answer.isRight == !isTaken, "\(answer.id): \(answer.fault as Any)")
       #expect((answer.fault?.code == .timeout) == isTaken)

@@ -2,7 +2,7 @@ import FaultMatrix
 import NetOptCore
 import Testing
 
-/// Each rule of the soak by a call that breaks it, and by one that does not.
+/// Checks each rule of the soak with a call that breaks it and one that does not.
 @Suite struct SoakJudgeTests {
   private func moment(_ milliseconds: Int64) -> MonotonicInstant {
     MonotonicInstant(nanoseconds: milliseconds * 1_000_000)
@@ -17,7 +17,7 @@ import Testing
       call: Call(id: "1", began: moment(began), ended: moment(began + took), outcome: outcome))
   }
 
-  /// The report of one call; the fault was there from the first second to the middle of the second one.
+  /// The report on one call. The fault is active from 1.0 s to 2.5 s.
   private func report(
     _ asked: SoakJudge.Asked, _ fault: String = "refused", log: String = "", mostP99: Duration? = nil
   ) throws -> SoakReport {
@@ -33,19 +33,19 @@ import Testing
 
   private func kinds(_ report: SoakReport) -> [CellVerdict.Violation.Kind] { report.violations.map(\.kind) }
 
-  @Test("a right answer in time breaks no rule")
+  @Test("a right response in time breaks no rule")
   func rightAnswer() throws {
     #expect(try report(asked()).violations.isEmpty)
   }
 
-  @Test("a request that may be repeated must not fail, since a server is always whole")
+  @Test("the judge reports any failure of a repeatable request")
   func failure() throws {
     #expect(try kinds(report(asked(.get, failed("refused")))).contains(.failed))
     #expect(try kinds(report(asked(.down, failed("refused", mayBeWritten: true)))).contains(.failed))
     #expect(try kinds(report(asked(.keyedPost, failed("refused", mayBeWritten: true)))).contains(.failed))
   }
 
-  @Test("a POST may fail only when it is not known whether it took effect")
+  @Test("the judge excuses a failed POST only when its effect is unknown")
   func unknownEffect() throws {
     for traffic in [Traffic.post, .up] {
       #expect(try kinds(report(asked(traffic, failed("refused")))) == [.failed, .idle])
@@ -55,14 +55,14 @@ import Testing
     }
   }
 
-  @Test("an answer that had begun may be broken where a fault breaks answers, and nowhere else")
+  @Test("the judge excuses a broken response only for faults that break responses")
   func broken() throws {
     let cut = asked(.get, failed("cut", hadHead: true))
     #expect(try kinds(report(cut, "cut body")) == [.idle])
     #expect(try kinds(report(cut, "silent TCP")).contains(.failed))
   }
 
-  @Test("a failure names the cause of a fault that it may have met")
+  @Test("the judge reports a failure that names no cause of a fault active during the call")
   func cause() throws {
     let odd = failed("something went wrong", mayBeWritten: true)
     #expect(try kinds(report(asked(.post, odd))).contains(.cause))
@@ -70,7 +70,7 @@ import Testing
     #expect(try kinds(report(lateOne)).contains(.cause))
   }
 
-  @Test("a wrong answer, a doubled POST and a call that outlives its deadline are violations")
+  @Test("the judge reports a wrong response, a doubled POST and a call past its deadline")
   func others() throws {
     #expect(try kinds(report(asked(.get, .wrong("another one's")))) == [.wrongAnswer])
     #expect(try kinds(report(asked(.post), log: "1 arrive 1\n2 arrive 1\n")).contains(.doubled))
@@ -79,12 +79,12 @@ import Testing
     #expect(try report(asked(took: 1050)).violations.isEmpty)
   }
 
-  @Test("the p99 is that of the seconds in which a fault was there")
+  @Test("the limit of the p99 applies only to seconds in which a fault was active")
   func slow() throws {
     let most = Duration.milliseconds(600)
     #expect(try kinds(report(asked(took: 601), mostP99: most)) == [.late])
     #expect(try report(asked(took: 600), mostP99: most).violations.isEmpty)
-    // The fault ended in the second of its beginning.
+    // The call begins in the second in which the fault ended.
     #expect(try kinds(report(asked(began: 2900, took: 601), mostP99: most)) == [.late])
     #expect(try kinds(report(asked(began: 3000, took: 601), mostP99: most)) == [.idle])
   }

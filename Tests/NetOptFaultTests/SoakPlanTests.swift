@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct SoakPlanTests {
   @Test(
-    "of all servers one at least is whole at any time, and no fault lasts longer than the soak",
+    "a plan always leaves one server without a fault, and all faults end within the soak",
     arguments: 1...200)
   func oneIsWhole(_ seed: UInt64) {
     let plan = SoakPlan(seed: seed, length: .seconds(Int(30 + seed)))
@@ -12,7 +12,7 @@ import Testing
     for incident in plan.incidents {
       #expect(incident.start < incident.end && incident.end <= plan.length)
       let others = plan.incidents.filter { $0.start < incident.end && incident.start < $0.end }
-      // The number of faults grows only where one begins.
+      // The number of active faults grows only at the start of a fault.
       let atStart = others.filter { $0.start <= incident.start }
       #expect(Set(atStart.map(\.server)).count < SoakPlan.servers, "\(plan.incidents)")
       // A server has one fault at a time.
@@ -20,8 +20,8 @@ import Testing
     }
   }
 
-  @Test("a seed draws the same faults and requests each time, and another one draws others")
-  func followsFromItsSeed() {
+  @Test("a seed always draws the same faults and requests, another seed draws others")
+  func seedDeterminesPlan() {
     let (one, again, other) = (plan(1), plan(1), plan(2))
     #expect(one.digest == again.digest && one.digest != other.digest)
     #expect(one.incidents.map(\.description) == again.incidents.map(\.description))
@@ -29,7 +29,7 @@ import Testing
     #expect((0..<500).map { one.ask($0) } != (0..<500).map { other.ask($0) })
   }
 
-  @Test("ten minutes have every fault that suits, and every kind of request in both versions")
+  @Test("a plan of ten minutes has every suitable fault, every server, and every request in both versions")
   func hasAll() {
     let plan = SoakPlan(seed: 1, length: .seconds(600))
     let suiting = Set(Fault.all.filter(SoakPlan.suits).map(\.name))

@@ -2,14 +2,14 @@ import Testing
 
 @testable import NetOptStorm
 
-/// Bodies whose readers are slower than their servers.
+/// Response bodies whose readers are slower than the servers.
 @Suite struct BackPressureTests {
-  /// libcurl 7.88.1 keeps what an HTTP/2 transfer held back when it is given up, and hands it to the next transfer of its easy
-  /// handle that is held back.
+  /// libcurl 7.88.1 keeps the buffered data of a paused HTTP/2 transfer that is cancelled, and hands the data
+  /// to the next paused transfer of the same easy handle.
   @Test(
-    "a slow reader gets its own body whole when other slow readers give up",
+    "a slow reader gets its own complete body when other slow readers cancel",
     arguments: ["new.test", "old.test"])
-  func pausedBodiesAreWhole(_ name: String) async throws {
+  func slowReaders(_ name: String) async throws {
     let host = try #require(StormHost.all.first { $0.name == name })
     let violations = try await QuietRun.violations(of: 400) { plan in
       let number = plan.index

@@ -2,12 +2,12 @@ import Testing
 
 @testable import NetOptStorm
 
-/// Bodies that end before their end.
+/// Bodies that servers cut off.
 @Suite struct CutBodyTests {
   @Test(
-    "a body that its server breaks off is an error, however its end was to be told",
+    "a body that the server cuts off is an error, with Content-Length and with chunks",
     arguments: ["new.test", "old.test", "goaway.test", "tls12.test"])
-  func cutBodiesAreErrors(_ name: String) async throws {
+  func cutBodies(_ name: String) async throws {
     let host = try #require(StormHost.all.first { $0.name == name })
     let violations = try await QuietRun.violations(of: 400) { plan in
       let number = plan.index

@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetOptStorm
 
-/// A checker that finds nothing wrong in wrong answers would find nothing in a storm.
+/// Tests of the storm's checks: a judge that accepts wrong responses would find nothing in a storm.
 @Suite struct JudgeTests {
   private let generator = RequestGenerator(seed: 1) { plan in
     plan = RequestPlan(index: plan.index, host: StormHost.all[0])
@@ -19,7 +19,7 @@ import Testing
 
   private static let authority = "new.test:1234"
 
-  /// What an answer has, and what a test makes of it.
+  /// A response, which a test may turn into a wrong one.
   private struct Answer {
     var status = 200
     var fields: HeaderFields
@@ -54,7 +54,7 @@ import Testing
       url: url, head: head, body: ResponseBody(answer.body), route: RouteReport(plan: plan, legs: []))
     if answer.isHit { response.cacheStatus = CacheStatus(.hit, by: CacheRule("is fresh", "4.2")) }
     judge.head(response, generator)
-    // In pieces, as bodies come.
+    // In chunks, as bodies arrive.
     for start in stride(from: 0, to: answer.body.count, by: 1000) {
       judge.chunk(Array(answer.body[start..<min(start + 1000, answer.body.count)]))
     }
@@ -62,7 +62,7 @@ import Testing
     return Set(violations.counts.keys)
   }
 
-  @Test("a right answer is right")
+  @Test("the judge accepts a right response, and a cut one that is not reported as complete")
   func rightAnswers() {
     #expect(judged(right(7)).isEmpty)
     var cut = right(7)
@@ -71,8 +71,8 @@ import Testing
     #expect(judged(cut).isEmpty)
   }
 
-  @Test("every mistake in an answer is found", arguments: Mistake.allCases)
-  func mistakesAreFound(_ mistake: Mistake) {
+  @Test("the judge finds every kind of mistake in a response", arguments: Mistake.allCases)
+  func mistakes(_ mistake: Mistake) {
     var answer = right(7)
     let expected: Violation.Kind
     switch mistake {
@@ -131,7 +131,7 @@ import Testing
     case fieldMissing, fieldTwice, otherHost, status, version, cachedAlthoughNotShared
   }
 
-  @Test("a cached answer is right when a server sent it for that URL, not too long ago")
+  @Test("the judge accepts a cached response only if it is complete, storable and sent for that URL")
   func cachedAnswers() {
     let record = CacheRecord(seed: 1)
     let url = Self.authority + generator.plan(100).answer.target
@@ -146,7 +146,7 @@ import Testing
     var cut = answer
     cut.body.removeLast()
     #expect(judged(cut, as: 100, record).contains(.shortBody))
-    // The answer to a request for another URL, and one that must not be stored.
+    // A response for another URL, and one with no-store.
     var other = right(7)
     other.isHit = true
     #expect(judged(other, as: 100, record).contains(.wrongAnswer))
@@ -157,8 +157,8 @@ import Testing
     #expect(judged(stored, as: 200, record).contains(.wrongCached))
   }
 
-  @Test("a request is found that reaches servers twice and must not be repeated")
-  func repetitionsAreFound() {
+  @Test("the ledger reports a non-repeatable request that arrived twice, and a wrong method")
+  func repetitions() {
     for (method, hasKey, isViolation) in [
       (NetOptRequest.Method.post, false, true), (.post, true, false), (.put, false, false),
     ] {
@@ -168,7 +168,7 @@ import Testing
       }
       let violations = Violations()
       let ledger = Ledger(generator, violations)
-      // The backend and the log of nginx tell of the same arrival.
+      // The backend and nginx's log report the same arrival.
       for _ in 0..<2 { ledger.reached(5, method.rawValue, front: "a") }
       #expect(violations.counts.isEmpty)
       ledger.reached(5, method.rawValue, front: "b")
@@ -179,8 +179,8 @@ import Testing
     }
   }
 
-  @Test("a body is found that a server takes for whole and that is not what was sent")
-  func wrongUploadsAreFound() {
+  @Test("the ledger reports an upload that differs from the sent body")
+  func wrongUploads() {
     let generator = RequestGenerator(seed: 1) { plan in
       plan.upload = .bytes(3000)
       plan.answer = AnswerPlan()

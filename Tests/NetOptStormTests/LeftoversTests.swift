@@ -5,10 +5,10 @@ import Testing
 
 @testable import NetOptStorm
 
-/// What a storm leaves behind.
+/// The resources that a storm leaves behind.
 @Suite struct LeftoversTests {
-  @Test("a descriptor that stays open is found, and told by what it is")
-  func descriptorsAreFound() throws {
+  @Test("a descriptor that stays open is found and described by its path")
+  func openDescriptors() throws {
     let before = Leftovers.now
     #expect(Leftovers.now.additions(to: before).isEmpty)
     let path = "\(try TemporaryDirectory.make("left"))/left"
@@ -19,8 +19,8 @@ import Testing
     #expect(additions.first?.contains(path) == true)
   }
 
-  @Test("threads and allocations that are left are found")
-  func threadsAndAllocationsAreFound() {
+  @Test("threads and allocations that remain are found")
+  func threadsAndAllocations() {
     let before = Leftovers(descriptors: ["a"], threads: ["netopt-loop"], curl: 7)
     let after = Leftovers(descriptors: ["a"], threads: ["netopt-loop", "netopt-disk"], curl: 8)
     #expect(after.additions(to: before).count == 2)

@@ -3,17 +3,17 @@ import Testing
 
 @testable import NetOptStorm
 
-/// What the storm asks.
+/// The requests that the storm draws.
 @Suite struct RequestGeneratorTests {
-  @Test("a request follows from seed and index")
-  func requestsFollowFromTheSeed() {
+  @Test("the seed and the index determine a request")
+  func seedDeterminesRequests() {
     let plans = (0..<500).map { RequestGenerator(seed: 3).plan($0) }
     #expect(plans == (0..<500).map { RequestGenerator(seed: 3).plan($0) })
     #expect(plans != (0..<500).map { RequestGenerator(seed: 4).plan($0) })
   }
 
-  @Test("the server reads from the target what the answer is to be")
-  func targetsAreReadBack() {
+  @Test("a target encodes the plan of its response, and other targets are rejected")
+  func targets() {
     for index in 0..<2000 {
       let answer = RequestGenerator(seed: 5).plan(index).answer
       #expect(AnswerPlan(target: answer.target) == answer)
@@ -23,8 +23,8 @@ import Testing
     }
   }
 
-  @Test("among a thousand requests there is one of every kind")
-  func everyKindIsThere() {
+  @Test("a thousand drawn requests include every kind")
+  func everyKind() {
     let plans = (0..<1000).map { RequestGenerator(seed: 6).plan($0) }
     #expect(Set(plans.map(\.host)) == Set(StormHost.all))
     #expect(Set(plans.map(\.method)) == [.get, .head, .post, .put, .delete])
@@ -41,8 +41,8 @@ import Testing
     #expect(plans.contains { $0.upload.size > 100_000 })
   }
 
-  @Test("content belongs to its label, from the first byte on")
-  func contentBelongsToItsLabel() {
+  @Test("content begins with its label, and misplaced bytes are found")
+  func labelledContent() {
     let one = Content.answer(to: 12).bytes(1000)
     #expect(one.starts(with: Array("answer 12|".utf8)))
     #expect(Content.firstDifference(of: Array(one[100..<200]), at: 100, from: one) == nil)

@@ -1,10 +1,10 @@
 import NetOptStorm
 import Testing
 
-/// Hosts of different HTTP versions at one address.
+/// Hosts with different HTTP versions at one address.
 @Suite struct SharedAddressTests {
-  @Test("an answer goes to its own request where an HTTP/1.1 host shares an address with an HTTP/2 host")
-  func everyAnswerBelongsToItsRequest() async throws {
+  @Test("each request gets its own response when an HTTP/1.1 host and an HTTP/2 host share an address")
+  func ownResponses() async throws {
     let address = try await SharedAddress()
     defer { address.stop() }
     let result = try await SharedAddressTrial(at: address).run(answers: 300)

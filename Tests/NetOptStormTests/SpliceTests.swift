@@ -5,7 +5,7 @@ import Testing
 
 @testable import NetOptStorm
 
-/// The splice itself, with servers that say which one they are.
+/// Tests of the splice, with servers whose responses name them.
 @Suite struct SpliceTests {
   private static func server(_ text: String) throws -> LoopbackServer {
     try LoopbackServer(.raw { exchange in try exchange.respond(200, text: text) })
@@ -19,7 +19,7 @@ import Testing
     return (try Splice([Splice.Door(endpoint, ["": servers.map(\.endpoint)])], fault: fault), endpoint)
   }
 
-  /// Sends a request over a connection of its own, and reads to the end.
+  /// Sends a request over a new connection, and reads to the end.
   private func ask(_ endpoint: IPEndpoint) async throws -> String {
     let directory = try TemporaryDirectory.make("splice")
     let child = try ChildProcess("curl", ["-s", "--max-time", "20", "http://\(endpoint)/"], in: directory)
@@ -40,8 +40,8 @@ import Testing
     servers.forEach { $0.stop() }
   }
 
-  @Test("a connection is broken at the byte that its fault names, and others are not")
-  func faultsHitTheirConnection() async throws {
+  @Test("the splice breaks only the connections with a fault, and none while faults are off")
+  func faults() async throws {
     let server = try Self.server("whole")
     let faults = [
       SpliceFault(.reset, at: .serverBytes(5)), nil, SpliceFault(.close, at: .clientBytes(0)), nil,
@@ -58,8 +58,8 @@ import Testing
     server.stop()
   }
 
-  @Test("a stalled connection goes on")
-  func stallsEnd() async throws {
+  @Test("a stalled connection resumes")
+  func stall() async throws {
     let server = try Self.server("whole")
     let (splice, endpoint) = try Self.splice([server]) { _ in
       SpliceFault(.stall(.milliseconds(30)), at: .serverBytes(1))
@@ -70,15 +70,15 @@ import Testing
     server.stop()
   }
 
-  @Test("the server name is read from a TLS hello, however its bytes come")
-  func helloIsRead() {
+  @Test("the server name is read from a complete ClientHello, and damaged bytes do no harm")
+  func clientHello() {
     let hello = Self.hello("old.test")
     for count in 0..<hello.count { #expect(ClientHello.read(Array(hello.prefix(count))) == .incomplete) }
     #expect(ClientHello.read(hello) == .complete("old.test"))
     #expect(ClientHello.read(hello + [1, 2, 3]) == .complete("old.test"))
     #expect(ClientHello.read(Self.hello(nil)) == .complete(nil))
     #expect(ClientHello.read(Array("GET / HTTP/1.1\r\n\r\n".utf8)) == .complete(nil))
-    // Lengths that reach beyond the end.
+    // Lengths that reach beyond the end must not crash the reader.
     for index in 5..<hello.count {
       var broken = hello
       broken[index] = 255
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  /// A hello with the fewest possible parts (RFC 8446, section 4.1.2).
+  /// A ClientHello with as few parts as possible (RFC 8446, section 4.1.2).
   private static func hello(_ name: String?) -> [UInt8] {
     func counted(_ bytes: [UInt8], _ width: Int) -> [UInt8] {
       (0..<width).reversed().map { UInt8(truncatingIfNeeded: bytes.count >> (8 * $0)) } + bytes

@@ -4,16 +4,17 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The storm itself, in a process of its own, so that it may have a network of its own and count what it leaves behind.
+/// Runs the storm in a child process, which can have its own network namespace and count its leftovers.
 ///
-/// `STORM_SECONDS` says how long each lasts; 20 s without it. `STORM_SEED` is the first seed.
+/// `STORM_SECONDS` is the duration of each storm in seconds; default: 20. `STORM_SEED` is the first seed;
+/// default: 1.
 @Suite struct StormTests {
   private static func number(_ name: String, or usual: Int) -> Int {
     ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usual
   }
 
-  @Test("no answer is wrong, cut, late or sent twice in a storm", arguments: [0, 1])
-  func nothingIsWrongInAStorm(_ number: Int) async throws {
+  @Test("a storm ends without violations and with cached responses", arguments: [0, 1])
+  func storm(_ number: Int) async throws {
     let seconds = Self.number("STORM_SECONDS", or: 20)
     let seed = Self.number("STORM_SEED", or: 1) + number
     let directory = try TemporaryDirectory.make("storm")
@@ -21,14 +22,14 @@ import Testing
     let storm = try ChildProcess(try Self.program, arguments, in: directory)
     try await wait(for: "the storm to end", within: .seconds(seconds * 2 + 120)) { storm.exitStatus() != nil }
     let output = TextFile.read(storm.output)
-    // In the expectation itself, so that the line that says it failed says why.
+    // The filter is part of the expectation, so that the failure message shows the violations.
     #expect(output.split(separator: "\n").filter { $0.hasPrefix("VIOLATION") } == [], "\(output)")
     #expect(storm.exitStatus() == 0, "\(output)")
-    // Otherwise nothing was tested.
+    // Guards against a run that tests nothing.
     #expect(output.contains("violations: none") && output.contains("from a cache"), "\(output)")
   }
 
-  /// It is built into the directory of the tests.
+  /// The program, which is in the same directory as the tests.
   private static var program: String {
     get throws {
       let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")

@@ -25,8 +25,8 @@ package enum MatrixRun {
   /// Runs cells.
   ///
   /// - Parameters:
-  ///   - isShort: whether the fault lasts only as long as a request that meets it, and the run skips the check
-  ///     of the return to the faulty server.
+  ///   - isShort: whether the fault lasts only as long as a request that meets it, and the run does not check
+  ///     the return to the faulty server.
   ///   - done: called with each cell's verdict.
   package static func run(
     _ cells: [Cell], isShort: Bool, done: (Cell, CellVerdict) async throws -> Void
