@@ -1,10 +1,11 @@
 import NetOptCore
 
-/// Where bodies end (RFC 9112, sections 6 and 7).
+/// Cases of the end of a body (RFC 9112, sections 6 and 7).
 enum BodyCases {
   static let all: [HostileCase] = .together(lengths, codings, sizes, chunks, trailers, bodiless)
 
-  /// RFC 9112, section 6.3: an invalid length cannot be recovered from, a list of equal ones can.
+  /// RFC 9112, section 6.3: a client cannot recover from an invalid length; it may accept a list of equal
+  /// lengths.
   private static let lengths: [HostileCase] = .together(
     .fails([
       "length-two-different", "length-two-different-reversed", "length-list-different",
@@ -57,7 +58,7 @@ enum BodyCases {
     ]))
 
   private static let chunks: [HostileCase] = .together(
-    // RFC 9112, section 8: the content is whole when the empty chunk has come.
+    // RFC 9112, section 8: the content is complete when the last chunk has arrived.
     .either(["chunk-line-bare-lf", "chunks-bare-lf", "chunk-last-with-half-an-empty-line"]),
     .fails([
       "chunk-line-bare-cr", "chunk-end-missing", "chunk-end-wrong", "chunk-end-half", "chunk-end-lf-cr",
@@ -65,10 +66,10 @@ enum BodyCases {
       "chunk-last-without-line-end", "chunk-last-without-empty-line",
       "chunk-last-then-garbage", "chunk-cut-in-data", "chunk-cut-in-size", "chunk-cut-before-the-first",
     ]),
-    // The first empty chunk is the end; what follows it is no answer to anything.
+    // The first empty chunk ends the body; the bytes after it belong to no response.
     .answers(["chunk-last-in-between"]))
 
-  /// RFC 9112, section 7.1.2; RFC 9110, section 6.5.1: trailers are no fields of the head.
+  /// RFC 9112, section 7.1.2; RFC 9110, section 6.5.1: trailers are not fields of the head.
   private static let trailers: [HostileCase] = .together(
     .answers(
       with: ExpectedAnswer(absent: ["X-Trailer", "X-Other"]),
@@ -78,7 +79,7 @@ enum BodyCases {
     ]),
     .fails(["trailers-cut", "trailers-cut-behind-a-line", "trailers-reset"]))
 
-  /// RFC 9112, section 6.3: answers to HEAD, 204 and 304 end with their heads.
+  /// RFC 9112, section 6.3: a response to HEAD, a 204 and a 304 end with the head.
   private static let bodiless: [HostileCase] = .together(
     .answers(
       with: ExpectedAnswer(body: .empty), ["head-with-body-at-once", "head-with-chunked-body"]

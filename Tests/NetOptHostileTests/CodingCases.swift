@@ -1,13 +1,13 @@
 import NetOptCore
 
-/// Content codings that are cut, damaged or followed by more (RFC 9110, section 8.4).
+/// Content codings that are cut, damaged or followed by more bytes (RFC 9110, section 8.4).
 enum CodingCases {
-  /// The text that the server codes.
+  /// The text that the server encodes.
   static let text = ExpectedAnswer(
     body: .usualAnd(
       " and some more of it, which is not all the same: 0123456789 abcdefghijklmnopqrstuvwxyz"))
 
-  /// The text with what is more than a consumer of `HostileRun` takes at once.
+  /// The text plus more bytes than a consumer of `HostileRun` takes at once.
   private static let largeText = ExpectedAnswer(
     body: .usualAnd(
       " and some more of it, which is not all the same: 0123456789 abcdefghijklmnopqrstuvwxyz"
@@ -15,7 +15,7 @@ enum CodingCases {
 
   static let all: [HostileCase] = .together(each, gzip, others)
 
-  /// What holds for every coding, however HTTP frames it.
+  /// The cases for every coding, with every framing of HTTP.
   private static let each: [HostileCase] = ["gzip", "deflate", "br", "zstd"].flatMap { coding in
     let framed = ["length", "chunked", "close"].flatMap { framing in
       [HostileCase].answers(with: text, ["\(coding)-whole-\(framing)"])

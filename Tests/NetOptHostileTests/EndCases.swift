@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// Connections that end too early, or in a wrong way (RFC 9112, sections 8 and 9.8; RFC 8446, section 6.1).
+/// Connections that end too early or incorrectly (RFC 9112, sections 8 and 9.8; RFC 8446, section 6.1).
 enum EndCases {
   static let all: [HostileCase] = .together(heads, bodies, silence, alerts)
 
@@ -31,7 +31,7 @@ enum EndCases {
     ]
   ) { $0.timeout = .milliseconds(300) }
 
-  /// What ends with the connection is whole only after close_notify.
+  /// A body that ends with the connection is complete only after close_notify.
   private static let alerts: [HostileCase] = [HostileCase].together(
     alerts(ofVersion: 12), alerts(ofVersion: 13),
     .answers(["tls-close-notify-and-open"]),

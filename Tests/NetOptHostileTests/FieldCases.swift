@@ -4,7 +4,7 @@ import NetOptCore
 enum FieldCases {
   static let all: [HostileCase] = .together(folds, controls, names, lineEnds)
 
-  /// RFC 9112, section 5.2: a fold is replaced by spaces, or the message is refused.
+  /// RFC 9112, section 5.2: the client replaces a fold with spaces, or rejects the message.
   private static let folds: [HostileCase] = .together(
     .either(
       with: ExpectedAnswer(fields: ["X-Fold": "one two"]),
@@ -23,7 +23,8 @@ enum FieldCases {
       "fold-hides-vary-of-all",
     ]) { $0.mayBeStored = false })
 
-  /// RFC 9110, section 5.5: CR, LF and NUL in a value become spaces, or the message is refused.
+  /// RFC 9110, section 5.5: the client replaces CR, LF and NUL in a value with spaces, or rejects the
+  /// message.
   private static let controls: [HostileCase] = .together(
     .either(with: ExpectedAnswer(fields: ["X-Odd": "one two"]), ["cr-in-value", "nul-in-value"]),
     .either(with: ExpectedAnswer(absent: ["X-Forged"]), ["cr-makes-a-field"]),
@@ -31,7 +32,7 @@ enum FieldCases {
     .either(["cr-before-the-name", "cr-in-name", "nul-in-name", "bell-in-value", "delete-in-value"]),
     .either(["nul-hides-no-store", "cr-hides-no-store"]) { $0.mayBeStored = false })
 
-  /// What is no field line makes the message invalid; it must not reach the caller as a field.
+  /// A line that is not a field line makes the message invalid. It must not reach the caller as a field.
   private static let names: [HostileCase] = .together(
     .either([
       "field-like-a-status-line", "field-like-a-status-line-with-colon",
@@ -44,7 +45,7 @@ enum FieldCases {
     .answers(with: ExpectedAnswer(fields: ["X-Odd": "café"]), ["utf-8-value"]),
     .answers(with: ExpectedAnswer(fields: ["X-Odd": ""]), ["empty-value"]))
 
-  /// RFC 9112, section 2.2: LF alone may end a line, CR alone may not.
+  /// RFC 9112, section 2.2: LF alone may end a line; CR alone may not.
   private static let lineEnds: [HostileCase] = .together(
     .either(["bare-lf-everywhere", "bare-lf-at-the-end-of-the-head", "cr-cr-lf-at-line-ends"]),
     .fails(as: .lost, ["bare-cr-everywhere", "space-line-ends-the-head"]))

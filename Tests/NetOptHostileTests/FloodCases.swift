@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// Answers of HTTP/1.1 without end: heads, 1xx and trailers have a limit, and what is over it gets an error.
+/// Endless HTTP/1.1 responses: heads, 1xx responses and trailers have a limit, and exceeding it is an error.
 enum FloodCases {
   static let all: [HostileCase] = [HostileCase].together(endless, large, slow).map { hostile in
     var hostile = hostile

@@ -1,15 +1,15 @@
 import NetOptCore
 
-/// HTTP/2 answers that end too early, or in a wrong way (RFC 9113, sections 5.4 and 8.1).
+/// HTTP/2 responses that end too early or incorrectly (RFC 9113, sections 5.4 and 8.1).
 enum H2EndCases {
   static let all: [HostileCase] = .h2(resets, early, connections, goaways, whole, coded)
 
-  /// All but HTTP_1_1_REQUIRED.
+  /// All error codes except HTTP_1_1_REQUIRED.
   private static let codes = (0...12).map { String($0, radix: 16) } + ["ff", "ffffffff"]
 
   private static let resets: [HostileCase] = .together(
     .fails(as: .lost, codes.flatMap { both("rst-\($0)-in-the-body") }),
-    // HTTP_1_1_REQUIRED: the server answers well over that.
+    // HTTP_1_1_REQUIRED: over HTTP/1.1 the server gives a right response.
     .either(
       or: .lost,
       [
@@ -22,8 +22,8 @@ enum H2EndCases {
       ) { $0.isUnprocessed = code == "7" }
     })
 
-  /// Answers to requests whose body still comes: the client may read them, and takes nothing for whole that is not. While libcurl waits for
-  /// more of the body it may not look at what comes.
+  /// Responses to requests whose body is still being sent. The client may read these responses, but must not
+  /// take an incomplete one as complete. While libcurl waits for more of the request body it may not read.
   private static let early: [HostileCase] = .together(
     .answers(
       ["early-whole", "early-whole-by-an-empty-frame", "early-whole-by-trailers"].flatMap(both)
@@ -45,7 +45,7 @@ enum H2EndCases {
     .fails(as: .slow, moments.map { "silence-\($0)" }) { $0.timeout = .milliseconds(300) },
     .fails(as: .lostOrSlow, ["silence-with-pings"]) { $0.timeout = .milliseconds(300) })
 
-  /// Section 6.8: streams up to the last one go on, those above it were not processed.
+  /// Section 6.8: streams up to the last stream id continue; the server did not process those above.
   private static let goaways: [HostileCase] = .together(
     .answers([
       "goaway-then-the-rest", "goaway-before-the-head-then-the-answer",

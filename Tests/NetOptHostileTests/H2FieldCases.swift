@@ -4,7 +4,7 @@ import NetOptCore
 enum H2FieldCases {
   static let all: [HostileCase] = .h2(names, values, statuses, interim, trailers, compression)
 
-  /// RFC 9113, section 8.2: these make a message malformed. nghttp2 passes over some of the fields instead.
+  /// RFC 9113, section 8.2: these fields make a message malformed. nghttp2 ignores some of them instead.
   private static let names: [HostileCase] = .together(
     .answers(["good"]),
     .fails(
@@ -53,7 +53,7 @@ enum H2FieldCases {
       ]),
     .either(or: .lost, ["trailers-twice", "data-behind-trailers"]))
 
-  /// RFC 7541: what cannot be decoded ends the connection.
+  /// RFC 7541: a block that cannot be decoded ends the connection.
   private static let compression: [HostileCase] = .together(
     .fails(
       as: .lost,
@@ -72,7 +72,7 @@ enum H2FieldCases {
 }
 
 extension [HostileCase] {
-  /// Cases of HTTP/2: their scenarios' names begin with `h2-`, and they need TLS.
+  /// Turns cases into HTTP/2 cases: the names of their scenarios begin with `h2-`, and they need TLS.
   static func h2(_ groups: Self...) -> Self {
     groups.joined().map { hostile in
       var hostile = hostile

@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// HTTP/2 frames without end, which cost the client more than the server (RFC 9113, section 10.5). A client may bear them
-/// until its deadline, as long as they take neither memory nor the loop.
+/// Endless HTTP/2 frames that cost the client more than the server (RFC 9113, section 10.5). A client may
+/// accept them until its deadline, as long as they take neither memory nor block the event loop.
 enum H2FloodCases {
   private static let kinds = [
     "pings", "ping-acks", "settings", "empty-settings", "settings-acks", "window-updates",
@@ -25,7 +25,7 @@ enum H2FloodCases {
     $0.mayStall = true
   }
 
-  /// Heads, trailers and interim answers without end are larger than a client takes.
+  /// Endless heads, trailers and interim responses exceed the client's limits.
   private static let heads: [HostileCase] = .fails(
     as: .lostSlowOrOversized,
     [

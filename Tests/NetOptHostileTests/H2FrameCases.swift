@@ -4,7 +4,7 @@ import NetOptCore
 enum H2FrameCases {
   static let all: [HostileCase] = .h2(frames, messages, control, givenUp, late, prefaces)
 
-  /// Section 4: what is unknown is ignored, what is too large is an error.
+  /// Section 4: the client ignores unknown frames; a frame that is too large is an error.
   private static let frames: [HostileCase] = .together(
     .answers([
       "frame-of-unknown-type", "frame-with-reserved-bit", "frame-with-unknown-flags",
@@ -27,7 +27,7 @@ enum H2FrameCases {
         "head-then-data-before-its-end", "head-then-ping-before-its-end", "continuation-of-nothing",
         "continuation-of-another-stream",
       ]),
-    // The answer was whole before the rule was broken.
+    // The response was complete before the server broke the rule.
     .either(or: .lost, ["data-behind-the-end", "head-behind-the-end", "head-depends-on-itself"]),
     .answers(["data-padding-right"]))
 
@@ -42,8 +42,8 @@ enum H2FrameCases {
     .either(or: .lost, ["settings-head-size-zero", "ping-ack-unasked"]),
     .either(or: .lostOrSlow, ["settings-ack-unasked"]) { $0.timeout = .milliseconds(300) })
 
-  /// What makes nghttp2 give the connection up between the head and the end of the body: libcurl 7.88 does not tell the
-  /// call, which ends at its deadline.
+  /// Frames that make nghttp2 give up the connection between the head and the end of the body. libcurl 7.88
+  /// does not report this to the call, which ends at its deadline.
   private static let givenUp: [HostileCase] = .fails(
     as: .lostOrSlow,
     [
@@ -61,7 +61,7 @@ enum H2FrameCases {
     ]
   ) { $0.timeout = .milliseconds(300) }
 
-  /// What comes while no stream is open: the next request is answered whatever it is.
+  /// Frames that arrive while no stream is open. The next request gets its response in every case.
   private static let late: [HostileCase] = .together(
     .answers([
       "answer-before-the-next-question", "ping-late", "settings-late", "goaway-late",
@@ -73,7 +73,7 @@ enum H2FrameCases {
       $0.mayStall = true
     })
 
-  /// Section 3.4: the first frame is SETTINGS. Only a host's first connection begins in these ways.
+  /// Section 3.4: the first frame is SETTINGS. Only the first connection of a host begins like this.
   private static let prefaces: [HostileCase] = .together(
     .fails(
       as: .lost,

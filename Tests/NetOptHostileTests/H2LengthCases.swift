@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// Lengths that HTTP/2 answers announce, and what comes behind as many bytes (RFC 9113, section 8.1.1).
+/// HTTP/2 responses with a Content-Length, and what follows that many bytes (RFC 9113, section 8.1.1).
 enum H2LengthCases {
   static let all: [HostileCase] = .h2(announced, ended, goOn, breakOff, short)
 
@@ -18,20 +18,20 @@ enum H2LengthCases {
     .either(with: ExpectedAnswer(status: 204, body: .empty), or: .lost, ["no-content-with-length"]),
     .either(with: ExpectedAnswer(body: .empty), or: .lost, ["head-with-data"]) { $0.method = .head })
 
-  /// What ends the stream need not come with the last byte.
+  /// The end of the stream may arrive after the last byte.
   private static let ended: [HostileCase] = .answers(
     [
       "then-the-end", "then-a-padded-end", "then-trailers", "then-empty-data-and-the-end",
       "then-goaway-and-the-end",
     ].flatMap(ways))
 
-  /// More than was announced.
+  /// Responses with more bytes than announced.
   private static let goOn: [HostileCase] = .fails(
     as: .lost,
     ["then-more-and-the-end", "then-more", "then-more-and-trailers", "then-open-trailers"]
       .flatMap(ways) + ["counted-then-more-in-many-records"])
 
-  /// The stream is not ended: the answer is not whole, although all bytes came (section 8.1).
+  /// The stream does not end: the response is incomplete, although all bytes arrived (section 8.1).
   private static let breakOff: [HostileCase] = .together(
     .fails(as: .lost, ["0", "1", "2", "8", "b"].flatMap { ways("then-rst-\($0)") }),
     .fails(
@@ -39,7 +39,8 @@ enum H2LengthCases {
     .fails(as: .lost, ways("then-goaway-without-it")) { $0.isUnprocessed = true },
     .fails(as: .slow, ways("then-silence")) { $0.timeout = .milliseconds(300) })
 
-  /// Less than was announced, and then the end: nghttp2 refuses it with RST_STREAM, which never leaves when the connection or the stream is gone.
+  /// Responses with fewer bytes than announced. nghttp2 rejects them with RST_STREAM, which is never sent
+  /// when the connection or the stream is gone.
   private static let short: [HostileCase] = .together(
     .fails(
       as: .lost,
@@ -49,7 +50,7 @@ enum H2LengthCases {
 
   private static let ends = ["end", "trailers", "some"]
 
-  /// All in one record, each frame in one of its own, and what is behind the last byte a while later.
+  /// All in one record, each frame in its own record, or everything after the last byte a while later.
   private static func ways(_ name: String) -> [String] {
     ["counted-\(name)", "counted-\(name)-by-records", "counted-\(name)-later"]
   }

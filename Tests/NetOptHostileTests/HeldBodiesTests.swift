@@ -4,15 +4,15 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// What libcurl holds back of bodies whose consumers have paused.
+/// The data that libcurl buffers for bodies whose consumers have paused.
 @Suite struct HeldBodiesTests {
-  @Test("nothing is left of bodies that a server cuts while they are held back")
+  @Test("memory does not grow when a server cuts bodies that libcurl holds back")
   func cut() async throws {
     let server = try await HostileServer.shared.value
     var configuration = server.clientConfiguration
     configuration.connections.bodyBuffer = 1000
     var before = 0
-    // Each round would leave three times 60 KB.
+    // A leak would keep three times 60 KB per round.
     for round in 0..<100 {
       if round == 10 { before = ProcessFootprint.now.memoryBytes }
       let client = try NetOptClient(configuration)
@@ -28,7 +28,7 @@ import Testing
           _ = try await response.value.body.collect(upTo: 1_000_000)
         }
       }
-      // With its connections.
+      // This also closes the client's connections.
       await client.shutdown()
     }
     #expect(ProcessFootprint.now.memoryBytes - before < 6_000_000)

@@ -1,61 +1,62 @@
 import NetOptCore
 import Testing
 
-/// One misbehaviour of the server, and what is right for a client to make of it.
+/// One misbehaviour of the server, and the right reactions of a client.
 struct HostileCase: Sendable, CustomTestStringConvertible {
-  /// What a client may make of an answer. No enumeration: its tag would stand in pointers, behind which the search for leaks finds nothing.
+  /// The right results for a client. A struct and not an enum: the tag of an enum would be stored in
+  /// pointers, which the leak checker then does not follow.
   struct Verdict: Sendable {
-    /// What it takes for an answer has to be this one; `nil` when nothing is.
+    /// The only response that the client may accept; `nil` when it must accept none.
     let answer: ExpectedAnswer?
-    /// The codes of errors that are right; without any, it is an answer.
+    /// The error codes that are right; empty when only a response is right.
     let codes: Set<NetOptError.Code>
 
-    /// It is an answer, this one.
+    /// The call must get this response.
     static func answers(_ answer: ExpectedAnswer) -> Self { Self(answer: answer, codes: []) }
-    /// It is an error, with one of these codes.
+    /// The call must fail with one of these codes.
     static func fails(_ codes: Set<NetOptError.Code>) -> Self { Self(answer: nil, codes: codes) }
-    /// The RFCs leave it to the client.
+    /// The RFCs leave the choice to the client.
     static func either(_ answer: ExpectedAnswer, _ codes: Set<NetOptError.Code>) -> Self {
       Self(answer: answer, codes: codes)
     }
   }
 
-  /// How the server is asked.
+  /// The transport of the request.
   enum Access: Sendable {
-    /// With and without TLS: the misbehaviour is one of HTTP/1.1.
+    /// With or without TLS: the misbehaviour is one of HTTP/1.1.
     case any
     /// With TLS.
     case tls
   }
 
-  /// The scenario of the server.
+  /// The name of the server's scenario.
   var name: String
-  /// What is right.
+  /// The right results.
   let verdict: Verdict
-  /// How the server is asked.
+  /// The transport of the request.
   var access = Access.any
-  /// Whether it is one of TCP, which a proxy that passes bytes on does not pass on.
+  /// Whether the misbehaviour is one of TCP, which a proxy that forwards bytes does not forward.
   var isOfTCP = false
-  /// The method of the request that is answered badly.
+  /// The method of the request that gets the broken response.
   var method = NetOptRequest.Method.get
-  /// Its fields.
+  /// The fields of that request.
   var headers: HeaderFields = [:]
-  /// Whether the request has a body that does not end.
+  /// Whether the request has an endless body.
   var isUploading = false
-  /// Whether only the first connection of a host misbehaves, at its begin.
+  /// Whether only the first connection of a host misbehaves, at its beginning.
   var isOfFirstConnection = false
-  /// Whether part of it is sent while the connection is idle, when the test says so.
+  /// Whether the server sends part of the response while the connection is idle, when the test releases it.
   var isLate = false
-  /// Whether the answer may be in the cache when it is taken for one.
+  /// Whether the cache may store the response if the client accepts it.
   var mayBeStored = true
-  /// Whether the server says that it did not process the request, so that a POST may be sent again.
+  /// Whether the server reports that it did not process the request, so that a POST may be sent again.
   var isUnprocessed = false
-  /// Whether the connection is of no use to further requests, which does not show: it never stops sending. Those may fail or reach
-  /// their deadline.
+  /// Whether the connection is useless for further requests although it looks healthy: the server never stops
+  /// sending. Further requests may fail or reach their deadline.
   var mayStall = false
-  /// The deadline of the request. Only where it may be reached is it waited for; elsewhere it is for a busy machine.
+  /// The deadline of the request. In cases that do not allow a timeout it only covers a busy machine.
   var timeout: Duration
-  /// Whether the server sends as much as it can, so that memory has to be watched.
+  /// Whether the server sends as much as it can, so that the test must check the memory.
   var isFlood = false
 
   var testDescription: String { name }
@@ -67,27 +68,27 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// The answer that a client may take for one.
+/// The response that a client may accept.
 struct ExpectedAnswer: Sendable {
-  /// The body, from the number of the question.
+  /// The body, which depends on the number of the request.
   enum Body: Sendable {
     /// The usual body.
     case usual
-    /// The usual body, with something behind it.
+    /// The usual body with a text appended.
     case usualAnd(String)
-    /// The usual body without its last bytes.
+    /// The usual body without this many bytes at its end.
     case usualWithout(Int)
-    /// The usual body, filled up with spaces.
+    /// The usual body, padded with spaces to this length.
     case padded(to: Int)
-    /// None.
+    /// No body.
     case empty
   }
 
   var status = 200
   var body = Body.usual
-  /// Values of fields, with each run of spaces as one. A field may also be left out.
+  /// Required values of fields, compared with each run of spaces as one space. A field may also be missing.
   var fields: [String: String] = [:]
-  /// Fields that must not be there.
+  /// Fields that must be absent.
   var absent: [String] = []
 
   static let usual = ExpectedAnswer()
@@ -107,27 +108,27 @@ struct ExpectedAnswer: Sendable {
 }
 
 extension Set<NetOptError.Code> {
-  /// The answer breaks rules, or is cut.
+  /// The response breaks rules or is cut.
   static let broken: Self = [.receiveFailed, .protocolViolation]
-  /// The same, where nothing of an answer may have come.
+  /// The same, when the client may have received no part of a response.
   static let lost: Self = broken.union([.sendFailed])
-  /// The body is not what its coding says.
+  /// The content coding does not match the body.
   static let undecodable: Self = broken.union([.decodeFailed])
-  /// The answer breaks rules, or its head has no end.
+  /// The response breaks rules, or its head is endless.
   static let oversized: Self = broken.union([.headTooLarge])
-  /// The same of HTTP/2, where the connection may be lost with it.
+  /// The same for HTTP/2, where the connection may be lost too.
   static let lostOrOversized: Self = lost.union(oversized)
-  /// Nothing tells the server from a slow one.
+  /// The client cannot tell the server from a slow one.
   static let slow: Self = [.timeout]
-  /// One of both: there is no rule that all of it breaks.
+  /// The response breaks rules or is slow.
   static let brokenOrSlow: Self = broken.union(slow)
   static let lostOrSlow: Self = lost.union(slow)
   static let lostSlowOrOversized: Self = lostOrOversized.union(slow)
-  /// A body without end: the client may take part of it, or wait behind another one.
+  /// An endless body: the client may take part of it, or wait behind another body.
   static let endless: Self = lost.union([.bodyTooLarge, .timeout])
   /// The handshake failed.
   static let handshake: Self = [.tlsFailed, .connectFailed]
-  /// The same, where the client may take the handshake for done.
+  /// The same, when the client may take the handshake as complete.
   static let handshakeOrLost: Self = handshake.union(lost)
   /// A handshake that does not end.
   static let handshakeOrSlow: Self = handshake.union(lostOrSlow)
@@ -137,7 +138,7 @@ extension [HostileCase] {
   /// The cases of several groups.
   static func together(_ groups: Self...) -> Self { Array(groups.joined()) }
 
-  /// Cases that must fail.
+  /// Cases in which the call must fail.
   static func fails(
     as codes: Set<NetOptError.Code> = .broken, _ names: [String],
     _ change: (inout HostileCase) -> Void = { _ in }
@@ -145,14 +146,14 @@ extension [HostileCase] {
     make(names, .fails(codes), change)
   }
 
-  /// Cases that must be answered.
+  /// Cases in which the call must get a response.
   static func answers(
     with answer: ExpectedAnswer = .usual, _ names: [String], _ change: (inout HostileCase) -> Void = { _ in }
   ) -> Self {
     make(names, .answers(answer), change)
   }
 
-  /// Cases that may be answered or fail.
+  /// Cases in which the call may get a response or fail.
   static func either(
     with answer: ExpectedAnswer = .usual, or codes: Set<NetOptError.Code> = .broken, _ names: [String],
     _ change: (inout HostileCase) -> Void = { _ in }

@@ -1,9 +1,10 @@
-/// The runs of a group of cases.
+/// Runs a group of cases.
 enum HostileGroup {
-  /// How many run at the same time. Most of them wait: for a deadline, for a peer.
+  /// The number of concurrent runs. Most runs wait for a deadline or a peer.
   private static let width = 6
 
-  /// Performs those that are chosen. Floods run alone: the process's memory is theirs then, and so are the processors.
+  /// Performs the selected runs. Each flood runs alone, so that the process's memory and the processors
+  /// belong to it.
   static func perform(_ cases: [HostileCase]) async throws {
     var runs = Selection.runs(of: cases.filter { !$0.isFlood })[...]
     try await withThrowingTaskGroup(of: Void.self) { group in

@@ -5,29 +5,29 @@ import TestTools
 import Synchronization
 import Testing
 
-/// One run of a case: a client of its own asks a host of its own.
+/// One run of a case, with its own client and host name.
 struct HostileRun: Sendable {
-  /// What the badly answered request is like, and what is around it.
+  /// The circumstances of the request that gets the broken response.
   enum Mode: String, CaseIterable, Sendable {
-    /// It is the first on its connection, sent once, without a cache.
+    /// The request is the first on its connection, is sent once, and uses no cache.
     case fresh
-    /// It is a POST, and a right answer has left a connection in the pool.
+    /// The request is a POST on a pooled connection that has carried a right response.
     case pooled
-    /// It is made twice with a cache, and retried as requests are by default.
+    /// The request is sent twice, with a cache and the default retries.
     case cached
-    /// It goes through a proxy that speaks TLS, without TLS behind that.
+    /// The request goes through a TLS proxy, without TLS behind the proxy.
     case proxied
-    /// It goes through such a proxy, with TLS of its own inside.
+    /// The request goes through a tunnel of a TLS proxy, with its own TLS inside.
     case tunneled
 
-    /// Whether it goes through a proxy.
+    /// Whether the request goes through a proxy.
     var hasProxy: Bool { self == .proxied || self == .tunneled }
   }
 
   private static let lastNumber = Atomic(0)
-  /// What the process may grow by while it receives something without end.
+  /// The maximum growth of the process's memory while it receives endless data, in bytes.
   private static let memoryLimit = 32 << 20
-  /// How late an error may be on a machine that others keep busy.
+  /// How late an error may be on a busy machine.
   private static let lateness = Duration.seconds(1)
 
   let hostile: HostileCase
@@ -45,12 +45,12 @@ struct HostileRun: Sendable {
     var configuration = server.clientConfiguration
     if mode.hasProxy { configuration.proxy = .url("https://\(server.secure)") }
     if mode == .cached { configuration.cache = ClientConfiguration.Cache() }
-    // Most bodies that are longer pause then.
+    // With this limit most longer bodies pause.
     configuration.connections.bodyBuffer = 4096
     client = try NetOptClient(configuration)
   }
 
-  /// Performs it, and records what is wrong.
+  /// Performs the run, and records issues.
   func perform() async throws {
     if mode == .pooled, await ask(.right) == nil { return }
     let peak = hostile.isFlood ? PeakMemory() : nil
@@ -59,7 +59,7 @@ struct HostileRun: Sendable {
     for round in 1...rounds {
       last = await ask(.broken(question, round: round))
       if last == nil { return }
-      // The second time the answer may come from the cache.
+      // In the second round the response may come from the cache.
       if hostile.isLate, try await server.release(host) == 0, round == 1 {
         fault("nothing was held back: the scenario did not run")
       }
@@ -85,9 +85,9 @@ struct HostileRun: Sendable {
     case broken(Int, round: Int)
   }
 
-  /// Asks, and judges the answer.
+  /// Sends a request and checks the outcome.
   ///
-  /// - Returns: the outcome; `nil` when the client is of no further use.
+  /// - Returns: the outcome; `nil` when the client cannot be used any more.
   private func ask(_ question: Question) async -> Outcome? {
     do {
       let number: Int
@@ -151,7 +151,7 @@ struct HostileRun: Sendable {
     return request
   }
 
-  /// A body that begins and does not end, until its consumer is cancelled.
+  /// A body that begins and never ends, until its consumer is cancelled.
   private static var endless: AsyncStream<[UInt8]> {
     let (stream, continuation) = AsyncStream<[UInt8]>.makeStream()
     continuation.yield(Array("question".utf8))
@@ -170,8 +170,9 @@ struct HostileRun: Sendable {
     return request
   }
 
-  /// What the server was asked: a POST once at most, and what the cache must not have, each time that it was answered. A call that
-  /// failed may not have reached the server: behind a flood nobody reads it.
+  /// Checks the requests that the server received: a POST at most once, and a request whose response must not
+  /// be cached once for each response. A failed call may not have reached the server, which does not read
+  /// while it sends a flood.
   private func checkReceived(_ question: Int, _ last: Outcome?) async throws {
     let received = try await server.received(by: host)
     let posts = received.count { $0 == "POST \(question)" }

@@ -4,7 +4,8 @@ import NetOptTestSupport
 import TestTools
 
 extension HostileServer {
-  /// The settings of a client that trusts the server's certificates, and has no list, no proxy and no kept ranking.
+  /// The settings of a client that trusts the server's certificates, without an endpoint list, a proxy, or a
+  /// saved ranking.
   var clientConfiguration: ClientConfiguration {
     var configuration = ClientConfiguration()
     configuration.list = .none
@@ -14,7 +15,7 @@ extension HostileServer {
     return configuration
   }
 
-  /// A request over HTTP/2 that is sent once.
+  /// A request over HTTP/2 with a single attempt.
   func http2Request(
     _ method: NetOptRequest.Method, _ host: String, _ target: String, within timeout: Duration
   ) throws(NetOptError) -> NetOptRequest {

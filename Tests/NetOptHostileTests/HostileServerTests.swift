@@ -2,8 +2,8 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Servers that misbehave at the level of HTTP/1.1 bytes, HTTP/2 frames and TLS records. After each broken answer the next
-/// request gets its own right one, and nothing broken is stored.
+/// Servers that misbehave at the level of HTTP/1.1 bytes, HTTP/2 frames and TLS records. After each broken
+/// response the next request must get its own right response, and the cache must store nothing broken.
 @Suite struct HostileServerTests {
   @Test("status lines")
   func statusLines() async throws {
@@ -25,42 +25,42 @@ import Testing
     try await HostileGroup.perform(CodingCases.all)
   }
 
-  @Test("connections that end")
+  @Test("connections that end early")
   func ends() async throws {
     try await HostileGroup.perform(EndCases.all)
   }
 
-  @Test("bytes behind an answer")
+  @Test("bytes after a response")
   func leftovers() async throws {
     try await HostileGroup.perform(LeftoverCases.all)
   }
 
-  @Test("answers without end")
+  @Test("endless responses")
   func floods() async throws {
     try await HostileGroup.perform(FloodCases.all)
   }
 
-  @Test("fields of HTTP/2")
+  @Test("HTTP/2 fields")
   func h2Fields() async throws {
     try await HostileGroup.perform(H2FieldCases.all)
   }
 
-  @Test("frames of HTTP/2")
+  @Test("HTTP/2 frames")
   func h2Frames() async throws {
     try await HostileGroup.perform(H2FrameCases.all)
   }
 
-  @Test("lengths of HTTP/2")
+  @Test("HTTP/2 lengths")
   func h2Lengths() async throws {
     try await HostileGroup.perform(H2LengthCases.all)
   }
 
-  @Test("HTTP/2 answers that end")
+  @Test("HTTP/2 responses that end early")
   func h2Ends() async throws {
     try await HostileGroup.perform(H2EndCases.all)
   }
 
-  @Test("HTTP/2 frames without end")
+  @Test("endless HTTP/2 frames")
   func h2Floods() async throws {
     try await HostileGroup.perform(H2FloodCases.all)
   }
@@ -70,8 +70,8 @@ import Testing
     try await HostileGroup.perform(RecordCases.all)
   }
 
-  @Test("every scenario of the server has its verdict")
-  func everyScenarioHasItsVerdict() async throws {
+  @Test("each scenario of the server has exactly one expected verdict")
+  func scenariosHaveVerdicts() async throws {
     let names = Self.all.map(\.name)
     #expect(Set(names).count == names.count)
     #expect(try await Set(HostileServer.scenarios()) == Set(names))

@@ -1,6 +1,7 @@
 import NetOptCore
 
-/// Bytes behind an answer (RFC 9112, section 9.2): the answer is right, and the next one is not made of them.
+/// Bytes after a response (RFC 9112, section 9.2): the response is right, and the next response does not
+/// consist of these bytes.
 enum LeftoverCases {
   static let all: [HostileCase] = .together(
     atOnce, late, behindEmpty, records, ownRecord, expected)
@@ -31,7 +32,7 @@ enum LeftoverCases {
       $0.method = .post
       $0.headers = ["Expect": "100-continue"]
     },
-    // libcurl sends such a request once more, which is refused, but not twice with one handle.
+    // libcurl repeats such a request once, without "Expect", but not twice with one easy handle.
     .either(
       with: ExpectedAnswer(status: 417), or: [.unsupported], ["answer-417-in-the-place-of-continue"]
     ) {

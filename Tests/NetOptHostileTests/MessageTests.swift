@@ -4,13 +4,13 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The errors of answers that are broken, cut or too large say what was wrong with them.
+/// The error messages for responses that are broken, cut or too large must name the fault.
 @Suite struct MessageTests {
-  /// A scenario of the hostile server, and the error that it is.
+  /// A scenario of the hostile server, and the expected error.
   private struct Case: Sendable {
     let name: String
     let code: NetOptError.Code
-    /// What the message says.
+    /// A text that the message must contain.
     let words: String
     /// Whether the server ends the connection: only then may the message say so.
     var ends = false
@@ -19,7 +19,7 @@ import Testing
 
   private enum Access { case plain, tls, http2 }
 
-  /// What says nothing.
+  /// Phrases that tell the reader nothing.
   private static let vague = ["the exchange", "broke the rules of HTTP", "libcurl ended"]
 
   private static let heads: [Case] = [
@@ -117,7 +117,7 @@ import Testing
       access: .http2),
   ]
 
-  /// Why an error is not the one that is wanted; `nil` when it is.
+  /// Why an error differs from the expected one; `nil` when it does not.
   private static func fault(of error: NetOptError, _ wanted: Case) -> String? {
     if error.code != wanted.code { return "the code is \(error.code), not \(wanted.code)" }
     if !error.message.contains(wanted.words) { return "the message does not say \"\(wanted.words)\"" }
@@ -148,9 +148,12 @@ import Testing
     await client.shutdown()
   }
 
-  @Test("of broken heads") func ofHeads() async throws { try await check(Self.heads) }
+  @Test("an error message names the fault in a broken response head")
+  func brokenHeads() async throws { try await check(Self.heads) }
 
-  @Test("of broken bodies") func ofBodies() async throws { try await check(Self.bodies) }
+  @Test("an error message names the fault in a broken response body")
+  func brokenBodies() async throws { try await check(Self.bodies) }
 
-  @Test("of broken TLS and HTTP/2") func ofEncrypted() async throws { try await check(Self.encrypted) }
+  @Test("an error message names the fault in broken TLS or HTTP/2")
+  func brokenEncryption() async throws { try await check(Self.encrypted) }
 }

@@ -1,9 +1,9 @@
 import NetOpt
 import NetOptCore
 
-/// What a call ended with, and how it is judged.
+/// The result of a call, and its check.
 struct Outcome: Sendable {
-  /// What is read of a body at most: more than any right answer has.
+  /// The maximum number of body bytes to read; a right response has fewer.
   static let mostBytes = 64 << 10
 
   private enum Result {
@@ -12,7 +12,7 @@ struct Outcome: Sendable {
   }
 
   private let result: Result
-  /// How long it took.
+  /// The duration of the call.
   let time: Duration
 
   init(of request: NetOptRequest, by client: NetOptClient) async {
@@ -28,7 +28,7 @@ struct Outcome: Sendable {
     time = clock.now() - start
   }
 
-  /// Whether it is an answer.
+  /// Whether the result is a response.
   var isAnswer: Bool { if case .answer = result { true } else { false } }
 
   /// The head of the answer that it is.
@@ -37,15 +37,16 @@ struct Outcome: Sendable {
   /// The error that it is.
   var error: NetOptError? { if case .failure(let error) = result { error } else { nil } }
 
-  /// Whether it is an answer that was stored.
+  /// Whether the result is a stored response.
   var isStored: Bool {
     guard case .answer(_, let source, _) = result else { return false }
     return source != .off && source != .miss
   }
 
-  /// Why the outcome is not what it should be; `nil` when it is.
+  /// Why the outcome is wrong; `nil` when it is right.
   ///
-  /// - Parameter isOfFirstConnection: whether further connections are good, so that a right answer over one of them is right.
+  /// - Parameter isOfFirstConnection: whether only the first connection misbehaves, so that a right response
+  ///   over a later connection is right too.
   func fault(
     _ verdict: HostileCase.Verdict, for question: Int, isOfFirstConnection: Bool = false
   ) -> String? {

@@ -3,7 +3,7 @@ import NetOptTestSupport
 import TestTools
 import Synchronization
 
-/// Watches how much memory the process takes, beside what is measured.
+/// Watches the memory of the process during a measurement.
 final class PeakMemory: Sendable {
   private let start = ProcessFootprint.now.memoryBytes
   private let peak = Atomic(0)
@@ -21,9 +21,9 @@ final class PeakMemory: Sendable {
 
   private func note() { peak.max(ProcessFootprint.now.memoryBytes, ordering: .relaxed) }
 
-  /// Ends watching.
+  /// Stops watching.
   ///
-  /// - Returns: by how many bytes the process grew at most.
+  /// - Returns: the maximum growth of the process's memory, in bytes.
   func end() async -> Int {
     let task = watch.withLock { $0.take() }
     task?.cancel()

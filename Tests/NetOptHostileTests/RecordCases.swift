@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// TLS handshakes that are cut, damaged or false, and records that are none (RFC 8446, RFC 5246).
+/// TLS handshakes that are cut, damaged or false, and bytes that are no TLS records (RFC 8446, RFC 5246).
 enum RecordCases {
   static let all: [HostileCase] = [HostileCase].together(
     cleartext, cuts, damage, tickets, control, sealed, records, order
@@ -11,7 +11,7 @@ enum RecordCases {
     return hostile
   }
 
-  /// What comes in the place of the first flight of a host's first connection.
+  /// Bytes in place of the first flight of a host's first connection.
   private static let cleartext: [HostileCase] = .together(
     .fails(
       as: .handshake,
@@ -85,7 +85,8 @@ enum RecordCases {
       ]
     ) { $0.isOfFirstConnection = true })
 
-  /// A renegotiation (RFC 5246, section 7.4.1.1) and new keys (RFC 8446, section 4.6.3) are part of a connection that goes on.
+  /// A renegotiation (RFC 5246, section 7.4.1.1) or new keys (RFC 8446, section 4.6.3) on a connection that
+  /// continues.
   private static let control: [HostileCase] = .together(
     .answers(with: ofFirstConnection, ["tls12-answer-in-a-renegotiation"]) {
       $0.isOfFirstConnection = true
@@ -97,7 +98,8 @@ enum RecordCases {
       ["tls12-renegotiation-20-times", "tls13-key-update-200-times", "tls13-key-update-both-200-times"]
     ) { $0.isOfFirstConnection = true })
 
-  /// Records that are no data may come without end. A connection on which they come slowly looks like any other one.
+  /// Records without data may arrive endlessly. A connection on which they arrive slowly looks like any other
+  /// connection.
   private static let sealed: [HostileCase] = .together(
     .answers(with: ofFirstConnection, ["tls13-padded-records"]) { $0.isOfFirstConnection = true },
     .fails(as: .lostOrSlow, floods.map { "tls13-\($0)-without-end" }) {

@@ -5,7 +5,8 @@ import TestTools
 import Synchronization
 import Testing
 
-/// POSTs that a server does not process are sent again; those that it may have processed are not (docs/adr/0026).
+/// POSTs that a server does not process are sent again. POSTs that it may have processed are not
+/// (docs/adr/0026).
 @Suite struct RefusalTests {
   static let cases: [HostileCase] = .h2(
     .answers(unprocessedNames.map { "refusal-\($0)" }), .answers(answeredNames.map { "refusal-\($0)" }),
@@ -14,13 +15,13 @@ import Testing
       processedNames.map { "refusal-\($0)" } + ["refusal-refused-always", "refusal-lost-then-refused"]),
     .answers(["refusal-leaving"]))
 
-  /// The server says that it has not processed them.
+  /// The server reports that it has not processed the request.
   private static let unprocessedNames = both(
     ["goaway-0-below", "goaway-2-below", "goaway-b-below", "goaway-below-and-open", "goaway-twice-below"]
       + ["goaway-below-then-rst", "goaway-then-refused", "refused", "refused-and-closed", "early-refused"]
       + ["early-goaway-below"])
 
-  /// The server has processed them, and does not say anything else.
+  /// The server has processed the request, and reports nothing to the contrary.
   private static let processedNames = both(
     ["goaway-0-at", "goaway-2-at", "goaway-0-above", "goaway-2-above", "goaway-twice-at", "closed"]
       + ["0", "1", "2", "8", "b"].map { "goaway-then-rst-\($0)" }
@@ -33,7 +34,7 @@ import Testing
 
   private static let lastNumber = Atomic(0)
 
-  /// A client, and a host of its own.
+  /// A client, and a host name that no other test uses.
   private struct Lab {
     let server: HostileServer
     let client: NetOptClient
@@ -54,13 +55,13 @@ import Testing
       return await Outcome(of: request, by: client)
     }
 
-    /// A POST, perhaps on a connection that has answered before.
+    /// Sends a POST, optionally on a reused connection.
     func post(isPooled: Bool, body: RequestBody = .text("question 1")) async throws -> Outcome {
       if isPooled { #expect(try await ask(.get, "/right?q=9").fault(.answers(.usual), for: 9) == nil) }
       return try await ask(.post, "/broken?q=1", body: body)
     }
 
-    /// How often the server was asked, and how often it has done something for it.
+    /// How often the server received the request, and how often it processed the request.
     func counts() async throws -> (asked: Int, processed: Int) {
       let received = try await server.received(by: host)
       return (received.count { $0 == "POST 1" }, received.count { $0 == "processed 1" })
@@ -73,7 +74,8 @@ import Testing
   }
 
   @Test(
-    "what a server has not processed is sent again, and answered", arguments: unprocessedNames, [false, true])
+    "a request that the server did not process is retried and answered",
+    arguments: unprocessedNames, [false, true])
   func unprocessed(_ scenario: String, isPooled: Bool) async throws {
     let lab = try await Lab(scenario)
     let outcome = try await lab.post(isPooled: isPooled)
@@ -82,7 +84,9 @@ import Testing
     await lab.end()
   }
 
-  @Test("what a server may have processed is not sent again", arguments: processedNames, [false, true])
+  @Test(
+    "a request that the server may have processed is not retried",
+    arguments: processedNames, [false, true])
   func processed(_ scenario: String, isPooled: Bool) async throws {
     let lab = try await Lab(scenario)
     let outcome = try await lab.post(isPooled: isPooled)
@@ -96,7 +100,9 @@ import Testing
     await lab.end()
   }
 
-  @Test("an orderly end lets the request be answered", arguments: answeredNames, [false, true])
+  @Test(
+    "a request on a connection with an orderly GOAWAY is answered",
+    arguments: answeredNames, [false, true])
   func orderly(_ scenario: String, isPooled: Bool) async throws {
     let lab = try await Lab(scenario)
     #expect(try await lab.post(isPooled: isPooled).fault(.answers(.usual), for: 1) == nil)
@@ -104,7 +110,7 @@ import Testing
     await lab.end()
   }
 
-  @Test("a server that always refuses is not asked for ever", arguments: [false, true])
+  @Test("a request that the server always refuses fails after four attempts", arguments: [false, true])
   func always(isPooled: Bool) async throws {
     let lab = try await Lab("refused-always")
     let outcome = try await lab.post(isPooled: isPooled)
@@ -117,9 +123,9 @@ import Testing
     await lab.end()
   }
 
-  /// On a connection that had answered before libcurl sends it again, on a new one the retry does.
+  /// On a reused connection libcurl repeats the request; on a new connection netopt retries it.
   @Test(
-    "a request that may have been processed once is never said to have had no effect",
+    "an error never claims no effect when one attempt may have been processed",
     arguments: [true, false])
   func lostThenRefused(isPooled: Bool) async throws {
     let lab = try await Lab("lost-then-refused")
@@ -137,7 +143,9 @@ import Testing
     await lab.end()
   }
 
-  @Test("a stream of which nothing was sent is sent with the next try", arguments: [false, true])
+  @Test(
+    "a request stream that sent nothing before a refusal is sent with the retry",
+    arguments: [false, true])
   func unusedStream(isPooled: Bool) async throws {
     let lab = try await Lab("early-refused")
     let (stream, continuation) = AsyncStream<[UInt8]>.makeStream()
@@ -151,9 +159,9 @@ import Testing
     await lab.end()
   }
 
-  /// What is sent of a body before the server refuses it is at most what HTTP/2 lets a client send unasked.
+  /// Before the refusal the client sends at most the bytes that HTTP/2 allows without a WINDOW_UPDATE.
   @Test(
-    "a stream whose beginning was sent is sent again from its beginning",
+    "a refused request stream whose beginning was sent is sent again from its beginning",
     arguments: unprocessedNames, [false, true])
   func usedStream(_ scenario: String, isPooled: Bool) async throws {
     let lab = try await Lab(scenario)
@@ -167,7 +175,7 @@ import Testing
     await lab.end()
   }
 
-  @Test("a stream that may have been processed is not sent again", arguments: processedNames)
+  @Test("a request stream that may have been processed is not retried", arguments: processedNames)
   func processedStream(_ scenario: String) async throws {
     let lab = try await Lab(scenario)
     let stream = AsyncStream<[UInt8]> { continuation in
@@ -181,12 +189,13 @@ import Testing
     await lab.end()
   }
 
-  @Test("a connection whose end is announced gets no further request, and still answers")
+  @Test("a connection with an announced end gets no new request and completes the open one")
   func leaving() async throws {
     let lab = try await Lab("leaving")
     let first = Task { try await lab.post(isPooled: true) }
     try await wait(for: "the first request") { try await lab.counts().asked == 1 }
-    // The announcement comes before the request is noted, or soon after: what crosses it is sent again.
+    // The GOAWAY arrives before or soon after the request is noted. A request that crosses the GOAWAY is
+    // retried.
     for question in 2...5 {
       let outcome = try await lab.ask(.post, "/broken?q=\(question)", body: .text("question \(question)"))
       #expect(outcome.fault(.answers(.usual), for: question) == nil)

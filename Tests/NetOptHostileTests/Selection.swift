@@ -1,13 +1,14 @@
 import FoundationEssentials
 import NetOptCore
 
-/// Which cases run, and in which modes: all cases, each in one mode, unless the environment says otherwise.
+/// Selects the runs: all cases, each in one mode, unless environment variables say otherwise.
 enum Selection {
   private static let environment = ProcessInfo.processInfo.environment
 
-  /// The runs of the cases whose name contains one of the words in `HOSTILE_ONLY` and none of those in `HOSTILE_SKIP`; words are
-  /// separated by commas. The mode of a case follows from its name and the number `HOSTILE_SEED`, 1 by default; with
-  /// `HOSTILE_MODES=all` there are runs in all modes, and with that of a mode in this one alone.
+  /// Returns the runs of the cases whose names contain one of the words in `HOSTILE_ONLY` and none of those
+  /// in `HOSTILE_SKIP`. Commas separate the words. The mode of a case follows from its name and the number
+  /// `HOSTILE_SEED` (default: 1). `HOSTILE_MODES=all` runs each case in all modes; the name of a mode runs
+  /// each case only in that mode.
   static func runs(of cases: [HostileCase]) -> [(HostileCase, HostileRun.Mode)] {
     let only = words("HOSTILE_ONLY")
     let skipped = words("HOSTILE_SKIP")
@@ -23,7 +24,7 @@ enum Selection {
       switch mode {
       case .fresh, .cached: true
       case .tunneled: !hostile.isOfTCP
-      // A scenario of a connection's beginning cannot be played on one that has begun well.
+      // A scenario of the connection's beginning needs a new connection.
       case .pooled: !hostile.isOfFirstConnection
       case .proxied: hostile.access == .any
       }

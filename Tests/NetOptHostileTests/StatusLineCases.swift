@@ -1,10 +1,10 @@
 import NetOptCore
 
-/// Status lines, and answers before the answer (RFC 9112, section 4; RFC 9110, section 15).
+/// Status lines, and responses before the final response (RFC 9112, section 4; RFC 9110, section 15).
 enum StatusLineCases {
   static let all: [HostileCase] = .together(statuses, versions, urgent, switching, interim)
 
-  /// Three digits from 100 to 599; what else has three digits counts as a 5xx.
+  /// A status has three digits from 100 to 599; any other three digits count as a 5xx.
   private static let statuses: [HostileCase] = .together(
     .fails([
       "status-099", "status-000", "status-1000", "status-20", "status-2-space-0", "status-minus",
@@ -27,10 +27,10 @@ enum StatusLineCases {
       "version-space-before", "version-nul-before", "version-byte-order-mark", "no-head",
       "no-head-and-silence", "frames-of-http2", "record-of-tls", "a-request-comes-back",
     ]),
-    // RFC 9110, section 2.5: a higher minor version may be taken for one's own.
+    // RFC 9110, section 2.5: a client may treat a higher minor version as its own version.
     .either(["version-1-2", "version-empty-line-before"]))
 
-  /// Behind a proxy that speaks TLS the byte breaks the record.
+  /// Behind a TLS proxy the byte breaks the TLS record.
   private static let urgent: [HostileCase] = .fails(as: .lost, ["urgent-byte-before"]) { $0.isOfTCP = true }
 
   /// RFC 9110, section 7.8: the client has not asked for another protocol.
@@ -48,6 +48,6 @@ enum StatusLineCases {
         "status-199-before-the-answer", "hints-in-pieces-of-a-byte",
       ]),
     .fails(as: .lost, ["only-1xx-then-the-end"]),
-    // A 1xx has no body, so what follows it is no status line.
+    // A 1xx response has no body, so the bytes after it are not a status line.
     .fails(["hints-with-a-body"]))
 }

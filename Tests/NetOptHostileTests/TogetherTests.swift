@@ -5,9 +5,10 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Several requests on one HTTP/2 connection that breaks: each has its own answer or an error, and none waits for its deadline.
+/// Several requests on one HTTP/2 connection that breaks: each gets its own response or an error, and none
+/// waits for its deadline.
 @Suite struct TogetherTests {
-  /// A request of which nothing was answered may be made again by libcurl, on the next connection, which is a good one.
+  /// libcurl may repeat a request without any response on the next connection, which works.
   static let cases: [HostileCase] = .h2(
     .either(
       or: .lost,
@@ -23,11 +24,13 @@ import Testing
     (0..<4).filter { $0 != place }.map { "forged-in-the-head-of-\(place)-for-\($0)" }
   }
 
-  /// libcurl from 8.1.0 on fails one stream alone over a head that is too large. The other requests of these scenarios then wait for the rest of their
-  /// answers, as they should.
+  /// libcurl 8.1.0 and later fail only the stream whose head is too large. In these scenarios the other
+  /// requests then rightly wait for the rest of their responses.
   private static let played = cases.filter { CurlLibrary.stopsAtLongHeads || !$0.name.contains("too-large") }
 
-  @Test("each of them has its answer or an error, soon", arguments: played)
+  @Test(
+    "each request on a breaking connection gets its own response or an error within 3 s",
+    arguments: played)
   func together(_ hostile: HostileCase) async throws {
     let server = try await HostileServer.shared.value
     let host = "\(hostile.name)--together.hostile.test"
@@ -47,7 +50,7 @@ import Testing
       #expect(outcome.fault(hostile.verdict, for: question) == nil)
       #expect(outcome.time < .seconds(3), "\(question)")
     }
-    // Nothing false was stored, and the next connection is a good one.
+    // Nothing wrong is stored, and the next connection works.
     for question in 0..<4 {
       #expect(try await ask("/broken?q=\(question)").fault(.answers(.usual), for: question) == nil)
     }

@@ -5,12 +5,13 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Tunnels that libcurl opens by itself, to send a request once more, and those whose proxy misbehaves below them.
+/// Tunnels that libcurl opens by itself to repeat a request, and tunnels over a TLS connection to the proxy
+/// that misbehaves.
 @Suite struct TunnelTests {
   static let cases: [HostileCase] = .answers(["tls12-proxy-in-a-renegotiation"])
 
   @Test(
-    "a proxy whose second answer to CONNECT has no end ends the call, takes no memory and holds up no other call"
+    "an endless response to a second CONNECT fails only its own call, soon and without much memory"
   )
   func secondTunnel() async throws {
     let server = try await HostileServer.shared.value
@@ -62,7 +63,7 @@ import Testing
   /// What a client that sends its request all the same makes of the forged answer depends on whether it reads or writes first when that comes: the
   /// answer to the request, or an error, behind which it asks once more. So it is done again and again.
   @Test(
-    "an answer that comes while the proxy's connection is in a renegotiation is none to the next request",
+    "a response forged during the proxy's renegotiation is not taken for the next request",
     arguments: 1...8)
   func renegotiation(_ number: Int) async throws {
     let server = try await HostileServer.shared.value
@@ -88,7 +89,7 @@ import Testing
     await client.shutdown()
   }
 
-  /// The right answer, over this one of the host's connections.
+  /// The right response, over the host's connection with this number.
   private static func answers(on connection: Int) -> HostileCase.Verdict {
     .answers(ExpectedAnswer(fields: ["X-Connection": "\(connection)"]))
   }

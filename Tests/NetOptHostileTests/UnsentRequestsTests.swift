@@ -4,7 +4,7 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Requests that end before their connection could take them leave nothing behind that others would meet.
+/// Requests that end before their connection could send them must leave no state that affects other requests.
 @Suite struct UnsentRequestsTests {
   static let cases: [HostileCase] = .h2(.fails(as: .slow, ["deaf"]), .answers(["slow"]))
 
@@ -16,13 +16,14 @@ import Testing
       method, "h2-\(host)--unsent.hostile.test", "/broken?q=\(question)", within: timeout)
   }
 
-  /// One server stops reading until the socket is full. What libcurl could not send times out, and its handles serve requests to another
-  /// server when the first one reads again.
-  @Test func oneServersUnsentRequestsAreNotAnothersEnd() async throws {
+  /// One server stops reading until the socket is full. The requests that libcurl could not send time out.
+  /// Their easy handles then serve requests to another server while the first server reads again.
+  @Test("requests that time out unsent at one server do not affect requests to another")
+  func unsentRequests() async throws {
     let server = try await HostileServer.shared.value
     let client = try NetOptClient(server.clientConfiguration)
     let limit = Duration.seconds(2)
-    // More than the buffers of both sockets take (tcp(7)).
+    // More than the buffers of both sockets hold (tcp(7)).
     var upload = try request(.post, "deaf", 0, within: .seconds(8), server)
     upload.body = .bytes([UInt8](repeating: 0x41, count: 24 << 20))
     let blocking = Task { [upload] in await Outcome(of: upload, by: client) }
@@ -30,7 +31,7 @@ import Testing
       try await server.received(by: "h2-deaf--unsent.hostile.test").count == 1
     }
     var random = SplitMix64(seed: 1)
-    // What HPACK cannot make short.
+    // A value that HPACK cannot compress.
     let value = String(decoding: (0..<6000).map { _ in UInt8(0x21 + random.below(0x5e)) }, as: UTF8.self)
     let unsent = try (1...60).map { question in
       var request = try request(.get, "deaf", question, within: limit, server)
@@ -42,7 +43,7 @@ import Testing
       #expect(fault == nil)
     }
     let others = try (100..<160).map { question in
-      // The server has much to read at the same time.
+      // The timeout is long because the server also reads the 24 MiB upload at the same time.
       let request = try request(.get, "slow", question, within: .seconds(60), server)
       return Task { await Outcome(of: request, by: client) }
     }
