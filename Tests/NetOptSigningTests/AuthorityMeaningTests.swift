@@ -3,13 +3,14 @@ import Testing
 
 @testable import NetOptSigning
 
-/// A Host field, or a request line, that is changed so that a server may read something else does not verify as the one that was signed.
+/// A changed `Host` field or request line does not verify if a server may give it another meaning than the
+/// signed one.
 @Suite struct AuthorityMeaningTests {
   private static let now: Int64 = 1_700_000_000
   private static let key = SigningKey(
     id: "app1.v2", secret: Array("netopt-test-secret".utf8), salt: "salt-2024", schemes: [.netopt1])
 
-  /// The fields of the signature of a message; `nil` when it is refused.
+  /// The header fields with the signature of a message; `nil` when the message is refused.
   private static func signed(_ host: String) -> [HeaderField]? {
     guard let request = try? SigningRequest(http: message(host: host), scheme: .https) else { return nil }
     return try? NetOpt1().sign(request, with: key, at: SigningMoment(now: now)).headers
@@ -29,7 +30,7 @@ import Testing
       .verify(request, scheme: NetOpt1(), .init(now: now)).isValid
   }
 
-  /// A host and a port as docs/signing.md takes them for the same.
+  /// A form of host and port that is equal for those that docs/signing.md treats as the same.
   private static func meaning(_ authority: String) -> String {
     let text = authority.lowercased()
     for ending in [":443", ":"] where text.hasSuffix(ending) && text.count > ending.count {
@@ -38,7 +39,7 @@ import Testing
     return text
   }
 
-  @Test("one host and port is signed, whatever is put in, taken out or changed", arguments: 1...300)
+  @Test("a signature is not valid for a Host field with another meaning", arguments: 1...300)
   func oneChange(_ seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     func pick<T>(_ choices: [T], _ random: inout SplitMix64) -> T {
@@ -65,7 +66,7 @@ import Testing
   }
 
   @Test(
-    "what is no host with one port at most is refused",
+    "an authority that is not one host with at most one port is refused",
     arguments: [
       "a.test:8443:", "a.test:8443:443", "2001:db8::1", "2001:db8::1:443", "[::1", "[::1]x", "[::1]:1:2",
       "a]",
@@ -74,7 +75,7 @@ import Testing
   func refused(_ host: String) { #expect(Self.signed(host) == nil) }
 
   @Test(
-    "a version of HTTP is two digits with a dot between them, or one digit",
+    "an HTTP version is one digit, or two digits with a dot between them",
     arguments: [
       "HTTP/1.1": true, "HTTP/1.0": true, "HTTP/2": true, "HTTP/2.0": true, "HTTP/": false, "HTTP/A.1": false,
       "HTTP/1.": false, "HTTP/11": false, "HTTP/1.1.1": false, "HTTP/#.1": false, "http/1.1": false,

@@ -7,8 +7,8 @@ import Testing
 
 @testable import NetOptSigning
 
-/// No moment, window or validity traps the verifier or the signer: each request gets a report. In child processes, because a trap would
-/// end the tests.
+/// No time, window or validity makes the verifier or the signer trap: each request gets a report. The tests
+/// run in child processes, because a trap ends the process.
 @Suite struct ExtremeMomentsTests {
   private static let moments =
     ExtremeNumbers.integers.map(Int64.init) + [1_700_000_000, 253_402_300_799, 253_402_300_800]
@@ -39,11 +39,11 @@ import Testing
     return request
   }
 
-  @Test("a request signed at any moment is verified at any moment, within any window")
+  @Test("the verifier reports on a request with extreme times of signing, verifying and window")
   func everyMoment() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
-      // What hangs ends by a signal.
+      // The alarm ends a process that hangs.
       alarm(300)
       let note = LastNote(path)
       var random = SplitMix64(seed: 1)
@@ -71,7 +71,7 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  @Test("a key that is valid from and until any moment is used at any moment")
+  @Test("a key is accepted from notBefore until notAfter, also at extreme times")
   func everyValidity() async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in

@@ -15,7 +15,8 @@ import Testing
     query: "q=a%20b%2Bc&tag=%C3%A9&tag=x&empty=", headers: ["content-type": "application/json"],
     body: Array(#"{"hello": "world"}"#.utf8))
 
-  @Test func netopt1() throws {
+  @Test("netopt1 makes the golden signature")
+  func netopt1() throws {
     let signed = try NetOpt1().sign(Self.request, with: Self.key, at: Self.moment)
     #expect(signed.stringToSign.utf8.count == 239)
     #expect(
@@ -31,7 +32,8 @@ import Testing
       ])
   }
 
-  @Test func theSameRequestWrittenOtherwise() throws {
+  @Test("netopt1 makes the same signature for an equivalent form of the request")
+  func equivalentRequest() throws {
     var request = Self.request
     request.authority = "api.example.com"
     request.query = "tag=é&empty&tag=x&q=a+b%2bc"
@@ -39,7 +41,8 @@ import Testing
     #expect(signed.signature == Self.signature)
   }
 
-  @Test func saltedMD5() throws {
+  @Test("salted-md5 makes the golden signatures")
+  func saltedMD5() throws {
     let key = SigningKey(
       id: "old", secret: Array("s3cret".utf8), salt: "pepper", schemes: [.saltedMD5], legacy: true)
     let request = SigningRequest(

@@ -15,7 +15,8 @@ import Testing
     [MemoryNonceStore(limit: 3), try SQLiteNonceStore(try path(), limit: 3)]
   }
 
-  @Test func aNonceIsNewOncePerKey() throws {
+  @Test("both stores accept a nonce once per key")
+  func nonces() throws {
     for store in try stores() {
       #expect(try store.record("n", of: "a", created: 1, until: 100, now: 1))
       #expect(try !store.record("n", of: "a", created: 1, until: 100, now: 1))
@@ -23,7 +24,8 @@ import Testing
     }
   }
 
-  @Test func aFullStoreRefusesUntilSomethingExpires() throws {
+  @Test("a full store throws until a nonce expires")
+  func fullStore() throws {
     for store in try stores() {
       for number in 1...3 { #expect(try store.record("\(number)", of: "a", created: 1, until: 100, now: 1)) }
       #expect(throws: NonceStoreError.self) {
@@ -37,7 +39,7 @@ import Testing
     }
   }
 
-  @Test("a table whose pages lead in circles lets no request through", arguments: ["size", "forgotten"])
+  @Test("a store throws when the pages of one of its tables form cycles", arguments: ["size", "forgotten"])
   func circularTable(name: String) throws {
     let path = try path()
     var root: Int64?
@@ -125,9 +127,7 @@ import Testing
     }
   }
 
-  @Test(
-    "a nonce that is known is a replay, one that may have been forgotten an error, in both stores and processes"
-  )
+  @Test("a known nonce is a replay, and a nonce that may have been forgotten is an error")
   func forgotten() throws {
     let path = try path()
     for stores in [[MemoryNonceStore()], [try SQLiteNonceStore(path), try SQLiteNonceStore(path)]]
@@ -148,7 +148,8 @@ import Testing
     }
   }
 
-  @Test func aReplayIsRefusedAfterARestart() throws {
+  @Test("a nonce stays known after a restart, in a file that only the user may access")
+  func restart() throws {
     let path = try path()
     do {
       let store = try SQLiteNonceStore(path)
@@ -160,7 +161,8 @@ import Testing
     #expect(stat(path, &status) == 0 && status.st_mode & 0o077 == 0)
   }
 
-  @Test func ofManyAtOnceOneIsFirst() async throws {
+  @Test("of concurrent uses of a nonce, one is accepted")
+  func concurrency() async throws {
     let path = try path()
     let stores = [try SQLiteNonceStore(path), try SQLiteNonceStore(path)]
     for round in 0..<20 {
@@ -176,7 +178,8 @@ import Testing
     }
   }
 
-  @Test func whatIsNoStoreIsRefusedAndLeftAlone() throws {
+  @Test("a file that is not a nonce store is refused and not changed")
+  func otherFile() throws {
     let path = try path()
     let text = String(repeating: "something that matters\n", count: 100)
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))
@@ -187,12 +190,12 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(text.utf8))
   }
 
-  /// A trigger may be without end: what else is in a database than netopt makes is not run.
-  @Test(arguments: [
+  /// A trigger may never end, so the store runs nothing that netopt did not create.
+  @Test("a store with other tables, triggers or columns is refused and not changed", arguments: [
     "CREATE TRIGGER endless AFTER INSERT ON nonces BEGIN DELETE FROM nonces; END", "CREATE TABLE more (a)",
     "ALTER TABLE nonces ADD COLUMN more",
   ])
-  func aStoreWithSomethingElseIsRefusedAndLeftAlone(change: String) throws {
+  func foreignObjects(change: String) throws {
     let path = try path()
     do { _ = try SQLiteNonceStore(path) }
     let database = try Database(path)
@@ -204,7 +207,8 @@ import Testing
     #expect(try database.definitions() == before)
   }
 
-  @Test func aStoreThatFailsRefusesTheRequest() throws {
+  @Test("the verifier refuses a request when the nonce store fails")
+  func failingStore() throws {
     struct Broken: NonceStore {
       func record(
         _: String, of _: String, created _: Int64, until _: Int64, now _: Int64
@@ -221,14 +225,15 @@ import Testing
     #expect(report.reason == .nonceStoreFailed && !report.isValid && report.assurance == .none)
   }
 
-  @Test func aReplayIsRefused() throws {
+  @Test("the verifier refuses a replay, and a forged request does not use up the nonce")
+  func replay() throws {
     let signed = try NetOpt1().sign(
       GoldenVectorTests.request, with: GoldenVectorTests.key, at: GoldenVectorTests.moment)
     var request = GoldenVectorTests.request
     for field in signed.headers { request.headers[field.name] = field.value }
     let store = try SQLiteNonceStore(try path())
     let verifier = SignatureVerifier(keys: KeyRing([GoldenVectorTests.key]), nonces: store)
-    // A forgery must not use the nonce up.
+    // A forged request must not use up the nonce.
     var forged = request
     forged.body = []
     #expect(verifier.verify(forged, .init(now: 1_700_000_000)).reason == .signatureMismatch)

@@ -3,19 +3,21 @@ import Testing
 
 @testable import NetOptSigning
 
-/// A query that is changed so that some common parser reads something else does not verify as the one that was signed.
+/// A changed query or request target does not verify if a common parser gives it another meaning than the
+/// signed one.
 @Suite struct ParameterMeaningTests {
   private static let now: Int64 = 1_700_000_000
   private static let key = SigningKey(
     id: "app1.v2", secret: Array("netopt-test-secret".utf8), salt: "salt-2024", schemes: [.netopt1])
 
-  /// What a backend may make of a query: for each key the first value, the last one, or all.
+  /// The meanings of a query for a backend: of each key it may use the first value, the last value, or all.
   private struct Meaning: Equatable {
     var first: [[UInt8]: [UInt8]] = [:]
     var last: [[UInt8]: [UInt8]] = [:]
     var all: [[UInt8]: [[UInt8]]] = [:]
 
-    /// Reads a query as forms are read: pieces between "&", a "+" is a space, a "%" that no two digits follow is itself.
+    /// Parses a query like a form: "&" separates the pieces, a "+" is a space, and a "%" without two
+    /// hexadecimal digits after it stands for itself.
     init(_ query: String) {
       for piece in query.utf8.split(separator: 0x26, omittingEmptySubsequences: false) where !query.isEmpty {
         let mark = piece.firstIndex(of: 0x3d)
@@ -47,8 +49,8 @@ import Testing
     }
   }
 
-  /// What a server may make of the target of a request line: a "#" ends it or is a byte as others are, a "\" in the path is itself or
-  /// a slash.
+  /// The meanings of a request target for a server: a "#" ends the target or is an ordinary byte, and a "\"
+  /// in the path stands for itself or for a slash.
   private struct TargetMeaning: Equatable {
     private struct Reading: Equatable {
       var segments: [[UInt8]]
@@ -64,7 +66,7 @@ import Testing
 
     private let readings: [Reading]
 
-    /// Reads a path and a query as they stand in a message.
+    /// Parses a path and a query in the form that they have in a message.
     init(_ target: String) {
       let mark = target.utf8.firstIndex(of: 0x3f) ?? target.utf8.endIndex
       let slashed = target[..<mark].replacing("\\", with: "/") + target[mark...]
@@ -94,7 +96,7 @@ import Testing
     ).reason
   }
 
-  // MARK: Queries by chance
+  // MARK: Random queries
 
   private static let keys = ["role", "a", "b", "", "%61", "a%5B%5D"]
   private static let values = [
@@ -110,7 +112,7 @@ import Testing
     }.joined(separator: "&")
   }
 
-  /// The query with one thing changed.
+  /// The query with one random change.
   private func changed(_ query: String, _ random: inout SplitMix64) -> String? {
     var pieces = query.split(separator: "&", omittingEmptySubsequences: false).map { String($0) }
     let place = Int(random.below(UInt64(pieces.count)))
@@ -140,7 +142,7 @@ import Testing
   }
 
   @Test(
-    "what changes the meaning is noticed, and what does not is accepted",
+    "a query with another meaning is refused, and one with the same meaning is valid",
     arguments: 1...20 as ClosedRange<UInt64>)
   func meanings(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
@@ -168,7 +170,7 @@ import Testing
     #expect(equal > 10)
   }
 
-  // MARK: Targets by chance
+  // MARK: Random targets
 
   private static let segments = [
     "user", "a", "admin", "", "..", "%2e", "%5C", "%23", "%2F", "%3F", "%3b", "é", "a+b",
@@ -179,7 +181,7 @@ import Testing
     return path.joined() + (random.below(4) == 0 ? "" : "?" + query(&random))
   }
 
-  /// The target with some bytes changed, the first slash kept.
+  /// The target with some bytes changed. The first slash stays.
   private func changedTarget(_ target: String, _ random: inout SplitMix64) -> String? {
     var bytes = Array(target.utf8)
     let place = 1 + Int(random.below(UInt64(bytes.count)))
@@ -189,7 +191,7 @@ import Testing
     case 0: bytes.insert(contentsOf: mark, at: place)
     case 1: bytes.replaceSubrange(place..<min(place + 1, bytes.count), with: mark)
     case 2:
-      // What is encoded becomes what it stands for.
+      // Decodes "%5C" to a backslash.
       guard let found = bytes[place...].firstRange(of: [0x25, 0x35, 0x43]) else { return nil }
       bytes.replaceSubrange(found, with: [0x5c])
     default: bytes += mark
@@ -199,14 +201,14 @@ import Testing
 
   private static let authority = "api.example.com"
 
-  /// The fields that sign a GET of a target.
+  /// The header fields with the signature of a GET of the target.
   private func fields(signing target: String) throws -> [HeaderField] {
     var request = request("")
     request.set(target: target)
     return try NetOpt1().sign(request, with: Self.key, at: SigningMoment(now: Self.now)).headers
   }
 
-  /// The verdict on a message whose request line has this target.
+  /// The verifier's reason for a message with this target in its request line.
   private func reason(_ target: String, absolute: Bool, _ fields: [HeaderField]) -> VerificationReport.Reason
   {
     let fields = fields.map { "\($0.name): \($0.value)\r\n" }.joined()
@@ -220,7 +222,7 @@ import Testing
   }
 
   @Test(
-    "a target that some server reads as another one is refused, in either form of a request line",
+    "a target that a server may read as another one is refused, in both forms of a request line",
     arguments: 1...20 as ClosedRange<UInt64>)
   func targets(seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
@@ -248,7 +250,7 @@ import Testing
   }
 
   @Test(
-    "a raw # is refused in every way that a request is made",
+    "a raw # in a URL or in a request target is refused, in every scheme",
     arguments: ["/a#", "/a?b=c#d", "/#?b", "#a", "?a#", "/a?b#&role=admin"])
   func fragments(target: String) throws {
     #expect(throws: NetOptError.self) { try SigningRequest("GET", "https://\(Self.authority)\(target)") }
@@ -261,10 +263,10 @@ import Testing
     }
   }
 
-  // MARK: What docs/signing.md lists
+  // MARK: Lists of docs/signing.md
 
   @Test(
-    "targets that count as the same",
+    "a signature is valid for a target that counts as the same",
     arguments: [
       ("/a?a", "/a?a="), ("/a?", "/a"), ("/a?a=1&b=2", "/a?b=2&a=1"), ("/a?q=a+b", "/a?q=a%20b"),
       ("/a?q=a b", "/a?q=a%20b"),
@@ -282,7 +284,7 @@ import Testing
   }
 
   @Test(
-    "targets that count as different",
+    "a signature is not valid for a target that counts as different",
     arguments: [
       ("/a?a=1&a=2", "/a?a=2&a=1"), ("/a?a=1&&b=2", "/a?a=1&b=2"), ("/a?role=1", "/a?Role=1"),
       ("/a?a.b=1", "/a?a_b=1"), ("/a?a[]=1", "/a?a=1"), ("/a?a[]=1", "/a?a[0]=1"), ("/a/b", "/a%2Fb"),
@@ -297,7 +299,7 @@ import Testing
     }
   }
 
-  @Test("the scheme, the HTTP version, how the body is framed and other fields are not signed")
+  @Test("netopt1 does not sign URL scheme, HTTP version, body framing and other fields")
   func unsigned() throws {
     var request = request("a=1")
     request.method = "POST"
@@ -333,7 +335,7 @@ import Testing
   }
 
   @Test(
-    "a percent sign that stands for nothing is refused, by signer and verifier",
+    "signer and verifier refuse a % without two hexadecimal digits after it",
     arguments: [
       ("/a", "q=%zz", 3, "query"), ("/a", "%", 1, "query"), ("/a", "q=%4", 3, "query"),
       ("/%", "q", 2, "path"),

@@ -7,7 +7,8 @@ import Testing
 
 @testable import NetOptSigning
 
-/// Signatures of others verified by netopt, and netopt's by others: http-message-signatures and botocore, from PyPI.
+/// Verifies signatures of http-message-signatures and botocore, from PyPI, with netopt, and signatures of
+/// netopt with these packages.
 @Suite(
   .enabled("the Python packages are not there: run scripts/signing-peers, which needs PyPI") {
     try await Peers.areInstalled
@@ -24,7 +25,8 @@ struct PeerTests {
     aws = try #require(vectors.rings["aws"])
   }
 
-  @Test func whatOthersSignedIsAccepted() async throws {
+  @Test("netopt verifies the peers' signatures, and refuses them for another method")
+  func peersSign() async throws {
     let lines = try await Peers.run(["sign"]).split(separator: "\n")
     #expect(lines.count == 140)
     for text in lines {
@@ -42,7 +44,8 @@ struct PeerTests {
     }
   }
 
-  @Test func whatWasSignedHereOthersAccept() async throws {
+  @Test("the peers verify netopt's signatures")
+  func peersVerify() async throws {
     let algorithms = [
       ("hmac-sha256", "test-shared-secret"), ("ed25519", "test-key-ed25519"),
       ("ecdsa-p256-sha256", "test-key-ecc-p256"),
@@ -108,7 +111,7 @@ private enum Peers {
     }
   }
 
-  /// What the script prints.
+  /// Runs the script and returns its output.
   static func run(_ arguments: [String]) async throws -> String {
     let (status, output) = try await start([RepositoryFile.path("Tests/Vectors/peers.py")] + arguments)
     #expect(status == 0, "\(output)")
@@ -118,7 +121,7 @@ private enum Peers {
   private static func start(_ arguments: [String]) async throws -> (status: Int32?, output: String) {
     let child = try ChildProcess(python, arguments, in: try TemporaryDirectory.make("peers"))
     try await wait(for: "the peers to end", within: .seconds(120)) { child.exitStatus() != nil }
-    // Foundation's Data leaks a buffer for a file that is empty.
+    // Foundation's `Data` leaks a buffer for an empty file.
     let output = try FileBytes.read(child.output, upTo: 16 << 20, as: "the test's", in: .list)
     return (child.exitStatus(), String(decoding: output, as: UTF8.self))
   }

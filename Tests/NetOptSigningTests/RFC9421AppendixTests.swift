@@ -3,8 +3,8 @@ import Testing
 
 @testable import NetOptSigning
 
-/// What appendix B of RFC 9421 has beside the requests of B.2, which are among the vectors: a response (B.2.4), a request that a
-/// proxy signs (B.3), and what may happen to a request on its way (B.4).
+/// The examples of RFC 9421, appendix B, except the requests of B.2, which are among the vectors: a response
+/// (B.2.4), a request that a proxy signs (B.3), and transformations of a request on its way (B.4).
 @Suite struct RFC9421AppendixTests {
   private static let created: Int64 = 1_618_884_473
   private static let ring = (try? VectorTests.Vectors())?.rings["main"]
@@ -33,7 +33,8 @@ import Testing
         "sig-b24=:wNmSUAhwb5LxtOtOpNa6W5xj067m5hFrj0XQ4fvpaCLx0NKocgPquLgyahnzDnDAUy5eCdlYUEkLIj+32oiasw==:",
     ], body: Array(#"{"message": "good dog"}"#.utf8))
 
-  @Test func aResponseIsVerified() throws {
+  @Test("the response of B.2.4 is valid, and a changed response is not")
+  func verifiedResponse() throws {
     let report = try verdict(Self.response)
     #expect(report.isValid && report.assurance == .strong, "\(report.detail)")
     let other = SigningRequest(status: 201, headers: Self.response.headers, body: Self.response.body)
@@ -46,7 +47,8 @@ import Testing
     #expect(try verdict(changed).reason == .signatureMismatch)
   }
 
-  @Test func aResponseThatIsSignedIsAccepted() throws {
+  @Test("a response that netopt signs is valid")
+  func signedResponse() throws {
     let key = try #require(Self.ring?["test-key-ecc-p256"])
     var response = SigningRequest(
       status: 503, headers: ["Content-Type": "text/plain"], body: Array("later".utf8))
@@ -56,7 +58,8 @@ import Testing
     #expect(try verdict(response).isValid)
   }
 
-  @Test func whatARequestHasAResponseHasNot() throws {
+  @Test("a response cannot sign components of requests, nor a request @status")
+  func wrongComponents() throws {
     #expect(throws: SigningFault.self) {
       try RFC9421AppendixTests.sign(Self.response, ["@method"])
     }
@@ -67,7 +70,7 @@ import Testing
     for status in [0, 99, 1000, -1] {
       #expect(throws: SigningFault.self) { try SigningRequest(status: status, headers: [:]).check() }
     }
-    // The other schemes sign requests.
+    // The other schemes sign requests only.
     let ring = KeyRing([GoldenVectorTests.key])
     #expect(throws: NetOptError.self) { try RequestSigner(keys: ring, keyID: "app1.v2").sign(Self.response) }
     let report = SignatureVerifier(keys: ring, nonces: nil).verify(Self.response)
@@ -83,7 +86,8 @@ import Testing
 
   // MARK: B.3
 
-  @Test func aRequestThatAProxySignedIsVerified() throws {
+  @Test("the request that a proxy signed in B.3 is valid, with weak assurance")
+  func proxyRequest() throws {
     let certificate =
       ":MIIBqDCCAU6gAwIBAgIBBzAKBggqhkjOPQQDAjA6MRswGQYDVQQKDBJMZXQncyBBdXRoZW50aWNhdGUxGzAZBgNVBAMMEkxBIEludGVybWVk"
       + "aWF0ZSBDQTAeFw0yMDAxMTQyMjU1MzNaFw0yMTAxMjMyMjU1MzNaMA0xCzAJBgNVBAMMAkJDMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE8Y"
@@ -103,7 +107,7 @@ import Testing
       ], body: Array(#"{"hello": "world"}"#.utf8))
     let wanted = ["@path", "@query", "@method", "@authority", "client-cert"]
     #expect(try verdict(request, wanted).isValid)
-    // The body is open: the proxy says who the client is, not what it said.
+    // The body is not signed: the proxy states who the client is, not what the body of the client was.
     #expect(try verdict(request, wanted).assurance == .weak)
     request.headers["Client-Cert"] = certificate.replacing("MIIB", with: "MIIC")
     #expect(try verdict(request, wanted).reason == .signatureMismatch)
@@ -147,15 +151,16 @@ import Testing
         ("values in another order", "GET", target, [date, any, json], .signatureMismatch),
       ]
 
-  @Test(arguments: transformations.indices)
-  func aTransformationIsToleratedOrNot(_ index: Int) throws {
+  @Test("each transformation of B.4 is valid or refused as the RFC says", arguments: transformations.indices)
+  func transformation(_ index: Int) throws {
     let (what, method, url, fields, reason) = Self.transformations[index]
     let request = try SigningRequest(method, url, headers: HeaderFields(fields) + Self.signature)
     let report = try verdict(request, ["@method", "@path", "@authority", "accept"])
     #expect(report.reason == reason, "\(what): \(report.detail)")
   }
 
-  @Test func theTransformedRequestIsSignedToTheSameBytes() throws {
+  @Test("netopt signs the request of B.4 with the signature of the RFC")
+  func transformedRequest() throws {
     let key = try #require(Self.ring?["test-key-ed25519"])
     var options = RFC9421.Options()
     options.label = "transform"

@@ -5,10 +5,11 @@ import Testing
 
 @testable import NetOptSigning
 
-/// A secret that somebody wrote where the name of its environment variable belongs.
+/// Secrets from environment variables and commands. Users may write a secret where the name of its
+/// environment variable belongs.
 @Suite struct SecretSourceTests {
   @Test(
-    "the name of a variable is shown when it looks like one, and a secret in its place is not",
+    "messages show the name of a variable, but no secret in its place",
     arguments: [
       ("hunter2hunter2", false), ("S3CRETS3CRET", false), ("dGhpcyBpcw", false), ("a_b", false),
       ("NETOPT_TEST_NOT_SET", true), ("NETOPT_9", true),
@@ -32,7 +33,7 @@ import Testing
     try SecretSource.command(command).fetch(for: "a", within: patience).text
   }
 
-  @Test("a secret is what the command prints up to its end")
+  @Test("a secret is all output of its command, and a failed command is an error")
   func output() throws {
     let large = String(repeating: "x", count: SecretSource.limit)
     let cases = [
@@ -54,7 +55,7 @@ import Testing
     }
   }
 
-  @Test("a command ends with its shell, and at its limit")
+  @Test("a command ends with its shell or at its time limit")
   func ends() throws {
     #expect(try output("sleep 60 & echo secret") == "secret")
     for command in [

@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test(
-    "what is wrong is named",
+    "an error names the missing or invalid region or service",
     arguments: [
       (nil, "s3", ["a region", "none is given", "us-east-1"]), ("", "s3", ["a region", "none is given"]),
       ("us-east-1", nil, ["a service", "none is given", "execute-api"]),
@@ -35,6 +35,6 @@ import Testing
     #expect(!fault.detail.contains("a region and a service"))
   }
 
-  @Test("what may be in a credential is signed")
+  @Test("a valid region and service are signed")
   func signs() throws { #expect(try fault(region: "us-east-1", service: "execute-api") == nil) }
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NetOptSigning
 
-/// The examples of RFC 9651, and what it says fails.
+/// The examples of RFC 9651, and input on which parsing must fail.
 @Suite struct StructuredFieldTests {
   private static let items: [(String, BareItem, String)] = [
     ("42", .integer(42), "42"), ("-0", .integer(0), "0"), ("0042", .integer(42), "42"),
@@ -34,8 +34,8 @@ import Testing
     "(1)", "a b", ";a", "1;A", "1;", "1;a=", "{", "\t1",
   ]
 
-  @Test(arguments: badItems)
-  func whatIsNoItemIsRefused(_ text: String) {
+  @Test("the parser refuses invalid items", arguments: badItems)
+  func invalidItems(_ text: String) {
     #expect(throws: StructuredFieldFault.self) { try StructuredFieldParser.item(text.utf8) }
   }
 
@@ -75,7 +75,8 @@ import Testing
       "\(text)")
   }
 
-  @Test func whatCannotBeWrittenIsRefused() {
+  @Test("the serializer refuses values that no structured field can have")
+  func invalidValues() {
     for value: BareItem in [
       .integer(1_000_000_000_000_000), .decimal(thousandths: 1_000_000_000_000_000), .string("é"),
       .string("\n"),

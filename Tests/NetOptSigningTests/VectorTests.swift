@@ -24,7 +24,8 @@ import Testing
     }
   }
 
-  @Test func everyCaseComesOutAsItShould() throws {
+  @Test("each case of signing.json gives the expected result")
+  func cases() throws {
     let vectors = try Vectors()
     #expect(vectors.cases.count >= 150)
     for part in vectors.cases {
@@ -64,7 +65,7 @@ import Testing
       }
       #expect(signed.headers == fields, "\(name)")
     }
-    // What was signed is accepted.
+    // The verifier accepts the signed request.
     var request = line.request
     for field in signed.headers { request.headers[field.name] = field.value }
     if let query = signed.query { request.query = query }
@@ -107,7 +108,7 @@ import Testing
 }
 
 extension JSONPart {
-  /// A member that is known to be there.
+  /// A required member. Its absence is a fault of the vectors and ends the process.
   fileprivate func member(named name: String) -> JSONPart {
     guard let member = try? required(name) else { preconditionFailure("the vectors have no \(name)") }
     return member
