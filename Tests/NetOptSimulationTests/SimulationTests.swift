@@ -5,15 +5,17 @@ import Testing
 
 /// The routing policy in simulated networks.
 @Suite struct SimulationTests {
-  /// A few seeds, without optimisation; `make test` goes on with `make simulate`, which runs five thousand.
-  @Test func everyRuleHolds() {
+  /// Runs a few seeds, without optimization. `make test` continues with `make simulate`, which runs 5000
+  /// seeds by default.
+  @Test("no run of 20 seeds breaks a rule")
+  func everyRuleHolds() {
     var stories: [String] = []
     let result = SimulationSeries.run(1..<21, report: { stories.append($0) })
     #expect(result.broken.isEmpty, "\(stories.joined(separator: "\n\n"))")
     #expect(result.requests > 1500)
   }
 
-  @Test("a run is selected by its kind")
+  @Test("a selection by kind runs only the seeds of that kind")
   func selection() throws {
     let calm = try #require(SimulationSeries.Selection(named: "calm"))
     let calmSeeds = (1..<41 as Range<UInt64>).filter { Scenario(seed: $0).kind == .calm }
@@ -25,12 +27,14 @@ import Testing
     #expect(SimulationSeries.Selection(named: "none") == nil)
   }
 
-  @Test func aFleetIsSpread() {
+  @Test("a fleet spreads over the endpoints, unless all clients draw the same numbers")
+  func fleet() {
     #expect(Fleet(seed: 200).faults.isEmpty)
     #expect(!Fleet(seed: 200, drawsDiffer: false).faults.isEmpty)
   }
 
-  @Test func aRunFollowsFromItsSeed() {
+  @Test("two runs of the same seed have the same trace")
+  func determinism() {
     for seed in 2...4 as ClosedRange<UInt64> {
       let traces = (0..<2).map { _ in
         let simulation = Simulation(seed: seed, isTraced: true)
@@ -42,7 +46,8 @@ import Testing
     }
   }
 
-  @Test func aBrokenRuleComesWithItsStory() throws {
+  @Test("a broken rule is reported with seed, rule and events of the run")
+  func brokenRule() throws {
     var stories: [String] = []
     let result = SimulationSeries.run(
       1..<3, demand: { $0.legs.contains { $0.target == .dns } ? "a plan has DNS" : nil }
@@ -56,12 +61,14 @@ import Testing
     #expect(story.contains("client 1 probed "))
   }
 
-  @Test func everyKindOfRunIsAmongTheSeeds() {
+  @Test("the first 20 seeds contain every kind of run")
+  func kinds() {
     let kinds = Set((0..<20 as Range<UInt64>).map { Scenario(seed: $0).kind })
     #expect(kinds == Set(Scenario.Kind.allCases))
   }
 
-  @Test func eventsComeInTheirOrder() {
+  @Test("events come out by time, and at equal times in the order of insertion")
+  func eventOrder() {
     var queue = EventQueue<Int>()
     var random = SplitMix64(seed: 7)
     let times = (0..<200).map { _ in random.number(in: 0...40) }
