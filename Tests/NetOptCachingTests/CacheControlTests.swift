@@ -59,8 +59,8 @@ struct CacheControlTests {
     }
   }
 
-  @Test("invalid values of directives that relax freshness are ignored")
-  func invalidPermissions() {
+  @Test("stale and fresh windows with invalid values are ignored, and max-stale alone has no limit")
+  func invalidWindows() {
     let control = read("stale-while-revalidate=x, stale-if-error, max-stale=y, min-fresh=-1")
     #expect(control.staleWhileRevalidate == nil)
     #expect(control.staleIfError == nil)

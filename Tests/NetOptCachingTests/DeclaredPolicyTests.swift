@@ -50,7 +50,7 @@ struct DeclaredPolicyTests {
     #expect(!policy().storing(try asked([:], .head), status: 200, [:], CacheControl([:])).isStored)
   }
 
-  @Test("with a negative time to live 404 and 410 are stored, and no other errors")
+  @Test("with a negative time to live 404 and 410 are stored, and no redirects or other errors")
   func negativeResponses() throws {
     for status in [404, 410] {
       #expect(try !isStored(policy(), status))

@@ -79,7 +79,7 @@ struct DiskStoreTests {
     return status.st_mode & 0o7777
   }
 
-  @Test("remove, removeAll and insert remove the right entries, and their body files")
+  @Test("insert and remove delete overlapping entries, removeAll deletes all, with their body files")
   func removals() throws {
     let store = store()
     let key = try Samples.key("a")

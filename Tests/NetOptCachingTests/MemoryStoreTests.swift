@@ -220,7 +220,7 @@ struct MemoryStoreTests {
   }
 
   /// The counted size of an object is the size of its memory block.
-  @Test("entries and slots take at most their counted size, and at most 32 bytes less")
+  @Test("entries and slots take their counted size, or less than 32 bytes less")
   func objectSizes() throws {
     let key = try Samples.key("a")
     let entry = Samples.entry(key)

@@ -107,7 +107,7 @@ import Testing
       ], body: Array(#"{"hello": "world"}"#.utf8))
     let wanted = ["@path", "@query", "@method", "@authority", "client-cert"]
     #expect(try verdict(request, wanted).isValid)
-    // The body is not signed: the proxy states who the client is, not what the body of the client was.
+    // The body is not signed: the proxy states who the client is, not which body the client sent.
     #expect(try verdict(request, wanted).assurance == .weak)
     request.headers["Client-Cert"] = certificate.replacing("MIIB", with: "MIIC")
     #expect(try verdict(request, wanted).reason == .signatureMismatch)

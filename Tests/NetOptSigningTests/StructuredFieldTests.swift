@@ -19,7 +19,7 @@ import Testing
     ("  7  ", .integer(7), "7"),
   ]
 
-  @Test(arguments: items.indices)
+  @Test("items are parsed, and serialized in their canonical form", arguments: items.indices)
   func itemsAreReadAndWritten(_ index: Int) throws {
     let (text, value, written) = Self.items[index]
     let item = try StructuredFieldParser.item(text.utf8)
@@ -49,7 +49,7 @@ import Testing
     ("(a)b", nil), ("a,\t", nil), ("((a))", nil), ("a;b=(c)", nil), ("(a;b c", nil), ("(\"a\"\"b\")", nil),
   ]
 
-  @Test(arguments: lists.indices)
+  @Test("lists are parsed and serialized, and invalid lists are refused", arguments: lists.indices)
   func listsAreReadAndWritten(_ index: Int) throws {
     let (text, written) = Self.lists[index]
     let list = try? StructuredFieldParser.list(text.utf8)
@@ -66,7 +66,9 @@ import Testing
     ("=1", nil), ("a=", nil), ("a=1 b=2", nil), ("1=a", nil),
   ]
 
-  @Test(arguments: dictionaries.indices)
+  @Test(
+    "dictionaries are parsed and serialized, and invalid ones are refused",
+    arguments: dictionaries.indices)
   func dictionariesAreReadAndWritten(_ index: Int) throws {
     let (text, written) = Self.dictionaries[index]
     let dictionary = try? StructuredFieldParser.dictionary(text.utf8)

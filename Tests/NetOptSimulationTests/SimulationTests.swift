@@ -15,7 +15,7 @@ import Testing
     #expect(result.requests > 1500)
   }
 
-  @Test("a selection by kind runs only the seeds of that kind")
+  @Test("a selection by kind runs only the seeds of that kind, and needs a known kind")
   func selection() throws {
     let calm = try #require(SimulationSeries.Selection(named: "calm"))
     let calmSeeds = (1..<41 as Range<UInt64>).filter { Scenario(seed: $0).kind == .calm }
