@@ -14,10 +14,12 @@ import Testing
     #expect(found.deviation == 2)
   }
 
-  @Test("a distribution has a percentile only with enough values", arguments: [
-    (5, []), (6, [.p50]), (35, [.p50]), (36, [.p50, .p90]), (72, [.p50, .p90, .p95]),
-    (368, [.p50, .p90, .p95, .p99]), (3688, Percentile.reported),
-  ])
+  @Test(
+    "a distribution has a percentile only with enough values",
+    arguments: [
+      (5, []), (6, [.p50]), (35, [.p50]), (36, [.p50, .p90]), (72, [.p50, .p90, .p95]),
+      (368, [.p50, .p90, .p95, .p99]), (3688, Percentile.reported),
+    ])
   func neededValues(count: Int, percentiles: [Percentile]) {
     let found = Distribution(Array(1...Int64(count)))
     #expect(found.percentiles.map(\.percentile) == percentiles)

@@ -12,9 +12,11 @@ import Testing
     #expect(found[1].text == "errors<=1%")
   }
 
-  @Test("parsing refuses an invalid objective", arguments: [
-    "", "p95", "p95<", "p95<200", "p95>200ms", "p42<1s", "errors<1ms", "p95<1%", "p95<-1ms", "p95<1s,",
-  ])
+  @Test(
+    "parsing refuses an invalid objective",
+    arguments: [
+      "", "p95", "p95<", "p95<200", "p95>200ms", "p42<1s", "errors<1ms", "p95<1%", "p95<-1ms", "p95<1s,",
+    ])
   func invalidObjectives(text: String) {
     #expect(throws: Objective.Fault.self) { try Objective.list(text) }
   }

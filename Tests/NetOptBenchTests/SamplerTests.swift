@@ -45,9 +45,11 @@ import Testing
     #expect(sample.kind == .connect)
   }
 
-  @Test("a sample is an HTTP error unless its status is 2xx or 3xx", arguments: [
-    (200, SampleKind.ok), (304, .ok), (199, .httpError), (404, .httpError), (503, .httpError),
-  ])
+  @Test(
+    "a sample is an HTTP error unless its status is 2xx or 3xx",
+    arguments: [
+      (200, SampleKind.ok), (304, .ok), (199, .httpError), (404, .httpError), (503, .httpError),
+    ])
   func statuses(status: Int, kind: SampleKind) async throws {
     let client = FakeBenchClient { request, _ in .answer(request, status: status) }
     let sample = try #require(await Sampler(client, request).sample(target, .pooled))

@@ -22,9 +22,11 @@ import Testing
 
   /// In 10,000 runs of equal targets, the share of significant differences is about α, whatever the serial
   /// correlation of the noise.
-  @Test("equal targets differ significantly in 3 to 7 % of runs at alpha 5 %", arguments: [
-    (0.0, 80, 2500), (0.3, 80, 2500), (0.6, 80, 2500), (0.9, 80, 1500), (0.5, 400, 500), (0.5, 36, 500),
-  ])
+  @Test(
+    "equal targets differ significantly in 3 to 7 % of runs at alpha 5 %",
+    arguments: [
+      (0.0, 80, 2500), (0.3, 80, 2500), (0.6, 80, 2500), (0.9, 80, 1500), (0.5, 400, 500), (0.5, 36, 500),
+    ])
   func equalTargets(correlation: Double, rounds: Int, runs: Int) {
     var noise = Noise(seed: UInt64(rounds * 100) + UInt64(correlation * 10))
     let significant = (0..<runs).count { _ in

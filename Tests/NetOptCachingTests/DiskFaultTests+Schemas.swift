@@ -38,23 +38,25 @@ extension DiskFaultTests {
 
   /// A trigger or a view may never end, and an index may refuse every row. So the store runs nothing that
   /// netopt did not create.
-  @Test("a database with other tables, indices, triggers or views is put aside", arguments: [
-    """
-    CREATE TRIGGER endless AFTER INSERT ON entries BEGIN
-      INSERT INTO evictions SELECT NULL, x'', x'', x'', 0, '' FROM entries a, entries b, entries c, entries d, entries e, entries f;
-    END
-    """,
-    """
-    CREATE TRIGGER endless AFTER UPDATE ON entries BEGIN
-      UPDATE entries SET cost = (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n);
-    END
-    """,
-    "DROP TRIGGER entries_added", "DROP INDEX entries_key", "CREATE TABLE more (a)",
-    "CREATE VIEW endless AS SELECT * FROM entries a, entries b",
-    "ALTER TABLE totals RENAME TO other; CREATE VIEW totals AS SELECT * FROM other",
-    "ALTER TABLE entries ADD COLUMN more DEFAULT 1",
-    "CREATE UNIQUE INDEX refusing ON entries (owner) WHERE 0",
-  ])
+  @Test(
+    "a database with other tables, indices, triggers or views is put aside",
+    arguments: [
+      """
+      CREATE TRIGGER endless AFTER INSERT ON entries BEGIN
+        INSERT INTO evictions SELECT NULL, x'', x'', x'', 0, '' FROM entries a, entries b, entries c, entries d, entries e, entries f;
+      END
+      """,
+      """
+      CREATE TRIGGER endless AFTER UPDATE ON entries BEGIN
+        UPDATE entries SET cost = (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n);
+      END
+      """,
+      "DROP TRIGGER entries_added", "DROP INDEX entries_key", "CREATE TABLE more (a)",
+      "CREATE VIEW endless AS SELECT * FROM entries a, entries b",
+      "ALTER TABLE totals RENAME TO other; CREATE VIEW totals AS SELECT * FROM other",
+      "ALTER TABLE entries ADD COLUMN more DEFAULT 1",
+      "CREATE UNIQUE INDEX refusing ON entries (owner) WHERE 0",
+    ])
   func foreignObjects(change: String) throws {
     try fill(5)
     try Database(directory + "/responses.db").execute(change)

@@ -106,7 +106,8 @@ struct DiskFaultTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: target).isEmpty)
   }
 
-  @Test("symbolic links inside the directory are not followed", arguments: ["responses.db", "lock", "bodies"])
+  @Test(
+    "symbolic links inside the directory are not followed", arguments: ["responses.db", "lock", "bodies"])
   func linksInside(name: String) throws {
     let target = parent + "/target"
     if name == "bodies" { mkdir(target, 0o700) } else { try write([], to: target) }

@@ -114,11 +114,13 @@ struct FresheningTests {
   }
 
   /// "\u{fffd}" stands for bytes that are not UTF-8, and the original bytes are unknown.
-  @Test("entity tags match only if their bytes are known and equal", arguments: [
-    ("\"é\"", "\"e\u{301}\""), ("\"K\"", "\"\u{212A}\""), ("\"\u{fffd}\"", "\"\u{fffd}\""),
-    ("\"a\"", "\"\u{fffd}\""),
-    ("\"\u{fffd}\"", "\"a\""),
-  ])
+  @Test(
+    "entity tags match only if their bytes are known and equal",
+    arguments: [
+      ("\"é\"", "\"e\u{301}\""), ("\"K\"", "\"\u{212A}\""), ("\"\u{fffd}\"", "\"\u{fffd}\""),
+      ("\"a\"", "\"\u{fffd}\""),
+      ("\"\u{fffd}\"", "\"a\""),
+    ])
   func tagBytes(_ ours: String, _ theirs: String) throws {
     #expect(EntityTag(ours).map { $0 == EntityTag(theirs) } != true)
     #expect(!Validators(["ETag": ours]).admit(["ETag": theirs], at: start / 1000) || EntityTag(ours) == nil)

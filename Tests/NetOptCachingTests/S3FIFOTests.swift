@@ -110,8 +110,7 @@ struct S3FIFOTests {
   @Test(
     "a simulated policy works when the sizes of the keys add up to more than Int.max",
     arguments: SimulatedPolicy.allCases)
-  func hugeSizes(policy: SimulatedPolicy)
-  {
+  func hugeSizes(policy: SimulatedPolicy) {
     var cache = policy.cache(capacity: .max)
     for size in [Int.max / 20, .max / 3, .max] {
       for key in 0..<40 { _ = cache.request(UInt64(size) &+ UInt64(key), size: size) }

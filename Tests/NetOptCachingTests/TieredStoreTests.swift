@@ -177,26 +177,31 @@ struct TieredStoreTests {
     #expect(warnings.messages[1].contains("b.txt cannot be read: No such file"))
   }
 
-  @Test("a faulty index is refused with a message that names fault and folder", arguments: [
-    ("{", "it is no JSON"), (#"{"schema":1}"#, "$.issued is missing"),
-    (#"{"schema":2,"issued":1,"resources":[]}"#, "its schema is 2, not 1"),
-    (#"{"schema":1,"issued":-1,"resources":[]}"#, "$.issued is no date"),
-    (#"{"schema":1,"issued":253402300800,"resources":[]}"#, "$.issued is no date"),
-    (#"{"schema":1,"issued":9223372036854775807,"resources":[]}"#, "$.issued is no date"),
-    (#"{"schema":1,"issued":1,"resources":[{"key":1}]}"#, "$.resources[0].key has another type"),
-    (
-      #"{"schema":1,"issued":1,"resources":[{"key":"a","file":"../x","sha256":""}]}"#,
-      "leads out of the folder"
-    ),
-    (
-      #"{"schema":1,"issued":1,"resources":[{"key":"a","file":"/x","sha256":""}]}"#, "leads out of the folder"
-    ),
-    (
-      #"{"schema":1,"issued":1,"resources":[{"key":"a","file":"x","sha256":""},{"key":"a","file":"y","sha256":""}]}"#,
-      "twice"
-    ),
-    (#"{"schema":1,"issued":1,"resources":[{"key":"a","file":"x","sha256":"","fields":[["a"]]}]}"#, "pairs"),
-  ])
+  @Test(
+    "a faulty index is refused with a message that names fault and folder",
+    arguments: [
+      ("{", "it is no JSON"), (#"{"schema":1}"#, "$.issued is missing"),
+      (#"{"schema":2,"issued":1,"resources":[]}"#, "its schema is 2, not 1"),
+      (#"{"schema":1,"issued":-1,"resources":[]}"#, "$.issued is no date"),
+      (#"{"schema":1,"issued":253402300800,"resources":[]}"#, "$.issued is no date"),
+      (#"{"schema":1,"issued":9223372036854775807,"resources":[]}"#, "$.issued is no date"),
+      (#"{"schema":1,"issued":1,"resources":[{"key":1}]}"#, "$.resources[0].key has another type"),
+      (
+        #"{"schema":1,"issued":1,"resources":[{"key":"a","file":"../x","sha256":""}]}"#,
+        "leads out of the folder"
+      ),
+      (
+        #"{"schema":1,"issued":1,"resources":[{"key":"a","file":"/x","sha256":""}]}"#,
+        "leads out of the folder"
+      ),
+      (
+        #"{"schema":1,"issued":1,"resources":[{"key":"a","file":"x","sha256":""},{"key":"a","file":"y","sha256":""}]}"#,
+        "twice"
+      ),
+      (
+        #"{"schema":1,"issued":1,"resources":[{"key":"a","file":"x","sha256":"","fields":[["a"]]}]}"#, "pairs"
+      ),
+    ])
   func faultyIndex(index: String, reason: String) throws {
     let folder = try pack(index)
     let error = #expect(throws: NetOptError.self) { try open(folder) }

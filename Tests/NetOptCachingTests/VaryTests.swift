@@ -98,7 +98,8 @@ struct VaryTests {
     #expect(selected === one)
   }
 
-  @Test("a response with * in Vary is not stored", arguments: ["*", "*, *", ", *", "Foo, *", "*, Foo", " * "])
+  @Test(
+    "a response with * in Vary is not stored", arguments: ["*", "*, *", ", *", "Foo, *", "*, Foo", " * "])
   func asterisk(_ vary: String) throws {
     #expect(Vary(["Vary": vary]) == .everything)
     let (isStored, section) = try storing(["Cache-Control": "max-age=100", "Vary": vary])

@@ -42,7 +42,8 @@ import Testing
     #expect(try arguments([]).name(of: dns) == "TEST_DNS")
   }
 
-  @Test("an option takes a whole number in its range", arguments: [("0", 0), ("7", 7), ("10", 10), ("+3", 3)])
+  @Test(
+    "an option takes a whole number in its range", arguments: [("0", 0), ("7", 7), ("10", 10), ("+3", 3)])
   func readsWholeNumbers(text: String, number: Int) throws {
     #expect(try arguments(["-d", text]).integer(OptionParserTests.data, in: 0...10) == number)
   }

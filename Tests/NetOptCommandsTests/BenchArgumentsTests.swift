@@ -29,10 +29,12 @@ import Testing
     #expect(request.options.version == .http1)
   }
 
-  @Test("--targets, -4 and -6 choose the targets of bench", arguments: [
-    (["--targets", "ip"], ["203.0.113.7", "2001:db8::7"]), (["--targets", "dns"], ["dns"]),
-    (["--targets=ip,dns", "-4"], ["203.0.113.7", "dns"]), (["-6"], ["2001:db8::7", "dns"]),
-  ])
+  @Test(
+    "--targets, -4 and -6 choose the targets of bench",
+    arguments: [
+      (["--targets", "ip"], ["203.0.113.7", "2001:db8::7"]), (["--targets", "dns"], ["dns"]),
+      (["--targets=ip,dns", "-4"], ["203.0.113.7", "dns"]), (["-6"], ["2001:db8::7", "dns"]),
+    ])
   func targets(arguments: [String], targets: [String]) async throws {
     let run = await BenchFixture.run(arguments + ["-n1", "--json"])
     let report = try BenchSummary(run.output)
@@ -64,14 +66,16 @@ import Testing
     #expect(report.rounds.cold ?? 0 > 0)
   }
 
-  @Test("bench refuses an invalid option with exit code 64 and sends no request", arguments: [
-    ["-n", "0"], ["-n", "100001"], ["-n", "5", "-z", "1s"], ["-z", "0"], ["-z", "1d"], ["-z", "x"],
-    ["-z", "2e3"],
-    ["--targets", ""], ["--targets", "ip,,dns"], ["--targets", "udp"], ["--seed", "-1"],
-    ["--seed", "9007199254740992"], ["--warmup", "-1"], ["-m", "soon"],
-    ["-q", "0"], ["-q", "20", "-p", "2"], ["-c", "65"], ["-p", "0"], ["--slo", "p95"], ["--alpha", "0"],
-    ["--min-effect", "101"], ["--reference", "fast"],
-  ])
+  @Test(
+    "bench refuses an invalid option with exit code 64 and sends no request",
+    arguments: [
+      ["-n", "0"], ["-n", "100001"], ["-n", "5", "-z", "1s"], ["-z", "0"], ["-z", "1d"], ["-z", "x"],
+      ["-z", "2e3"],
+      ["--targets", ""], ["--targets", "ip,,dns"], ["--targets", "udp"], ["--seed", "-1"],
+      ["--seed", "9007199254740992"], ["--warmup", "-1"], ["-m", "soon"],
+      ["-q", "0"], ["-q", "20", "-p", "2"], ["-c", "65"], ["-p", "0"], ["--slo", "p95"], ["--alpha", "0"],
+      ["--min-effect", "101"], ["--reference", "fast"],
+    ])
   func usageErrors(arguments: [String]) async {
     let client = BenchFixture.client()
     let run = await BenchFixture.run(arguments, client: client)

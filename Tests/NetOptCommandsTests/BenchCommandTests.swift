@@ -211,9 +211,11 @@ import NetOptLocking
     #expect(client.requests.count == 11 && client.isShutDown)
   }
 
-  @Test("bench warns about a proxy in the environment and about -k", arguments: [
-    ([], ["https_proxy": "http://p:3128"], "proxy", "https_proxy"), (["-k"], [:], "unverified", "-k"),
-  ])
+  @Test(
+    "bench warns about a proxy in the environment and about -k",
+    arguments: [
+      ([], ["https_proxy": "http://p:3128"], "proxy", "https_proxy"), (["-k"], [:], "unverified", "-k"),
+    ])
   func circumstances(
     arguments: [String], environment: [String: String], code: String, text: String
   ) async throws {

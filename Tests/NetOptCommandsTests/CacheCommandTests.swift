@@ -144,22 +144,26 @@ import Testing
         + "\n")
   }
 
-  @Test("cache sim reports a broken trace with the line and the reason", arguments: [
-    ("", "standard input has no requests"), ("a,b\n", #"standard input, line 1: "b" is no size"#),
-    ("a 1\nb -1\n", #"line 2: "-1" is no size"#),
-    ("a,1,2\n", "line 1: it has 3 columns; say with --key-column"),
-    ("a,9223372036854775807\nb,1\n", "line 2: the sizes add up to more"),
-    ("size,x\n1,2\n", "it names no column for the keys"),
-  ])
+  @Test(
+    "cache sim reports a broken trace with the line and the reason",
+    arguments: [
+      ("", "standard input has no requests"), ("a,b\n", #"standard input, line 1: "b" is no size"#),
+      ("a 1\nb -1\n", #"line 2: "-1" is no size"#),
+      ("a,1,2\n", "line 1: it has 3 columns; say with --key-column"),
+      ("a,9223372036854775807\nb,1\n", "line 2: the sizes add up to more"),
+      ("size,x\n1,2\n", "it names no column for the keys"),
+    ])
   func brokenTrace(trace: String, reason: String) async {
     let run = await Run(["cache", "sim", "-"], input: trace)
     #expect(run.code == 65 && run.errors.contains(reason), "\(run.errors)")
   }
 
-  @Test("cache sim refuses invalid capacities, policies and columns", arguments: [
-    ["-c", "0"], ["-c", "x"], ["-c", "1.5"], ["-c", "200%"], ["-c", "9999999999G"], ["-p", "arc"],
-    ["--size-column", "2"],
-  ])
+  @Test(
+    "cache sim refuses invalid capacities, policies and columns",
+    arguments: [
+      ["-c", "0"], ["-c", "x"], ["-c", "1.5"], ["-c", "200%"], ["-c", "9999999999G"], ["-p", "arc"],
+      ["--size-column", "2"],
+    ])
   func usageErrors(options: [String]) async {
     let run = await Run(["cache", "sim"] + options + ["-"], input: "a\n")
     #expect(run.code == 64, "\(run.output)\(run.errors)")

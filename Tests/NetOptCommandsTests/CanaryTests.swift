@@ -144,11 +144,13 @@ import Testing
   }
 
   /// The texts are minisign secret keys that cannot be parsed.
-  @Test("iplist sign shows nothing of a secret key that it cannot read", arguments: [
-    "untrusted comment: x\n\(SigningFixture.canary)\n", "\(SigningFixture.canary)\n",
-    "untrusted comment: \(SigningFixture.canary)\n\n",
-    "untrusted comment: x\nUldR\(SigningFixture.canary)=\nmore\n",
-  ])
+  @Test(
+    "iplist sign shows nothing of a secret key that it cannot read",
+    arguments: [
+      "untrusted comment: x\n\(SigningFixture.canary)\n", "\(SigningFixture.canary)\n",
+      "untrusted comment: \(SigningFixture.canary)\n\n",
+      "untrusted comment: x\nUldR\(SigningFixture.canary)=\nmore\n",
+    ])
   func invalidMinisignKey(_ text: String) async throws {
     let directory = try TemporaryDirectory.make("canary-list")
     try fixture.write(text, to: "\(directory)/list.key")

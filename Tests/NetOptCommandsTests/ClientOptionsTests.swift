@@ -58,10 +58,12 @@ import Testing
     #expect(configuration.tls.caFile == authorities)
   }
 
-  @Test("--policy sets the policy and overrides NETOPT_POLICY", arguments: [
-    (["--policy", "balanced"], [:], SelectionPolicy.balanced), ([], ["NETOPT_POLICY": "pinned"], .pinned),
-    (["--policy", "fastest"], ["NETOPT_POLICY": "pinned"], .fastest), ([], ["NETOPT_POLICY": ""], .fastest),
-  ])
+  @Test(
+    "--policy sets the policy and overrides NETOPT_POLICY",
+    arguments: [
+      (["--policy", "balanced"], [:], SelectionPolicy.balanced), ([], ["NETOPT_POLICY": "pinned"], .pinned),
+      (["--policy", "fastest"], ["NETOPT_POLICY": "pinned"], .fastest), ([], ["NETOPT_POLICY": ""], .fastest),
+    ])
   func policy(
     _ arguments: [String], _ environment: [String: String], _ policy: SelectionPolicy
   ) async throws {
@@ -96,9 +98,11 @@ import Testing
     #expect(overridden.tls.caFile == "/dev/null")
   }
 
-  @Test("--dns-servers refuses a text that is no address with an optional port", arguments: [
-    "", "1.2.3.4,", "a", "1.2.3.4:0", "1.2.3.4:65536", "1.2.3.4:x", "[1.2.3.4]:53", "[::1]", "[::1",
-  ])
+  @Test(
+    "--dns-servers refuses a text that is no address with an optional port",
+    arguments: [
+      "", "1.2.3.4,", "a", "1.2.3.4:0", "1.2.3.4:65536", "1.2.3.4:x", "[1.2.3.4]:53", "[::1]", "[::1",
+    ])
   func invalidNameServer(text: String) async {
     let run = await Run(["get", "http://a.example/", "--dns-servers", text])
     #expect(run.code == 64)

@@ -67,13 +67,15 @@ import Testing
     #expect(await update([], client).output == "\(file): serial 8 is the newest\n")
   }
 
-  @Test("iplist update keeps the file and states the reason when the response is unusable", arguments: [
-    ("{", 200, "not JSON"), ("<html></html>", 500, "answered with status 500"),
-    (list(6, ["203.0.113.7"]), 200, "is 6, and 7 is in use"),
-    (list(7, ["203.0.113.9"]), 200, "is 7 as in the list in use"),
-    (list(8, ["10.0.0.1"]), 200, "is a private address"),
-    (#"{"schema":1,"serial":8,"expires":"2026-11-20T00:00:00Z","hosts":{}}"#, 200, "the list expired"),
-  ])
+  @Test(
+    "iplist update keeps the file and states the reason when the response is unusable",
+    arguments: [
+      ("{", 200, "not JSON"), ("<html></html>", 500, "answered with status 500"),
+      (list(6, ["203.0.113.7"]), 200, "is 6, and 7 is in use"),
+      (list(7, ["203.0.113.9"]), 200, "is 7 as in the list in use"),
+      (list(8, ["10.0.0.1"]), 200, "is a private address"),
+      (#"{"schema":1,"serial":8,"expires":"2026-11-20T00:00:00Z","hosts":{}}"#, 200, "the list expired"),
+    ])
   func unusableResponse(body: String, status: Int, reason: String) async throws {
     let before = try Files.read(file)
     let run = await update([], client(["/list.json": body], status: status))

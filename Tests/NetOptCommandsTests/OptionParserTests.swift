@@ -66,20 +66,22 @@ import Testing
     #expect(try parsed(line) == meaning)
   }
 
-  @Test("the parser states the mistake and suggests a similar option", arguments: [
-    (["--jsno"], "unknown option --jsno; did you mean --json?"),
-    (["--insecrue=x"], "unknown option --insecrue; did you mean --insecure?"),
-    (["--max-speed"], "unknown option --max-speed"),
-    (["--=x"], "unknown option --"),
-    (["-z"], "unknown option -z"),
-    (["-kz"], "unknown option -z"),
-    (["-json"], "unknown option -j; did you mean --json?"),
-    (["--http"], "--http may be --http1.1, --http2; write more of it"),
-    (["--d", "x"], "--d may be --data, --dns-servers; write more of it"),
-    (["--insecure=yes"], "--insecure takes no value; leave \"=\" and what follows away"),
-    (["--data"], "--data needs a value: --data DATA"),
-    (["-kd"], "-d needs a value: -d DATA"),
-  ])
+  @Test(
+    "the parser states the mistake and suggests a similar option",
+    arguments: [
+      (["--jsno"], "unknown option --jsno; did you mean --json?"),
+      (["--insecrue=x"], "unknown option --insecrue; did you mean --insecure?"),
+      (["--max-speed"], "unknown option --max-speed"),
+      (["--=x"], "unknown option --"),
+      (["-z"], "unknown option -z"),
+      (["-kz"], "unknown option -z"),
+      (["-json"], "unknown option -j; did you mean --json?"),
+      (["--http"], "--http may be --http1.1, --http2; write more of it"),
+      (["--d", "x"], "--d may be --data, --dns-servers; write more of it"),
+      (["--insecure=yes"], "--insecure takes no value; leave \"=\" and what follows away"),
+      (["--data"], "--data needs a value: --data DATA"),
+      (["-kd"], "-d needs a value: -d DATA"),
+    ])
   func messages(line: [String], message: String) {
     #expect(throws: UsageError(message)) { try parsed(line) }
   }

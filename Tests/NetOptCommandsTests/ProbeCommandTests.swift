@@ -92,11 +92,13 @@ import Testing
     #expect(run.errors == "netopt: no endpoint of api.example.com answered\n")
   }
 
-  @Test("probe refuses unknown hosts and methods and suggests known ones", arguments: [
-    (["ai.example.com"], "ai.example.com is not in the list; did you mean api.example.com?"),
-    (["else"], "else is not in the list, which has api.example.com, www.example.com"),
-    (["--method=htpp"], "--method is tcp or tls or http or icmp, not \"htpp\"; did you mean http?"),
-  ])
+  @Test(
+    "probe refuses unknown hosts and methods and suggests known ones",
+    arguments: [
+      (["ai.example.com"], "ai.example.com is not in the list; did you mean api.example.com?"),
+      (["else"], "else is not in the list, which has api.example.com, www.example.com"),
+      (["--method=htpp"], "--method is tcp or tls or http or icmp, not \"htpp\"; did you mean http?"),
+    ])
   func usageErrors(arguments: [String], message: String) async throws {
     let run = await Run(["probe"] + arguments, client: try Self.client())
     #expect(run.code == 64)

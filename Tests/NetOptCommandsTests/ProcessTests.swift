@@ -63,12 +63,15 @@ import Testing
   }
 
   /// Each argument names a pipe that no other process opens.
-  @Test("SIGINT ends the program even if it waits for a pipe that no other process opens", arguments: [
-    ["get", "--iplist", "pipe"], ["get", "-d", "@pipe"], ["get", "-o", "pipe"], ["get", "--cacert", "pipe"],
-    ["get", "--sign", "k", "--keys", "pipe"], ["bench", "-n1", "--html", "pipe"],
-    ["fetch", "--jsonl", "--iplist", "pipe"],
-    ["compare", "pipe"],
-  ])
+  @Test(
+    "SIGINT ends the program even if it waits for a pipe that no other process opens",
+    arguments: [
+      ["get", "--iplist", "pipe"], ["get", "-d", "@pipe"], ["get", "-o", "pipe"],
+      ["get", "--cacert", "pipe"],
+      ["get", "--sign", "k", "--keys", "pipe"], ["bench", "-n1", "--html", "pipe"],
+      ["fetch", "--jsonl", "--iplist", "pipe"],
+      ["compare", "pipe"],
+    ])
   func unopenedPipe(_ arguments: [String]) async throws {
     try #require(mkfifo(directory + "/pipe", 0o600) == 0)
     let child = try start(

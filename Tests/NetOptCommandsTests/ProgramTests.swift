@@ -53,9 +53,12 @@ import Testing
     #expect(await Run(["help", "help"]).output == run.output)
   }
 
-  @Test("each command prints the same help with examples for -h, --help and the command help", arguments: [
-    ["get"], ["probe"], ["iplist", "check"], ["iplist", "sign"], ["iplist", "verify"], ["iplist", "update"],
-  ])
+  @Test(
+    "each command prints the same help with examples for -h, --help and the command help",
+    arguments: [
+      ["get"], ["probe"], ["iplist", "check"], ["iplist", "sign"], ["iplist", "verify"],
+      ["iplist", "update"],
+    ])
   func commandHelp(words: [String]) async {
     let help = await Run(words + ["--help"])
     #expect(help.code == 0)
@@ -103,38 +106,40 @@ import Testing
     #expect(run.errors.contains("Usage: netopt COMMAND"))
   }
 
-  @Test("a usage error has exit code 64 and a message that states the mistake and the help", arguments: [
-    (["gte", "x"], #"unknown command "gte"; did you mean "get"? (see netopt --help)"#),
-    (["frobnicate"], #"unknown command "frobnicate" (see netopt --help)"#),
-    (["help", "porbe"], #"unknown command "porbe"; did you mean "probe"? (see netopt --help)"#),
-    (["help", "get", "x"], #"unknown command "get x" (see netopt --help)"#),
-    (["iplist"], "iplist needs a command: netopt iplist check|sign|verify|update|suggest"),
-    (["iplist", "--json"], "iplist needs a command: netopt iplist check|sign|verify|update|suggest"),
-    (
-      ["iplist", "chekc"],
-      #"unknown command "iplist chekc"; did you mean "iplist check"? (see netopt iplist --help)"#
-    ),
-    (["https://a.example/"], "https://a.example/ is no command; write netopt get https://a.example/"),
-    (["--jsno"], "unknown option --jsno (see netopt --help)"),
-    (["-k", "get"], "unknown option -k (see netopt --help)"),
-    (["--version", "x"], "\"x\" is one too many: netopt --version"),
-    (["--"], "a command is missing (see netopt --help)"),
-    (["get"], "URL is missing: netopt get URL (see netopt get --help)"),
-    (
-      ["get", "a", "b"],
-      "netopt get takes URL and nothing more, not 2 operands; quote a value that has spaces (see netopt get --help)"
-    ),
-    (["get", "--jsno", "a"], "unknown option --jsno; did you mean --json? (see netopt get --help)"),
-    (
-      ["get", "--max-redirs", "x", "http://a/"],
-      "--max-redirs takes a whole number from 0 to 1000, not \"x\" (see netopt get --help)"
-    ),
-    (
-      ["get", "-m", "-1", "http://a/"],
-      "--max-time takes a number from 0 to 31536000, not \"-1\" (see netopt get --help)"
-    ),
-    (["iplist", "check"], "FILE is missing: netopt iplist check FILE (see netopt iplist check --help)"),
-  ])
+  @Test(
+    "a usage error has exit code 64 and a message that states the mistake and the help",
+    arguments: [
+      (["gte", "x"], #"unknown command "gte"; did you mean "get"? (see netopt --help)"#),
+      (["frobnicate"], #"unknown command "frobnicate" (see netopt --help)"#),
+      (["help", "porbe"], #"unknown command "porbe"; did you mean "probe"? (see netopt --help)"#),
+      (["help", "get", "x"], #"unknown command "get x" (see netopt --help)"#),
+      (["iplist"], "iplist needs a command: netopt iplist check|sign|verify|update|suggest"),
+      (["iplist", "--json"], "iplist needs a command: netopt iplist check|sign|verify|update|suggest"),
+      (
+        ["iplist", "chekc"],
+        #"unknown command "iplist chekc"; did you mean "iplist check"? (see netopt iplist --help)"#
+      ),
+      (["https://a.example/"], "https://a.example/ is no command; write netopt get https://a.example/"),
+      (["--jsno"], "unknown option --jsno (see netopt --help)"),
+      (["-k", "get"], "unknown option -k (see netopt --help)"),
+      (["--version", "x"], "\"x\" is one too many: netopt --version"),
+      (["--"], "a command is missing (see netopt --help)"),
+      (["get"], "URL is missing: netopt get URL (see netopt get --help)"),
+      (
+        ["get", "a", "b"],
+        "netopt get takes URL and nothing more, not 2 operands; quote a value that has spaces (see netopt get --help)"
+      ),
+      (["get", "--jsno", "a"], "unknown option --jsno; did you mean --json? (see netopt get --help)"),
+      (
+        ["get", "--max-redirs", "x", "http://a/"],
+        "--max-redirs takes a whole number from 0 to 1000, not \"x\" (see netopt get --help)"
+      ),
+      (
+        ["get", "-m", "-1", "http://a/"],
+        "--max-time takes a number from 0 to 31536000, not \"-1\" (see netopt get --help)"
+      ),
+      (["iplist", "check"], "FILE is missing: netopt iplist check FILE (see netopt iplist check --help)"),
+    ])
   func usageErrors(line: [String], message: String) async {
     let run = await Run(line)
     #expect(run.code == 64)
@@ -142,19 +147,23 @@ import Testing
     #expect(run.errors == "netopt: \(message)\n")
   }
 
-  @Test("an error decides the exit code, and its message has no control characters", arguments: [
-    (NetOptError.Code.connectFailed, Int32(1)), (.timeout, 1), (.tlsFailed, 1), (.invalidURL, 64),
-    (.invalidRequest, 64), (.invalidConfiguration, 64), (.invalidList, 65), (.unreadableFile, 65),
-  ])
+  @Test(
+    "an error decides the exit code, and its message has no control characters",
+    arguments: [
+      (NetOptError.Code.connectFailed, Int32(1)), (.timeout, 1), (.tlsFailed, 1), (.invalidURL, 64),
+      (.invalidRequest, 64), (.invalidConfiguration, 64), (.invalidList, 65), (.unreadableFile, 65),
+    ])
   func errorExitCodes(code: NetOptError.Code, number: Int32) async {
     let result = await run { _ in throw NetOptError(code, phase: .connect, "it\nfailed\u{1b}[31m") }
     #expect(result.code == number)
     #expect(result.errors == "netopt: it failed [31m\n")
   }
 
-  @Test("the message adds the text of a libcurl error only if it does not contain it already", arguments: [
-    ("it failed", "it failed (curl 7: no luck)"), ("it had no luck", "it had no luck"),
-  ])
+  @Test(
+    "the message adds the text of a libcurl error only if it does not contain it already",
+    arguments: [
+      ("it failed", "it failed (curl 7: no luck)"), ("it had no luck", "it had no luck"),
+    ])
   func underlyingError(message: String, text: String) async {
     let code = NetOptError.Underlying(.curl, code: 7, text: "no luck")
     let result = await run { _ in

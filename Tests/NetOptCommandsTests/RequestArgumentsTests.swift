@@ -39,10 +39,12 @@ import Testing
     #expect(request.options == RequestOptions())
   }
 
-  @Test("-X sets the method, -I selects HEAD and -d selects POST", arguments: [
-    (["-X", "PUT"], "PUT"), (["-I"], "HEAD"), (["-d", "a"], "POST"), (["-X", "PUT", "-d", "a"], "PUT"),
-    (["-I", "-X", "OPTIONS"], "OPTIONS"), (["--request=PURGE"], "PURGE"),
-  ])
+  @Test(
+    "-X sets the method, -I selects HEAD and -d selects POST",
+    arguments: [
+      (["-X", "PUT"], "PUT"), (["-I"], "HEAD"), (["-d", "a"], "POST"), (["-X", "PUT", "-d", "a"], "PUT"),
+      (["-I", "-X", "OPTIONS"], "OPTIONS"), (["--request=PURGE"], "PURGE"),
+    ])
   func choosesTheMethod(arguments: [String], method: String) async throws {
     #expect(try await request(arguments).method.rawValue == method)
   }
@@ -114,20 +116,22 @@ import Testing
     #expect(try await request(["--retry", "4"]).options.maxAttempts == 5)
   }
 
-  @Test("get refuses an invalid option with exit code 64 and sends no request", arguments: [
-    (["-X", "GE T"], "\"GE T\" is no method; write one as PUT"),
-    (["-X", ""], "\"\" is no method; write one as PUT"),
-    (["-H", "nonsense"], "-H takes 'NAME: VALUE', and -H number 1 has no colon"),
-    (["-H", "a b: c"], "-H: the header name \"a…\" is not a token"),
-    (["-H", "a: b\r\nc: d"], "-H: the value of the header a has a line end or a NUL"),
-    (["-H", "Accept:"], "-H 'Accept:' has no value; to send it empty, write 'Accept;'"),
-    (["-I", "-d", "x"], "-I asks for HEAD, which has no body; leave -I or -d away"),
-    (
-      ["--dns-servers", "dns.example"],
-      "--dns-servers takes addresses with or without a port, as 127.0.0.1:5353,::1,[::1]:5353; not \"dns.example\""
-    ),
-    (["--json", "-o", "-"], "--json and -o - both want standard output; give one of them up"),
-  ])
+  @Test(
+    "get refuses an invalid option with exit code 64 and sends no request",
+    arguments: [
+      (["-X", "GE T"], "\"GE T\" is no method; write one as PUT"),
+      (["-X", ""], "\"\" is no method; write one as PUT"),
+      (["-H", "nonsense"], "-H takes 'NAME: VALUE', and -H number 1 has no colon"),
+      (["-H", "a b: c"], "-H: the header name \"a…\" is not a token"),
+      (["-H", "a: b\r\nc: d"], "-H: the value of the header a has a line end or a NUL"),
+      (["-H", "Accept:"], "-H 'Accept:' has no value; to send it empty, write 'Accept;'"),
+      (["-I", "-d", "x"], "-I asks for HEAD, which has no body; leave -I or -d away"),
+      (
+        ["--dns-servers", "dns.example"],
+        "--dns-servers takes addresses with or without a port, as 127.0.0.1:5353,::1,[::1]:5353; not \"dns.example\""
+      ),
+      (["--json", "-o", "-"], "--json and -o - both want standard output; give one of them up"),
+    ])
   func usageErrors(arguments: [String], message: String) async {
     let client = ScriptedClient()
     let run = await Run(["get", "http://a.example/"] + arguments, client: client)

@@ -149,10 +149,10 @@ import Testing
   @Test(
     "a request takes the first working address of the list, and the report states why others failed",
     arguments: [
-    (Kind.works, [RouteReport.Outcome.won], ""), (.refuses, [.failed, .won], "refused"),
-    (.behaves(.blackHole), [.cancelled, .won], ""), (.behaves(.silent), [.cancelled, .won], ""),
-    (.wrongCertificate, [.failed, .won], "portal.test"),
-  ])
+      (Kind.works, [RouteReport.Outcome.won], ""), (.refuses, [.failed, .won], "refused"),
+      (.behaves(.blackHole), [.cancelled, .won], ""), (.behaves(.silent), [.cancelled, .won], ""),
+      (.wrongCertificate, [.failed, .won], "portal.test"),
+    ])
   func nextAddress(kind: Kind, outcomes: [RouteReport.Outcome], reason: String) async throws {
     let scene = try await Scene([kind, .works])
     defer { scene.stop() }

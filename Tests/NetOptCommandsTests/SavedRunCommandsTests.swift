@@ -116,18 +116,20 @@ import Testing
     #expect(run.output.contains("REMOVE") && run.output.contains("2001:db8::7 left out by the run: "))
   }
 
-  @Test("compare, merge and iplist suggest name the file and the fault of an invalid run", arguments: [
-    ("", "is no JSON"), ("{}", "$.schema_version: is missing"), ("[]", "$: is no "),
-    ("{\"schema_version\":2,\"request\":{\"url\":\"x\"},\"targets\":[]}", "$.schema_version: is 2"),
-    (
-      "{\"schema_version\":1,\"request\":{\"url\":\"x\"},\"targets\":[{\"id\":\"a\",\"kind\":\"udp\",\"counts\":{}}]}",
-      "$.targets[0].kind: is ip or dns"
-    ),
-    (
-      "{\"schema_version\":1,\"request\":{\"url\":\"x\"},\"targets\":[{\"id\":\"a\",\"kind\":\"ip\",\"counts\":{\"ok\":-1}}]}",
-      "$.targets[0]: has a count"
-    ),
-  ])
+  @Test(
+    "compare, merge and iplist suggest name the file and the fault of an invalid run",
+    arguments: [
+      ("", "is no JSON"), ("{}", "$.schema_version: is missing"), ("[]", "$: is no "),
+      ("{\"schema_version\":2,\"request\":{\"url\":\"x\"},\"targets\":[]}", "$.schema_version: is 2"),
+      (
+        "{\"schema_version\":1,\"request\":{\"url\":\"x\"},\"targets\":[{\"id\":\"a\",\"kind\":\"udp\",\"counts\":{}}]}",
+        "$.targets[0].kind: is ip or dns"
+      ),
+      (
+        "{\"schema_version\":1,\"request\":{\"url\":\"x\"},\"targets\":[{\"id\":\"a\",\"kind\":\"ip\",\"counts\":{\"ok\":-1}}]}",
+        "$.targets[0]: has a count"
+      ),
+    ])
   func invalidRun(text: String, message: String) async throws {
     let file = "\(folder)/broken.json"
     try Files.write(text, to: file)

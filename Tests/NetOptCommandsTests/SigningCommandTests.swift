@@ -165,21 +165,23 @@ import Testing
     }
   }
 
-  @Test("keys list refuses a key ring that breaks a rule, and names its file", arguments: [
-    "", "[]", "{}", #"{"schema":2,"keys":[]}"#, #"{"schema":1,"keys":{}}"#,
-    #"{"schema":1,"keys":[{"id":"a"}]}"#,
-    #"{"schema":1,"keys":[{"id":"a","schemes":["netopt1"]}]}"#,
-    #"{"schema":1,"keys":[{"id":"a","secret":"x","schemes":["md4"]}]}"#,
-    #"{"schema":1,"keys":[{"id":"a","secret":"","schemes":["netopt1"]}]}"#,
-    #"{"schema":1,"keys":[{"id":"a","secret":"x","secret_env":"Y","schemes":["netopt1"]}]}"#,
-    #"{"schema":1,"keys":[{"id":"","secret":"x","schemes":["netopt1"]}]}"#,
-    #"{"schema":1,"keys":[{"id":"a","secret":"x","schemes":[],"scopes":[]}]}"#,
-    #"{"schema":1,"keys":[{"id":"a","secret":"x","schemes":[],"not_after":"soon"}]}"#,
-    #"{"schema":1,"keys":[{"id":"a","secret":"x","schemes":[],"sceret":"y"}]}"#,
-    #"{"schema":1,"keys":[{"id":"a","secret":"x","schemes":[]},{"id":"a","secret":"y","schemes":[]}]}"#,
-    #"{"schema":1,"keys":[{"id":"a","private_key_pem":"x","schemes":["rfc9421"]}]}"#,
-    #"{"schema":1,"keys":[{"id":"a","secret_base64":"****","schemes":["rfc9421"]}]}"#,
-  ])
+  @Test(
+    "keys list refuses a key ring that breaks a rule, and names its file",
+    arguments: [
+      "", "[]", "{}", #"{"schema":2,"keys":[]}"#, #"{"schema":1,"keys":{}}"#,
+      #"{"schema":1,"keys":[{"id":"a"}]}"#,
+      #"{"schema":1,"keys":[{"id":"a","schemes":["netopt1"]}]}"#,
+      #"{"schema":1,"keys":[{"id":"a","secret":"x","schemes":["md4"]}]}"#,
+      #"{"schema":1,"keys":[{"id":"a","secret":"","schemes":["netopt1"]}]}"#,
+      #"{"schema":1,"keys":[{"id":"a","secret":"x","secret_env":"Y","schemes":["netopt1"]}]}"#,
+      #"{"schema":1,"keys":[{"id":"","secret":"x","schemes":["netopt1"]}]}"#,
+      #"{"schema":1,"keys":[{"id":"a","secret":"x","schemes":[],"scopes":[]}]}"#,
+      #"{"schema":1,"keys":[{"id":"a","secret":"x","schemes":[],"not_after":"soon"}]}"#,
+      #"{"schema":1,"keys":[{"id":"a","secret":"x","schemes":[],"sceret":"y"}]}"#,
+      #"{"schema":1,"keys":[{"id":"a","secret":"x","schemes":[]},{"id":"a","secret":"y","schemes":[]}]}"#,
+      #"{"schema":1,"keys":[{"id":"a","private_key_pem":"x","schemes":["rfc9421"]}]}"#,
+      #"{"schema":1,"keys":[{"id":"a","secret_base64":"****","schemes":["rfc9421"]}]}"#,
+    ])
   func brokenKeyRing(_ text: String) async throws {
     try fixture.write(text, to: fixture.keys)
     let run = await Run(["keys", "list", "--keys", fixture.keys])

@@ -186,20 +186,24 @@ import Testing
       text.contains(" 203.0.113.9  list  won, pooled                                           0.0 ms\n"))
   }
 
-  @Test("the ROUTE line states why the request does not use the list", arguments: [
-    (RoutePlan.DirectOff.proxy, "through the proxy; direct mode is off"),
-    (.flag, "DNS, as asked for; direct mode is off"),
-    (.port, "DNS; the list is for another port of the host"),
-    (.noList, "DNS; the host is not in the list"), (.expired, "DNS; the list has expired"),
-  ])
+  @Test(
+    "the ROUTE line states why the request does not use the list",
+    arguments: [
+      (RoutePlan.DirectOff.proxy, "through the proxy; direct mode is off"),
+      (.flag, "DNS, as asked for; direct mode is off"),
+      (.port, "DNS; the list is for another port of the host"),
+      (.noList, "DNS; the host is not in the list"), (.expired, "DNS; the list has expired"),
+    ])
   func unusedList(off: RoutePlan.DirectOff, words: String) throws {
     #expect(Waterfall(try exchange(route: route(off: off))).text(columns: 80).contains("ROUTE    \(words)\n"))
   }
 
-  @Test("the ROUTE line states why the request fell back to DNS", arguments: [
-    (RouteReport.Fallback.circuitsOpen, "DNS; all listed addresses failed too often of late"),
-    (.excluded, "DNS; all listed addresses are excluded"),
-  ])
+  @Test(
+    "the ROUTE line states why the request fell back to DNS",
+    arguments: [
+      (RouteReport.Fallback.circuitsOpen, "DNS; all listed addresses failed too often of late"),
+      (.excluded, "DNS; all listed addresses are excluded"),
+    ])
   func fallback(reason: RouteReport.Fallback, words: String) throws {
     let plan = RoutePlan(
       origin: Samples.origin, policy: .fastest,

@@ -2,24 +2,28 @@ import NetOptCore
 import Testing
 
 struct CivilTimeTests {
-  @Test("the three date forms of HTTP parse, without regard to case", arguments: [
-    ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sun Nov  6 08:49:37 1994", 784_111_777),
-    ("Friday, 20-Nov-26 00:00:00 GMT", 1_795_132_800), ("Fri, 20 Nov 2026 00:00:00 GMT", 1_795_132_800),
-    ("FRI, 20 NOV 2026 00:00:00 gMT", 1_795_132_800), ("Fri Nov 20 00:00:00 2026", 1_795_132_800),
-  ])
+  @Test(
+    "the three date forms of HTTP parse, without regard to case",
+    arguments: [
+      ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777), ("Sun Nov  6 08:49:37 1994", 784_111_777),
+      ("Friday, 20-Nov-26 00:00:00 GMT", 1_795_132_800), ("Fri, 20 Nov 2026 00:00:00 GMT", 1_795_132_800),
+      ("FRI, 20 NOV 2026 00:00:00 gMT", 1_795_132_800), ("Fri Nov 20 00:00:00 2026", 1_795_132_800),
+    ])
   func httpDates(_ text: String, _ seconds: Int64) {
     #expect(CivilTime(http: text)?.seconds == seconds)
   }
 
-  @Test("a text in no form of HTTP or with an impossible date does not parse", arguments: [
-    "", "soon", "0", "-1", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET",
-    "Sun, 31 Feb 2026 08:49:37 GMT",
-    "Sun, 06 XYZ 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:49:37 GMT", "a b c d e f", "1994-11-06T08:49:37Z",
-    "Sun, -6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 99999 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT",
-    "Sun 06 Nov 1994 08:49:37 GMT", "Sun, 06  Nov  1994 08:49:37 GMT", "Sun, 06-Nov-1994 08:49:37 GMT",
-    "Sun, 06 Nov 1994 08.49.37 GMT", "Sun, 06 Nov 1994 8:49:37 GMT", "Sun,  6 Nov 1994 08:49:37 GMT",
-    "Sun, 06 Nov 1994 08:49:37 GMT, Sun, 06 Nov 1994 08:49:37 GMT",
-  ])
+  @Test(
+    "a text in no form of HTTP or with an impossible date does not parse",
+    arguments: [
+      "", "soon", "0", "-1", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET",
+      "Sun, 31 Feb 2026 08:49:37 GMT",
+      "Sun, 06 XYZ 1994 08:49:37 GMT", "Sun, 06 Nov 1994 25:49:37 GMT", "a b c d e f", "1994-11-06T08:49:37Z",
+      "Sun, -6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 99999 08:49:37 GMT", "Sun, 06 Nov 94 08:49:37 GMT",
+      "Sun 06 Nov 1994 08:49:37 GMT", "Sun, 06  Nov  1994 08:49:37 GMT", "Sun, 06-Nov-1994 08:49:37 GMT",
+      "Sun, 06 Nov 1994 08.49.37 GMT", "Sun, 06 Nov 1994 8:49:37 GMT", "Sun,  6 Nov 1994 08:49:37 GMT",
+      "Sun, 06 Nov 1994 08:49:37 GMT, Sun, 06 Nov 1994 08:49:37 GMT",
+    ])
   func invalidDates(_ text: String) {
     #expect(CivilTime(http: text) == nil)
   }
@@ -73,10 +77,12 @@ struct CivilTimeTests {
     }
   }
 
-  @Test("a text that is not an RFC 3339 timestamp does not parse", arguments: [
-    "", "2026-11-20T00:00:00", "2026-11-20 00:00:00Z", "2026-02-29T00:00:00Z", "2026-11-20T24:00:00Z",
-    "2026-11-20T00:00:00Z ", "20261120T000000Z", "２０２６-11-20T00:00:00Z",
-  ])
+  @Test(
+    "a text that is not an RFC 3339 timestamp does not parse",
+    arguments: [
+      "", "2026-11-20T00:00:00", "2026-11-20 00:00:00Z", "2026-02-29T00:00:00Z", "2026-11-20T24:00:00Z",
+      "2026-11-20T00:00:00Z ", "20261120T000000Z", "２０２６-11-20T00:00:00Z",
+    ])
   func invalidTimestamps(_ text: String) {
     #expect(CivilTime(rfc3339: text) == nil)
     #expect(CivilTime.seconds(rfc3339: text) == nil)

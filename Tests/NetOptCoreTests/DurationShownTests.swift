@@ -5,13 +5,15 @@ import Testing
 
 /// The texts of durations in messages.
 @Suite struct DurationShownTests {
-  @Test("durations below 1000 s print with three digits at most, and negative ones as 0 s", arguments: [
-    (Duration.zero, "0 s"), (.seconds(-1), "0 s"), (.nanoseconds(1), "0.001 ms"),
-    (.microseconds(400), "0.4 ms"),
-    (.milliseconds(8), "8 ms"), (.microseconds(9999), "10 ms"), (.microseconds(12_340), "12.3 ms"),
-    (.milliseconds(999), "999 ms"), (.microseconds(999_600), "1 s"), (.milliseconds(1250), "1.25 s"),
-    (.milliseconds(10_400), "10.4 s"), (.seconds(90), "90 s"), (.seconds(4_294_967_295), "4294967295 s"),
-  ])
+  @Test(
+    "durations below 1000 s print with three digits at most, and negative ones as 0 s",
+    arguments: [
+      (Duration.zero, "0 s"), (.seconds(-1), "0 s"), (.nanoseconds(1), "0.001 ms"),
+      (.microseconds(400), "0.4 ms"),
+      (.milliseconds(8), "8 ms"), (.microseconds(9999), "10 ms"), (.microseconds(12_340), "12.3 ms"),
+      (.milliseconds(999), "999 ms"), (.microseconds(999_600), "1 s"), (.milliseconds(1250), "1.25 s"),
+      (.milliseconds(10_400), "10.4 s"), (.seconds(90), "90 s"), (.seconds(4_294_967_295), "4294967295 s"),
+    ])
   func threeDigits(_ duration: Duration, _ text: String) {
     #expect(duration.shown == text)
   }

@@ -33,12 +33,14 @@ import Testing
     #expect(!nested.brief.contains("s3cret"))
   }
 
-  @Test("the message for a refused URL shows the host but no password", arguments: [
-    "https://user:secret@a.test/", "https://secret@a.test/", "ftp://user:secret@a.test/",
-    "user:secret@a.test",
-    "https://user:secret@a.test/ x", "https://user:se/secret@a.test/", "https://user:se@secret@a.test",
-    "//user:secret@a.test//", "https:\u{301}//user:secret@a.test/",
-  ])
+  @Test(
+    "the message for a refused URL shows the host but no password",
+    arguments: [
+      "https://user:secret@a.test/", "https://secret@a.test/", "ftp://user:secret@a.test/",
+      "user:secret@a.test",
+      "https://user:secret@a.test/ x", "https://user:se/secret@a.test/", "https://user:se@secret@a.test",
+      "//user:secret@a.test//", "https:\u{301}//user:secret@a.test/",
+    ])
   func noPassword(_ text: String) throws {
     let message = try #require(refusal(of: text))
     #expect(!message.contains("secret"))
@@ -101,13 +103,15 @@ import Testing
   }
 
   /// The text before 100,000 copies of a character, the character, and the text after the copies.
-  @Test("the message for a URL with a very long part is shorter than 400 characters", arguments: [
-    ("", "x", ""), ("", "x", "://a.test"), ("https://", "x", ""), ("https://", "x", ".test"),
-    ("https://[", "x", "]"),
-    ("https://[::1]", "x", ""), ("https://a:", "9", ""), ("https://é", "\u{301}", ""),
-    ("https://a.", "1", ""),
-    ("", "x", "@"),
-  ])
+  @Test(
+    "the message for a URL with a very long part is shorter than 400 characters",
+    arguments: [
+      ("", "x", ""), ("", "x", "://a.test"), ("https://", "x", ""), ("https://", "x", ".test"),
+      ("https://[", "x", "]"),
+      ("https://[::1]", "x", ""), ("https://a:", "9", ""), ("https://é", "\u{301}", ""),
+      ("https://a.", "1", ""),
+      ("", "x", "@"),
+    ])
   func shortMessages(_ before: String, _ repeated: String, _ after: String) throws {
     let message = try #require(refusal(of: before + String(repeating: repeated, count: 100_000) + after))
     #expect(message.unicodeScalars.count < 400)

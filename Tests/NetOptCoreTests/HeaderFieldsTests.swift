@@ -58,20 +58,25 @@ import Testing
     #expect(HeaderFields().isEmpty)
   }
 
-  @Test("only a token of HTTP is a valid field name", arguments: [
-    ("", false), ("a", true), ("X-Y_z.9", true), ("!#$%&'*+-.^_`|~", true), ("a b", false), ("a:", false),
-    ("a\r\nb", false), ("a\0", false), ("\"", false), ("(", false), ("é", false), ("{", false),
-    ("\u{7f}", false),
-  ])
+  @Test(
+    "only a token of HTTP is a valid field name",
+    arguments: [
+      ("", false), ("a", true), ("X-Y_z.9", true), ("!#$%&'*+-.^_`|~", true), ("a b", false), ("a:", false),
+      ("a\r\nb", false), ("a\0", false), ("\"", false), ("(", false), ("é", false), ("{", false),
+      ("\u{7f}", false),
+    ])
   func tokens(_ text: String, _ isToken: Bool) {
     #expect(HeaderFields.isToken(text) == isToken)
     #expect((HeaderFields.fault(of: HeaderField(text, "v")) == nil) == isToken)
   }
 
-  @Test("a value with a line end or NUL is a fault, and the fault does not show the value", arguments: [
-    ("", true), ("a b", true), ("\t é \u{1}", true), ("a\nHost: b", false), ("a\r", false), ("a\r\nb", false),
-    ("a\0b", false),
-  ])
+  @Test(
+    "a value with a line end or NUL is a fault, and the fault does not show the value",
+    arguments: [
+      ("", true), ("a b", true), ("\t é \u{1}", true), ("a\nHost: b", false), ("a\r", false),
+      ("a\r\nb", false),
+      ("a\0b", false),
+    ])
   func fieldValues(_ value: String, _ isFine: Bool) {
     let fault = HeaderFields.fault(of: HeaderField("X-Secret", value))
     #expect((fault == nil) == isFine)

@@ -14,12 +14,14 @@ import Testing
     read(Array(text.utf8), keys: keys)
   }
 
-  @Test("the reader accepts valid JSON and finds no duplicate keys in it", arguments: [
-    "{}", "[]", "0", "-0", "1.5e+10", "-1E2", "true", "false", "null", "\"\"", " \t\r\n[ ] ",
-    "[1, \"a\", null, {\"a\": [{}]}]", "{\"a\": 1, \"b\": {\"a\": 1}, \"c\": [{\"a\": 1}, {\"a\": 2}]}",
-    "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud83d\\ude00\"", "\"é😀\u{7f}\"", "\u{feff}{}",
-    "\"\u{7ff}\u{800}\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}\"", "\"\\uD7FF\\uE000\\uDBFF\\uDFFF\"",
-  ])
+  @Test(
+    "the reader accepts valid JSON and finds no duplicate keys in it",
+    arguments: [
+      "{}", "[]", "0", "-0", "1.5e+10", "-1E2", "true", "false", "null", "\"\"", " \t\r\n[ ] ",
+      "[1, \"a\", null, {\"a\": [{}]}]", "{\"a\": 1, \"b\": {\"a\": 1}, \"c\": [{\"a\": 1}, {\"a\": 2}]}",
+      "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud83d\\ude00\"", "\"é😀\u{7f}\"", "\u{feff}{}",
+      "\"\u{7ff}\u{800}\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}\"", "\"\\uD7FF\\uE000\\uDBFF\\uDFFF\"",
+    ])
   func takesJSON(_ text: String) {
     for keys in [JSONReader.KeyRule.sameCharacters, .sameBytes] {
       let outline = read(text, keys: keys)

@@ -27,23 +27,27 @@ import Testing
     #expect(String(decoding: value.bytes(indented: true), as: UTF8.self) == text)
   }
 
-  @Test("strings escape quotes, backslashes and control characters", arguments: [
-    ("a\"b\\c", #""a\"b\\c""#), ("\u{8}\t\n\u{c}\r", #""\b\t\n\f\r""#),
-    ("\0\u{1b}\u{1f}", #""\u0000\u001b\u001f""#),
-    ("\u{7f}\u{80}\u{9f}", #""\u007f\u0080\u009f""#), ("é€😀/", "\"é€😀/\""), ("", "\"\""),
-  ])
+  @Test(
+    "strings escape quotes, backslashes and control characters",
+    arguments: [
+      ("a\"b\\c", #""a\"b\\c""#), ("\u{8}\t\n\u{c}\r", #""\b\t\n\f\r""#),
+      ("\0\u{1b}\u{1f}", #""\u0000\u001b\u001f""#),
+      ("\u{7f}\u{80}\u{9f}", #""\u007f\u0080\u009f""#), ("é€😀/", "\"é€😀/\""), ("", "\"\""),
+    ])
   func escapesTexts(text: String, json: String) {
     #expect(JSONValue.string(text).description == json)
   }
 
-  @Test("numbers, optionals and durations have their JSON text, and NaN and infinity are null", arguments: [
-    (JSONValue.integer(.min), "-9223372036854775808"), (.integer(.max), "9223372036854775807"),
-    (.number(0.1), "0.1"), (.number(-1e300), "-1e+300"), (.number(.leastNonzeroMagnitude), "5e-324"),
-    (.number(.nan), "null"),
-    (.number(.infinity), "null"), (.optional(nil as String?), "null"), (.optional("x"), "\"x\""),
-    (.optional(nil as Int?), "null"), (.optional(7), "7"), (.microseconds(.milliseconds(3)), "3000"),
-    (.microseconds(nil), "null"),
-  ])
+  @Test(
+    "numbers, optionals and durations have their JSON text, and NaN and infinity are null",
+    arguments: [
+      (JSONValue.integer(.min), "-9223372036854775808"), (.integer(.max), "9223372036854775807"),
+      (.number(0.1), "0.1"), (.number(-1e300), "-1e+300"), (.number(.leastNonzeroMagnitude), "5e-324"),
+      (.number(.nan), "null"),
+      (.number(.infinity), "null"), (.optional(nil as String?), "null"), (.optional("x"), "\"x\""),
+      (.optional(nil as Int?), "null"), (.optional(7), "7"), (.microseconds(.milliseconds(3)), "3000"),
+      (.microseconds(nil), "null"),
+    ])
   func writesValues(value: JSONValue, json: String) {
     #expect(value.description == json)
   }

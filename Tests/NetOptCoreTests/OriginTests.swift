@@ -2,10 +2,12 @@ import NetOptCore
 import Testing
 
 @Suite struct OriginTests {
-  @Test("hosts lose their ASCII upper case and one dot at the end", arguments: [
-    ("Example.COM", "example.com"), ("example.com.", "example.com"), (".", "."), ("", ""), ("a..", "a."),
-    ("ÄB", "Äb"), ("Ä", "Ä"), ("x_Y-9", "x_y-9"),
-  ])
+  @Test(
+    "hosts lose their ASCII upper case and one dot at the end",
+    arguments: [
+      ("Example.COM", "example.com"), ("example.com.", "example.com"), (".", "."), ("", ""), ("a..", "a."),
+      ("ÄB", "Äb"), ("Ä", "Ä"), ("x_Y-9", "x_y-9"),
+    ])
   func normalizesHosts(_ host: String, _ expected: String) {
     #expect(Origin.normalized(host: host) == expected)
     #expect(Origin(.https, host: host).host == expected)

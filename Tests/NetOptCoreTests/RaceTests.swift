@@ -131,11 +131,13 @@ import Testing
 
   /// The stagger in milliseconds, whether the connection multiplexes, and the end of the stagger in
   /// milliseconds without and with a TCP connection.
-  @Test("the race extends a stagger once, by at most 250 ms, when TCP is connected", arguments: [
-    (50, true, 50, 100), (249, true, 249, 498), (250, true, 250, 500), (251, true, 251, 501),
-    (2000, true, 2000, 2250),
-    (50, false, 100, 150), (250, false, 500, 750), (2000, false, 4000, 4250), (0, true, 0, 0),
-  ])
+  @Test(
+    "the race extends a stagger once, by at most 250 ms, when TCP is connected",
+    arguments: [
+      (50, true, 50, 100), (249, true, 249, 498), (250, true, 250, 500), (251, true, 251, 501),
+      (2000, true, 2000, 2250),
+      (50, false, 100, 150), (250, false, 500, 750), (2000, false, 4000, 4250), (0, true, 0, 0),
+    ])
   func staggerExtension(_ stagger: Int, _ multiplexes: Bool, _ first: Int, _ second: Int) {
     var race = Race.of([stagger, 100], multiplexes: multiplexes)
     _ = race.started()

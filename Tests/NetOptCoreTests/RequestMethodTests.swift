@@ -2,11 +2,14 @@ import NetOptCore
 import Testing
 
 @Suite struct RequestMethodTests {
-  @Test("a method is safe or idempotent as RFC 9110 says", arguments: [
-    (NetOptRequest.Method.get, true, true), (.head, true, true), (.options, true, true), (.trace, true, true),
-    (.put, false, true), (.delete, false, true), (.post, false, false), (.patch, false, false),
-    ("CONNECT", false, false), ("get", false, false), ("", false, false),
-  ])
+  @Test(
+    "a method is safe or idempotent as RFC 9110 says",
+    arguments: [
+      (NetOptRequest.Method.get, true, true), (.head, true, true), (.options, true, true),
+      (.trace, true, true),
+      (.put, false, true), (.delete, false, true), (.post, false, false), (.patch, false, false),
+      ("CONNECT", false, false), ("get", false, false), ("", false, false),
+    ])
   func safeAndIdempotent(_ method: NetOptRequest.Method, _ isSafe: Bool, _ isIdempotent: Bool) {
     #expect(method.isSafe == isSafe)
     #expect(method.isIdempotent == isIdempotent)

@@ -5,22 +5,29 @@ import Testing
 
 /// The recognition of names that suggest secrets.
 @Suite struct SecretNamesTests {
-  @Test("names that suggest secrets match", arguments: [
-    "token", "access_token", "X-Vault-Token", "apiKey", "API-KEY", "DD-API-KEY", "X-Client-Secret",
-    "clientSecret",
-    "sig", "X-Amz-Signature", "pw", "pwd", "user.pass", "PHPSESSID", "jsessionid", "key", "Fastly-Key",
-    "x[key]",
-    "code", "CODE", "auth_code", "otp1", "1otp", "_sid_", "userPin", "AWSKey", "KeyID", "SIGValue", "cookie",
-    "\u{e9}key", "passkey", "licenseKey", "storageKey", "device_code", "user-code", "cred", "jwe", "mfa",
-    "hdnts",
-  ])
+  @Test(
+    "names that suggest secrets match",
+    arguments: [
+      "token", "access_token", "X-Vault-Token", "apiKey", "API-KEY", "DD-API-KEY", "X-Client-Secret",
+      "clientSecret",
+      "sig", "X-Amz-Signature", "pw", "pwd", "user.pass", "PHPSESSID", "jsessionid", "key", "Fastly-Key",
+      "x[key]",
+      "code", "CODE", "auth_code", "otp1", "1otp", "_sid_", "userPin", "AWSKey", "KeyID", "SIGValue",
+      "cookie",
+      "\u{e9}key", "passkey", "licenseKey", "storageKey", "device_code", "user-code", "cred", "jwe", "mfa",
+      "hdnts",
+    ])
   func namesOfSecrets(_ name: String) { #expect(SecretNames.contains(name)) }
 
-  @Test("names that do not suggest secrets do not match", arguments: [
-    "", "k", "q", "Accept", "Accept-Language", "Content-Type", "User-Agent", "If-None-Match", "Cache-Control",
-    "X-Request-Id", "traceparent", "keyword", "monkey", "author", "shipping", "side", "country_code", "codes",
-    "compass", "spinner", "design", "AUTHOR", "MONKEY", "mySide",
-  ])
+  @Test(
+    "names that do not suggest secrets do not match",
+    arguments: [
+      "", "k", "q", "Accept", "Accept-Language", "Content-Type", "User-Agent", "If-None-Match",
+      "Cache-Control",
+      "X-Request-Id", "traceparent", "keyword", "monkey", "author", "shipping", "side", "country_code",
+      "codes",
+      "compass", "spinner", "design", "AUTHOR", "MONKEY", "mySide",
+    ])
   func otherNames(_ name: String) { #expect(!SecretNames.contains(name)) }
 
   /// The words of a name decide. A name with a secret word suggests a secret in any case, with other words

@@ -14,10 +14,12 @@ import Testing
     return try AsymmetricKey(pem: SecretBytes(copying: pem), isPrivate: isPrivate)
   }
 
-  @Test("a public key verifies only the unchanged message and signature of its private key", arguments: [
-    ("ed25519", SignatureAlgorithm.ed25519), ("ecc-p256", .ecdsaP256), ("rsa", .rsaPSS), ("rsa", .rsaPKCS1),
-    ("rsa-pss", .rsaPSS),
-  ])
+  @Test(
+    "a public key verifies only the unchanged message and signature of its private key",
+    arguments: [
+      ("ed25519", SignatureAlgorithm.ed25519), ("ecc-p256", .ecdsaP256), ("rsa", .rsaPSS), ("rsa", .rsaPKCS1),
+      ("rsa-pss", .rsaPSS),
+    ])
   func signatures(_ name: String, _ algorithm: SignatureAlgorithm) throws {
     let pair = try key(name, isPrivate: true)
     let verifying = try key(name, isPrivate: false)

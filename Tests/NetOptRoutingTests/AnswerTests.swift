@@ -411,13 +411,15 @@ import Testing
 
   // MARK: Outcomes
 
-  @Test("the outcome of a call follows from the response's status and Retry-After", arguments: [
-    (200, nil, CallOutcome.answered(wait: .zero)), (500, "9", .answered(wait: .zero)),
-    (429, "9", .answered(wait: .zero)), (503, nil, .unavailable(status: 503, retryAfter: nil)),
-    (503, "120", .unavailable(status: 503, retryAfter: .seconds(120))),
-    (502, "-1", .unavailable(status: 502, retryAfter: nil)),
-    (504, "Wed, 21 Oct 2026 07:28:00 GMT", .unavailable(status: 504, retryAfter: nil)),
-  ])
+  @Test(
+    "the outcome of a call follows from the response's status and Retry-After",
+    arguments: [
+      (200, nil, CallOutcome.answered(wait: .zero)), (500, "9", .answered(wait: .zero)),
+      (429, "9", .answered(wait: .zero)), (503, nil, .unavailable(status: 503, retryAfter: nil)),
+      (503, "120", .unavailable(status: 503, retryAfter: .seconds(120))),
+      (502, "-1", .unavailable(status: 502, retryAfter: nil)),
+      (504, "Wed, 21 Oct 2026 07:28:00 GMT", .unavailable(status: 504, retryAfter: nil)),
+    ])
   func outcomeOfResponse(_ status: Int, _ retryAfter: String?, _ expected: CallOutcome) throws {
     var fields = HeaderFields()
     if let retryAfter { fields["Retry-After"] = retryAfter }

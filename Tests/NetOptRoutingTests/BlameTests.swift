@@ -4,15 +4,17 @@ import Testing
 @testable import NetOptRouting
 
 @Suite struct BlameTests {
-  @Test("the kind of a failure decides who is to blame", arguments: [
-    (LegFailure.Kind.refused, Blame.endpoint), (.connectTimeout, .endpoint), (.tlsTimeout, .endpoint),
-    (.reset, .endpoint), (.tls, .endpoint), (.certificateName(presented: ["a"]), .certificate),
-    (.certificateUntrusted, .certificate), (.certificateExpired, .certificate),
-    (.busy, .service), (.unreachable, .localNetwork), (.resolve, .nobody), (.nameNotFound, .nobody),
-    (.proxy, .nobody),
-    (.proxyRefused, .nobody), (.authorities, .nobody),
-    (.other, .nobody),
-  ])
+  @Test(
+    "the kind of a failure decides who is to blame",
+    arguments: [
+      (LegFailure.Kind.refused, Blame.endpoint), (.connectTimeout, .endpoint), (.tlsTimeout, .endpoint),
+      (.reset, .endpoint), (.tls, .endpoint), (.certificateName(presented: ["a"]), .certificate),
+      (.certificateUntrusted, .certificate), (.certificateExpired, .certificate),
+      (.busy, .service), (.unreachable, .localNetwork), (.resolve, .nobody), (.nameNotFound, .nobody),
+      (.proxy, .nobody),
+      (.proxyRefused, .nobody), (.authorities, .nobody),
+      (.other, .nobody),
+    ])
   func blameOfFailure(_ kind: LegFailure.Kind, _ blame: Blame) {
     #expect(Blame(kind) == blame)
   }

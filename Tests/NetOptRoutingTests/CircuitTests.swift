@@ -140,10 +140,12 @@ import Testing
     #expect(circuit.nextChange(after: until + .seconds(700)) == nil)
   }
 
-  @Test("under 80 % successes of at least five attempts in 30 s open a circuit breaker", arguments: [
-    // The attempts within 30 s, `n` when every n-th one fails, and whether the circuit breaker opens.
-    (20, 4, true), (20, 5, false), (4, 2, false), (6, 2, true), (100, 6, false),
-  ])
+  @Test(
+    "under 80 % successes of at least five attempts in 30 s open a circuit breaker",
+    arguments: [
+      // The attempts within 30 s, `n` when every n-th one fails, and whether the circuit breaker opens.
+      (20, 4, true), (20, 5, false), (4, 2, false), (6, 2, true), (100, 6, false),
+    ])
   mutating func opensWhenTooFewSucceed(_ attempts: Int, _ every: Int, _ opens: Bool) {
     // The last attempt of each group fails. A success closes the circuit breaker again.
     var hasOpened = false

@@ -110,10 +110,12 @@ import Testing
     .certificate(kind, host: "a.example", nextCheck: nextCheck, byProbe: true)
   }
 
-  @Test("a wrong certificate causes a quarantine, which unverified requests ignore", arguments: [
-    LegFailure.Kind.certificateName(presented: ["*.portal.lan"]), .certificateName(presented: []),
-    .certificateUntrusted, .certificateExpired,
-  ])
+  @Test(
+    "a wrong certificate causes a quarantine, which unverified requests ignore",
+    arguments: [
+      LegFailure.Kind.certificateName(presented: ["*.portal.lan"]), .certificateName(presented: []),
+      .certificateUntrusted, .certificateExpired,
+    ])
   mutating func wrongCertificate(_ kind: LegFailure.Kind) {
     fail(kind, at: 0)
     #expect(health.state(at: .at(0)) == .quarantined)

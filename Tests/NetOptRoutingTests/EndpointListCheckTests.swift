@@ -34,25 +34,27 @@ import Testing
     }
   }
 
-  @Test("the check reports faults of the list's top-level members", arguments: [
-    Case("[]", ("$", "must be a JSON object")),
-    Case("null", ("$", "must be a JSON object")),
-    Case("\"list\"", ("$", "must be a JSON object")),
-    Case("{\"schema\": 1", ("$.schema", "not JSON: line 1, column 13: the text ends early")),
-    Case("", ("$", "not JSON")),
-    Case("{\"schema\": 2, \"serial\": -1}", ("$.schema", "is 2, but this program reads version 1")),
-    Case(
-      "{}", ("$.schema", "is missing; write \"schema\": 1"), ("$.serial", "positive integer"),
-      ("$.hosts", "must be there")),
-    Case(
-      "{\"schema\": \"1\", \"serial\": \"1\", \"issued\": 1, \"expires\": null, \"refresh\": [], \"hosts\": []}",
-      ("$.schema", "must be the number 1"), ("$.serial", "positive integer"), ("$.issued", "RFC 3339"),
-      ("$.expires", "RFC 3339"), ("$.refresh", "object with url and every"), ("$.hosts", "an object")),
-    Case("{\"schema\": 1, \"serial\": 0, \"hosts\": {}}", ("$.serial", "positive integer")),
-    Case("{\"schema\": 1, \"serial\": 1.5, \"hosts\": {}}", ("$.serial", "positive integer")),
-    Case("{\"schema\": 1, \"serial\": 9223372036854775808, \"hosts\": {}}", ("$.serial", "positive")),
-    Case("{\"schema\": 1, \"serial\": 1, \"serial\": 2, \"hosts\": {}}", ("$.serial", "more than once")),
-  ])
+  @Test(
+    "the check reports faults of the list's top-level members",
+    arguments: [
+      Case("[]", ("$", "must be a JSON object")),
+      Case("null", ("$", "must be a JSON object")),
+      Case("\"list\"", ("$", "must be a JSON object")),
+      Case("{\"schema\": 1", ("$.schema", "not JSON: line 1, column 13: the text ends early")),
+      Case("", ("$", "not JSON")),
+      Case("{\"schema\": 2, \"serial\": -1}", ("$.schema", "is 2, but this program reads version 1")),
+      Case(
+        "{}", ("$.schema", "is missing; write \"schema\": 1"), ("$.serial", "positive integer"),
+        ("$.hosts", "must be there")),
+      Case(
+        "{\"schema\": \"1\", \"serial\": \"1\", \"issued\": 1, \"expires\": null, \"refresh\": [], \"hosts\": []}",
+        ("$.schema", "must be the number 1"), ("$.serial", "positive integer"), ("$.issued", "RFC 3339"),
+        ("$.expires", "RFC 3339"), ("$.refresh", "object with url and every"), ("$.hosts", "an object")),
+      Case("{\"schema\": 1, \"serial\": 0, \"hosts\": {}}", ("$.serial", "positive integer")),
+      Case("{\"schema\": 1, \"serial\": 1.5, \"hosts\": {}}", ("$.serial", "positive integer")),
+      Case("{\"schema\": 1, \"serial\": 9223372036854775808, \"hosts\": {}}", ("$.serial", "positive")),
+      Case("{\"schema\": 1, \"serial\": 1, \"serial\": 2, \"hosts\": {}}", ("$.serial", "more than once")),
+    ])
   func checksTopLevel(_ one: Case) {
     expect(Array(one.text.utf8), one.faults)
   }

@@ -11,43 +11,48 @@ import Testing
     return (isJSON, report.faults.map { isJSON ? $0.path : $0.description })
   }
 
-  @Test("the fault of invalid JSON names the path, the line, the column and the cause", arguments: [
-    ("", "$: not JSON: line 1, column 1: the text ends early"),
-    ("{", "$: not JSON: line 1, column 2: the text ends early"),
-    ("{\"a\"", "$.a: not JSON: line 1, column 5: the text ends early"),
-    ("{\"a\":", "$.a: not JSON: line 1, column 6: the text ends early"),
-    ("{\"a\":1,}", "$.a: not JSON: line 1, column 8: a key in quotes belongs here"),
-    ("{,}", "$: not JSON: line 1, column 2: a key in quotes or } belongs here"),
-    ("{a:1}", "$: not JSON: line 1, column 2: a key in quotes or } belongs here"),
-    ("{\"a\" 1}", "$.a: not JSON: line 1, column 6: a colon belongs here"),
-    ("{\"a\":1 \"b\":2}", "$.a: not JSON: line 1, column 8: a comma or } belongs here"),
-    ("{\"a\":[1,\n 2,]}", "$.a[2]: not JSON: line 2, column 4: a value belongs here"),
-    ("[1 2]", "$[0]: not JSON: line 1, column 4: a comma or ] belongs here"),
-    ("[1}", "$[0]: not JSON: line 1, column 3: a comma or ] belongs here"),
-    ("{\"a\":1]", "$.a: not JSON: line 1, column 7: a comma or } belongs here"),
-    ("{} {}", "$: not JSON: line 1, column 4: something follows the end of the document"),
-    ("]", "$: not JSON: line 1, column 1: a value belongs here"),
-    ("{'a':1}", "$: not JSON: line 1, column 2: a key in quotes or } belongs here"),
-    ("[tru]", "$[0]: not JSON: line 1, column 2: a value belongs here"),
-    ("// no\n{}", "$: not JSON: line 1, column 1: a value belongs here"),
-    ("[NaN]", "$[0]: not JSON: line 1, column 2: a value belongs here"),
-    ("[01]", "$[0]: not JSON: line 1, column 2: this number is not written as JSON writes numbers"),
-    ("[-]", "$[0]: not JSON: line 1, column 2: this number is not written as JSON writes numbers"),
-    ("[1.]", "$[0]: not JSON: line 1, column 2: this number is not written as JSON writes numbers"),
-    ("[1e]", "$[0]: not JSON: line 1, column 2: this number is not written as JSON writes numbers"),
-    ("[.5]", "$[0]: not JSON: line 1, column 2: a value belongs here"),
-    ("[\"é\", \"abc", "$[1]: not JSON: line 1, column 7: this string is not closed"),
-    (
-      "[\"a\nb\"]", "$[0]: not JSON: line 1, column 4: a control character in a string; write it as an escape"
-    ),
-    ("[\"\\x\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
-    ("[\"\\u12g4\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
-    ("[\"\\ud800\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
-    ("[\"\\ud800\\u0041\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
-    ("[\"\\ude00\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
-    ("[\"\\", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
-    ("[\"\\u00", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
-  ])
+  @Test(
+    "the fault of invalid JSON names the path, the line, the column and the cause",
+    arguments: [
+      ("", "$: not JSON: line 1, column 1: the text ends early"),
+      ("{", "$: not JSON: line 1, column 2: the text ends early"),
+      ("{\"a\"", "$.a: not JSON: line 1, column 5: the text ends early"),
+      ("{\"a\":", "$.a: not JSON: line 1, column 6: the text ends early"),
+      ("{\"a\":1,}", "$.a: not JSON: line 1, column 8: a key in quotes belongs here"),
+      ("{,}", "$: not JSON: line 1, column 2: a key in quotes or } belongs here"),
+      ("{a:1}", "$: not JSON: line 1, column 2: a key in quotes or } belongs here"),
+      ("{\"a\" 1}", "$.a: not JSON: line 1, column 6: a colon belongs here"),
+      ("{\"a\":1 \"b\":2}", "$.a: not JSON: line 1, column 8: a comma or } belongs here"),
+      ("{\"a\":[1,\n 2,]}", "$.a[2]: not JSON: line 2, column 4: a value belongs here"),
+      ("[1 2]", "$[0]: not JSON: line 1, column 4: a comma or ] belongs here"),
+      ("[1}", "$[0]: not JSON: line 1, column 3: a comma or ] belongs here"),
+      ("{\"a\":1]", "$.a: not JSON: line 1, column 7: a comma or } belongs here"),
+      ("{} {}", "$: not JSON: line 1, column 4: something follows the end of the document"),
+      ("]", "$: not JSON: line 1, column 1: a value belongs here"),
+      ("{'a':1}", "$: not JSON: line 1, column 2: a key in quotes or } belongs here"),
+      ("[tru]", "$[0]: not JSON: line 1, column 2: a value belongs here"),
+      ("// no\n{}", "$: not JSON: line 1, column 1: a value belongs here"),
+      ("[NaN]", "$[0]: not JSON: line 1, column 2: a value belongs here"),
+      ("[01]", "$[0]: not JSON: line 1, column 2: this number is not written as JSON writes numbers"),
+      ("[-]", "$[0]: not JSON: line 1, column 2: this number is not written as JSON writes numbers"),
+      ("[1.]", "$[0]: not JSON: line 1, column 2: this number is not written as JSON writes numbers"),
+      ("[1e]", "$[0]: not JSON: line 1, column 2: this number is not written as JSON writes numbers"),
+      ("[.5]", "$[0]: not JSON: line 1, column 2: a value belongs here"),
+      ("[\"é\", \"abc", "$[1]: not JSON: line 1, column 7: this string is not closed"),
+      (
+        "[\"a\nb\"]",
+        "$[0]: not JSON: line 1, column 4: a control character in a string; write it as an escape"
+      ),
+      ("[\"\\x\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
+      ("[\"\\u12g4\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
+      ("[\"\\ud800\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
+      (
+        "[\"\\ud800\\u0041\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"
+      ),
+      ("[\"\\ude00\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
+      ("[\"\\", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
+      ("[\"\\u00", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
+    ])
   func invalidJSON(_ text: String, _ fault: String) {
     let result = read(text)
     #expect(!result.isJSON)

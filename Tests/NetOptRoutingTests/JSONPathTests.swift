@@ -9,11 +9,13 @@ import Testing
     #expect(path.description == "$.hosts[\"a.example\"].endpoints[3].ip")
   }
 
-  @Test("a key that is no plain name is quoted, and its control characters are replaced", arguments: [
-    ("a", "$.a"), ("_a", "$._a"), ("A", "$.A"), ("", "$[\"\"]"), ("a-b", "$[\"a-b\"]"), ("1", "$[\"1\"]"),
-    ("a\"b\\", "$[\"a\\\"b\\\\\"]"), ("a\n\u{1b}[2J", "$[\"a\u{fffd}\u{fffd}[2J\"]"), ("é", "$[\"é\"]"),
-    ("@", "$[\"@\"]"), ("[", "$[\"[\"]"),
-  ])
+  @Test(
+    "a key that is no plain name is quoted, and its control characters are replaced",
+    arguments: [
+      ("a", "$.a"), ("_a", "$._a"), ("A", "$.A"), ("", "$[\"\"]"), ("a-b", "$[\"a-b\"]"), ("1", "$[\"1\"]"),
+      ("a\"b\\", "$[\"a\\\"b\\\\\"]"), ("a\n\u{1b}[2J", "$[\"a\u{fffd}\u{fffd}[2J\"]"), ("é", "$[\"é\"]"),
+      ("@", "$[\"@\"]"), ("[", "$[\"[\"]"),
+    ])
   func quotedKeys(_ name: String, _ path: String) {
     #expect(JSONPath().key(name).description == path)
   }

@@ -38,11 +38,13 @@ import Testing
     #expect(order(entries, leader: 5) == [3, 2, 4, 1, 0, 5])
   }
 
-  @Test("a leader is replaced for a gain above 5 ms and 15 %, and never when it is sticky", arguments: [
-    // The times of the leader and of the other endpoint in ms, and whether the other one takes the lead.
-    (20.0, 15.1, false), (20, 15, false), (20, 14.9, true), (100, 85.1, false), (100, 85, false),
-    (100, 84.9, true), (5, 0, false), (6, 0.5, true),
-  ])
+  @Test(
+    "a leader is replaced for a gain above 5 ms and 15 %, and never when it is sticky",
+    arguments: [
+      // The times of the leader and of the other endpoint in ms, and whether the other one takes the lead.
+      (20.0, 15.1, false), (20, 15, false), (20, 14.9, true), (100, 85.1, false), (100, 85, false),
+      (100, 84.9, true), (5, 0, false), (6, 0.5, true),
+    ])
   func leaderChangesOnlyForAClearGain(_ current: Double, _ other: Double, _ changes: Bool) {
     let entries = [entry(0, known(current)), entry(1, known(other))]
     #expect(order(entries, leader: 0).first == (changes ? 1 : 0))

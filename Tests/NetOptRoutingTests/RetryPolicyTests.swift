@@ -118,10 +118,12 @@ import Testing
     #expect(second >= .milliseconds(25) && second <= .milliseconds(50))
   }
 
-  @Test("errors other than a failed connection are final", arguments: [
-    NetOptError.Code.cancelled, .timeout, .shutDown, .decodeFailed, .certificateName, .invalidRequest,
-    .libraryFailed,
-  ])
+  @Test(
+    "errors other than a failed connection are final",
+    arguments: [
+      NetOptError.Code.cancelled, .timeout, .shutDown, .decodeFailed, .certificateName, .invalidRequest,
+      .libraryFailed,
+    ])
   func otherErrorsAreFinal(_ code: NetOptError.Code) throws {
     let question = try Question()
     #expect(question.decide(failure(code, isRetryable: code == .timeout)) == .giveUp(.final))

@@ -155,16 +155,18 @@ import Testing
     }
   }
 
-  @Test("text that is no valid history is refused", arguments: [
-    "", "{", "null", "[]", "{\"schema_version\":2,\"network\":\"n\",\"hosts\":[]}",
-    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"ftp","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[]}]}"#,
-    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[]}]}"#,
-    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":0,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[]}]}"#,
-    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"yesterday","leader":null,"endpoints":[]}]}"#,
-    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[{"ip":"1.2.3","ready_us":null,"rtt_us":null}]}]}"#,
-    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[{"ip":"1.2.3.4","ready_us":[-1,1],"rtt_us":null}]}]}"#,
-    #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[{"ip":"1.2.3.4","ready_us":[9223372036854775807,1],"rtt_us":null}]}]}"#,
-  ])
+  @Test(
+    "text that is no valid history is refused",
+    arguments: [
+      "", "{", "null", "[]", "{\"schema_version\":2,\"network\":\"n\",\"hosts\":[]}",
+      #"{"schema_version":1,"network":"n","hosts":[{"scheme":"ftp","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[]}]}"#,
+      #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[]}]}"#,
+      #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":0,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[]}]}"#,
+      #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"yesterday","leader":null,"endpoints":[]}]}"#,
+      #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[{"ip":"1.2.3","ready_us":null,"rtt_us":null}]}]}"#,
+      #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[{"ip":"1.2.3.4","ready_us":[-1,1],"rtt_us":null}]}]}"#,
+      #"{"schema_version":1,"network":"n","hosts":[{"scheme":"https","host":"a.b","port":443,"learned":"2026-11-21T00:00:00Z","leader":null,"endpoints":[{"ip":"1.2.3.4","ready_us":[9223372036854775807,1],"rtt_us":null}]}]}"#,
+    ])
   func invalidHistory(text: String) {
     #expect(throws: RouteHistory.Fault.self) { try RouteHistory(json: Array(text.utf8), network: "n") }
   }

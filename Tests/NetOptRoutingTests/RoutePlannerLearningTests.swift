@@ -138,10 +138,12 @@ import Testing
     #expect(scene.state(one) == .open)
   }
 
-  @Test("a cancelled leg counts as failed only after its stagger, when a later leg won", arguments: [
-    // When the cancelled leg ended, when the winner started (both in ms), and whether the leg failed.
-    (280.0, 250.0, true), (240, 200, false), (280, 0, false),
-  ])
+  @Test(
+    "a cancelled leg counts as failed only after its stagger, when a later leg won",
+    arguments: [
+      // When the cancelled leg ended, when the winner started (both in ms), and whether the leg failed.
+      (280.0, 250.0, true), (240, 200, false), (280, 0, false),
+    ])
   func cancelledLeg(_ ended: Double, _ winnerStarted: Double, _ fails: Bool) {
     var scene = Scene([one, two])
     let winner = RouteReport.Leg.ready(two, from: winnerStarted, milliseconds: ended - winnerStarted)

@@ -47,10 +47,12 @@ import Testing
     #expect(plan.candidates.map(\.score) == [.milliseconds(20), .milliseconds(80), nil])
   }
 
-  @Test("a leg's stagger is three times the first ready time, from 50 ms to 2 s", arguments: [
-    // The ready time of the only sample and the stagger, in milliseconds.
-    (20.0, 60), (10, 50), (700, 2000), (100, 300),
-  ])
+  @Test(
+    "a leg's stagger is three times the first ready time, from 50 ms to 2 s",
+    arguments: [
+      // The ready time of the only sample and the stagger, in milliseconds.
+      (20.0, 60), (10, 50), (700, 2000), (100, 300),
+    ])
   func stagger(_ ready: Double, _ stagger: Int) {
     var scene = Scene([one])
     scene.probe(one, milliseconds: ready)
@@ -75,10 +77,12 @@ import Testing
     #expect(elsewhere.order() == [heavy, far, sameRegion, sameBoth])
   }
 
-  @Test("a plan uses the list only for a listed host with endpoints, on the listed port", arguments: [
-    ("https://b.example/", RoutePlan.DirectOff.noList), ("https://a.example:8443/", .port),
-    ("http://a.example/", .port), ("https://A.EXAMPLE./", nil), ("https://empty.example/", .noList),
-  ])
+  @Test(
+    "a plan uses the list only for a listed host with endpoints, on the listed port",
+    arguments: [
+      ("https://b.example/", RoutePlan.DirectOff.noList), ("https://a.example:8443/", .port),
+      ("http://a.example/", .port), ("https://A.EXAMPLE./", nil), ("https://empty.example/", .noList),
+    ])
   func listedHostAndPort(_ url: String, _ off: RoutePlan.DirectOff?) throws {
     let list = EndpointList(hosts: [
       "a.example": HostEntry(endpoints: [ListedEndpoint(one)]), "empty.example": HostEntry(endpoints: []),

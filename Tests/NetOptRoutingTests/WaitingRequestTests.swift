@@ -148,11 +148,13 @@ import Testing
     #expect(scene.state(Self.a) == .open)
   }
 
-  @Test("responses elsewhere that are not comparable take no request from an endpoint", arguments: [
-    // The call begins before the silence, takes long, is of another kind, or is the silent endpoint's own.
-    ("/items/1", 20, -1.0, "192.0.2.2"), ("/items/1", 400, 0, "192.0.2.2"), ("/items", 20, 0, "192.0.2.2"),
-    ("/items/1", 20, 0, "192.0.2.1"),
-  ])
+  @Test(
+    "responses elsewhere that are not comparable take no request from an endpoint",
+    arguments: [
+      // The call begins before the silence, takes long, is of another kind, or is the silent endpoint's own.
+      ("/items/1", 20, -1.0, "192.0.2.2"), ("/items/1", 400, 0, "192.0.2.2"), ("/items", 20, 0, "192.0.2.2"),
+      ("/items/1", 20, 0, "192.0.2.1"),
+    ])
   func incomparableResponses(
     _ path: String, _ wait: Int, _ begun: Double, _ address: String
   ) {

@@ -105,24 +105,26 @@ import Testing
     }
   }
 
-  @Test("text that is not an HTTP message is malformed", arguments: [
-    "", "\r\n", "GET", "GET /", "GET / HTTP/1.1", "GET / HTTP/1.1\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-    "GET / HTTP/1.1\r\n Host: a\r\n\r\n", "GET / HTTP/1.1\r\nHost a\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost: a\0b\r\n\r\n", "GET /\0 HTTP/1.1\r\nHost: a\r\n\r\n",
-    "GET x HTTP/1.1\r\nHost: a\r\n\r\n",
-    "G@T / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost: u@a\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nab",
-    "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na",
-    "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n",
-    "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
-    "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\na",
-  ])
+  @Test(
+    "text that is not an HTTP message is malformed",
+    arguments: [
+      "", "\r\n", "GET", "GET /", "GET / HTTP/1.1", "GET / HTTP/1.1\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+      "GET / HTTP/1.1\r\n Host: a\r\n\r\n", "GET / HTTP/1.1\r\nHost a\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a\0b\r\n\r\n", "GET /\0 HTTP/1.1\r\nHost: a\r\n\r\n",
+      "GET x HTTP/1.1\r\nHost: a\r\n\r\n",
+      "G@T / HTTP/1.1\r\nHost: a\r\n\r\n", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: u@a\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nab",
+      "GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\na",
+      "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n",
+      "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+      "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\na",
+    ])
   func invalidMessages(_ text: String) {
     #expect(verdict(Array(text.utf8)) == .malformedRequest)
   }

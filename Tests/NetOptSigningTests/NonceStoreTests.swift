@@ -191,10 +191,12 @@ import Testing
   }
 
   /// A trigger may never end, so the store runs nothing that netopt did not create.
-  @Test("a store with other tables, triggers or columns is refused and not changed", arguments: [
-    "CREATE TRIGGER endless AFTER INSERT ON nonces BEGIN DELETE FROM nonces; END", "CREATE TABLE more (a)",
-    "ALTER TABLE nonces ADD COLUMN more",
-  ])
+  @Test(
+    "a store with other tables, triggers or columns is refused and not changed",
+    arguments: [
+      "CREATE TRIGGER endless AFTER INSERT ON nonces BEGIN DELETE FROM nonces; END", "CREATE TABLE more (a)",
+      "ALTER TABLE nonces ADD COLUMN more",
+    ])
   func foreignObjects(change: String) throws {
     let path = try path()
     do { _ = try SQLiteNonceStore(path) }

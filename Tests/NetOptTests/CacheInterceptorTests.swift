@@ -91,10 +91,12 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("an unreachable origin gives a stale response, or 504 where that is forbidden", arguments: [
-    ("max-age=10", 200), ("max-age=10, must-revalidate", 504), ("max-age=10, no-cache", 504),
-    ("max-age=10, stale-if-error=5", 200),
-  ])
+  @Test(
+    "an unreachable origin gives a stale response, or 504 where that is forbidden",
+    arguments: [
+      ("max-age=10", 200), ("max-age=10, must-revalidate", 504), ("max-age=10, no-cache", 504),
+      ("max-age=10, stale-if-error=5", 200),
+    ])
   func unreachableOrigin(_ control: String, _ status: Int) async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       if number > 1 { throw Self.gone }

@@ -119,10 +119,12 @@ import Testing
     }
   }
 
-  @Test("a client refuses a list that fails a check, and the list in use stays", arguments: [
-    "changed byte", "other key", "no signature", "signature is a page", "lower serial", "other list",
-    "expired", "cut", "cut body", "500", "page", "page with 200", "too large", "private", "empty", "reset",
-  ])
+  @Test(
+    "a client refuses a list that fails a check, and the list in use stays",
+    arguments: [
+      "changed byte", "other key", "no signature", "signature is a page", "lower serial", "other list",
+      "expired", "cut", "cut body", "500", "page", "page with 200", "too large", "private", "empty", "reset",
+    ])
   func refusedList(kind: String) async throws {
     let new = listBytes(serial: 6, refresh: Self.url)
     let signature = try signer.signature(of: new)

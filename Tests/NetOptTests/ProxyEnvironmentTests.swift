@@ -28,25 +28,31 @@ import Testing
     #expect(ProxyEnvironment(["HTTP_PROXY": "http://evil:1"]).proxy(for: http) == nil)
   }
 
-  @Test("no_proxy excepts hosts by name and by parent domain", arguments: [
-    ("*", true), ("api.test", true), ("API.TEST.", true), ("test", true), (".test", true), ("pi.test", false),
-    ("other.test, test", true), ("other.test test", true), ("", false), ("api.test.other", false),
-    ("10.0.0.0/8", false),
-  ])
+  @Test(
+    "no_proxy excepts hosts by name and by parent domain",
+    arguments: [
+      ("*", true), ("api.test", true), ("API.TEST.", true), ("test", true), (".test", true),
+      ("pi.test", false),
+      ("other.test, test", true), ("other.test test", true), ("", false), ("api.test.other", false),
+      ("10.0.0.0/8", false),
+    ])
   func exceptedNames(_ exceptions: String, _ isExcepted: Bool) {
     let environment = ProxyEnvironment(["https_proxy": "p:1", "no_proxy": exceptions])
     #expect((environment.proxy(for: https) == nil) == isExcepted)
   }
 
-  @Test("no_proxy excepts hosts by address and by address prefix", arguments: [
-    ("10.1.2.3", "10.0.0.0/8", true), ("11.1.2.3", "10.0.0.0/8", false), ("10.1.2.3", "10.1.2.3", true),
-    ("10.1.2.3", "10.1.2.3/32", true), ("10.1.2.3", "10.1.2.2/31", true), ("10.1.2.4", "10.1.2.2/31", false),
-    ("10.1.2.3", "0.0.0.0/0", true), ("2001:db8::1", "2001:db8::/32", true),
-    ("2001:db8::1", "[2001:db8::1]", true),
-    ("2001:db8::1", "10.0.0.0/8", false), ("10.1.2.3", "10.0.0.0/33", false),
-    ("10.1.2.3", "10.0.0.0/x", false),
-    ("10.1.2.3", "3", false),
-  ])
+  @Test(
+    "no_proxy excepts hosts by address and by address prefix",
+    arguments: [
+      ("10.1.2.3", "10.0.0.0/8", true), ("11.1.2.3", "10.0.0.0/8", false), ("10.1.2.3", "10.1.2.3", true),
+      ("10.1.2.3", "10.1.2.3/32", true), ("10.1.2.3", "10.1.2.2/31", true),
+      ("10.1.2.4", "10.1.2.2/31", false),
+      ("10.1.2.3", "0.0.0.0/0", true), ("2001:db8::1", "2001:db8::/32", true),
+      ("2001:db8::1", "[2001:db8::1]", true),
+      ("2001:db8::1", "10.0.0.0/8", false), ("10.1.2.3", "10.0.0.0/33", false),
+      ("10.1.2.3", "10.0.0.0/x", false),
+      ("10.1.2.3", "3", false),
+    ])
   func exceptedAddresses(_ host: String, _ exception: String, _ isExcepted: Bool) {
     let environment = ProxyEnvironment(["https_proxy": "p:1", "no_proxy": exception])
     #expect((environment.proxy(for: Origin(.https, host: host)) == nil) == isExcepted)

@@ -65,9 +65,11 @@ import Testing
     #expect(!names.contains("0000000000000000.json") && !names.contains(".x.json.1.part"))
   }
 
-  @Test("a file that is not a ranking throws when it is loaded and is replaced by a save", arguments: [
-    "", "{\"schema_version\":1", "no JSON at all", "{\"schema_version\":9,\"network\":\"\",\"hosts\":[]}",
-  ])
+  @Test(
+    "a file that is not a ranking throws when it is loaded and is replaced by a save",
+    arguments: [
+      "", "{\"schema_version\":1", "no JSON at all", "{\"schema_version\":9,\"network\":\"\",\"hosts\":[]}",
+    ])
   func invalidFile(text: String) throws {
     try store.save([network: RouteHistory(hosts: [host("a.test")])], at: date)
     try Data(text.utf8).write(to: URL(filePath: file))

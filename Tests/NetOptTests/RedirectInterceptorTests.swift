@@ -86,11 +86,13 @@ import NetOptLocking
     #expect(script.requests.count == 3)
   }
 
-  @Test("a redirect keeps or changes method, body and Content-Type by its status", arguments: [
-    (301, "POST", "GET"), (302, "POST", "GET"), (303, "POST", "GET"), (303, "PUT", "GET"),
-    (303, "HEAD", "HEAD"),
-    (301, "PUT", "PUT"), (302, "DELETE", "DELETE"), (307, "POST", "POST"), (308, "POST", "POST"),
-  ])
+  @Test(
+    "a redirect keeps or changes method, body and Content-Type by its status",
+    arguments: [
+      (301, "POST", "GET"), (302, "POST", "GET"), (303, "POST", "GET"), (303, "PUT", "GET"),
+      (303, "HEAD", "HEAD"),
+      (301, "PUT", "PUT"), (302, "DELETE", "DELETE"), (307, "POST", "POST"), (308, "POST", "POST"),
+    ])
   func methods(_ status: Int, _ method: String, _ expected: String) async throws {
     let script = Script(["https://a.test/": (status, "/b")])
     let request = try NetOptRequest(

@@ -82,9 +82,11 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("a POST without an Idempotency-Key and a streamed PUT are sent once", arguments: [
-    StubOutcome.resetAfterSend, .respond(503), .respond(421), .respond(503, fields: ["Retry-After": "0"]),
-  ])
+  @Test(
+    "a POST without an Idempotency-Key and a streamed PUT are sent once",
+    arguments: [
+      StubOutcome.resetAfterSend, .respond(503), .respond(421), .respond(503, fields: ["Retry-After": "0"]),
+    ])
   func postIsSentOnce(_ outcome: StubOutcome) async throws {
     let lab = try StubLab([outcome, outcome])
     let post = try lab.request(.post) { $0.body = .text("once") }

@@ -390,9 +390,11 @@ import Testing
   }
 
   /// An error that is caused by one caller's request concerns that caller alone.
-  @Test("an error in one caller's request does not fail the calls that wait for its fetch", arguments: [
-    NetOptError.Code.invalidRequest, .bodyTooLarge, .unsupported, .signingFailed, .libraryFailed,
-  ])
+  @Test(
+    "an error in one caller's request does not fail the calls that wait for its fetch",
+    arguments: [
+      NetOptError.Code.invalidRequest, .bodyTooLarge, .unsupported, .signingFailed, .libraryFailed,
+    ])
   func callersOwnFailure(code: NetOptError.Code) async throws {
     let gate = Latch()
     let lab = try CacheLab { (request, number) throws(NetOptError) in

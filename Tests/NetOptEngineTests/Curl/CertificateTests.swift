@@ -32,10 +32,12 @@ import Testing
     await bench.end()
   }
 
-  @Test("an expired or untrusted certificate has its own error code, and no request is sent", arguments: [
-    (TestCertificates.Kind.expired, NetOptError.Code.certificateExpired),
-    (.selfSigned, .certificateUntrusted), (.otherAuthority, .certificateUntrusted),
-  ])
+  @Test(
+    "an expired or untrusted certificate has its own error code, and no request is sent",
+    arguments: [
+      (TestCertificates.Kind.expired, NetOptError.Code.certificateExpired),
+      (.selfSigned, .certificateUntrusted), (.otherAuthority, .certificateUntrusted),
+    ])
   func badCertificates(_ kind: TestCertificates.Kind, _ code: NetOptError.Code) async throws {
     let origin = try await origin(kind, for: "api.test")
     defer { origin.stop() }

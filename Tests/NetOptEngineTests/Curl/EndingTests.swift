@@ -170,10 +170,12 @@ import Testing
     await bench.end()
   }
 
-  @Test("a response that is not valid HTTP is a protocol violation", arguments: [
-    "SSH-2.0-OpenSSH_9.2\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
-    "\0\0\0\0\r\n\r\n",
-  ])
+  @Test(
+    "a response that is not valid HTTP is a protocol violation",
+    arguments: [
+      "SSH-2.0-OpenSSH_9.2\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
+      "\0\0\0\0\r\n\r\n",
+    ])
   func invalidHTTP(_ answer: String) async throws {
     let odd = try server { exchange in
       try exchange.write(answer)

@@ -5,32 +5,38 @@ import Testing
 @testable import NetOptEngine
 
 @Suite struct ProxyURLTests {
-  @Test("a proxy URL that libcurl accepts has no fault", arguments: [
-    "http://127.0.0.1:3128", "127.0.0.1:3128", "proxy.test", "HTTPS://proxy.test:8443/",
-    "socks5h://user:p%40ss%7@[::1]:1080",
-    "http://user:p@ss/w@proxy.test:80", "socks4a://proxy.test",
-  ])
+  @Test(
+    "a proxy URL that libcurl accepts has no fault",
+    arguments: [
+      "http://127.0.0.1:3128", "127.0.0.1:3128", "proxy.test", "HTTPS://proxy.test:8443/",
+      "socks5h://user:p%40ss%7@[::1]:1080",
+      "http://user:p@ss/w@proxy.test:80", "socks4a://proxy.test",
+    ])
   func validURLs(_ url: String) { #expect(ProxyURL.fault(of: url) == nil) }
 
-  @Test("the fault of an invalid proxy URL names the invalid part", arguments: [
-    ("ftp://proxy.test", "scheme"), ("", "no host"), ("http://", "no host"), ("http://:3128", "no host"),
-    ("http://proxy.test:0", "port"), ("http://proxy.test:99999", "port"), ("http://[::1]:x", "port"),
-    ("http://proxy.test\r\n", "control character"), ("http://a b", "space"),
-    ("http://user:p%01@proxy.test", "control character"),
-    ("socks5h://us%0der@proxy.test", "control character"),
-    ("http://user:%00@proxy.test", "control character"),
-    ("user:%7f@proxy.test", "control character"),
-  ])
+  @Test(
+    "the fault of an invalid proxy URL names the invalid part",
+    arguments: [
+      ("ftp://proxy.test", "scheme"), ("", "no host"), ("http://", "no host"), ("http://:3128", "no host"),
+      ("http://proxy.test:0", "port"), ("http://proxy.test:99999", "port"), ("http://[::1]:x", "port"),
+      ("http://proxy.test\r\n", "control character"), ("http://a b", "space"),
+      ("http://user:p%01@proxy.test", "control character"),
+      ("socks5h://us%0der@proxy.test", "control character"),
+      ("http://user:%00@proxy.test", "control character"),
+      ("user:%7f@proxy.test", "control character"),
+    ])
   func invalidURLs(_ url: String, _ part: String) {
     #expect(ProxyURL.fault(of: url)?.contains(part) == true)
   }
 
-  @Test("a message shows only the scheme, host and port of a proxy URL", arguments: [
-    ("http://user:pass@proxy.test:1/?token=x", "http://proxy.test:1"),
-    ("user:pa/ss@proxy.test", "proxy.test"),
-    ("socks5://[::1]:1080", "socks5://[::1]:1080"), ("http://user:pass", "http://…"), ("user:pass", "…"),
-    ("http://user:pass%40proxy.test", "http://…"), ("http://proxy.test:99999", "http://proxy.test:99999"),
-  ])
+  @Test(
+    "a message shows only the scheme, host and port of a proxy URL",
+    arguments: [
+      ("http://user:pass@proxy.test:1/?token=x", "http://proxy.test:1"),
+      ("user:pa/ss@proxy.test", "proxy.test"),
+      ("socks5://[::1]:1080", "socks5://[::1]:1080"), ("http://user:pass", "http://…"), ("user:pass", "…"),
+      ("http://user:pass%40proxy.test", "http://…"), ("http://proxy.test:99999", "http://proxy.test:99999"),
+    ])
   func shownURLs(_ url: String, _ shown: String) { #expect(ProxyURL.shown(url) == shown) }
 
   @Test(

@@ -52,7 +52,8 @@ import Testing
         connection.close()
     """
 
-  @Test("a renegotiation fails if a certificate gives its curve by parameters", arguments: ["http/1.1", "h2"])
+  @Test(
+    "a renegotiation fails if a certificate gives its curve by parameters", arguments: ["http/1.1", "h2"])
   func renegotiation(_ version: String) async throws {
     let good = try await TestCertificates.certificate(for: ["api.test"])
     let other = try good.followed(by: [try await JunkCertificate.ofDescribedCurve("prime256v1")])

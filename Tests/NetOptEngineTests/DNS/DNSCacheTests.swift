@@ -148,9 +148,11 @@ import Testing
 
   // MARK: Failures
 
-  @Test("the cache keeps nameNotFound for 30 s and resolverFailed for 1 s", arguments: [
-    (NetOptError.Code.nameNotFound, Duration.seconds(30)), (.resolverFailed, .seconds(1)),
-  ])
+  @Test(
+    "the cache keeps nameNotFound for 30 s and resolverFailed for 1 s",
+    arguments: [
+      (NetOptError.Code.nameNotFound, Duration.seconds(30)), (.resolverFailed, .seconds(1)),
+    ])
   func failureLifetimes(code: NetOptError.Code, lifetime: Duration) {
     var cache = DNSCache()
     _ = cache.lookUp(name, for: 1, at: start)

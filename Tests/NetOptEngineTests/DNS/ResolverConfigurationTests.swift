@@ -3,24 +3,28 @@ import NetOptCore
 import Testing
 
 @Suite struct ResolverConfigurationTests {
-  @Test("a server is an IP address with an optional port, and the default port is 53", arguments: [
-    ("127.0.0.1", "127.0.0.1:53"), ("127.0.0.1:5353", "127.0.0.1:5353"), ("::1", "[::1]:53"),
-    ("[::1]", "[::1]:53"), ("[::1]:5353", "[::1]:5353"), ("2001:db8::1:5353", "[2001:db8::1:5353]:53"),
-    ("127.0.0.1:65535", "127.0.0.1:65535"),
-  ])
+  @Test(
+    "a server is an IP address with an optional port, and the default port is 53",
+    arguments: [
+      ("127.0.0.1", "127.0.0.1:53"), ("127.0.0.1:5353", "127.0.0.1:5353"), ("::1", "[::1]:53"),
+      ("[::1]", "[::1]:53"), ("[::1]:5353", "[::1]:5353"), ("2001:db8::1:5353", "[2001:db8::1:5353]:53"),
+      ("127.0.0.1:65535", "127.0.0.1:65535"),
+    ])
   func readsServers(text: String, endpoint: String) throws {
     var configuration = ResolverConfiguration()
     configuration.servers = [text]
     #expect(try configuration.serverEndpoints().map(\.description) == [endpoint])
   }
 
-  @Test("an entry other than an IP address with an optional port is refused and quoted", arguments: [
-    "", " ", "dns.example.com", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:+53",
-    "127.0.0.1:5 3",
-    "127.0.0.1:53:53", "127.0.0.1,127.0.0.2", "[::1", "[::1]5353", "[::1]:", "[127.0.0.1]:53", "::1]:53",
-    "[]:53",
-    "fe80::1%lo", "127.0.0.1:５３", ":53", "127.1",
-  ])
+  @Test(
+    "an entry other than an IP address with an optional port is refused and quoted",
+    arguments: [
+      "", " ", "dns.example.com", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:+53",
+      "127.0.0.1:5 3",
+      "127.0.0.1:53:53", "127.0.0.1,127.0.0.2", "[::1", "[::1]5353", "[::1]:", "[127.0.0.1]:53", "::1]:53",
+      "[]:53",
+      "fe80::1%lo", "127.0.0.1:５３", ":53", "127.1",
+    ])
   func refusesInvalidServers(text: String) {
     var configuration = ResolverConfiguration()
     configuration.servers = ["127.0.0.1", text]

@@ -21,10 +21,13 @@ import Testing
     #expect(DefaultRoute(ipv4: table)?.description == "dev wg0")
   }
 
-  @Test("a table without a valid default route gives no default route", arguments: [
-    "", "Iface\n", "Iface\neth0\t000200C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n", "Iface\nx y z\n",
-    "Iface\neth0\t00000000\tnonsense\t0003\t0\t0\t100\t00000000\t0\t0\t0\n",
-  ])
+  @Test(
+    "a table without a valid default route gives no default route",
+    arguments: [
+      "", "Iface\n", "Iface\neth0\t000200C0\t00000000\t0001\t0\t0\t100\t00FFFFFF\t0\t0\t0\n",
+      "Iface\nx y z\n",
+      "Iface\neth0\t00000000\tnonsense\t0003\t0\t0\t100\t00000000\t0\t0\t0\n",
+    ])
   func noDefaultRoute(table: String) {
     #expect(DefaultRoute(ipv4: table) == nil)
   }
