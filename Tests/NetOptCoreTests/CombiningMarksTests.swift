@@ -33,6 +33,38 @@ import Testing
     #expect(!bytes.withUnsafeBytes { CombiningMarks.hasLongRun($0) })
   }
 
+  @Test("hasLongRun(inJSON:) finds marks written as they are, as escapes or both", arguments: UInt64(1)...4)
+  func json(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let marks = ["\u{301}", "\\u0316", "\\ud834\\uDD65", "\u{1d165}"]
+    let others = ["a", #"\\"#, #"\\u0301"#, #"\""#, #"\u0061"#, #"\n"#, "u0301"]
+    var found = 0
+    for _ in 0..<2000 {
+      var json = ""
+      for _ in 0...random.below(4) {
+        for _ in 0..<(25 + random.below(10)) {
+          json +=
+            random.isOne(in: 40) ? others[Int(random.below(7))] : marks[Int(random.below(4))]
+        }
+        json += others[Int(random.below(7))] + "x"
+      }
+      let expected = hasLongRun(try JSONDecoder().decode([String].self, from: Data("[\"\(json)\"]".utf8))[0])
+      found += expected ? 1 : 0
+      #expect(CombiningMarks.hasLongRun(inJSON: Array("{\"k\":\"\(json)\"}".utf8)) == expected, "\(json)")
+    }
+    #expect((200...1900).contains(found))
+  }
+
+  @Test(
+    "URLs and field values with a long run of marks are refused at once", .timeLimit(.minutes(1)),
+    arguments: ["https://aMARKS/", "htMARKS://a.test/", "https://a.test/MARKS", "https://a.test/?q=MARKS"])
+  func requests(url: String) {
+    let marks = String(repeating: "\u{301}", count: 100_000) + String(repeating: "\u{316}", count: 100_000)
+    let error = #expect(throws: NetOptError.self) { try HTTPURL(url.replacing("MARKS", with: marks)) }
+    #expect(error?.code == .invalidURL && error?.message.contains("combining marks") == true)
+    #expect(HeaderFields.fault(of: HeaderField("X", "a\(marks)"))?.contains("combining marks") == true)
+  }
+
   @Test("hasLongRun treats every scalar that decomposes into marks only as a mark")
   func allScalars() {
     for value in UInt32(0)...0x10_ffff {

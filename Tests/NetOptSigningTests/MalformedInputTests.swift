@@ -29,7 +29,8 @@ import Testing
     }
   }
 
-  @Test("JSON names are equal only if their bytes are, also with long runs of combining marks")
+  @Test(
+    "JSON names are equal only if their bytes are, and names with a long run of combining marks are refused")
   func namesOfJSON() throws {
     func read(_ text: String) throws(JSONFault) -> Int {
       try JSONDocument.read(SecretBytes(copying: Array(text.utf8))).members().count
@@ -37,16 +38,50 @@ import Testing
     #expect(try read("{\"\u{e9}\": 1, \"e\u{301}\": 2}") == 2)
     #expect(throws: JSONFault.self) { try read("{\"e\u{301}\": 1, \"e\\u0301\": 2}") }
     let marks = String(repeating: "\u{301}\u{316}", count: 200_000)
-    #expect(try read("{\"x\(marks)\": 1, \"y\(marks)\": 2}") == 2)
+    #expect(throws: JSONFault.self) { try read("{\"x\(marks)\": 1, \"y\(marks)\": 2}") }
   }
 
-  @Test("a message with a long run of combining marks in a field or target is malformed")
-  func combiningMarks() {
+  @Test("a long run of combining marks at any place of a message is refused at once", .timeLimit(.minutes(1)))
+  func marksInMessages() throws {
     let marks = String(repeating: "\u{301}\u{316}", count: 50_000)
-    let field = Self.message.replacing("Content-Length: 18", with: "X: a\(marks)\r\nContent-Length: 18")
+    let head = try #require(Self.message.utf8.firstRange(of: "\r\n\r\n".utf8)).lowerBound
+    for index in Self.message.utf8.indices where index <= head {
+      let text = String(Self.message[..<index]) + marks + String(Self.message[index...])
+      #expect(verdict(Array(text.utf8)) == .malformedRequest)
+    }
     let encoded = String(repeating: "%CC%81%CC%96", count: 50_000)
     let query = Self.message.replacing("?q=", with: "?X-Amz-a\(encoded)=1&X-Amz-b\(encoded)=1&q=")
-    for text in [field, query] { #expect(verdict(Array(text.utf8)) == .malformedRequest) }
+    #expect(verdict(Array(query.utf8)) == .malformedRequest)
+    #expect(throws: StructuredFieldFault.self) {
+      var parser = StructuredFieldParser("%\"e\(encoded.lowercased())\"")
+      _ = try parser.item()
+    }
+  }
+
+  @Test(
+    "a long run of combining marks at any place of a JSON line or a key ring is read at once",
+    .timeLimit(.minutes(1)))
+  func marksInJSON() throws {
+    let marks = String(repeating: "\u{301}\u{316}", count: 50_000)
+    let line =
+      #"{"id":1,"method":"GET","url":"https://a.test/","headers":[["X","y"]],"body":"b","scheme":"netopt1","#
+      + #""key_id":"k","nonce":"n","options":{"headers":["x"]},"string_to_sign":"s"}"#
+    let ring =
+      #"{"schema":1,"keys":[{"id":"a","secret":"s","salt":"t","schemes":["netopt1"],"note":"n","#
+      + #""scopes":[{"hosts":["a.test"],"methods":["GET"],"path_prefixes":["/x"]}]}]}"#
+    // Inside of a string: behind each character of one.
+    for text in [line, ring] {
+      for index in text.indices where text[index].isLetter {
+        let end = text.index(after: index)
+        let changed = String(text[..<end]) + marks + String(text[end...])
+        let bytes = SecretBytes(copying: Array(changed.utf8))
+        if text == ring {
+          _ = try? KeyRing(json: bytes)
+        } else {
+          _ = try? SigningLine(try JSONDocument.read(bytes))
+        }
+      }
+    }
   }
 
   @Test("the message is valid with LF line ends, in chunks, and with an absolute target")
