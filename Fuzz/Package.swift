@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Fuzzing with libFuzzer: `make fuzz`. A package of its own, because it links only with libFuzzer, which the Makefile names.
+/// Fuzzing with libFuzzer: `make fuzz`. A separate package, because it links only with libFuzzer, which the
+/// Makefile names.
 let package = Package(
   name: "netopt-fuzz",
   dependencies: [.package(name: "netopt", path: "..")],

@@ -5,9 +5,11 @@ import Testing
 
 @testable import NetOptFuzzing
 
-/// The short form of fuzzing answers through a real connection; `make fuzz FUZZ_TARGETS='heads chunks frames'` is the long one.
+/// The short form of fuzzing responses over a real connection. `make fuzz FUZZ_TARGETS='heads chunks frames'`
+/// is the long form.
 ///
-/// `ANSWER_SEEDS=238` or `ANSWER_SEEDS=1-100000` chooses other seeds, `ANSWER_TARGETS=frames` some of the targets.
+/// `ANSWER_SEEDS=238` or `ANSWER_SEEDS=1-100000` selects other seeds, `ANSWER_TARGETS=frames` some of the
+/// targets.
 @Suite struct AnswerFuzzTests {
   private static let environment = ProcessInfo.processInfo.environment
 
@@ -21,8 +23,8 @@ import Testing
     return 1...(target == .frames ? 600 : 2500)
   }
 
-  @Test("answers made by chance are delivered whole or refused", arguments: targets)
-  func everyAnswerIsWholeOrRefused(_ target: FuzzTarget) async throws {
+  @Test("the client delivers a generated response completely or rejects it", arguments: targets)
+  func generatedResponses(_ target: FuzzTarget) async throws {
     let faults = await Patience.outcome(ofBlocking: {
       Self.seeds(target).compactMap { seed -> String? in
         let input = AnswerMaker.input(for: target, seed: seed) ?? []

@@ -3,7 +3,8 @@ import Testing
 
 @testable import NetOptFuzzing
 
-/// What answers are held against: the references, and the rule that compares. A rule that no wrong answer breaks is none.
+/// Tests of the references for responses, and of the rule that compares outcomes with them. A rule that
+/// accepts every outcome would be useless.
 @Suite struct AnswerReferenceTests {
   private static let ok = "HTTP/1.1 200 OK\r\n"
   private static let chunked = ok + "Transfer-Encoding: chunked\r\n\r\n"
@@ -32,8 +33,8 @@ import Testing
     (ok + "Transfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", "broken"),
   ]
 
-  @Test("an answer over HTTP/1.1 is what RFC 9112 says", arguments: answersOfHTTP1)
-  func answersOverHTTP1(_ text: String, _ wanted: String) {
+  @Test("the reference reads an HTTP/1.1 response as RFC 9112 says", arguments: answersOfHTTP1)
+  func readsHTTP1(_ text: String, _ wanted: String) {
     #expect(Self.verdict(AnswerReference.read(Array(text.utf8))) == wanted)
   }
 
@@ -45,7 +46,7 @@ import Testing
 
   private static let head: [UInt8] = frame(1, 0x4, 1, [0x88])
   private static let body: [UInt8] = frame(0, 0x1, 1, Array("hello".utf8))
-  /// Lengths of 5 and 6, not indexed.
+  /// Head with a Content-Length of 5, and one of 6, not indexed.
   private static let lengths: [[UInt8]] = ([0x35, 0x36] as [UInt8]).map {
     frame(1, 0x4, 1, [0x88, 0x0f, 0x0d, 0x01, $0])
   }
@@ -68,8 +69,8 @@ import Testing
     ([head, frame(0, 0x9, 1, [3, 0x61, 0])], "broken"),
   ]
 
-  @Test("an answer over HTTP/2 is what RFC 9113 says", arguments: answersOfHTTP2)
-  func answersOverHTTP2(_ frames: [[UInt8]], _ wanted: String) {
+  @Test("the reference reads an HTTP/2 response as RFC 9113 says", arguments: answersOfHTTP2)
+  func readsHTTP2(_ frames: [[UInt8]], _ wanted: String) {
     #expect(Self.verdict(FrameReference.read(Array(frames.joined()))) == wanted)
   }
 

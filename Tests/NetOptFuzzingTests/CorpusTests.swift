@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetOptFuzzing
 
-/// The short form of fuzzing: the corpora, and changes of what is in them by chance. `make fuzz` goes on from there.
+/// The short form of fuzzing: the corpora, and random mutations of them. `make fuzz` is the long form.
 @Suite struct CorpusTests {
   private static let folder = RepositoryFile.path("Fuzz/Corpus")
 
@@ -18,14 +18,14 @@ import Testing
     }
   }
 
-  @Test func everyTargetHasItsCorpusAndNoOtherIsThere() throws {
+  @Test("every target has a corpus, and no other corpus exists") func corpora() throws {
     let folders = try FileManager.default.contentsOfDirectory(atPath: Self.folder)
     #expect(Set(folders) == Set(FuzzTarget.allCases.map(\.rawValue)))
     #expect(FuzzedInput.targets.allSatisfy { FuzzedInput(target: $0) != nil })
     #expect(FuzzedInput(target: "nothing") == nil)
   }
 
-  @Test(arguments: FuzzTarget.allCases)
+  @Test("every rule holds for the corpus of each target", arguments: FuzzTarget.allCases)
   func everyRuleHolds(_ target: FuzzTarget) async throws {
     let inputs = try Self.inputs(target)
     #expect(inputs.count >= 3)
@@ -35,11 +35,11 @@ import Testing
     }
   }
 
-  @Test(arguments: FuzzTarget.allCases)
-  func everyRuleHoldsForWhatIsMadeOfThem(_ target: FuzzTarget) async throws {
+  @Test("every rule holds for mutations of the corpus", arguments: FuzzTarget.allCases)
+  func mutationsKeepRules(_ target: FuzzTarget) async throws {
     let inputs = try Self.inputs(target).map(\.bytes)
     var random = SplitMix64(seed: 1)
-    // Answers have a test of their own, and a connection each.
+    // Responses have a test of their own, and each needs a connection.
     for round in 0..<(FuzzTarget.ofAnswers.contains(target) ? 100 : 600) {
       var bytes = inputs[Int(random.below(UInt64(inputs.count)))]
       for _ in 0...random.below(4) { InputMutation.mutate(&bytes, inputs, &random) }
@@ -49,14 +49,15 @@ import Testing
     }
   }
 
-  /// In a child process: a trap would end the tests.
+  /// Runs in a child process: a trap would end the tests.
   @Test(
-    "an extreme in the place of any number traps nothing and breaks no rule", arguments: FuzzTarget.allCases)
-  func everyRuleHoldsForExtremes(_ target: FuzzTarget) async throws {
+    "an extreme value in place of any number causes no trap and breaks no rule",
+    arguments: FuzzTarget.allCases)
+  func extremesKeepRules(_ target: FuzzTarget) async throws {
     let note = try LastNote()
     await #expect(processExitsWith: .success) {
       [name = target.rawValue as String, path = note.path as String] in
-      // What hangs ends by a signal.
+      // The alarm ends a hang with a signal.
       alarm(300)
       let target = try #require(FuzzTarget(rawValue: name))
       let note = LastNote(path)
@@ -64,7 +65,8 @@ import Testing
       let inputs = try Self.inputs(target)
       for (name, bytes) in inputs {
         let text = ExtremeText(bytes)
-        // Each place with each extreme where that is soon done, else a draw of them; and several places at once.
+        // Each place with each extreme value where that is fast, otherwise a sample; and several places at
+        // once.
         let share = 750 / inputs.count
         let single =
           text.count <= share

@@ -1,9 +1,10 @@
 import NetOptCaching
 import NetOptCore
 
-/// A request, its answer, another request for the same thing, and what the origin says to that; with the moments of all of it.
-/// Written as a line of three numbers (when the first was sent, when its answer came, when the second was sent: milliseconds since
-/// 1970), and four blocks of fields behind a method or a status, with an empty line between:
+/// A request, its response, a second request for the same resource, and the origin's response to the second
+/// request, with their times. The text form is a line of three numbers (when the first request was sent, when
+/// its response arrived, when the second request was sent; in milliseconds since 1970), and four blocks of
+/// fields. Each block begins with a method or a status, and an empty line separates the blocks:
 ///
 ///     1795219200000 1795219200020 1795219260000
 ///     GET
@@ -12,9 +13,9 @@ import NetOptCore
 ///     200
 ///     Cache-Control: max-age=60
 ///
-/// What is missing is empty. Fields that could not have come are left out.
+/// Missing parts are empty. Fields that cannot occur are skipped.
 struct CacheScript {
-  /// Those that a store takes: up to the end of the year 9999.
+  /// The times that a store accepts: up to the end of the year 9999.
   private static let moments: ClosedRange<Int64> = 0...253_402_300_799_999
 
   let requested: Int64

@@ -2,7 +2,7 @@ import NetOptCaching
 import NetOptCore
 import NetOptSigning
 
-/// What holds for the use of a stored response.
+/// The rules for the use of a stored response.
 enum CacheUseRules {
   private static let policy = CachePolicy()
 
@@ -66,7 +66,8 @@ enum CacheUseRules {
       ? "the range \(range) is not in the body" : nil
   }
 
-  /// What stands in for an answer that did not come, or says that the server is in trouble.
+  /// Checks a stored response that replaces a response that did not arrive, or one whose status reports a
+  /// failing server.
   private static func covered(
     _ service: CacheService, _ status: Int?, _ request: CacheRequest, _ now: Int64
   ) -> String? {
@@ -83,7 +84,8 @@ enum CacheUseRules {
     return outside(service.part, service.entry)
   }
 
-  /// Checks that an entry which is kept obeys what the 304 says about its use, also in fields that are not stored.
+  /// Checks that a kept entry obeys the terms of the 304 response, including terms in fields that are not
+  /// stored.
   private static func againstTerms(_ updated: CacheEntry, _ news: HeaderFields) -> String? {
     for fields in [updated.fields, news] {
       let control = CacheControl(fields)

@@ -2,7 +2,7 @@ import NetOptCaching
 import NetOptCore
 import NetOptSigning
 
-/// What holds for the cache's decisions, whatever fields requests and answers have.
+/// The rules for the decisions of the cache, for any fields of requests and responses.
 enum CachingRules {
   static func headers(_ input: [UInt8]) -> String? {
     guard let script = CacheScript(input) else { return nil }
@@ -12,9 +12,9 @@ enum CachingRules {
       ?? storing(terms, script) ?? stored(terms, script)
   }
 
-  // MARK: What the fields say
+  // MARK: Directives
 
-  /// Held against a second way to read them, for lines without quotes.
+  /// Compares the directives with those of a second parser, for lines without quotes.
   private static func directives(_ fields: HeaderFields) -> String? {
     let control = CacheControl(fields)
     let lines = fields.values(of: "Cache-Control")
@@ -78,7 +78,7 @@ enum CachingRules {
     return nil
   }
 
-  /// What is stored, and what becomes of it.
+  /// Checks a stored response and the changes to it.
   private static func stored(_ terms: ResponseTerms, _ script: CacheScript) -> String? {
     let isDecoded = script.first.wantsDecoded && ContentCoding.isDecodable(script.fields)
     func kept(_ fields: HeaderFields) -> HeaderFields {
@@ -110,7 +110,7 @@ enum CachingRules {
     return CacheUseRules.use(of: entry, script)
   }
 
-  /// Why fields are none to be stored.
+  /// Why fields must not be stored; `nil` when they may.
   static func unfit(_ fields: HeaderFields, _ isDecoded: Bool) -> String? {
     for name in ["Connection", "Transfer-Encoding", "Keep-Alive", "Proxy-Authenticate", "Upgrade", "TE"]
     where fields.contains(name: name) { return "\(name) is stored" }

@@ -1,8 +1,8 @@
 import NetOptCore
 import NetOptSigning
 
-/// What holds for the canonical form of a request's target, held against a second and slow way to make it, which is written from
-/// docs/signing.md alone.
+/// The rules for the canonical form of a request's target. A second, slow implementation, written from
+/// docs/signing.md alone, must give the same result.
 enum CanonicalRules {
   static func target(_ input: [UInt8]) -> String? {
     let url =

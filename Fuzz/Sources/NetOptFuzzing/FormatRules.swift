@@ -6,7 +6,7 @@ import NetOptEngine
 import NetOptRouting
 import NetOptSigning
 
-/// What holds for formats: what can be read is written, and what was written is read again as the same.
+/// The rules for formats: a parsed value can be written, and parsing the written text gives the same value.
 enum FormatRules {
   static func structuredField(_ input: [UInt8]) -> String? {
     if let item = try? StructuredFieldParser.item(input) {
@@ -24,7 +24,7 @@ enum FormatRules {
     return nil
   }
 
-  /// Secrets from the environment or from commands are not fetched by reading.
+  /// Reading a key ring does not fetch secrets from the environment or from commands.
   static func keyRing(_ input: [UInt8]) -> String? {
     guard let ring = try? KeyRing(json: SecretBytes(copying: input)) else { return nil }
     for key in ring.keys {
@@ -36,7 +36,8 @@ enum FormatRules {
     return nil
   }
 
-  /// What ends early is c-ares's to judge: no part of an accepted message is refused for it.
+  /// Truncated messages are left to c-ares to judge: the check must not reject any prefix of an accepted
+  /// message.
   static func dnsMessage(_ input: [UInt8]) -> String? {
     guard DNSMessage.hasBoundedNames(input.span) else { return nil }
     for count in stride(from: 12, to: input.count, by: max(1, input.count / 64)) {
@@ -54,7 +55,7 @@ enum FormatRules {
     if faults.count > 101 { return "there are \(faults.count) faults" }
     let outline = input.withUnsafeBytes { JSONReader.read($0, keys: .sameBytes, mostDuplicates: 0) }
     guard outline.fault == nil else { return list == nil ? nil : "there is a list that is no JSON" }
-    // The decoder is less strict: what the reader accepts is JSON for it.
+    // The decoder is less strict: it must accept any JSON that the reader accepts.
     if (try? JSONDecoder().decode(AnyJSON.self, from: Data(input))) == nil {
       return "the reader says that it is JSON, the decoder that it is not"
     }

@@ -1,41 +1,44 @@
-/// What is fuzzed: the parsers that read what others wrote, and what is built on them. `make fuzz` gives them inputs that libFuzzer
-/// makes up; a test gives them the corpora in `Fuzz/Corpus`, and changes of these.
+/// The fuzz targets: the parsers of foreign input, and the code built on them. `make fuzz` gives them inputs
+/// that libFuzzer generates. A test gives them the corpora in `Fuzz/Corpus`, and mutations of these.
 package enum FuzzTarget: String, CaseIterable, Sendable {
-  /// Structured fields (RFC 9651), in all their forms.
+  /// Structured fields (RFC 9651) of all types.
   case structuredFields = "structured-fields"
-  /// Raw HTTP/1.1 requests, and the verifier of every scheme on what they say.
+  /// Raw HTTP/1.1 requests, and their verification in every scheme.
   case messages
-  /// Lines of JSON Lines, verified as they ask for.
+  /// Lines of JSON Lines, verified as the line requests.
   case lines
   /// Targets of requests, and their canonical form.
   case canonical
   /// Key rings.
   case keyRings = "key-rings"
-  /// Lists of endpoints.
+  /// Endpoint lists.
   case lists
-  /// Public keys and signatures of minisign's.
+  /// Public keys and signatures of minisign.
   case minisign
-  /// What was learned of routes and kept in a file.
+  /// Saved ranking histories.
   case histories
-  /// Fields of requests and responses, and what the cache decides by them.
+  /// Fields of requests and responses, and the cache's decisions about them.
   case cacheHeaders = "cache-headers"
-  /// Runs of bench that were saved, and what is made of them.
+  /// Saved runs of bench, and their evaluation.
   case savedRuns = "saved-runs"
-  /// Answers of name servers, as far as their names are looked at.
+  /// Responses of name servers: the check of their names.
   case dnsMessages = "dns-messages"
-  /// Answers over HTTP/1.1, which a server on loopback sends to a client. These three block the thread.
+  /// HTTP/1.1 responses, which a server on loopback sends to a client. This target and the next two block the
+  /// thread.
   case heads
-  /// Chunked bodies, the same way.
+  /// Chunked bodies, in the same way.
   case chunks
-  /// Frames that answer the first request of an HTTP/2 connection.
+  /// HTTP/2 frames in response to the first request of a connection.
   case frames
 
-  /// Those whose inputs are answers of servers. Their faults are found through a connection, and the calling thread waits for it.
+  /// The targets whose inputs are responses of servers. They run over a connection, and block the calling
+  /// thread.
   package static let ofAnswers: [FuzzTarget] = [.heads, .chunks, .frames]
 
   /// Runs the target.
   ///
-  /// - Returns: what is wrong although nothing crashed: a rule that does not hold for this input. `nil` when all is well.
+  /// - Returns: a description of a rule that this input breaks although nothing crashed; `nil` when all rules
+  ///   hold.
   package func fault(in input: [UInt8]) -> String? {
     switch self {
     case .structuredFields: FormatRules.structuredField(input)

@@ -1,10 +1,10 @@
 package import NetOptCore
 
-/// Changes of inputs by chance, which follow from the generator.
+/// Random mutations of inputs, determined by the generator.
 package enum InputMutation {
   private static let separators = Array("\"%,;=:()[]{}\\ \0\r\n+&?/".utf8)
 
-  /// Changes the input at one place; parts of others may come into it.
+  /// Changes the input at one place; the change may insert a part of another input.
   package static func mutate(_ bytes: inout [UInt8], _ others: [[UInt8]], _ random: inout SplitMix64) {
     guard !bytes.isEmpty else {
       bytes = [UInt8(truncatingIfNeeded: random.next())]
@@ -19,7 +19,7 @@ package enum InputMutation {
     case 3: bytes.insert(separators[Int(random.below(UInt64(separators.count)))], at: index)
     case 4: bytes[index] ^= 1 << UInt8(random.below(8))
     default:
-      // A part of another input.
+      // Inserts a part of another input.
       let other = others.isEmpty ? bytes : others[Int(random.below(UInt64(others.count)))]
       let start = Int(random.below(UInt64(max(other.count, 1))))
       bytes.insert(contentsOf: other[start..<min(start + Int(random.below(40)), other.count)], at: index)

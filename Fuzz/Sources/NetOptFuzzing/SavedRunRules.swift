@@ -1,7 +1,7 @@
 import NetOptBench
 
-/// What holds for saved runs: whatever is read can be added up, compared and looked at for a suggestion, and says nothing to a
-/// terminal.
+/// The rules for saved runs: every run that can be read can be summed up, compared and used for a suggestion,
+/// and its texts contain no control sequences for a terminal.
 enum SavedRunRules {
   static func run(_ input: [UInt8]) -> String? {
     guard let run = try? SavedRun(input) else { return nil }

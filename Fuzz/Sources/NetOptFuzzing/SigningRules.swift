@@ -2,7 +2,7 @@ import NetOptCore
 import NetOptCrypto
 import NetOptSigning
 
-/// What holds for requests that come in from anywhere, signed or not.
+/// The rules for incoming requests, signed or not.
 enum SigningRules {
   private static let now: Int64 = 1_700_000_000
   private static let keys = KeyRing([
@@ -45,7 +45,7 @@ enum SigningRules {
     return signed(request)
   }
 
-  /// A message that is written from what was read is read as the same.
+  /// Checks that a message written from a parsed request is parsed as the same request.
   private static func written(_ request: SigningRequest) -> String? {
     var out = Array("\(request.method) \(request.path)".utf8)
     if let query = request.query { out += Array("?\(query)".utf8) }
@@ -64,14 +64,15 @@ enum SigningRules {
       ? nil : "the message is another one when it is written and read"
   }
 
-  /// What can be signed is accepted, and neither twice nor with more in its body.
+  /// Checks that a signed request is accepted once, and is rejected when it is replayed or its body has an
+  /// additional byte.
   private static func signed(_ request: SigningRequest) -> String? {
     guard let signer, let signed = try? signer.sign(request, at: SigningMoment(now: now)) else { return nil }
     var sent = request
     for field in signed.headers { sent.headers[field.name] = field.value }
     let store = SignatureVerifier(keys: keys, nonces: MemoryNonceStore(limit: 10))
     let report = store.verify(sent, .init(now: now))
-    // A Content-Digest that came in may be wrong.
+    // The Content-Digest of the input may be wrong.
     let isFromBefore = report.reason == .bodyMismatch || report.reason == .malformedRequest
     if !report.isValid, !isFromBefore {
       return "what was signed is refused: \(report.reason): \(report.detail)"
@@ -97,7 +98,8 @@ enum SigningRules {
     return accepted(line, scheme)
   }
 
-  /// What can be signed in a scheme is accepted in it, unless a check of another kind says something.
+  /// Checks that a request signed in a scheme passes verification in it, unless a check other than the
+  /// signature's fails.
   private static func accepted(_ line: SigningLine, _ scheme: SchemeName) -> String? {
     guard let made = try? SchemeOptions.scheme(scheme, line.options, isLenient: false, keys: keys),
       let signer = try? RequestSigner(keys: keys, keyID: "app1.v2", scheme: made, allowWeak: true),
@@ -122,7 +124,7 @@ enum SigningRules {
     guard let made = try? SchemeOptions.scheme(scheme, options, isLenient: true, keys: keys) else {
       return nil
     }
-    // A diagnosis takes a thousand times as long: it is made of every eighth input.
+    // A diagnosis takes a thousand times as long, so only every eighth input length gets one.
     let verifier = length % 8 == 0 ? thorough : quick
     let report = verifier.verify(request, scheme: made, expectation)
     if report.isValid != report.checks.allSatisfy(\.ok) { return "the verdict is not that of the checks" }

@@ -2,17 +2,18 @@ import CFuzzer
 import Glibc
 import NetOptFuzzing
 
-/// Fuzzes one target: `netopt-fuzz TARGET [option of libFuzzer or corpus …]`. What is wrong ends the program, as a crash does, so
-/// that libFuzzer keeps the input.
+/// Fuzzes one target: `netopt-fuzz TARGET [option of libFuzzer or corpus …]`. A broken rule ends the program
+/// like a crash, so that libFuzzer keeps the input.
 enum Fuzzer {
   static let target = CommandLine.arguments.dropFirst().first.flatMap { FuzzedInput(target: $0) }
 }
 
-/// Called by libFuzzer in the place of its own changes: one input of four is a new one, where a target can make any.
+/// Called by libFuzzer instead of its own mutations: one input in four is a new one, if the target can
+/// generate inputs.
 @_cdecl("LLVMFuzzerCustomMutator")
 func mutate(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ most: Int, _ seed: UInt32) -> Int {
   if seed.isMultiple(of: 4), let made = Fuzzer.target?.made(from: UInt64(seed)), made.count <= most {
-    // libFuzzer's buffer has room for `most` bytes.
+    // libFuzzer's buffer has space for `most` bytes.
     _ = UnsafeMutableBufferPointer(start: bytes, count: made.count).update(fromContentsOf: made)
     return made.count
   }

@@ -1,12 +1,12 @@
 import NetOptCore
 
-/// A field of a head, as the reference reads it.
+/// A field of a response's head, as the reference reads it.
 struct AnswerField {
   /// The name in lower case, without white space around it.
   let name: String
   /// The value without white space around it.
   let value: [UInt8]
-  /// Whether the name is one as it came.
+  /// Whether the received name is a valid token.
   let isToken: Bool
 
   init(_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) {
@@ -16,20 +16,20 @@ struct AnswerField {
     isToken = HeaderFields.isToken(String(decoding: name, as: UTF8.self))
   }
 
-  /// Whether it says where the body ends.
+  /// Whether the field determines the end of the body.
   var isFraming: Bool { name == "content-length" || name == "transfer-encoding" }
 }
 
-/// Where a body ends (RFC 9112, section 6.3).
+/// How the end of a body is determined (RFC 9112, section 6.3).
 enum AnswerFraming {
-  /// With the connection.
+  /// The body ends with the connection.
   case end
   case length(Int, isStrict: Bool)
   case chunked(isStrict: Bool)
   case broken(String)
   case open
 
-  /// Transfer codings that exist, besides `chunked`.
+  /// The known transfer codings besides `chunked`.
   private static let codings: Set = ["identity", "gzip", "x-gzip", "deflate", "compress", "x-compress"]
 
   init(_ fields: [AnswerField], minor: UInt8) {
@@ -38,7 +38,7 @@ enum AnswerFraming {
     if codings.isEmpty {
       self = lengths.isEmpty ? .end : Self.length(lengths)
     } else {
-      // RFC 9112, section 6.1: over HTTP/1.0 it is a fault of the framing.
+      // RFC 9112, section 6.1: over HTTP/1.0 a Transfer-Encoding means that the framing is faulty.
       self = minor == 0 ? .open : Self.coded(codings, isStrict: lengths.isEmpty)
     }
   }
@@ -46,7 +46,7 @@ enum AnswerFraming {
   private static func coded(_ fields: [AnswerField], isStrict: Bool) -> AnswerFraming {
     let all = fields.flatMap { $0.value.split(separator: 0x2c, omittingEmptySubsequences: false) }
       .map { String(decoding: ByteClass.trimmed(Array($0)), as: UTF8.self).lowercased() }
-    // RFC 9110, section 5.6.1: nobody sends empty members of a list, who receives them passes over them.
+    // RFC 9110, section 5.6.1: a sender creates no empty list members, and a recipient ignores them.
     let members = all.filter { !$0.isEmpty }
     if members == ["chunked"] { return .chunked(isStrict: isStrict && all.count == 1) }
     if members.count(where: { $0 == "chunked" }) > 1 { return .broken("chunked twice") }

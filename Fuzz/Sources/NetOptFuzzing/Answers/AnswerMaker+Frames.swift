@@ -1,4 +1,4 @@
-/// Frames of HTTP/2.
+/// HTTP/2 frames.
 extension AnswerMaker {
   typealias Field = (name: String, value: String)
 
@@ -65,7 +65,7 @@ extension AnswerMaker {
 
   // MARK: Frames
 
-  /// Appends a frame; now and then its length, its stream or its flags are others.
+  /// Appends a frame; occasionally with a different length, stream or flags.
   private mutating func frame(
     _ kind: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8], to bytes: inout [UInt8]
   ) {
@@ -113,7 +113,7 @@ extension AnswerMaker {
     }
   }
 
-  /// A field block in the forms of RFC 7541, section 6.
+  /// Encodes a field block in the forms of RFC 7541, section 6.
   private mutating func block(_ fields: [Field]) -> [UInt8] {
     var block: [UInt8] = []
     if isOnce(in: 15) { block.append(pick([0x20, 0x3f, 0x21])) }
@@ -125,20 +125,20 @@ extension AnswerMaker {
       case 3: block += [0x10] + text(field.name) + text(field.value)
       default: block += [0x00] + text(field.name) + text(field.value)
       }
-      // What was put into the table before, or is not there.
+      // A reference to an entry that was added before, or that does not exist.
       if isOnce(in: 25) { block.append(pick([0xbe, 0xbf, 0x80, 0x90, 0xff, 0xa0])) }
     }
     return block
   }
 
   private mutating func text(_ text: String) -> [UInt8] {
-    // "no-cache" with Huffman coding, of RFC 7541, section C.4.2.
+    // "no-cache" with Huffman coding, from RFC 7541, section C.4.2.
     if isOnce(in: 15) { return [0x86, 0xa8, 0xeb, 0x10, 0x64, 0x9c, 0xbf] }
     let bytes = Array(text.utf8)
     return bytes.count < 127 ? [UInt8(bytes.count)] + bytes : []
   }
 
-  /// Frames that are no part of the answer.
+  /// Appends frames that are not part of the response.
   private mutating func others(to bytes: inout [UInt8], times: Int = 5) {
     while isOnce(in: times) {
       switch number(below: 11) {

@@ -1,10 +1,11 @@
 import NetOptCore
 
-/// Makes answers by chance: most of them nearly right, so that a parser gets far. The same seed makes the same answer.
+/// Generates random responses. Most are nearly right, so that they get deep into a parser. The same seed
+/// gives the same response.
 package struct AnswerMaker {
   var random: SplitMix64
 
-  /// Draws an input for a target; `nil` when the target's inputs are no answers.
+  /// Generates an input for a target; returns `nil` when the inputs of the target are not responses.
   package static func input(for target: FuzzTarget, seed: UInt64) -> [UInt8]? {
     var maker = AnswerMaker(random: SplitMix64(seed: seed))
     var bytes: [UInt8]
@@ -15,7 +16,7 @@ package struct AnswerMaker {
     default: return nil
     }
     while maker.isOnce(in: 4) { InputMutation.mutate(&bytes, [], &maker.random) }
-    // A connection that ends early.
+    // Simulates a connection that ends early.
     if maker.isOnce(in: 6) { bytes = Array(bytes.prefix(maker.number(below: bytes.count + 1))) }
     return bytes
   }

@@ -5,29 +5,29 @@ import NetOptTestSupport
 import TestTools
 import Synchronization
 
-/// Asks servers on loopback that send what a test says, and end the connection.
+/// Sends requests to servers on loopback that send the bytes of a test and end the connection.
 ///
-/// Each input has a host of its own, so that nothing of one input reaches the next. The client is replaced now and then, because it
-/// remembers hosts.
+/// Each input has its own host name, so that no state of one input reaches the next. The client is replaced
+/// regularly, because it remembers hosts.
 final class AnswerProbe: Sendable {
-  /// How a request ended.
+  /// The result of a request.
   enum Outcome: Sendable {
     case answer(ResponseHead, body: [UInt8])
     case failure(NetOptError)
-    /// It did not end.
+    /// The request did not end.
     case hang
     /// The servers do not work.
     case fault(String)
   }
 
-  /// The one that all inputs share.
+  /// The probe that all inputs share.
   static let shared = Result { try AnswerProbe() }
 
-  /// The servers end the connection when everything is sent, so that nothing takes longer.
+  /// Long enough for every input: the servers end the connection after the last byte.
   private static let deadline = Duration.seconds(5)
   private static let patience = Duration.seconds(15)
   private static let mostBytes = 1 << 20
-  /// How many hosts a client meets.
+  /// The number of hosts that each client contacts.
   private static let hostsPerClient = 200
 
   private let server: ScriptServer
@@ -37,7 +37,7 @@ final class AnswerProbe: Sendable {
 
   private init() throws { server = try ScriptServer() }
 
-  /// What becomes of an answer over HTTP/1.1 that comes in these pieces.
+  /// The result of a request to an HTTP/1.1 server that sends these pieces.
   func outcome(ofPieces pieces: [[UInt8]]) -> Outcome {
     let number = number.wrappingAdd(1, ordering: .relaxed).newValue
     let target = "/\(number)"
@@ -49,7 +49,7 @@ final class AnswerProbe: Sendable {
     }
   }
 
-  /// What becomes of frames that come on an HTTP/2 connection in answer to its first request.
+  /// The result of the first request on an HTTP/2 connection on which the server sends these frames.
   func outcome(ofFrames frames: [UInt8]) -> Outcome {
     let number = number.wrappingAdd(1, ordering: .relaxed).newValue
     let probe = self

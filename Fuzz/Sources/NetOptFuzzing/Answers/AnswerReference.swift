@@ -1,13 +1,13 @@
 import NetOptCore
 
-/// Reads an answer of HTTP/1.1 by RFC 9112, slowly and without regard to anything else. It does what the RFC lets a client
-/// do, and says when clients may differ.
+/// Reads an HTTP/1.1 response as RFC 9112 says; simple, but slow. It does what the RFC allows a client to do,
+/// and reports where clients may differ.
 struct AnswerReference {
   let bytes: [UInt8]
   var index = 0
   var isStrict = true
 
-  /// Reads all of an answer.
+  /// Reads a complete response.
   static func read(_ bytes: [UInt8]) -> ReferenceAnswer {
     var reference = AnswerReference(bytes: bytes)
     do throws(ReferenceEnding) {
@@ -28,7 +28,7 @@ struct AnswerReference {
       if status < 200 { continue }
       if index > headLimit || status >= 600 { isStrict = false }
       if status == 204 || status == 304 {
-        // Nothing may follow, and clients may mind it.
+        // No bytes may follow, and a client may object to them.
         if index < bytes.count || !fields.isEmpty { isStrict = false }
         return (status, fields, [])
       }
@@ -53,7 +53,7 @@ struct AnswerReference {
 
   // MARK: Lines
 
-  /// The next line without its end.
+  /// Reads the next line, without its end.
   mutating func line() throws(ReferenceEnding) -> ArraySlice<UInt8> {
     guard let end = bytes[index...].firstIndex(of: 0x0a) else {
       throw .broken("the connection ends in a line")
@@ -64,7 +64,7 @@ struct AnswerReference {
     return line
   }
 
-  /// Section 4. Spaces may be more, or tabs; what is behind the status is of no matter.
+  /// Section 4. Several spaces or tabs may separate the words; the text after the status is ignored.
   private mutating func statusLine() throws(ReferenceEnding) -> (status: Int, minor: UInt8) {
     let line = try line()
     if line.isEmpty || line.contains(where: { $0 == 0 || $0 == 0x0d }) { throw .open }
@@ -91,7 +91,8 @@ struct AnswerReference {
     return (status, minor - 0x30)
   }
 
-  /// Section 5: fields up to the empty line. What is no field counts for none, unless it looks like one that matters.
+  /// Section 5: reads the fields up to the empty line. A line that is not a field is ignored, unless it looks
+  /// like a framing field.
   private mutating func fields() throws(ReferenceEnding) -> [AnswerField] {
     var fields: [AnswerField] = []
     while true {
@@ -102,7 +103,7 @@ struct AnswerReference {
       if line.first == 0x20 || line.first == 0x09 {
         isStrict = false
         guard let last = fields.indices.last else { throw .open }
-        // Clients may read a field that matters with its fold, or refuse it.
+        // A client may unfold a framing field, or reject the message.
         if fields[last].isFraming { throw .open }
         continue
       }

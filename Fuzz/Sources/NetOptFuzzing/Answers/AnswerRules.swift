@@ -1,24 +1,25 @@
 import NetOptCore
 
-/// What holds of answers, whatever servers send: what is whole is delivered with exactly its bytes, what is cut or breaks the rules is an
-/// error, and every call ends.
+/// The rules for all responses, whatever servers send: a complete response is delivered with exactly its
+/// bytes, a response that is cut or breaks the rules is an error, and every call ends.
 enum AnswerRules {
-  /// The input is what a server sends over HTTP/1.1.
+  /// Checks an input that a server sends over HTTP/1.1.
   static func heads(_ input: [UInt8]) -> String? {
     fault(AnswerReference.read(input)) { $0.outcome(ofPieces: pieces(input)) }
   }
 
-  /// The input is a chunked body and what is behind it.
+  /// Checks an input that is a chunked body and the bytes after it.
   static func chunks(_ input: [UInt8]) -> String? {
     heads(Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".utf8) + input)
   }
 
-  /// The input is what a server sends over HTTP/2 when it has the first request.
+  /// Checks an input that a server sends over HTTP/2 after it has received the first request.
   static func frames(_ input: [UInt8]) -> String? {
     fault(FrameReference.read(input)) { $0.outcome(ofFrames: input) }
   }
 
-  /// What an error may say of an answer. That the deadline passed is none: the server ends the connection.
+  /// The allowed error codes for a response. A timeout is not among them, because the server ends the
+  /// connection.
   private static let codes: Set<NetOptError.Code> = [
     .receiveFailed, .sendFailed, .protocolViolation, .headTooLarge, .bodyTooLarge,
   ]
@@ -32,7 +33,7 @@ enum AnswerRules {
     }
   }
 
-  /// Why the outcome is not what it should be.
+  /// Why the outcome is wrong; `nil` when it is right.
   static func fault(_ reference: ReferenceAnswer, _ outcome: AnswerProbe.Outcome) -> String? {
     switch outcome {
     case .hang: return "the call does not end"
@@ -67,7 +68,7 @@ enum AnswerRules {
     return nil
   }
 
-  /// How the input is cut into what is sent at once: at one place, which follows from the input, or not at all.
+  /// Splits the input into the pieces to send: at one place, which the input determines, or not at all.
   private static func pieces(_ input: [UInt8]) -> [[UInt8]] {
     let sum = input.reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) }
     var random = SplitMix64(seed: sum)

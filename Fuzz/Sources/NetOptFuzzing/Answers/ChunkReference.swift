@@ -1,5 +1,5 @@
 extension AnswerReference {
-  /// Section 7.1: the body that chunks make, and their end with its trailers.
+  /// Section 7.1: reads the chunks of a body up to the last chunk and its trailers.
   mutating func chunks() throws(ReferenceEnding) -> [UInt8] {
     var body: [UInt8] = []
     while true {
@@ -15,12 +15,12 @@ extension AnswerReference {
     return body
   }
 
-  /// The line before a chunk: digits, and extensions that mean nothing here.
+  /// Reads the line before a chunk: digits, and extensions, which are ignored.
   private mutating func chunkSize() throws(ReferenceEnding) -> Int {
     let line = try line()
     let digits = line.prefix(while: Self.isHexDigit)
     if digits.isEmpty {
-      // Spaces before the digits are for each client to decide.
+      // A client may accept or reject spaces before the digits.
       if line.first == 0x20 || line.first == 0x09 { throw .open }
       throw .broken("there is no size of a chunk")
     }
@@ -35,7 +35,7 @@ extension AnswerReference {
     return Int(String(decoding: digits, as: UTF8.self), radix: 16) ?? 0
   }
 
-  /// The end of a chunk: CR LF, or LF with any number of CR before it.
+  /// Reads the end of a chunk: CR LF, or LF after any number of CR.
   private mutating func chunkEnd() throws(ReferenceEnding) {
     if bytes[index...].starts(with: [0x0d, 0x0a]) {
       index += 2
@@ -47,13 +47,14 @@ extension AnswerReference {
     index += 1
   }
 
-  /// Section 7.1.2: up to an empty line. Of that a part is enough for a client, when there are no trailers.
+  /// Section 7.1.2: reads the trailers up to an empty line. Without trailers, a part of the empty line is
+  /// enough for a client.
   private mutating func trailers() throws(ReferenceEnding) {
     if index >= bytes.count || bytes[index...] == [0x0d] { throw .open }
     while true {
       let line = try line()
       if line.isEmpty { return }
-      // What is wrong with a trailer may be a reason to refuse the message, and an unfinished one is to some no trailer.
+      // A client may reject the message for a faulty trailer, and may ignore an unfinished one.
       isStrict = false
       if line.contains(where: { $0 == 0 || $0 == 0x0d }) || !bytes[index...].contains(0x0a) { throw .open }
     }

@@ -1,9 +1,10 @@
-/// The frames that are no part of the answer (RFC 9113, section 6), and what they do to it.
+/// The frames that are not part of the response (RFC 9113, section 6), and their effects on the response.
 struct ControlReference {
-  /// Whether nothing came in which implementations differ.
+  /// Whether all frames so far are treated alike by all implementations.
   var isStrict = true
   private var count = 0
-  /// What the client may send: on the connection, and on the stream; the latter follows the SETTINGS.
+  /// The client's flow-control windows for the connection and the stream. SETTINGS change the window of the
+  /// stream.
   private var connectionWindow: Int64 = 65_535
   private var streamWindow: Int64 = 65_535
   private var initialWindow: Int64 = 65_535
@@ -12,7 +13,7 @@ struct ControlReference {
 
   mutating func take(_ frame: FrameReference.Frame) throws(ReferenceEnding) {
     count += 1
-    // Many of them are a reason to end a connection (section 10.5).
+    // A client may end the connection because of many such frames (section 10.5).
     if count > 50 { isStrict = false }
     switch frame.kind {
     case 2: try priority(frame)
@@ -54,7 +55,8 @@ struct ControlReference {
     }
     for (index, (identifier, value)) in settings.enumerated() {
       if settings[(index + 1)...].contains(where: { $0.identifier == identifier }) {
-        // Section 6.5.3 has all values processed in their order; some take the last one of a frame alone.
+        // Section 6.5.3 requires all values to be processed in order; some implementations use only the last
+        // value of a frame.
         isStrict = false
         continue
       }
@@ -64,7 +66,7 @@ struct ControlReference {
 
   private mutating func setting(_ identifier: UInt32, _ value: Int64) throws(ReferenceEnding) {
     switch identifier {
-    // Section 6.5.2: a server does not enable push.
+    // Section 6.5.2: a server must not enable push.
     case 2: if value != 0 { throw .broken("SETTINGS enable push") }
     case 4:
       guard value <= Self.mostWindow else { throw .broken("the initial window is too large") }
@@ -83,7 +85,8 @@ struct ControlReference {
     guard frame.stream == 0, frame.payload.count >= 8 else { throw .broken("a false GOAWAY") }
     let last = frame.number(at: 0) & 0x7fff_ffff
     guard last >= 1 else { throw .broken("GOAWAY: the request was not processed") }
-    // One with a reason may come before the end of the connection, one for a stream that the client cannot have is false.
+    // A GOAWAY with an error code may precede the end of the connection. A GOAWAY whose last stream cannot
+    // belong to the client is invalid.
     isStrict = false
   }
 

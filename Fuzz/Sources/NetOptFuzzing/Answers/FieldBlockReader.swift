@@ -9,7 +9,7 @@ struct FieldBlockReader {
   private var limit = capacity
   private var bytes: ArraySlice<UInt8> = []
 
-  /// The fields of a block; `nil` when it cannot be decoded, which ends the connection.
+  /// Decodes the fields of a block; returns `nil` when the block is invalid, which ends the connection.
   mutating func fields(_ block: [UInt8]) -> [Field]? {
     bytes = block[...]
     var fields: [Field] = []
@@ -18,7 +18,7 @@ struct FieldBlockReader {
         guard let index = integer(7), let field = entry(index) else { return nil }
         fields.append(field)
       } else if first & 0xe0 == 0x20 {
-        // Section 4.2: only at the begin of a block.
+        // Section 4.2: only at the beginning of a block.
         guard fields.isEmpty, let size = integer(5), size <= Self.capacity else { return nil }
         limit = size
         evict()
@@ -37,7 +37,7 @@ struct FieldBlockReader {
     return fields
   }
 
-  /// Section 4.1: an entry takes 32 bytes more than its text.
+  /// Section 4.1: an entry counts 32 bytes more than its text.
   private mutating func evict() {
     var size = table.reduce(0) { $0 + $1.name.count + $1.value.count + 32 }
     while size > limit, let last = table.popLast() { size -= last.name.count + last.value.count + 32 }
@@ -50,7 +50,7 @@ struct FieldBlockReader {
     return table.indices.contains(index) ? table[index] : nil
   }
 
-  /// Section 5.1.
+  /// Section 5.1: reads an integer.
   private mutating func integer(_ bits: Int) -> Int? {
     let most = (1 << bits) - 1
     guard let first = bytes.popFirst() else { return nil }
@@ -58,7 +58,7 @@ struct FieldBlockReader {
     if value < most { return value }
     var shift = 0
     while let byte = bytes.popFirst() {
-      // No number that is right here takes more.
+      // No valid number in these blocks is longer.
       guard shift <= 28 else { return nil }
       value += Int(byte & 0x7f) << shift
       shift += 7
@@ -67,7 +67,7 @@ struct FieldBlockReader {
     return nil
   }
 
-  /// Section 5.2.
+  /// Section 5.2: reads a string.
   private mutating func text() -> [UInt8]? {
     guard let first = bytes.first, let count = integer(7), count <= bytes.count else { return nil }
     defer { bytes = bytes.dropFirst(count) }
@@ -75,7 +75,7 @@ struct FieldBlockReader {
   }
 }
 
-/// The fields that have an index in every connection (RFC 7541, appendix A).
+/// The static table: the fields that have an index in every connection (RFC 7541, appendix A).
 enum StaticTable {
   static let fields: [FieldBlockReader.Field] = lines.split(separator: "\n").map { line in
     let parts = line.split(separator: " ", maxSplits: 1)

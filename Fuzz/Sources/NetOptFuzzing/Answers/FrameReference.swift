@@ -1,7 +1,8 @@
-/// Reads the answer to the first request of an HTTP/2 connection by RFC 9113, slowly. What is malformed or an error of stream or
-/// connection is broken; what implementations differ in is not strict.
+/// Reads the response to the first request of an HTTP/2 connection as RFC 9113 says; simple, but slow. A
+/// malformed message, a stream error or a connection error makes the response broken. A point in which
+/// implementations differ makes it not strict.
 struct FrameReference {
-  /// One frame (section 4.1).
+  /// A frame (section 4.1).
   struct Frame {
     let kind: UInt8
     let flags: UInt8
@@ -10,12 +11,12 @@ struct FrameReference {
 
     func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
 
-    /// A number of four bytes of the payload.
+    /// A number of four bytes in the payload.
     func number(at offset: Int) -> UInt32 {
       payload.dropFirst(offset).prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// Takes the padding away (section 6.1).
+    /// Removes the padding (section 6.1).
     mutating func unpad() throws(ReferenceEnding) {
       guard has(0x8) else { return }
       guard let count = payload.popFirst(), payload.count >= Int(count) else {
@@ -33,16 +34,17 @@ struct FrameReference {
   /// The field block that is being read, and whether the stream ends with it.
   private var block: (bytes: [UInt8], ends: Bool)?
 
-  /// Reads the answer on stream 1 out of what the server sends behind its SETTINGS.
+  /// Reads the response on stream 1 from the bytes that the server sends after its SETTINGS.
   static func read(_ bytes: [UInt8]) -> ReferenceAnswer {
     var reference = FrameReference(bytes: bytes[...])
     do throws(ReferenceEnding) {
       while try !reference.frame() {}
-      // What follows may be read together with the end, and be a reason to refuse all of it.
+      // The client may read the bytes after the response together with its end, and reject the response
+      // because of them.
       let isStrict = reference.bytes.isEmpty && reference.control.isStrict && reference.continuations <= 8
       return .whole(try reference.message.answer(isStrict: isStrict))
     } catch {
-      // All that the head promised is there, although the stream did not end: no byte of the body can be missing.
+      // All announced bytes arrived although the stream did not end: no byte of the body can be missing.
       if let answer = reference.message.answerByLength { return .whole(answer) }
       return error.answer
     }
@@ -54,11 +56,11 @@ struct FrameReference {
     guard bytes.count >= 9 else { throw .broken("the connection ends before the answer does") }
     let head = Array(bytes.prefix(9))
     let length = head[..<3].reduce(0) { $0 << 8 | Int($1) }
-    // Section 4.2: 16,384 unless the client says more, which it does not.
+    // Section 4.2: 16,384 bytes unless the client allows more, which it does not.
     guard length <= 16_384 else { throw .broken("a frame is too large") }
     let stream = head[5...].reduce(0) { $0 << 8 | UInt32($1) } & 0x7fff_ffff
     guard bytes.count - 9 >= length else {
-      // The part of DATA that is there may be delivered, and be all that was missing.
+      // The client may deliver the received part of a DATA frame, and that part may complete the body.
       if head[3] == 0, stream == 1, block == nil {
         let part = bytes.dropFirst(9)
         let isPadded = head[4] & 0x8 != 0
@@ -74,7 +76,7 @@ struct FrameReference {
 
   /// Reads a frame.
   ///
-  /// - Returns: whether it ends the stream.
+  /// - Returns: whether the frame ends the stream.
   private mutating func frame() throws(ReferenceEnding) -> Bool {
     var frame = try next()
     if let open = block {

@@ -1,6 +1,7 @@
 /// The Huffman code of HPACK (RFC 7541, appendix B).
 enum HuffmanCode {
-  /// The lengths of the codes of all bytes in bits, and last the one of the end of the string. The codes follow from them (RFC 7541, appendix B).
+  /// The code lengths of all bytes in bits, followed by the length of the end-of-string code. The lengths
+  /// determine the codes (RFC 7541, appendix B).
   private static let lengths: [Int] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,
     28, 28, 28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6,
@@ -33,7 +34,7 @@ enum HuffmanCode {
     var bits: Int
   }
 
-  /// The text that bytes stand for; `nil` when they stand for none.
+  /// Decodes bytes; returns `nil` for an invalid code.
   static func decoded(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
     var text: [UInt8] = []
     var code = Code(length: 0, bits: 0)
@@ -42,13 +43,13 @@ enum HuffmanCode {
         code = Code(length: code.length + 1, bits: code.bits << 1 | Int(byte >> UInt8(bit) & 1))
         guard code.length <= 30 else { return nil }
         guard let symbol = symbols[code] else { continue }
-        // Section 5.2: the end of the string is never written.
+        // Section 5.2: the end-of-string symbol is never encoded.
         guard let byte = UInt8(exactly: symbol) else { return nil }
         text.append(byte)
         code = Code(length: 0, bits: 0)
       }
     }
-    // What is left of the last byte is filled with the first bits of that end, all of them 1.
+    // The rest of the last byte is padded with the first bits of the end-of-string code, which are all 1.
     return code.length < 8 && code.bits == (1 << code.length) - 1 ? text : nil
   }
 }

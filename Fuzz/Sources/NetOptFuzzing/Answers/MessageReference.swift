@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// A response made of field blocks and DATA (RFC 9113, section 8).
+/// A response that consists of field blocks and DATA (RFC 9113, section 8).
 struct MessageReference {
   private var status: Int?
   private var fields: [(name: String, value: [UInt8])] = []
@@ -9,7 +9,7 @@ struct MessageReference {
   private var hasTrailers = false
   private var isStrict = true
 
-  /// Section 8.2.2.
+  /// The connection-specific fields (section 8.2.2).
   private static let connectionSpecific: Set = [
     "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
   ]
@@ -55,7 +55,7 @@ struct MessageReference {
     for field in block {
       if field.name.first == 0x3a { throw .broken("a pseudo-field out of place") }
       let name = String(decoding: field.name, as: UTF8.self)
-      // Section 8.2.1: malformed; some pass over such a field instead.
+      // Section 8.2.1: such a field makes the message malformed; some clients ignore the field instead.
       if !HeaderFields.isToken(name) || name != name.lowercased() || field.value.contains(where: Self.isOdd)
         || field.value.count != ByteClass.trimmed(field.value).count || name == "te"
       {
@@ -76,7 +76,7 @@ struct MessageReference {
 
   private mutating func take(length value: [UInt8]) throws(ReferenceEnding) {
     guard !value.isEmpty, value.allSatisfy(AnswerReference.isDigit) else {
-      // A list of one number many times may be read as that number.
+      // A list that repeats one number may be read as that number.
       if value.contains(0x2c) { throw .open }
       throw .broken("the length is none")
     }
@@ -92,18 +92,18 @@ struct MessageReference {
 
   private var isBodiless: Bool { status == 204 || status == 304 }
 
-  /// The answer, when its body is as long as its head said, which may be by the status.
+  /// The response, if its body has the length that the head announced or the status implies; `nil` otherwise.
   var answerByLength: WholeAnswer? {
     guard let status, !hasTrailers, isBodiless || body.count == length else { return nil }
     return WholeAnswer(status: status, fields: fields, body: isBodiless ? [] : body, isStrict: false)
   }
 
-  /// The answer, when the stream has ended.
+  /// The response, once the stream has ended.
   func answer(isStrict isStrictSoFar: Bool) throws(ReferenceEnding) -> WholeAnswer {
     guard let status else { throw .broken("no status") }
     let isStrict = isStrict && isStrictSoFar
     if isBodiless {
-      // DATA of an answer that has none is no part of it.
+      // DATA of a response without a body is not part of the response.
       let isUsual = body.isEmpty && length == nil
       return WholeAnswer(status: status, fields: fields, body: [], isStrict: isStrict && isUsual)
     }

@@ -1,24 +1,25 @@
-/// What bytes that a server sends, up to the end of the connection, mean to somebody who asked by GET.
+/// The meaning of the bytes that a server sends in response to a GET until it ends the connection.
 enum ReferenceAnswer {
-  /// An answer.
+  /// A response.
   case whole(WholeAnswer)
-  /// None: whoever takes it for one is wrong.
+  /// No valid response: a client must not accept it.
   case broken(String)
-  /// The RFCs leave it to the client.
+  /// The RFCs leave the choice to the client.
   case open
 }
 
-/// An answer as the reference reads it.
+/// A response as the reference reads it.
 struct WholeAnswer {
   let status: Int
-  /// Names in lower case, and values, in their order. Without the fields of trailers.
+  /// The names in lower case, and the values, in order, without trailers.
   let fields: [(name: String, value: [UInt8])]
   let body: [UInt8]
-  /// Whether it keeps every rule, so that every client has to take it; else a client may refuse it.
+  /// Whether the response keeps every rule, so that every client must accept it. A client may reject other
+  /// responses.
   let isStrict: Bool
 }
 
-/// Why a reference stops to read.
+/// Why a reference stops reading.
 enum ReferenceEnding: Error {
   case broken(String)
   case open
