@@ -7,7 +7,7 @@ struct Curl {
   let status: Int32
   let output: String
 
-  /// Runs it without configuration files and proxies.
+  /// Runs curl without configuration files and proxies.
   static func run(_ arguments: [String]) async throws -> Curl {
     let process = try ChildProcess(
       "curl", ["-q", "--noproxy", "*", "-sS"] + arguments, in: TemporaryDirectory.make("curl"))

@@ -3,7 +3,7 @@ import NetOptCore
 import NetOptTestSupport
 import TestTools
 
-/// Asks a name server one question over UDP, RFC 1035: enough to see what a `DNSServer` answers.
+/// Sends a name server one query over UDP (RFC 1035): enough to check the answers of a `DNSServer`.
 struct DNSClient {
   struct Answer: Equatable {
     var code: Int
@@ -15,7 +15,7 @@ struct DNSClient {
 
   init(_ server: IPEndpoint) { self.server = server }
 
-  /// Waits 5 s at most.
+  /// Sends a query, and waits up to 5 s for the answer.
   func ask(_ name: String, type: UInt8) throws -> Answer {
     let labels = name.split(separator: ".").flatMap { [UInt8($0.utf8.count)] + $0.utf8 }
     let question: [UInt8] = [0, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0] + labels + [0, 0, type, 0, 1]

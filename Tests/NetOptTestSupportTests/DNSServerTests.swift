@@ -4,7 +4,7 @@ import TestTools
 import Testing
 
 @Suite struct DNSServerTests {
-  @Test func answersAndNotesQuestions() async throws {
+  @Test("the DNS server answers queries and records them") func answersAndRecordsQueries() async throws {
     let addresses = try ["192.0.2.2", "192.0.2.1", "2001:db8::1"].map { try #require(IPAddress($0)) }
     let server = try await DNSServer.start(["a.example": addresses], timeToLive: 7)
     defer { server.stop() }
@@ -18,7 +18,7 @@ import Testing
       server.queries() == [.init("a.example", "A"), .init("a.example", "AAAA"), .init("b.example", "A")])
   }
 
-  @Test func saysWhyItDoesNotStart() async throws {
+  @Test("the error for a port in use says so") func portInUse() async throws {
     let server = try await DNSServer.start([:])
     defer { server.stop() }
     let error = try #require(

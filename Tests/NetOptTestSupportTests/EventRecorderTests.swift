@@ -18,7 +18,8 @@ import Testing
     #expect(try await Set(events) == Set(0..<100))
   }
 
-  @Test func failsWhenTheLimitPasses() async throws {
+  @Test("a wait past its limit fails with its description and the recorded events")
+  func failsAfterLimit() async throws {
     let recorder = EventRecorder<Int>()
     recorder.record(7)
     let error = try #require(
@@ -28,7 +29,7 @@ import Testing
     #expect(error.description.contains("the eighth") && error.description.contains("[7]"))
   }
 
-  @Test func aCancelledTaskDoesNotWait() async throws {
+  @Test("a cancelled task does not wait for events") func cancelledTask() async throws {
     let recorder = EventRecorder<Int>()
     let task = Task { try await recorder.wait(for: "nothing", within: .seconds(600)) { !$0.isEmpty } }
     task.cancel()

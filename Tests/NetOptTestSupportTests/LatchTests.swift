@@ -2,7 +2,7 @@ import NetOptTestSupport
 import Testing
 
 @Suite struct LatchTests {
-  @Test func holdsTasksUntilItIsOpen() async throws {
+  @Test("a latch holds tasks until it opens") func holdsTasks() async throws {
     let latch = Latch()
     let tasks = (0..<3).map { _ in Task { try await latch.wait() } }
     try await wait(for: "three tasks at the gate") { latch.waiting == 3 }
@@ -13,7 +13,7 @@ import Testing
     #expect(latch.opened && latch.waiting == 0)
   }
 
-  @Test func aCancelledTaskLeaves() async throws {
+  @Test("a cancelled task stops waiting at a latch") func cancelledTask() async throws {
     let latch = Latch()
     let task = Task { try await latch.wait() }
     try await wait(for: "a task at the gate") { latch.waiting == 1 }

@@ -4,7 +4,7 @@ import TestTools
 import Testing
 
 @Suite struct LoopbackConformanceBenchTests {
-  /// The bench with a transport that is not used: its servers are asked with curl(1).
+  /// Starts the bench with an unused transport: the tests send requests to its servers with curl(1).
   private func withBench(
     _ body: (LoopbackConformanceBench, LoopbackConformanceBench.Setting) async throws -> Void
   ) async throws {
@@ -34,7 +34,8 @@ import Testing
 
   // The numbers are exit codes of curl(1).
 
-  @Test func addressesBehaveAsTheySay() async throws {
+  @Test("each address of the bench behaves as named, and the bench records its requests")
+  func addressBehaviours() async throws {
     try await withBench { bench, setting in
       #expect(try await curl(bench, .working).output == "hello\n")
       #expect(try await curl(bench, .alsoWorking).output == "hello\n")
@@ -51,8 +52,8 @@ import Testing
     }
   }
 
-  @Test(arguments: ["--http1.1", "--http2"])
-  func resourcesAreWhatTheySay(_ version: String) async throws {
+  @Test("each resource of the bench behaves as named", arguments: ["--http1.1", "--http2"])
+  func resourceBehaviours(_ version: String) async throws {
     try await withBench { bench, _ in
       let isHTTP2 = version == "--http2"
       #expect(try await curl(bench, .working, .pattern, [version, "-I"]).output.contains("2000000"))

@@ -9,7 +9,7 @@ import Testing
 
   // The numbers are exit codes of curl(1).
 
-  @Test func silentReadsAndNeverAnswers() async throws {
+  @Test("a silent server reads requests and never answers") func silent() async throws {
     let server = try LoopbackServer(.silent)
     defer { server.stop() }
     #expect(try await Curl.run(["-m", "0.2", url(server)]).status == 28)
@@ -18,7 +18,7 @@ import Testing
     try await wait(for: "the connection's end") { server.openConnections == 0 }
   }
 
-  @Test func blackHoleNeverConnects() async throws {
+  @Test("a black-hole server never completes a connection") func blackHole() async throws {
     let server = try LoopbackServer(.blackHole, on: IPAddress.freshLoopback(1)[0])
     defer { server.stop() }
     let curl = try await Curl.run(["--connect-timeout", "0.3", "-w", "%{time_connect}", url(server)])
@@ -27,14 +27,14 @@ import Testing
     #expect(server.connections == 0)
   }
 
-  @Test func closingIsAnOrderlyEnd() async throws {
+  @Test("a closing server ends connections in order") func closing() async throws {
     let server = try LoopbackServer(.closing)
     defer { server.stop() }
     #expect(try await Curl.run([url(server)]).status == 52)
     #expect(server.connections == 1)
   }
 
-  @Test func resettingIsAReset() async throws {
+  @Test("a resetting server resets connections") func resetting() async throws {
     let server = try LoopbackServer(.resetting)
     defer { server.stop() }
     let curl = try await Curl.run([url(server)])
@@ -42,13 +42,14 @@ import Testing
     #expect(curl.output.contains("reset by peer"))
   }
 
-  @Test func greetingIsNoTLS() async throws {
+  @Test("a greeting server breaks the TLS handshake") func greeting() async throws {
     let server = try LoopbackServer(.greeting(Array("220 mail.example ESMTP\r\n".utf8)))
     defer { server.stop() }
     #expect(try await Curl.run(["-k", "https://\(server.endpoint)/"]).status == 35)
   }
 
-  @Test func rawAnswersSeveralRequestsOfAConnection() async throws {
+  @Test("a raw server answers several requests of a connection and records them")
+  func rawRequests() async throws {
     let server = try LoopbackServer(
       .raw { exchange in
         let body = try exchange.readBody()
@@ -65,21 +66,21 @@ import Testing
     #expect(server.received[0].starts(with: server.requests[0].head + Array("abc".utf8)))
   }
 
-  @Test func rawReadsChunks() async throws {
+  @Test("a raw server reads a chunked body") func rawChunks() async throws {
     let server = try LoopbackServer(.raw { try $0.respond(200, body: try $0.readBody()) })
     defer { server.stop() }
     let curl = try await Curl.run(["-H", "Transfer-Encoding: chunked", "-d", "chunked body", url(server)])
     #expect(curl.output == "chunked body")
   }
 
-  @Test func aBodyThatTheHandlerLeavesIsPassedOver() async throws {
+  @Test("a raw server skips a body that its handler does not read") func unreadBody() async throws {
     let server = try LoopbackServer(.raw { try $0.respond(200, text: $0.request.target) })
     defer { server.stop() }
     #expect(try await Curl.run(["-d", "abc", url(server, "/1"), url(server, "/2")]).output == "/1/2")
     #expect(server.connections == 1)
   }
 
-  @Test func rawMayCutOrResetTheBody() async throws {
+  @Test("a raw server can cut or reset a response body") func rawCutOrReset() async throws {
     let server = try LoopbackServer(
       .raw { exchange in
         try exchange.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345")
@@ -90,7 +91,7 @@ import Testing
     #expect([18, 56].contains(try await Curl.run([url(server, "/reset")]).status))
   }
 
-  @Test func stopEndsHandlersThatWait() async throws {
+  @Test("stop ends handlers that wait") func stopEndsHandlers() async throws {
     let server = try LoopbackServer(.raw { try $0.wait(.seconds(600)) })
     async let curl = Curl.run([url(server)])
     try await wait(for: "the request") { server.requests.count == 1 }
@@ -99,7 +100,7 @@ import Testing
     #expect(server.openConnections == 0)
   }
 
-  @Test func stopLeavesNoDescriptor() async throws {
+  @Test("stop frees the port at once") func stopFreesPort() async throws {
     let address = IPAddress.freshLoopback(1)[0]
     let server = try LoopbackServer(.silent, on: address)
     let port = server.endpoint.port
@@ -107,7 +108,7 @@ import Testing
     #expect(throws: Never.self) { try LoopbackServer(.silent, on: address, port: port).stop() }
   }
 
-  @Test func aTakenPortIsAnError() throws {
+  @Test("the error for a port in use names the endpoint") func portInUse() throws {
     let server = try LoopbackServer(.silent)
     defer { server.stop() }
     let error = try #require(

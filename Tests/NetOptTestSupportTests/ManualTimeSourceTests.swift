@@ -3,14 +3,15 @@ import NetOptTestSupport
 import Testing
 
 @Suite struct ManualTimeSourceTests {
-  @Test func movesWhenItIsMoved() {
+  @Test("the clock moves by the time that it is advanced") func advances() {
     let clock = ManualTimeSource(at: MonotonicInstant(nanoseconds: 5))
     #expect(clock.now().nanoseconds == 5)
     clock.advance(by: .nanoseconds(7))
     #expect(clock.now().nanoseconds == 12)
   }
 
-  @Test func wakesWhoseMomentHasCome() async throws {
+  @Test("the clock wakes the sleepers that are due, and a cancelled sleeper leaves")
+  func wakesDueSleepers() async throws {
     let clock = ManualTimeSource()
     let woken = EventRecorder<Int>()
     let start = clock.now()
@@ -31,7 +32,7 @@ import Testing
     #expect(clock.sleepers == 0)
   }
 
-  @Test func aMomentThatIsPastIsNotWaitedFor() async throws {
+  @Test("a sleep until now returns at once") func sleepUntilNow() async throws {
     let clock = ManualTimeSource()
     try await clock.sleep(until: clock.now())
     #expect(clock.sleepers == 0)

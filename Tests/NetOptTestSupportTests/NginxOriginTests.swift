@@ -5,7 +5,7 @@ import TestTools
 import Testing
 
 @Suite struct NginxOriginTests {
-  /// Asks with curl(1), which shares no code with what the kit is there to test.
+  /// Sends a request with curl(1), which shares no code with the code under test.
   private func curl(_ origin: NginxOrigin, _ path: String, _ arguments: String...) async throws -> Curl {
     try await Curl.run(
       ["--connect-to", "a.example:\(origin.port):\(origin.listeners[0].address):\(origin.port)"]
@@ -22,7 +22,7 @@ import Testing
       [.init(IPAddress.freshLoopback(1)[0], .certificate(certificate))], settings: settings)
   }
 
-  @Test func servesWhatItsConfigurationSays() async throws {
+  @Test("nginx serves the configured locations") func servesLocations() async throws {
     let origin = try await start()
     defer { origin.stop() }
     #expect(try await curl(origin, "/").output == "hello\n")
@@ -42,7 +42,7 @@ import Testing
     #expect(echo.hasSuffix("\r\n\r\nbody"))
   }
 
-  @Test func logsWhatWasAsked() async throws {
+  @Test("the log contains the properties of each request") func requestLog() async throws {
     let origin = try await start()
     defer { origin.stop() }
     _ = try await curl(origin, "/?q=%22", "-A", "one \"two\"")
@@ -63,7 +63,8 @@ import Testing
     #expect(log[1].requestLength > 5)
   }
 
-  @Test func eachAddressHasItsSecurity() async throws {
+  @Test("each address has its own security: a certificate, a rejected handshake or plain HTTP")
+  func addressSecurity() async throws {
     let addresses = IPAddress.freshLoopback(3)
     let origin = try await NginxOrigin.start([
       .init(addresses[0], .certificate(try await TestCertificates.certificate(for: ["other.example"]))),
@@ -79,7 +80,7 @@ import Testing
     #expect(log.map(\.address) == [addresses[2]])
   }
 
-  @Test(arguments: [
+  @Test("curl accepts only the valid kind of certificate", arguments: [
     (TestCertificates.Kind.valid, Int32(0)), (.expired, 60), (.selfSigned, 60), (.otherAuthority, 60),
   ])
   func certificatesAreWhatTheySay(_ kind: TestCertificates.Kind, _ status: Int32) async throws {
@@ -89,7 +90,7 @@ import Testing
     #expect(try await curl(origin, "/", "-k").status == 0)
   }
 
-  @Test func aFrozenOriginKeepsConnectionsAndAnswersNothing() async throws {
+  @Test("a frozen origin does not answer until it is thawed") func frozenOrigin() async throws {
     let origin = try await start()
     defer { origin.stop() }
     origin.freeze()
@@ -99,7 +100,7 @@ import Testing
     #expect(try await curl(origin, "/").status == 0)
   }
 
-  @Test func itsPortIsFreeAgainAfterStop() async throws {
+  @Test("the port of an origin is free again after stop") func portAfterStop() async throws {
     let origin = try await start()
     _ = try await curl(origin, "/")
     origin.stop()
@@ -110,7 +111,7 @@ import Testing
     #expect(try await curl(again, "/").status == 0)
   }
 
-  @Test func saysWhyItDoesNotStart() async throws {
+  @Test("the error for a faulty directive names the directive") func faultyDirective() async throws {
     var settings = NginxSettings()
     settings.directives = "no_such_directive;"
     let error = try #require(

@@ -9,7 +9,8 @@ import Testing
     await #expect(throws: NetOptError.self) { try await resolver.resolve(name, fresh: false) }?.code
   }
 
-  @Test func answersFromItsTableAndCounts() async throws {
+  @Test("the stub resolver answers from its table and records look-ups")
+  func answersFromTable() async throws {
     let resolver = StubResolver(
       ["a.example": .addresses([address]), "b.example": .failure], timeToLive: .seconds(7))
     let answer = try await resolver.resolve("a.example", fresh: true)
@@ -24,7 +25,7 @@ import Testing
       ])
   }
 
-  @Test func silenceEndsWithTheTask() async throws {
+  @Test("a silent look-up ends when its task is cancelled") func silentLookUp() async throws {
     let resolver = StubResolver(["a.example": .silence])
     let task = Task { await failure(resolver, "a.example") }
     try await wait(for: "the look-up") { resolver.lookups.count == 1 }
@@ -32,7 +33,7 @@ import Testing
     #expect(await task.value == .cancelled)
   }
 
-  @Test func shutdownEndsWhatIsUnderWay() async throws {
+  @Test("shutdown ends open look-ups and fails later ones") func shutdownEndsLookUps() async throws {
     let resolver = StubResolver(["a.example": .silence])
     let task = Task { await failure(resolver, "a.example") }
     try await wait(for: "the look-up") { resolver.lookups.count == 1 }

@@ -32,11 +32,11 @@ import Testing
     }
   }
 
-  @Test func aSilentLegCostsItsStaggerOnTheManualClock() async throws {
+  @Test("a silent leg delays the next leg by its stagger on the manual clock") func silentLeg() async throws {
     let transport = StubTransport(
       [addresses[0]: .silent, addresses[1]: .respond(204, fields: ["X-A": "b"])], timeSource: clock)
     let call = try start(transport, plan(addresses[0], addresses[1]))
-    // The first leg's limit and its stagger.
+    // The two timers: the first leg's limit and its stagger.
     try await wait(for: "the timers") { clock.sleepers == 2 }
     #expect(transport.opened == [addresses[0]])
     clock.advance(by: .milliseconds(250))
@@ -49,7 +49,8 @@ import Testing
     #expect(response.timings.queue == .milliseconds(250))
   }
 
-  @Test func aLegInTheTLSHandshakeIsGivenLonger() async throws {
+  @Test("a leg in the TLS handshake delays the next leg by twice its stagger")
+  func silentTLSLeg() async throws {
     let transport = StubTransport([addresses[0]: .silentTLS, addresses[1]: .respond()], timeSource: clock)
     let call = try start(transport, plan(addresses[0], addresses[1]))
     for _ in 0..<2 {
@@ -62,14 +63,16 @@ import Testing
     #expect(response.route.legs[0].secured == nil)
   }
 
-  @Test func aLookUpLeavesTheLegInFrontItsTime() async throws {
+  @Test("a look-up after 1 s leaves the leg in front its whole stagger")
+  func lookUpKeepsStagger() async throws {
     let transport = StubTransport(
       [addresses[0]: .silentTLS, addresses[1]: .respond()], resolver: StubResolver(["a.example": .silence]),
       timeSource: clock)
     let stagger = Duration.milliseconds(1500)
     let listed = addresses[..<2].map { RoutePlan.Leg(.address($0), source: .list, stagger: stagger) }
     let call = try start(transport, plan(listed + [RoutePlan.Leg(.dns, source: .dns)]))
-    // The first leg's limit, and one timer: for the look-up, for the stagger, and for what it is extended by.
+    // The two timers: the first leg's limit, and in turn the delay of the look-up, the stagger and its
+    // extension.
     for step in [1000, 500, 250] {
       try await wait(for: "the timers") { clock.sleepers == 2 }
       clock.advance(by: .milliseconds(step))
@@ -80,7 +83,8 @@ import Testing
     #expect(response.route.legs.map(\.started) == [.zero, .seconds(1), .milliseconds(1750)])
   }
 
-  @Test func anAnswerThatTheListHasIsTriedNext() async throws {
+  @Test("an address from DNS that is also in the list is tried next")
+  func resolvedListedAddress() async throws {
     let transport = StubTransport(
       [addresses[0]: .silent, addresses[2]: .respond()], resolver: StubResolver("a.example", [addresses[2]]),
       timeSource: clock)
@@ -94,12 +98,12 @@ import Testing
     #expect(response.route.legs.map(\.address) == [addresses[0], addresses[2]])
   }
 
-  @Test func timesAreThoseOfTheScript() async throws {
+  @Test("the timings of a call follow the script and the manual clock") func timings() async throws {
     let outcome = StubOutcome.respond(body: [1, 2]).taking(
       connect: .milliseconds(10), tls: .milliseconds(20), answer: .milliseconds(30))
     let transport = StubTransport([addresses[0]: outcome], timeSource: clock)
     let call = try start(transport, plan(addresses[0]))
-    // The stagger's timer is there as well until the leg has won, and then until it passes.
+    // The stagger is a timer too. It runs on after the leg has won, until its time has passed.
     for (sleepers, step) in [(2, 10), (2, 20), (2, 30)] {
       try await wait(for: "the timers") { clock.sleepers == sleepers }
       clock.advance(by: .milliseconds(step))
@@ -115,7 +119,8 @@ import Testing
     #expect(response.timings.total == .milliseconds(65))
   }
 
-  @Test func aLoserThatIsReadyBeforeTheAnswerIsKept() async throws {
+  @Test("a losing connection that gets ready before the response is pooled")
+  func loserIsPooled() async throws {
     let transport = StubTransport(
       [
         addresses[0]: .respond().taking(connect: .milliseconds(300)),
@@ -124,7 +129,7 @@ import Testing
     let call = try start(transport, plan(addresses[0], addresses[1]))
     try await wait(for: "the timers") { clock.sleepers == 2 }
     clock.advance(by: .milliseconds(250))
-    // The first leg's handshake, the time until the answer, and the second leg's stagger.
+    // The timers: the first leg's handshake, the time until the response, and the second leg's stagger.
     try await wait(for: "the request") { transport.received.count == 1 && clock.sleepers == 3 }
     clock.advance(by: .milliseconds(50))
     try await wait(for: "the loser") { transport.pooled == 2 }
@@ -136,7 +141,8 @@ import Testing
     #expect(next.reused)
   }
 
-  @Test func changingAnAddressClosesItsConnections() async throws {
+  @Test("changing the behaviour of an address closes its connections")
+  func changeClosesConnections() async throws {
     let transport = StubTransport([addresses[0]: .respond()], timeSource: clock)
     #expect(try await !start(transport, plan(addresses[0])).value.get().reused)
     #expect(try await start(transport, plan(addresses[0])).value.get().reused)
@@ -158,7 +164,7 @@ import Testing
     #expect(transport.opened.count == 2)
   }
 
-  @Test func aProxyIsALegWithoutAnAddress() async throws {
+  @Test("a leg to a proxy has no address") func proxyLeg() async throws {
     let url = "http://proxy.example:3128"
     let transport = StubTransport(proxies: [url: .respond(207)], timeSource: clock)
     let response = try await start(transport, plan([RoutePlan.Leg(.proxy, source: .dns)], proxy: url)).value
@@ -168,7 +174,7 @@ import Testing
     #expect(transport.received.map(\.address) == [nil])
   }
 
-  @Test func answersOfTheOtherFamilyAreLeftOut() async throws {
+  @Test("the transport skips resolved addresses of the other family") func addressFamily() async throws {
     let six = try #require(IPAddress("2001:db8::1"))
     let transport = StubTransport(
       [six: .respond(), addresses[0]: .respond()], resolver: StubResolver("a.example", [addresses[0], six]),
@@ -180,7 +186,7 @@ import Testing
     #expect(response.route.legs.count == 1)
   }
 
-  @Test func theLookUpIsATimeOfItsOwn() async throws {
+  @Test("a failed look-up fails the call, and the report shows its leg") func failedLookUp() async throws {
     let resolver = StubResolver(["a.example": .failure])
     let transport = StubTransport(resolver: resolver, timeSource: clock)
     let call = try start(transport, plan([RoutePlan.Leg(.dns, source: .dns)]))
@@ -204,7 +210,7 @@ import Testing
     #expect(transport.received.map(\.address) == [addresses[0]])
   }
 
-  @Test func chunksAreMadeWhenTheyAreAskedFor() async throws {
+  @Test("body chunks are made only on demand") func chunksOnDemand() async throws {
     let made = EventRecorder<Int>()
     let outcome = StubOutcome.answer { _, _ in
       .response(
@@ -226,18 +232,18 @@ import Testing
     response = nil
   }
 
-  @Test func aBodyThatIsLetGoOfIsOver() async throws {
+  @Test("a body ends when its response is released") func releasedBody() async throws {
     let transport = StubTransport([addresses[0]: .respond(body: [1])], timeSource: clock)
     do {
       let response = try await start(transport, plan(addresses[0])).value.get()
       #expect(response.status == 200)
       #expect(transport.openBodies == 1)
     }
-    // The task that gave the response may be on its way out still.
+    // The task that returned the response may still be ending.
     try await wait(for: "the body to be over") { transport.openBodies == 0 }
   }
 
-  @Test func theDeadlineHoldsOnTheManualClock() async throws {
+  @Test("the deadline of a call follows the manual clock") func deadline() async throws {
     let transport = StubTransport([addresses[0]: .noAnswer], timeSource: clock)
     let call = try start(transport, plan(addresses[0]), deadline: .seconds(3))
     try await wait(for: "the request") { transport.received.count == 1 }

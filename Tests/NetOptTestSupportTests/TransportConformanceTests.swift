@@ -4,24 +4,26 @@ import TestTools
 import Testing
 
 @Suite struct TransportConformanceTests {
-  @Test(arguments: TransportConformance.allCases)
-  func theStubKeepsItsPromises(_ promise: TransportConformance) async throws {
+  @Test("the stub transport keeps each promise of a transport", arguments: TransportConformance.allCases)
+  func stubKeepsPromises(_ promise: TransportConformance) async throws {
     try await promise.check { StubConformanceBench() }
   }
 
-  @Test(arguments: TransportConformance.allCases)
-  func theStubKeepsItsPromisesOverHTTP1(_ promise: TransportConformance) async throws {
+  @Test(
+    "the stub transport keeps each promise of a transport over HTTP/1.1",
+    arguments: TransportConformance.allCases)
+  func stubKeepsPromisesOverHTTP1(_ promise: TransportConformance) async throws {
     try await promise.check { StubConformanceBench(version: .http1) }
   }
 
-  /// A check that any transport passes shows nothing: one that breaks every promise has to fail them all.
-  @Test(arguments: TransportConformance.allCases)
-  func aTransportThatOnlyFailsIsFoundOut(_ promise: TransportConformance) async throws {
+  /// The checks must be able to fail: a transport that breaks every promise fails each check.
+  @Test("a transport that does nothing fails every check", arguments: TransportConformance.allCases)
+  func brokenTransport(_ promise: TransportConformance) async throws {
     await #expect(throws: (any Error).self) { try await promise.check { BrokenBench() } }
   }
 }
 
-/// A bench whose transport says that everything went well, and does nothing.
+/// A bench whose transport reports success and does nothing.
 private struct BrokenBench: ConformanceBench {
   struct NothingTransport: Transport {
     func execute(

@@ -2,7 +2,7 @@ import NetOptTestSupport
 import Testing
 
 @Suite struct WaitingTests {
-  @Test func asksUntilTheConditionHolds() async throws {
+  @Test("wait checks the condition until it holds") func waitsForCondition() async throws {
     var asked = 0
     try await wait(for: "the third time") {
       asked += 1
@@ -11,7 +11,7 @@ import Testing
     #expect(asked == 3)
   }
 
-  @Test func failsWhenTheLimitPasses() async throws {
+  @Test("a wait past its limit fails with its description") func failsAfterLimit() async throws {
     let error = try #require(
       await #expect(throws: TestSupportError.self) {
         try await wait(for: "the impossible", within: .milliseconds(5)) { false }

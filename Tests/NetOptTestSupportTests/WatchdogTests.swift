@@ -5,7 +5,8 @@ import Testing
 @testable import TestTools
 
 @Suite struct WatchdogTests {
-  @Test func endsWhatIsWatchedAndRemovesTheDirectory() throws {
+  @Test("the watchdog kills the processes that it watches and removes its directory")
+  func killsWatchedProcesses() throws {
     let watchdog = try Watchdog()
     let forgotten = try Spawn.start("/bin/sleep", ["600"])
     let watched = try (0..<2).map { _ in try Spawn.start("/bin/sleep", ["600"]) }
