@@ -1,5 +1,5 @@
-// Writes to a disk cache, reads it and takes from it, as fast as it can, until it is killed: cache-writer DIRECTORY SEED.
-// What an entry holds follows from its key, so that whoever reads it later knows what it must be.
+// Writes, reads and removes entries of a disk cache, as fast as possible, until it is killed: cache-writer
+// DIRECTORY SEED. The fields of an entry determine its body, so that a later reader can check the body.
 import Glibc
 import NetOptCaching
 import NetOptCore
@@ -14,9 +14,9 @@ let store = DiskStore(directory, limits: CacheLimits(maxBytes: 24 << 20, maxEntr
 while true {
   let number = random.below(200)
   let version = random.next()
-  // Every fourth has a file of its own.
+  // Every fourth entry is large enough for a file of its own.
   let length = number % 4 == 0 ? 100_001 + random.below(200_000) : random.below(20_000)
-  // The body says which entry it belongs to, and goes on with what follows from that.
+  // The number and the version, which are also in the fields, determine the body.
   var body = SplitMix64(seed: version &+ number)
   var bytes: [UInt8] = []
   while bytes.count < Int(length) { withUnsafeBytes(of: body.next()) { bytes.append(contentsOf: $0) } }

@@ -1,5 +1,6 @@
-// Replaces a list and its copy again and again, as fast as it can, until it is killed: list-writer DIRECTORY KEY URL.
-// DIRECTORY has list.json with its signature; copies go to DIRECTORY/state. KEY is a secret key that is not encrypted.
+// Replaces a list and its copy repeatedly, as fast as possible, until it is killed: list-writer DIRECTORY KEY
+// URL. DIRECTORY contains list.json with its signature; copies go to DIRECTORY/state. KEY is an unencrypted
+// secret key.
 import FoundationEssentials
 import Glibc
 import NetOpt

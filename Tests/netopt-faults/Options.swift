@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the program was asked for.
+/// The options of the command line.
 struct Options: Sendable {
   static let usage = """
     Usage: netopt-faults [--sample N] [--only WORDS] [--short] [--jobs N] [--write FILE] [--list]
@@ -25,13 +25,13 @@ struct Options: Sendable {
     Exit codes: 0 nothing is wrong; 1 there are violations; 2 a cell could not be run; 64 usage.
     """
 
-  /// Whether a soak is asked for, and not the matrix.
+  /// Whether to run a soak instead of the matrix.
   let isSoak: Bool
   private(set) var asksForHelp = false
   private(set) var values: [String: String] = [:]
   private(set) var flags: Set<String> = []
 
-  /// Reads the arguments, without the program's name. Ends the process when it does not understand them.
+  /// Parses the arguments, without the program's name. Ends the process on an invalid argument.
   init(_ arguments: ArraySlice<String>) {
     isSoak = arguments.first == "soak"
     let (known, takeValues): (Set, Set) =
@@ -52,7 +52,7 @@ struct Options: Sendable {
     }
   }
 
-  /// The share of the cells that `--share` asks for, and how many shares there are.
+  /// The share of the cells that `--share` selects, and the number of shares.
   var share: (part: Int, count: Int)? {
     guard let text = values["--share"] else { return nil }
     let numbers = text.split(separator: "/").compactMap { Int($0) }
@@ -62,12 +62,12 @@ struct Options: Sendable {
     return (numbers[0], numbers[1])
   }
 
-  /// What says which cells there are, for the processes that share them.
+  /// The arguments that select the cells, for the processes that share them.
   var argumentsOfShares: [String] {
     ["--sample", "--only"].flatMap { option in values[option].map { [option, $0] } ?? [] } + flags.sorted()
   }
 
-  /// The value of an option that is a number from 1 on.
+  /// The value of an option that is a number from 1 to 1,000,000.
   func number(_ option: String, default usual: Int) -> Int {
     guard let text = values[option] else { return usual }
     guard let number = Int(text), 1...1_000_000 ~= number else { complain(Self.usage) }
@@ -75,7 +75,7 @@ struct Options: Sendable {
   }
 }
 
-/// Says what is wrong, and ends the process.
+/// Prints an error message and ends the process.
 func complain(_ text: String, code: Int32 = 64) -> Never {
   _ = write(STDERR_FILENO, text + "\n", text.utf8.count + 1)
   exit(code)

@@ -2,10 +2,10 @@ import FaultMatrix
 import FoundationEssentials
 import Glibc
 
-/// Prints a line at once, so that it is there even when the program is killed.
+/// Prints a line without buffering, so that it is visible even if the program is killed.
 @Sendable func say(_ text: String) { _ = write(STDOUT_FILENO, text + "\n", text.utf8.count + 1) }
 
-/// Performs a soak, and returns whether nothing is wrong.
+/// Performs a soak; returns whether it has no violations.
 func soak(_ options: Options) async throws -> Bool {
   let seconds = options.number("--seconds", default: 600)
   let rate = options.number("--rate", default: 200)
@@ -20,7 +20,7 @@ func soak(_ options: Options) async throws -> Bool {
   return report.violations.isEmpty
 }
 
-/// The cells that are asked for.
+/// The selected cells.
 func cells(_ options: Options, of faults: [Fault]) -> [Cell] {
   let cells =
     options.values["--sample"] == nil
@@ -32,9 +32,9 @@ func cells(_ options: Options, of faults: [Fault]) -> [Cell] {
   return chosen
 }
 
-/// Runs cells, and returns whether nothing is wrong.
+/// Runs cells; returns whether they have no violations.
 func runCells(_ options: Options) async throws -> Bool {
-  // With --jobs each child process has a network of its own, and this process needs none.
+  // With --jobs each child process has its own network namespace, and this process needs none.
   let jobs = options.number("--jobs", default: 1)
   let hasOwnNetwork = jobs > 1 ? MatrixRun.mayEnterNetwork : await MatrixRun.enterNetwork()
   guard hasOwnNetwork || jobs == 1 && options.share == nil else {

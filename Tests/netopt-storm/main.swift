@@ -17,10 +17,10 @@ func complain(_ text: String, code: Int32 = 64) -> Never {
   exit(code)
 }
 
-/// Prints a line at once, so that it is there even when the program is killed.
+/// Prints a line without buffering, so that it is visible even if the program is killed.
 @Sendable func say(_ text: String) { _ = write(STDOUT_FILENO, text + "\n", text.utf8.count + 1) }
 
-/// Performs the trial at two hosts that share an address.
+/// Performs the trial with two hosts that share an address.
 func performTrial(answers: Int) async throws -> Bool {
   let address = try await SharedAddress()
   let result = try await SharedAddressTrial(at: address).run(answers: answers)
