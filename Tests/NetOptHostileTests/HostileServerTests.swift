@@ -5,67 +5,67 @@ import Testing
 /// Servers that misbehave at the level of HTTP/1.1 bytes, HTTP/2 frames and TLS records. After each broken
 /// response the next request must get its own right response, and the cache must store nothing broken.
 @Suite struct HostileServerTests {
-  @Test("status lines")
+  @Test("the client handles odd status lines")
   func statusLines() async throws {
     try await HostileGroup.perform(StatusLineCases.all)
   }
 
-  @Test("field lines")
+  @Test("the client handles odd field lines")
   func fieldLines() async throws {
     try await HostileGroup.perform(FieldCases.all)
   }
 
-  @Test("lengths, chunks and trailers")
+  @Test("the client handles odd lengths, chunks and trailers")
   func bodies() async throws {
     try await HostileGroup.perform(BodyCases.all)
   }
 
-  @Test("content codings")
+  @Test("the client handles odd content codings")
   func codings() async throws {
     try await HostileGroup.perform(CodingCases.all)
   }
 
-  @Test("connections that end early")
+  @Test("the client handles connections that end early")
   func ends() async throws {
     try await HostileGroup.perform(EndCases.all)
   }
 
-  @Test("bytes after a response")
+  @Test("the client handles bytes after a response")
   func leftovers() async throws {
     try await HostileGroup.perform(LeftoverCases.all)
   }
 
-  @Test("endless responses")
+  @Test("the client handles endless responses")
   func floods() async throws {
     try await HostileGroup.perform(FloodCases.all)
   }
 
-  @Test("HTTP/2 fields")
+  @Test("the client handles odd HTTP/2 fields")
   func h2Fields() async throws {
     try await HostileGroup.perform(H2FieldCases.all)
   }
 
-  @Test("HTTP/2 frames")
+  @Test("the client handles odd HTTP/2 frames")
   func h2Frames() async throws {
     try await HostileGroup.perform(H2FrameCases.all)
   }
 
-  @Test("HTTP/2 lengths")
+  @Test("the client handles odd HTTP/2 lengths")
   func h2Lengths() async throws {
     try await HostileGroup.perform(H2LengthCases.all)
   }
 
-  @Test("HTTP/2 responses that end early")
+  @Test("the client handles HTTP/2 responses that end early")
   func h2Ends() async throws {
     try await HostileGroup.perform(H2EndCases.all)
   }
 
-  @Test("endless HTTP/2 frames")
+  @Test("the client handles endless HTTP/2 frames")
   func h2Floods() async throws {
     try await HostileGroup.perform(H2FloodCases.all)
   }
 
-  @Test("TLS handshakes and records")
+  @Test("the client handles odd TLS handshakes and records")
   func records() async throws {
     try await HostileGroup.perform(RecordCases.all)
   }

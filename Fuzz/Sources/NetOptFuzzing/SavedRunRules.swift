@@ -1,7 +1,7 @@
 import NetOptBench
 
 /// The rules for saved runs: every run that can be read can be summed up, compared and used for a suggestion,
-/// and its texts contain no control sequences for a terminal.
+/// and its texts contain no control characters except line feeds.
 enum SavedRunRules {
   static func run(_ input: [UInt8]) -> String? {
     guard let run = try? SavedRun(input) else { return nil }

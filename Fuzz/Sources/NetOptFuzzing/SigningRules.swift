@@ -124,7 +124,7 @@ enum SigningRules {
     guard let made = try? SchemeOptions.scheme(scheme, options, isLenient: true, keys: keys) else {
       return nil
     }
-    // A diagnosis takes a thousand times as long, so only every eighth input length gets one.
+    // A diagnosis takes a thousand times as long, so only inputs whose length is divisible by 8 get one.
     let verifier = length % 8 == 0 ? thorough : quick
     let report = verifier.verify(request, scheme: made, expectation)
     if report.isValid != report.checks.allSatisfy(\.ok) { return "the verdict is not that of the checks" }

@@ -89,8 +89,7 @@ final class Backend: Sendable {
       guard let request = BackendRequest(head), let index = request.index,
         let plan = AnswerPlan(target: request.target)
       else {
-        // The client's probes have no id. Requests of nginx's own would have none either, but nginx sends
-        // none.
+        // The client's probes have no id. nginx would send its own requests without an id too, but has none.
         try connection.write("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".utf8)
         continue
       }

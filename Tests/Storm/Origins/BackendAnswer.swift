@@ -30,7 +30,7 @@ struct BackendAnswer {
 
   private var status: Int { cached?.isNotModified == true ? 304 : plan.status }
   private var hasBody: Bool { plan.hasBody(for: request.method) && status != 304 }
-  /// Whether nginx gets the body in chunks, as it does when the client's body ends with the connection.
+  /// Whether nginx gets the body in chunks: a chunked body, or one that ends with the client's connection.
   private var isChunked: Bool { plan.framing != .length }
 
   /// - Parameter received: the length of the request's body in bytes; `nil` when the body was not read yet.
