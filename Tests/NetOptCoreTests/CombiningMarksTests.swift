@@ -62,7 +62,9 @@ import Testing
     let marks = String(repeating: "\u{301}", count: 100_000) + String(repeating: "\u{316}", count: 100_000)
     let error = #expect(throws: NetOptError.self) { try HTTPURL(url.replacing("MARKS", with: marks)) }
     #expect(error?.code == .invalidURL && error?.message.contains("combining marks") == true)
-    #expect(HeaderFields.fault(of: HeaderField("X", "a\(marks)"))?.contains("combining marks") == true)
+    let field = HeaderField("X", "a\(marks)")
+    #expect(HeaderFields.fault(of: field)?.contains("combining marks") == true)
+    #expect(Set([field, field]).count == 1)
   }
 
   @Test("hasLongRun treats every scalar that decomposes into marks only as a mark")

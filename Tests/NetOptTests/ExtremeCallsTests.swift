@@ -147,7 +147,8 @@ import Testing
       try #require(mkfifo("pipe", 0o600) == 0)
       let server = try LoopbackServer(.raw { try $0.respond(200, [:], text: "hello") })
       let texts = [
-        "", " ", ".", "\0", "a\0b", "a\r\nB: c", "\u{202e}", "é", "http://", "http://[", "http://127.0.0.1:0",
+        "", " ", ".", "\0", "a\0b", "a\r\nB: c", "\u{202e}", "é",
+        String(repeating: "\u{301}\u{316}", count: 20_000), "http://", "http://[", "http://127.0.0.1:0",
         "http://127.0.0.1:99999999999", "socks5h://", "127.0.0.1:0", "[", "[]:", "pipe",
         String(repeating: "x", count: 70_000),
       ]
@@ -178,6 +179,27 @@ import Testing
       note.write("the end")
     }
     #expect(note.text == "the end")
+  }
+
+  @Test("a request with a long run of combining marks in a field is refused before the cache compares it")
+  func combiningMarks() async throws {
+    let server = try LoopbackServer(
+      .raw { try $0.respond(200, ["Vary": "Accept", "Cache-Control": "max-age=60"], text: "hello") })
+    defer { server.stop() }
+    var configuration = ClientConfiguration()
+    configuration.list = .none
+    configuration.proxy = .none
+    configuration.cache = ClientConfiguration.Cache()
+    let client = try NetOptClient(configuration)
+    var request = try NetOptRequest(.get, "http://\(server.endpoint)/")
+    _ = try await client.execute(request)
+    request.headers["Accept"] = "a" + String(repeating: "\u{301}\u{316}", count: 50_000)
+    let clock = SystemTimeSource()
+    let start = clock.now()
+    let error = await #expect(throws: NetOptError.self) { try await client.execute(request) }
+    #expect(error?.code == .invalidRequest && error?.message.contains("Accept") == true)
+    #expect(clock.now() - start < .seconds(1))
+    await client.shutdown()
   }
 
   @Test("a client whose clock stands at an extreme moment answers requests or reports a timeout")

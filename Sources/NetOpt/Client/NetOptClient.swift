@@ -186,7 +186,13 @@ public final class NetOptClient: Sendable {
   /// - Throws: `NetOptError`. Its `route` lists every connection that was tried, its `otherAttempts` the
   ///   earlier attempts of the call.
   public func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
-    try await call(request).proceed(request)
+    // Before the cache and other interceptors compare the values.
+    for field in request.headers {
+      if let fault = HeaderFields.marksFault(of: field) {
+        throw NetOptError(.invalidRequest, phase: .send, fault)
+      }
+    }
+    return try await call(request).proceed(request)
   }
 
   /// Not inlined: the local variables of this function would enlarge the frame of every waiting call.

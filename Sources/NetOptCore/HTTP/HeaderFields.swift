@@ -15,6 +15,15 @@ public struct HeaderField: Hashable, Sendable {
   public static func == (one: HeaderField, other: HeaderField) -> Bool {
     one.name.hasSameBytes(as: other.name) && one.value.hasSameBytes(as: other.value)
   }
+
+  /// Hashes the bytes of name and value.
+  public func hash(into hasher: inout Hasher) {
+    for part in [name, value] {
+      var part = part
+      part.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+      hasher.combine(UInt8(0xff))
+    }
+  }
 }
 
 /// A list of header fields in the order in which they are sent or were received. A name may occur more than
@@ -114,10 +123,15 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
     guard field.value.utf8.allSatisfy({ $0 != 0 && $0 != 0x0a && $0 != 0x0d }) else {
       return "the value of the header \(field.name) has a line end or a NUL"
     }
-    guard !CombiningMarks.hasLongRun(field.value) else {
-      return "the value of the header \(field.name) cannot be sent: \(CombiningMarks.rule)"
+    return marksFault(of: field)
+  }
+
+  /// Returns why the value of a field takes too long to compare as a string; `nil` if it does not.
+  package static func marksFault(of field: HeaderField) -> String? {
+    guard !ByteClass.all(field.value, { $0 < 0x80 }), CombiningMarks.hasLongRun(field.value) else {
+      return nil
     }
-    return nil
+    return "the value of the header \(field.name) cannot be sent: \(CombiningMarks.rule)"
   }
 
   /// Whether the text is a token (RFC 9110, section 5.6.2).
