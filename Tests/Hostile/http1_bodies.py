@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import zlib
+from collections.abc import Callable
 
 from http1 import Exchange
 from scenarios import http1, http1_bytes
@@ -67,6 +69,24 @@ coded("length-before-chunked", b"Content-Length: #", b"Transfer-Encoding: chunke
 coded("length-behind-chunked", b"Transfer-Encoding: chunked", b"Content-Length: #", then="wait")
 coded("length-odd-before-chunked", b"Content-Length: -1", b"Transfer-Encoding: chunked", then="wait")
 coded("coding-identity", b"Transfer-Encoding: identity", body="plain")
+for number in (b"0", b"3", b"#", b"1000"):
+
+    def both(exchange: Exchange, number: bytes = number) -> bytes:
+        length = number.replace(b"#", b"%d" % len(exchange.body))
+        return exchange.head(b"Transfer-Encoding: chunked", b"Content-Length: " + length)
+
+    size = number.replace(b"#", b"right").decode()
+    http1_bytes(f"chunked-and-length-{size}", lambda e, both=both: both(e) + e.chunk() + LAST)
+    http1_bytes(f"chunked-and-length-{size}-cut", lambda e, both=both: both(e) + e.chunk(), then="close")
+    http1_bytes(f"chunked-and-length-{size}-cut-in-chunk", lambda e, both=both: both(e) + e.chunk()[:-5], then="close")
+
+    @http1(f"chunked-and-length-{size}-body-later")
+    def later(exchange: Exchange, both: Callable[[Exchange], bytes] = both) -> None:
+        exchange.send(both(exchange))
+        time.sleep(0.02)
+        exchange.send(exchange.chunk() + LAST)
+
+
 coded("coding-identity-and-length", b"Transfer-Encoding: identity", b"Content-Length: #", body="plain")
 coded("coding-gzip", b"Transfer-Encoding: gzip", body="gzip")
 coded("coding-gzip-chunked", b"Transfer-Encoding: gzip, chunked", body="gzip chunked")

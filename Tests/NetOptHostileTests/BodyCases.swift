@@ -19,6 +19,8 @@ enum BodyCases {
     .either(with: ExpectedAnswer(body: .usualWithout(1)), ["length-too-short"]),
     .either(with: ExpectedAnswer(body: .empty), ["length-zero-with-body"]))
 
+  private static let sizesBesideChunks = ["0", "3", "right", "1000"]
+
   /// RFC 9112, section 6.1.
   private static let codings: [HostileCase] = .together(
     .either(
@@ -28,7 +30,11 @@ enum BodyCases {
         "coding-identity-and-length", "coding-chunked-identity", "coding-identity-chunked",
         "coding-chunked-with-parameter", "coding-chunked-quoted", "coding-empty",
         "coding-chunked-over-http-1-0",
-      ]),
+      ] + sizesBesideChunks.flatMap { ["chunked-and-length-\($0)", "chunked-and-length-\($0)-body-later"] }),
+    .fails(
+      sizesBesideChunks.flatMap {
+        ["chunked-and-length-\($0)-cut", "chunked-and-length-\($0)-cut-in-chunk"]
+      }),
     .either(or: .undecodable, ["coding-gzip", "coding-gzip-chunked"]),
     .fails(
       as: .undecodable,

@@ -22,7 +22,8 @@ enum StatusLineCases {
 
   private static let versions: [HostileCase] = .together(
     .fails([
-      "version-2", "version-2-0", "version-3", "version-0-9", "version-1", "version-1-10", "version-11-1",
+      "version-2", "version-2-0", "version-3", "version-2-no-reason", "version-3-no-reason", "version-0-9",
+      "version-1", "version-1-10", "version-11-1",
       "version-comma", "version-missing", "version-lower-case", "version-icy", "version-rtsp",
       "version-space-before", "version-nul-before", "version-byte-order-mark", "no-head",
       "no-head-and-silence", "frames-of-http2", "record-of-tls", "a-request-comes-back",

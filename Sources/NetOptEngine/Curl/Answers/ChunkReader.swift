@@ -60,6 +60,9 @@ struct ChunkReader: Sendable {
     return framing > Self.mostBeforeFirst + Self.mostPerByte * data ? .framing : nil
   }
 
+  /// Whether the size of the last chunk was read.
+  var hasEnded: Bool { state == .done }
+
   /// Returns the number of bytes since the last call that are not data.
   mutating func takeFraming() -> Int {
     defer { taken = framing }

@@ -92,7 +92,8 @@ struct ResponseHeadReader {
 
   private mutating func readStatus(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> HeadFault? {
     guard let start = StatusLine(line) else { return StatusLine.fault(of: line) }
-    guard (start.version == .http2) == isMultiplexed else { return .otherVersion }
+    // Newer releases of libcurl take a status line of HTTP/3 over HTTP/1.1.
+    guard start.version != .http3, (start.version == .http2) == isMultiplexed else { return .otherVersion }
     // netopt never asks to switch protocols (RFC 9110, section 15.2.2).
     if start.status == 101 { return .interim101 }
     status = start.status

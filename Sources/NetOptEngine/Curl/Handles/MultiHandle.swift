@@ -25,6 +25,10 @@ final class MultiHandle {
     netopt_multi_setopt_long(raw, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerEndpoint)
     netopt_multi_setopt_long(raw, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.totalConnections)
     netopt_multi_setopt_long(raw, CURLMOPT_MAXCONNECTS, configuration.idleConnections)
+    // libcurl 8.20.0 and later waits in curl_multi_cleanup for the threads that look up names of proxies, unless
+    // this option is set. The number is that of CURLMOPT_QUICK_EXIT, which older headers lack, and older releases
+    // refuse.
+    netopt_multi_setopt_long(raw, CURLMoption(rawValue: 21), 1)
   }
 
   deinit { close() }

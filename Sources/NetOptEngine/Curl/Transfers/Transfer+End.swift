@@ -60,12 +60,14 @@ extension Transfer {
     }
   }
 
-  /// Whether libcurl has delivered all that it has read of an HTTP/1.1 response's body. libcurl may drop data
-  /// that waits for a reader (`CurlLibrary.losesPausedBodies`).
+  /// Whether libcurl has delivered all that it has read of an HTTP/1.1 response's body, up to the body's end.
+  /// libcurl may drop data that waits for a reader (`CurlLibrary.losesPausedBodies`). libcurl 8.14 takes a
+  /// chunked body beside "Content-Length: 0" for complete wherever the first read ends.
   private var hasAllThatWasRead: Bool {
     switch head.framing {
     case .length(let length): receivedBytes == length
-    case .chunked: receivedBytes == (CurlLibrary.showsChunks ? chunks.data : readBytes)
+    case .chunked:
+      CurlLibrary.showsChunks ? receivedBytes == chunks.data && chunks.hasEnded : receivedBytes == readBytes
     case .end: receivedBytes == readBytes
     }
   }
