@@ -83,6 +83,19 @@ struct VaryTests {
     #expect(Vary(["Vary": "*,\u{301}"]) == .everything)
   }
 
+  @Test(
+    "values of megabytes match by their bytes and are compared at once", .timeLimit(.minutes(1)),
+    arguments: ["Accept-Language", "Accept", "X-Thing"])
+  func longValues(_ name: String) throws {
+    let commas = String(repeating: ",", count: 4 << 20)
+    let stored = try entry(name, [name: commas])
+    #expect(stored.selectors.allSatisfy { ($0.value?.utf8.count ?? 0) <= 65 })
+    #expect(try decision([name: commas], on: stored).word == "hit")
+    #expect(try decision([name: commas + ","], on: stored).word == "fetch:vary-miss")
+    let text = stored.selectors[0].value?.drop { $0 == "\0" }
+    #expect(try decision([name: String(try #require(text))], on: stored).word == "fetch:vary-miss")
+  }
+
   @Test("Accept values that differ in case do not match")
   func caseOfAccept() throws {
     let full = try entry("Accept", ["Accept": "a/b;profile=\"https://x.test/Full\""])

@@ -29,7 +29,8 @@ import Testing
       (.post, ["Idempotency-Key": ""], false), (.post, ["Idempotency-Key": " \t"], false),
       (.post, ["Idempotency-Key": "\"\""], false), (.post, ["Idempotency-Key": " \"\" ;a=1"], false),
       (.post, ["Idempotency-Key": "1", "idempotency-key": ""], false), (.put, ["Idempotency-Key": ""], true),
-      (.post, ["Idempotency-Key": "\"1\""], true), (.post, ["Idempotency-Key": "\"\"\""], true),
+      (.post, ["Idempotency-Key": "\"1\""], true), (.post, ["Idempotency-Key": "\"\"\""], false),
+      (.post, ["Idempotency-Key": ","], false), (.post, ["Idempotency-Key": "é"], true),
     ] as [(NetOptRequest.Method, HeaderFields, Bool)])
   func mayBeRepeated(_ method: NetOptRequest.Method, _ headers: HeaderFields, _ expected: Bool) throws {
     #expect(try NetOptRequest(method, "https://a.test", headers: headers).mayBeRepeated == expected)

@@ -165,6 +165,17 @@ import Testing
 
   /// An earlier version parsed the field for each component: 250 components of a field of 217 KB took 6.5 s
   /// before the verifier looked for the key.
+  @Test(
+    "a flag of a component is true, and its key is a string",
+    arguments: [
+      #""x";sf=1"#, #""x";sf=?0"#, #""x";sf="a""#, #""x";key="k";sf=1"#, #""x";bs=1"#, #""x";bs=?0"#,
+      #""x";key=k"#,
+      #""x";key"#, #""x";bs;sf"#,
+    ])
+  func componentFlags(_ text: String) {
+    #expect(throws: SigningFault.self) { try SignatureComponent(text: text) }
+  }
+
   @Test("256 components of one large field and query are verified within a minute", .timeLimit(.minutes(1)))
   func manyComponentsOfOneField() throws {
     let key = SigningKey(id: "k", secret: Array(repeating: 7, count: 32), schemes: [.rfc9421])

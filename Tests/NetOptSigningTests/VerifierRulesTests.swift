@@ -27,6 +27,14 @@ import Testing
       request, scheme: scheme, .init(now: Self.now))
   }
 
+  @Test("a key id matches by its bytes")
+  func bytesOfKeyIDs() {
+    let ring = KeyRing([SigningKey(id: "AKID", secret: [1], schemes: [.sigv4])])
+    #expect(ring["AKID"] != nil)
+    // The Kelvin sign is canonically equivalent to K.
+    #expect(ring["A\u{212A}ID"] == nil)
+  }
+
   // MARK: One host
 
   /// The verifier checks scopes against the authority of a request, but sigv4 signs the `Host` field.

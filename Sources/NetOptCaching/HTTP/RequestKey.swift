@@ -89,7 +89,9 @@ package enum RequestKey {
   ) throws(CryptoError) -> String {
     // The parts below begin with a single NUL. Doubling each NUL in the name keeps a name from imitating
     // them.
-    var partition = named.utf8.contains(0) ? named.replacing("\0", with: "\0\0") : named
+    var partition =
+      named.utf8.contains(0)
+      ? String(decoding: named.utf8.flatMap { $0 == 0 ? [0, 0] : [$0] }, as: UTF8.self) : named
     if !trust.isEmpty { partition += "\0trust \(trust)" }
     if !isVerified { partition += "\0unverified" }
     if let signedBy { partition += "\0signed by \(signedBy)" }

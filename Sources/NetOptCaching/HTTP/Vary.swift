@@ -51,19 +51,25 @@ package enum Vary: Hashable, Sendable {
   /// 9110, section 12.5). `Accept` is not among them: its parameters may have case-sensitive values.
   private static let listed: Set = ["accept-charset", "accept-encoding", "accept-language"]
 
+  /// The longest values that are compared as texts, in bytes: 8 KiB. Servers refuse longer ones.
+  private static let mostBytes = 8192
+
   /// The value in the form used for comparison. The lines of one field are joined, and otherwise the value
   /// stays as the client sends it. For `listed` fields, the form normalizes white space around commas and the
   /// case of letters. The order of members stays, because servers evaluate it. All other fields except
-  /// `Accept` may carry credentials, and selectors are written to the disk, so the form is a SHA-256.
+  /// `Accept` may carry credentials, and selectors are written to the disk, so the form is a SHA-256. So is
+  /// the form of values of more than `mostBytes`.
   private static func value(of name: String, in request: HeaderFields) -> String? {
     let values = request.values(of: name)
     guard !values.isEmpty else { return nil }
-    if listed.contains(name) { return evened(values).loweredASCII }
+    let isShort = values.reduce(0) { $0 + $1.utf8.count } <= mostBytes
+    if isShort, listed.contains(name) { return evened(values).loweredASCII }
     let joined = values.map { FieldText.trimmed($0[...]) }.joined(separator: ", ")
-    if name == "accept" { return joined }
+    if isShort, name == "accept" { return joined }
     // The digest cannot be missing here: TLS and the cache keys already need libcrypto.
     guard let digest = try? Digest.of("netopt vary\0" + joined, .sha256) else { return joined }
-    return Hex.text(digest)
+    // No value has a NUL: the digest of a long value is not the text of a short one.
+    return (listed.contains(name) || name == "accept" ? "\0" : "") + Hex.text(digest)
   }
 
   private static func evened(_ values: [String]) -> String {

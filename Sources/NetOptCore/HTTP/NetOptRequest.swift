@@ -62,8 +62,7 @@ public struct NetOptRequest: Sendable {
 
   /// Whether the client may send the request a second time when it does not know what happened to the first.
   /// True if the method is idempotent or an `Idempotency-Key` tells the server that both are the same
-  /// request, and the body is not a stream. An empty key, or an empty string in quotation marks (RFC 9651,
-  /// section 3.3.3), does not count.
+  /// request, and the body is not a stream. An empty key, or one of punctuation alone, does not count.
   public var mayBeRepeated: Bool { (method.isIdempotent || hasIdempotencyKey) && !body.isStream }
 
   /// Whether the request has an `Idempotency-Key` field and all such fields have a key. A server may read any
@@ -72,8 +71,9 @@ public struct NetOptRequest: Sendable {
     let values = headers.values(of: "Idempotency-Key")
     return !values.isEmpty
       && values.allSatisfy { value in
-        let key = value.utf8.prefix { $0 != UInt8(ascii: ";") }.filter { !" \t".utf8.contains($0) }
-        return !key.isEmpty && !key.elementsEqual("\"\"".utf8)
+        value.utf8.prefix { $0 != UInt8(ascii: ";") }.contains {
+          $0 >= 0x80 || ByteClass.isUnreserved($0) || "+/=".utf8.contains($0)
+        }
       }
   }
 }

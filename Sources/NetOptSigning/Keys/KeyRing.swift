@@ -30,7 +30,8 @@ public struct KeyRing: Sendable {
   /// The key with an id; `nil` if there is none.
   public subscript(id: String) -> SigningKey? {
     switch source {
-    case .keys(let keys): keys[id]
+    // Strings may be equal although their bytes differ.
+    case .keys(let keys): keys[id].flatMap { $0.id.hasSameBytes(as: id) ? $0 : nil }
     case .closure(let find): find(id)
     }
   }

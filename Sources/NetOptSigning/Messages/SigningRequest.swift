@@ -143,6 +143,31 @@ public struct SigningRequest: Sendable {
     try checkAuthority()
   }
 
+  /// Refuses a target that has one signature although servers read it in two ways: `%zz`, which some servers
+  /// read as `%25zz`; a raw backslash, which is signed as `%5C` and which some servers read as a slash; and,
+  /// where the scheme does not read the query as a form, a raw plus, which is signed as `%2B` and which most
+  /// servers read as a space.
+  ///
+  /// - Parameter isForm: whether the scheme reads a plus as a space.
+  func checkEncoding(isForm: Bool) throws(SigningFault) {
+    for (name, text) in [("path", path), ("query", query ?? "")] {
+      if let index = PercentEncoding.fault(in: text) {
+        throw SigningFault(
+          .malformedRequest,
+          "no two hexadecimal digits follow the % at byte \(index + 1) of the \(name); write %25 for a percent sign"
+        )
+      }
+      guard ByteClass.all(text, { $0 != UInt8(ascii: "\\") }) else {
+        throw SigningFault(.malformedRequest, "the \(name) has a raw backslash; write %5C for one")
+      }
+    }
+    guard isForm || query?.utf8.contains(UInt8(ascii: "+")) != true else {
+      throw SigningFault(
+        .malformedRequest,
+        "the query has a raw +, which servers read as a plus or as a space; write %2B or %20")
+    }
+  }
+
   /// Refuses long runs of combining marks: to compare names and values as strings takes seconds for such a
   /// run.
   private static func checkMarks(_ text: [UInt8], _ part: String) throws(SigningFault) {

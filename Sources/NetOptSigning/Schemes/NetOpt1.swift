@@ -45,7 +45,7 @@ package struct NetOpt1: SigningScheme {
     _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
   ) throws(SigningFault) -> SignedRequest {
     try request.check()
-    try Self.checkEncoding(of: request)
+    try request.checkEncoding(isForm: true)
     guard Self.isKeyID(key.id) else {
       throw SigningFault(
         .malformedSignature, "the key id \(key.id) is not 1 to 64 of A-Z a-z 0-9 . _ -, which netopt1 wants")
@@ -66,22 +66,6 @@ package struct NetOpt1: SigningScheme {
     let mac = try key.netopt1MAC()
     let code = try crypto { () throws(CryptoError) in try mac.code(of: strings.toSign) }
     return Self.signed(claim, code, strings)
-  }
-
-  /// Refuses text that has one signature although servers read it in two ways: `%zz`, which some servers read
-  /// as `%25zz`, and a raw backslash, which is signed as `%5C` and which some servers read as a slash.
-  private static func checkEncoding(of request: SigningRequest) throws(SigningFault) {
-    for (name, text) in [("path", request.path), ("query", request.query ?? "")] {
-      if let place = PercentEncoding.fault(in: text) {
-        throw SigningFault(
-          .malformedRequest,
-          "no two hexadecimal digits follow the % at byte \(place + 1) of the \(name); write %25 for a percent sign"
-        )
-      }
-      guard ByteClass.all(text, { $0 != UInt8(ascii: "\\") }) else {
-        throw SigningFault(.malformedRequest, "the \(name) has a raw backslash; write %5C for one")
-      }
-    }
   }
 
   private static func signed(_ claim: Claim, _ code: [UInt8], _ strings: SigningStrings) -> SignedRequest {
@@ -186,7 +170,7 @@ package struct NetOpt1: SigningScheme {
     guard let value = try request.onlyValue(of: "Authorization"), value.hasPrefix(Self.label) else {
       throw SigningFault(.noSignature, "there is no Authorization field with \(Self.label)")
     }
-    try Self.checkEncoding(of: request)
+    try request.checkEncoding(isForm: true)
     var text = value
     let read = text.withUTF8 { bytes in
       Result { () throws(SigningFault) in try Self.claim(bytes[Self.label.utf8.count...]) }

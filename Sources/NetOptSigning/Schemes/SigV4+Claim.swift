@@ -2,6 +2,7 @@ import NetOptCore
 
 extension SigV4 {
   package func claim(in request: SigningRequest) throws(SigningFault) -> Claim {
+    try request.checkEncoding(isForm: false)
     if let value = try request.onlyValue(of: "Authorization"), value.hasPrefix(Self.label) {
       return try headerClaim(value, request)
     }

@@ -51,6 +51,7 @@ package struct SigV4: SigningScheme {
     _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
   ) throws(SigningFault) -> SignedRequest {
     try request.check()
+    try request.checkEncoding(isForm: false)
     let region = try Self.scopePart(options.region, "region", as: "us-east-1")
     let service = try Self.scopePart(options.service, "service", as: "execute-api")
     var request = request

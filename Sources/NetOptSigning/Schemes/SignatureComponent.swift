@@ -66,8 +66,14 @@ package struct SignatureComponent: Hashable, Sendable {
     guard HeaderFields.isToken(name), !name.utf8.contains(where: { (0x41...0x5a).contains($0) }) else {
       throw SigningFault(.malformedSignature, "the component \(identifier) is no field name in lower case")
     }
-    guard keys.allSatisfy({ ["sf", "key", "bs"].contains($0) }), keys.count <= 1 || !keys.contains("bs")
-    else {
+    // A flag with another value would make one component look like many.
+    let areUsable = item.parameters.entries.allSatisfy {
+      switch ($0.key, $0.value) {
+      case ("sf", .boolean(true)), ("bs", .boolean(true)), ("key", .string): true
+      default: false
+      }
+    }
+    guard areUsable, keys.count <= 1 || !keys.contains("bs") else {
       throw SigningFault(
         .malformedSignature, "the component \(identifier) has parameters that make no sense here")
     }
