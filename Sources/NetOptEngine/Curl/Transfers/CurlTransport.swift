@@ -6,7 +6,7 @@ public import NetOptCore
 /// still use the host name. `CURLOPT_PREREQFUNCTION` is the gate of the race. Safe to use from any task.
 public final class CurlTransport: Transport {
   private let loop: EventLoop
-  private let multis: Multis
+  private let generations: NetworkGenerations
   private let bodyBuffer: Int
 
   /// Makes a transport on a loop. `shutdown` does not stop the loop.
@@ -20,7 +20,7 @@ public final class CurlTransport: Transport {
     try configuration.check()
     self.loop = loop
     bodyBuffer = configuration.bodyBuffer
-    multis = try Multis(configuration, legs: legs, waits: waits, loop: loop)
+    generations = try NetworkGenerations(configuration, legs: legs, waits: waits, loop: loop)
   }
 
   /// Performs a request along a plan.
@@ -44,7 +44,7 @@ public final class CurlTransport: Transport {
       throw NetOptError(.invalidRequest, phase: .send, fault, route: RouteReport(plan: plan, legs: []))
     }
     return Exchange(
-      .request, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
+      .request, request, along: plan, in: context, on: generations, loop: loop, bodyBuffer: bodyBuffer)
   }
 
   /// Opens a connection and stops at the gate. An HTTP/2 connection stays in libcurl's pool if `keep` is set.
@@ -61,7 +61,7 @@ public final class CurlTransport: Transport {
     let now = loop.now()
     let context = CallContext(id: 0, started: now, deadline: now + limit)
     let exchange = Exchange(
-      .probe, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
+      .probe, request, along: plan, in: context, on: generations, loop: loop, bodyBuffer: bodyBuffer)
     await exchange.perform()
     return try exchange.takeConnection()
   }
@@ -72,18 +72,18 @@ public final class CurlTransport: Transport {
     _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> RouteReport {
     let exchange = Exchange(
-      .warmUp, request, along: plan, in: context, on: multis, loop: loop, bodyBuffer: bodyBuffer)
+      .warmUp, request, along: plan, in: context, on: generations, loop: loop, bodyBuffer: bodyBuffer)
     await exchange.perform()
     return try exchange.takeRoute()
   }
 
   /// Makes calls that start from now on use new connections.
-  public func networkChanged() { _ = loop.submit(MultisWork(multis) { $0.renew() }) }
+  public func networkChanged() { _ = loop.submit(GenerationsWork(generations) { $0.renew() }) }
 
   /// Fails the calls under way and closes all connections. Refuses later calls.
   public func shutdown() async {
     await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-      let work = MultisWork(multis) {
+      let work = GenerationsWork(generations) {
         $0.shutDown()
         done.resume()
       }
@@ -93,14 +93,14 @@ public final class CurlTransport: Transport {
 }
 
 /// Work on the multi handles, done on their loop.
-private final class MultisWork: LoopWork {
-  private let multis: Multis
-  private let body: @Sendable (Multis) -> Void
+private final class GenerationsWork: LoopWork {
+  private let generations: NetworkGenerations
+  private let body: @Sendable (NetworkGenerations) -> Void
 
-  init(_ multis: Multis, _ body: @escaping @Sendable (Multis) -> Void) {
-    self.multis = multis
+  init(_ generations: NetworkGenerations, _ body: @escaping @Sendable (NetworkGenerations) -> Void) {
+    self.generations = generations
     self.body = body
   }
 
-  func run() { body(multis) }
+  func run() { body(generations) }
 }

@@ -28,7 +28,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   let upload: UploadStream?
   let purpose: Purpose
   private let loop: EventLoop
-  private let multis: Multis
+  private let generations: NetworkGenerations
   private let cancelled = Atomic(false)
   /// Orders the write of the answer before the caller's reads. The runtime orders them too, but the thread
   /// sanitizer does not see that when the answer comes before the caller's task is suspended.
@@ -81,14 +81,14 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   init(
     _ purpose: Purpose, _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext,
-    on multis: Multis,
+    on generations: NetworkGenerations,
     loop: EventLoop, bodyBuffer: Int
   ) {
     self.purpose = purpose
     self.request = request
     self.plan = plan
     self.context = context
-    self.multis = multis
+    self.generations = generations
     self.loop = loop
     self.bodyBuffer = bodyBuffer
     race = Race(plan, mayBeRepeated: request.mayBeRepeated)
@@ -199,7 +199,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     if purpose == .request, let upload, upload.endsFirst { return read(upload) }
     if case .readingBody = state { self.multi?.onLoop(self) { $0.remove($1) } }
     state.queueAgain()
-    let multi = multis.current
+    let multi = generations.current
     self.multi = multi
     multi.onLoop(self) { multi, exchange in
       if let failure = exchange.upload?.failure { return multi.fail(exchange, failure) }
@@ -211,7 +211,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// again. Meanwhile the exchange counts as under way, so that its deadline, its caller and a shutdown can
   /// end it.
   private func read(_ upload: UploadStream) {
-    let multi = multis.current
+    let multi = generations.current
     self.multi = multi
     multi.onLoop(self) { multi, exchange in
       guard !multi.isShutDown else { return multi.refuse(exchange) }

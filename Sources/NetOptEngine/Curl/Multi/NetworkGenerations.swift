@@ -1,14 +1,15 @@
 import CCurl
 import NetOptCore
 
-/// The multi handle that takes new work, and the older handles on which work is still under way.
+/// One multi handle for each generation of the network: the current handle takes new work, and older handles
+/// end the work that is still under way on them.
 ///
 /// Unchecked sendable: confined to the loop, except for its initialization.
 ///
 /// libcurl 7.88 cannot be told that its kept connections lead through a network that is gone.
 /// libcurl keeps connections per multi handle. So new work goes to a new handle, and the old handle ends when
 /// its last work has ended.
-final class Multis: @unchecked Sendable {
+final class NetworkGenerations: @unchecked Sendable {
   private(set) var current: CurlMulti
   private var retired: [CurlMulti] = []
   private let loop: EventLoop
