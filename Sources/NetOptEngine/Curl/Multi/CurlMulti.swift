@@ -36,7 +36,7 @@ actor CurlMulti: LoopActor {
   var lastUnanswered: (endpoint: IPEndpoint, at: MonotonicInstant)?
   /// The `busyEndpoints` that `isBusy` last computed, and until when `isBusy` uses them.
   var busy = (until: MonotonicInstant(nanoseconds: .min), endpoints: Set<IPEndpoint>())
-  @exclusivity(unchecked) private var launches = Launches()
+  @exclusivity(unchecked) private var pendingStarts = PendingStarts()
   // `actOnRecords` and `readMessages` walk these arrays and keep their capacity, so that no turn allocates.
   @exclusivity(unchecked) private var walkedOpened: [Transfer] = []
   @exclusivity(unchecked) private var walkedReady: [Transfer] = []
@@ -97,7 +97,7 @@ actor CurlMulti: LoopActor {
     let code = curl_multi_add_handle(raw, transfer.easy.raw)
     guard code == CURLM_OK else { throw failure("curl_multi_add_handle", code) }
     if let endpoint = transfer.endpoint, let socket = transfer.exchange.group?.onlySocket(to: endpoint) {
-      launches.add(socket)
+      pendingStarts.add(socket)
     }
     askForTurnEnd()
   }
@@ -283,7 +283,7 @@ actor CurlMulti: LoopActor {
       if let begun, now - begun > EventLoop.longestTurn { break }
       begun = begun ?? now
       records.timeout = nil
-      launches.perform { drive(CURL_SOCKET_TIMEOUT, 0) }
+      pendingStarts.perform { drive(CURL_SOCKET_TIMEOUT, 0) }
     }
     if hasRecords { askForTurnEnd() }
     endReceivingTurn()

@@ -5,7 +5,7 @@ import CCurl
 /// libcurl sends each request with a system call of its own, and each call would be a packet. While a socket
 /// is corked (TCP_CORK, tcp(7)), the kernel gathers the requests. It sends them when the socket is uncorked.
 /// Turning TCP_NODELAY off instead would make the requests wait for a round trip.
-struct Launches {
+struct PendingStarts {
   private var sockets: [(descriptor: Int32, requests: Int)] = []
 
   /// Adds a request that is about to be sent on a connection.
