@@ -3,11 +3,11 @@ import Glibc
 import NetOptCore
 
 // libcurl calls these functions from within `curl_multi_socket_action` and `curl_easy_pause`, on the loop's
-// thread. The functions only record events, on the transfer and in the `TurnRecords`. netopt acts on the
-// records after libcurl's call has returned.
+// thread. The functions only record events, on the transfer and in the `CallbackState`. netopt acts on these
+// events after libcurl's call has returned.
 
 extension EasyHandle {
-  func setCallbacks(this: UnsafeMutableRawPointer, records: UnsafeMutableRawPointer) {
+  func setCallbacks(this: UnsafeMutableRawPointer, callbackState: UnsafeMutableRawPointer) {
     netopt_setopt_data(raw, CURLOPT_HEADERFUNCTION, receiveHeader)
     netopt_setopt_pointer(raw, CURLOPT_PRIVATE, this)
     netopt_setopt_pointer(raw, CURLOPT_HEADERDATA, this)
@@ -25,11 +25,11 @@ extension EasyHandle {
     netopt_setopt_pointer(raw, CURLOPT_OPENSOCKETDATA, this)
     netopt_setopt_debug(raw, says)
     netopt_setopt_pointer(raw, CURLOPT_DEBUGDATA, this)
-    // A connection outlives the handle that opened it. So libcurl reports its closing to the records, which
-    // outlive all handles.
+    // A connection outlives the handle that opened it. So libcurl reports its closing to the state, which
+    // outlives all handles.
     netopt_setopt_closesocket(raw, closeSocket)
     if OpenSSL.loaded != nil { netopt_setopt_ssl_context(raw, contextWasMade) }
-    netopt_setopt_pointer(raw, CURLOPT_CLOSESOCKETDATA, records)
+    netopt_setopt_pointer(raw, CURLOPT_CLOSESOCKETDATA, callbackState)
   }
 }
 
@@ -164,7 +164,7 @@ private func contextWasMade(
 
 private func closeSocket(_ data: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
   if let data, descriptor >= 0 {
-    TurnRecords.reached(by: data) { $0.closed(descriptor) }
+    CallbackState.withState(userData: data) { $0.closed(descriptor) }
   }
   return close(descriptor)
 }

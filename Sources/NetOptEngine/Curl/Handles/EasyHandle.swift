@@ -59,7 +59,7 @@ final class EasyHandle {
 
   /// - Throws: `libraryFailed` when libcurl gives no handle; `invalidConfiguration` when libcurl refuses a
   ///   setting.
-  init(_ configuration: CurlConfiguration, records: TurnRecords) throws(NetOptError) {
+  init(_ configuration: CurlConfiguration, callbackState: CallbackState) throws(NetOptError) {
     guard let pointer = curl_easy_init() else {
       throw NetOptError(.libraryFailed, phase: .send, "curl_easy_init gave no handle: out of memory")
     }
@@ -69,7 +69,7 @@ final class EasyHandle {
     errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
     errorBuffer.pointee = 0
     // If an error is thrown from here on, `deinit` cleans up.
-    try setConstants(configuration, records)
+    try setConstants(configuration, callbackState)
   }
 
   deinit {
@@ -82,7 +82,7 @@ final class EasyHandle {
   var raw: UnsafeMutableRawPointer { UnsafeMutableRawPointer(pointer) }
 
   private func setConstants(
-    _ configuration: CurlConfiguration, _ records: TurnRecords
+    _ configuration: CurlConfiguration, _ callbackState: CallbackState
   ) throws(NetOptError) {
     netopt_setopt_pointer(raw, CURLOPT_ERRORBUFFER, errorBuffer)
     set(CURLOPT_NOSIGNAL, 1)
@@ -118,7 +118,7 @@ final class EasyHandle {
       set(CURLOPT_PROXY_CAPATH, nil as String?)
     }
     let this = Unmanaged.passUnretained(self).toOpaque()
-    setCallbacks(this: this, records: Unmanaged.passUnretained(records).toOpaque())
+    setCallbacks(this: this, callbackState: Unmanaged.passUnretained(callbackState).toOpaque())
   }
 
   /// Sets everything for one transfer. libcurl copies the strings.

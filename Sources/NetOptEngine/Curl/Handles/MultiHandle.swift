@@ -1,21 +1,21 @@
 import CCurl
 import NetOptCore
 
-/// Owns one libcurl multi handle. The handle's callbacks write to the records, so the multi handle keeps the
-/// records alive.
+/// Owns one libcurl multi handle. The handle's callbacks write to the state, so the multi handle keeps the
+/// state alive.
 final class MultiHandle {
   let raw: UnsafeMutableRawPointer
-  private let records: TurnRecords
+  private let callbackState: CallbackState
   private var isOpen = true
 
   /// - Throws: `libraryFailed` when libcurl gives no handle.
-  init(_ configuration: CurlConfiguration, records: TurnRecords) throws(NetOptError) {
+  init(_ configuration: CurlConfiguration, callbackState: CallbackState) throws(NetOptError) {
     guard CurlLibrary.isReady, let raw = curl_multi_init() else {
       throw NetOptError(.libraryFailed, phase: .send, "curl_multi_init gave no handle: out of memory")
     }
     self.raw = raw
-    self.records = records
-    let data = Unmanaged.passUnretained(records).toOpaque()
+    self.callbackState = callbackState
+    let data = Unmanaged.passUnretained(callbackState).toOpaque()
     netopt_multi_setopt_socket(raw, socketChanged)
     netopt_multi_setopt_pointer(raw, CURLMOPT_SOCKETDATA, data)
     netopt_multi_setopt_timer(raw, timerChanged)
@@ -50,7 +50,7 @@ private func socketChanged(
   var readiness: Readiness = []
   if what == CURL_POLL_IN || what == CURL_POLL_INOUT { readiness.insert(.read) }
   if what == CURL_POLL_OUT || what == CURL_POLL_INOUT { readiness.insert(.write) }
-  TurnRecords.reached(by: data) { $0.wants(descriptor, readiness) }
+  CallbackState.withState(userData: data) { $0.wants(descriptor, readiness) }
   return 0
 }
 
@@ -58,6 +58,6 @@ private func timerChanged(
   _ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ data: UnsafeMutableRawPointer?
 ) -> Int32 {
   guard let data else { return 0 }
-  TurnRecords.reached(by: data) { $0.timeout = milliseconds }
+  CallbackState.withState(userData: data) { $0.timeout = milliseconds }
   return 0
 }

@@ -122,14 +122,14 @@ extension CurlMulti {
       let group = exchange.group ?? connections.group(for: exchange)
       let transfer = Transfer(
         exchange, easy: handle, leg: leg, endpoint: endpoint, proxy: proxy, bundles: group.bundles,
-        opensNew: opensNew, records: records, spareChunks: spareChunks, at: now)
+        opensNew: opensNew, callbackState: callbackState, spareChunks: spareChunks, at: now)
       try handle.prepare(for: transfer, urlHandle(for: exchange.request.url), group.sessions)
       try start(transfer)
       exchange.transfers.append(transfer)
       // A leg that waits for a connection that others are opening opens no socket, so its time would never
       // start.
       if let endpoint, connections.isOnlyConnecting(endpoint, exchange.group) {
-        records.opened.append(transfer)
+        callbackState.opened.append(transfer)
         hurryHandshake(with: endpoint)
       }
       return nil

@@ -6,7 +6,7 @@ import NetOptCore
 extension CurlMulti {
   /// Lets libcurl read from a connection again, with the full budget of a new turn.
   func beginTurn(of descriptor: Int32) {
-    guard let connection = records.live[descriptor], let reader = connection.reader else { return }
+    guard let connection = callbackState.live[descriptor], let reader = connection.reader else { return }
     reader.budget.beginTurn()
     // libcurl then reads the end of the connection. On another connection it resends the requests that may be
     // sent again.
@@ -18,7 +18,7 @@ extension CurlMulti {
   /// arrives.
   func endConnection(of session: UnsafeRawPointer) {
     guard let connection = LiveConnection.carrying(session),
-      records.live[connection.descriptor] === connection
+      callbackState.live[connection.descriptor] === connection
     else { return }
     connection.end()
   }

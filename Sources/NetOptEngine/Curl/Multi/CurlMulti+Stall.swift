@@ -15,7 +15,7 @@ extension CurlMulti {
     // A call that had less time than its response takes says nothing about the connection.
     guard now - sent >= path.twoRoundTrips else { return }
     if connections.stalled(descriptor, sent: sent, lastByte: now + (.zero - path.silence), at: now),
-      let connection = records.live[descriptor]
+      let connection = callbackState.live[descriptor]
     {
       connection.isSilent = true
       connection.end()

@@ -312,7 +312,7 @@ extension CurlMulti {
   /// long. Otherwise the next attempt would use one of them.
   private func endIdle(besides lost: LiveConnection, for idle: Duration) {
     let now = loop.now()
-    for connection in records.live.ready where connection !== lost && connection.isIdle {
+    for connection in callbackState.live.ready where connection !== lost && connection.isIdle {
       guard let other = Self.progress(on: connection.descriptor, at: now),
         now - other.heard >= idle
       else { continue }
@@ -322,7 +322,7 @@ extension CurlMulti {
 
   /// Ends a silent connection that carries no stream any more. libcurl would keep it.
   func endIfUnused(_ connection: LiveConnection) {
-    guard connection.reader?.budget.streams == 0, records.live[connection.descriptor] === connection
+    guard connection.reader?.budget.streams == 0, callbackState.live[connection.descriptor] === connection
     else {
       return
     }

@@ -4,8 +4,8 @@ import NetOptCore
 /// Owns a libcurl multi handle (libcurl-multi(3)) and all work on it. An actor on the event loop: nothing
 /// here runs anywhere else.
 ///
-/// libcurl's callbacks write to `records`. After each call into libcurl, the actor applies the socket
-/// interests. At the end of the turn, `settle` acts on the other records until none is left.
+/// libcurl's callbacks write to `callbackState`. After each call into libcurl, the actor applies the socket
+/// interests. At the end of the turn, `settle` acts on the reported transfers until none is left.
 actor CurlMulti: LoopActor {
   nonisolated let loop: EventLoop
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -14,7 +14,7 @@ actor CurlMulti: LoopActor {
   let legs: any LegSource
   /// Observes the requests that wait for their responses.
   let waits: (any WaitObserver)?
-  let records: TurnRecords
+  let callbackState: CallbackState
   let spareChunks = SpareChunks()
   // Unchecked exclusivity, here and in the loop's other state: nothing that runs during a change accesses the
   // same variable, since callbacks only record. Checks would cost a twentieth of a request (docs/adr/0009).
@@ -37,7 +37,8 @@ actor CurlMulti: LoopActor {
   /// The `busyEndpoints` that `isBusy` last computed, and until when `isBusy` uses them.
   var busy = (until: MonotonicInstant(nanoseconds: .min), endpoints: Set<IPEndpoint>())
   @exclusivity(unchecked) private var pendingStarts = PendingStarts()
-  // `actOnRecords` and `readMessages` walk these arrays and keep their capacity, so that no turn allocates.
+  // `actOnReportedTransfers` and `readMessages` walk these arrays and keep their capacity, so that no turn
+  // allocates.
   @exclusivity(unchecked) private var walkedOpened: [Transfer] = []
   @exclusivity(unchecked) private var walkedReady: [Transfer] = []
   @exclusivity(unchecked) private var walkedTouched: [Transfer] = []
@@ -60,10 +61,10 @@ actor CurlMulti: LoopActor {
     self.legs = legs
     self.waits = waits
     self.loop = loop
-    records = TurnRecords()
-    handle = try MultiHandle(configuration, records: records)
+    callbackState = CallbackState()
+    handle = try MultiHandle(configuration, callbackState: callbackState)
     // A setting that libcurl refuses shows here, not at the first request.
-    idleHandles.append(try EasyHandle(configuration, records: records))
+    idleHandles.append(try EasyHandle(configuration, callbackState: callbackState))
   }
 
   private var raw: UnsafeMutableRawPointer { handle.raw }
@@ -132,7 +133,7 @@ actor CurlMulti: LoopActor {
 
   func idleHandle() throws(NetOptError) -> EasyHandle {
     if let handle = idleHandles.popLast() { return handle }
-    return try EasyHandle(configuration, records: records)
+    return try EasyHandle(configuration, callbackState: callbackState)
   }
 
   func unpause(_ exchange: Exchange, receive: Bool, send: Bool) {
@@ -164,8 +165,8 @@ actor CurlMulti: LoopActor {
   /// Applies what libcurl reported about sockets and connections during a call.
   private func applyInterests() {
     while let session = FrameObserver.takeGivenUp() { endConnection(of: session) }
-    guard records.concernSockets else { return }
-    for event in records.socketEvents {
+    guard callbackState.hasSocketChanges else { return }
+    for event in callbackState.socketEvents {
       switch event {
       case .opened(let descriptor, let transfer):
         connections.opened(descriptor, by: transfer)
@@ -175,7 +176,7 @@ actor CurlMulti: LoopActor {
         connecting[descriptor] = nil
       }
     }
-    for interest in records.interests {
+    for interest in callbackState.interests {
       // libcurl continued by itself: one of its timers began TLS, or it gave up.
       if let transfer = handshakes.remove({ $0.descriptor == interest.descriptor }) { hadToWait(transfer) }
       if interest.wasClosed { loop.unwatch(interest.descriptor, of: self) }
@@ -185,7 +186,7 @@ actor CurlMulti: LoopActor {
       case .leave: break
       }
     }
-    records.applied()
+    callbackState.removeSocketChanges()
   }
 
   fileprivate func socketIsReady(_ descriptor: Int32, _ readiness: Readiness) {
@@ -243,14 +244,14 @@ actor CurlMulti: LoopActor {
   }
 
   private func scheduleNewConnections() {
-    guard let due = records.newConnections.due else { return }
+    guard let due = callbackState.newConnections.due else { return }
     let timer = newConnectionsTimer ?? MultiTimer(self) { $0.newConnectionsHadTheirTime() }
     newConnectionsTimer = timer
     loop.schedule(timer, at: due)
   }
 
   func newConnectionsHadTheirTime() {
-    records.newConnections.settle(at: loop.now())
+    callbackState.newConnections.settle(at: loop.now())
     scheduleNewConnections()
   }
 
@@ -268,7 +269,7 @@ actor CurlMulti: LoopActor {
     askForTurnEnd()
   }
 
-  /// Acts on the records, and on the records that result from that.
+  /// Acts on the reported transfers, and on those that are reported as a result.
   fileprivate func settle() {
     turnEndIsAsked = false
     guard !isShutDown else { return }
@@ -276,41 +277,41 @@ actor CurlMulti: LoopActor {
     // rounds would be libcurl's own doing, and wait for the next turn.
     var begun: MonotonicInstant?
     for _ in 0..<4 {
-      repeat { actOnRecords() } while hasRecords
-      guard records.timeout == 0 else { break }
+      repeat { actOnReportedTransfers() } while hasReportedTransfers
+      guard callbackState.timeout == 0 else { break }
       // A transfer that has read a hundred pieces in one call asks to continue at once.
       let now = loop.now()
       if let begun, now - begun > EventLoop.longestTurn { break }
       begun = begun ?? now
-      records.timeout = nil
+      callbackState.timeout = nil
       pendingStarts.perform { drive(CURL_SOCKET_TIMEOUT, 0) }
     }
-    if hasRecords { askForTurnEnd() }
+    if hasReportedTransfers { askForTurnEnd() }
     endReceivingTurn()
-    if !records.newConnections.isEmpty { scheduleNewConnections() }
-    if let timeout = records.timeout { setTimer(timeout) }
-    records.timeout = nil
+    if !callbackState.newConnections.isEmpty { scheduleNewConnections() }
+    if let timeout = callbackState.timeout { setTimer(timeout) }
+    callbackState.timeout = nil
     if isRetired, underWay.isEmpty { shutDown() }
   }
 
-  private var hasRecords: Bool {
-    !records.opened.isEmpty || !records.ready.isEmpty || !records.touched.isEmpty
+  private var hasReportedTransfers: Bool {
+    !callbackState.opened.isEmpty || !callbackState.ready.isEmpty || !callbackState.touched.isEmpty
   }
 
-  private func actOnRecords() {
-    if !records.opened.isEmpty {
-      swap(&records.opened, &walkedOpened)
+  private func actOnReportedTransfers() {
+    if !callbackState.opened.isEmpty {
+      swap(&callbackState.opened, &walkedOpened)
       for transfer in walkedOpened { socketOpened(by: transfer) }
       walkedOpened.removeAllOfTurn()
     }
-    if !records.ready.isEmpty {
-      swap(&records.ready, &walkedReady)
+    if !callbackState.ready.isEmpty {
+      swap(&callbackState.ready, &walkedReady)
       for transfer in walkedReady { cameToGate(transfer) }
       walkedReady.removeAllOfTurn()
     }
     readMessages()
-    if !records.touched.isEmpty {
-      swap(&records.touched, &walkedTouched)
+    if !callbackState.touched.isEmpty {
+      swap(&callbackState.touched, &walkedTouched)
       for transfer in walkedTouched { deliver(transfer) }
       walkedTouched.removeAllOfTurn()
     }
@@ -379,10 +380,10 @@ actor CurlMulti: LoopActor {
     newConnectionsTimer = nil
     if let timer = waitLooks.timer { loop.cancel(timer) }
     waitLooks.timer = nil
-    if let timer = records.receiving.timer { loop.cancel(timer) }
+    if let timer = callbackState.receiving.timer { loop.cancel(timer) }
     handle.close()
     applyInterests()
-    records.removeTransfers()
+    callbackState.removeTransfers()
     connecting = [:]
     idleHandles = []
   }

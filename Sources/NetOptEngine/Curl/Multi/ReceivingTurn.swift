@@ -31,23 +31,23 @@ struct ReceivingTurn {
 extension CurlMulti {
   /// Ends the turn: resets the time, and schedules the waiting transfers for the next turn.
   func endReceivingTurn() {
-    records.receiving.spent = 0
-    guard !records.receiving.waiting.isEmpty else { return }
-    let timer = records.receiving.timer ?? MultiTimer(self) { $0.receiveOn() }
-    records.receiving.timer = timer
+    callbackState.receiving.spent = 0
+    guard !callbackState.receiving.waiting.isEmpty else { return }
+    let timer = callbackState.receiving.timer ?? MultiTimer(self) { $0.receiveOn() }
+    callbackState.receiving.timer = timer
     // The timer fires in the next turn: timers cannot keep the loop from its other work.
     loop.schedule(timer, at: loop.now())
   }
 
   /// Lets waiting transfers continue until the turn's time is used up. At least one continues.
   private func receiveOn() {
-    records.receiving.spent = 0
+    callbackState.receiving.spent = 0
     var waiting: [Transfer] = []
-    swap(&waiting, &records.receiving.waiting)
+    swap(&waiting, &callbackState.receiving.waiting)
     for (index, transfer) in waiting.enumerated() {
-      if records.receiving.isOver {
+      if callbackState.receiving.isOver {
         // Transfers that have just received data wait behind those that have not.
-        records.receiving.waiting = waiting[index...] + records.receiving.waiting
+        callbackState.receiving.waiting = waiting[index...] + callbackState.receiving.waiting
         break
       }
       transfer.waitsForTurn = false
@@ -62,7 +62,7 @@ extension Transfer {
   /// Pauses until a later turn.
   func pauseUntilNextTurn() -> Reception {
     waitsForTurn = true
-    records.receiving.waiting.append(self)
+    callbackState.receiving.waiting.append(self)
     return pause()
   }
 }

@@ -48,7 +48,7 @@ extension Transfer {
     }
     leaveConnection()
     localPort = ends.localPort
-    let connection = records.live.connection(opened: descriptor, ends)
+    let connection = callbackState.live.connection(opened: descriptor, ends)
     self.connection = connection
     // A resend starts over: what is known of the previous connection does not apply.
     readyAt = now
@@ -65,7 +65,7 @@ extension Transfer {
       learnVersion(from: tls, at: now)
     }
     socket = descriptor.flatMap { SocketReport(of: $0) }
-    records.ready.append(self)
+    callbackState.ready.append(self)
     refusal = exchange.maySend(leg) ? refusal(with: tls, at: now) : nil
     guard refusal == nil else { return false }
     // A stream that was refused late (RFC 9113, section 8.7) may have delivered a part of a response.
@@ -87,9 +87,9 @@ extension Transfer {
         easy.ignoresLength = false
       }
       sent = SentRequest(seesWrites: speaksHTTP2 != true)
-      if !records.newConnections.isEmpty { records.newConnections.used(localPort) }
+      if !callbackState.newConnections.isEmpty { callbackState.newConnections.used(localPort) }
     } else if verdict == .lost, exchange.plan.isSecure, let descriptor {
-      records.newConnections.add(descriptor, localPort: localPort, at: now)
+      callbackState.newConnections.add(descriptor, localPort: localPort, at: now)
     }
     return verdict == .send
   }
@@ -111,7 +111,9 @@ extension Transfer {
       // Acknowledges the response at once. A server may hold back surplus bytes until the acknowledgement
       // (RFC 896). A delayed acknowledgement goes out with the next request, and the surplus bytes would then
       // be taken for the next response.
-      if records.live[connection.descriptor] === connection { netopt_acknowledge(connection.descriptor) }
+      if callbackState.live[connection.descriptor] === connection {
+        netopt_acknowledge(connection.descriptor)
+      }
     }
     streamReader?.budget.streams -= 1
     streamReader = nil

@@ -15,7 +15,7 @@ final class Transfer {
   /// Whether the transfer opens a new connection and uses no pooled one.
   let opensNew: Bool
   let bundles: OriginBundles
-  let records: TurnRecords
+  let callbackState: CallbackState
 
   let started: MonotonicInstant
   private(set) var openedAt: MonotonicInstant?
@@ -101,7 +101,7 @@ final class Transfer {
   ///   - opensNew: whether the transfer opens a new connection and uses no pooled one.
   init(
     _ exchange: Exchange, easy: EasyHandle, leg: Int, endpoint: IPEndpoint?, proxy: String?,
-    bundles: OriginBundles, opensNew: Bool, records: TurnRecords, spareChunks: SpareChunks,
+    bundles: OriginBundles, opensNew: Bool, callbackState: CallbackState, spareChunks: SpareChunks,
     at now: MonotonicInstant
   ) {
     self.exchange = exchange
@@ -111,7 +111,7 @@ final class Transfer {
     self.proxy = proxy
     self.bundles = bundles
     self.opensNew = opensNew
-    self.records = records
+    self.callbackState = callbackState
     connectionClass = bundles.connectionClass(
       for: exchange.request.options.version, to: endpoint,
       isAlone: exchange.purpose == .probe && exchange.request.options.connection == .fresh, at: now)
@@ -132,7 +132,7 @@ final class Transfer {
   private func touch() {
     if !isTouched {
       isTouched = true
-      records.touched.append(self)
+      callbackState.touched.append(self)
     }
   }
 
@@ -145,7 +145,7 @@ final class Transfer {
     self.descriptor = descriptor
     openedAt = openedAt ?? now()
     tunnelReads = 0
-    records.opened(descriptor, by: self)
+    callbackState.opened(descriptor, by: self)
   }
 
   /// Takes a line of a response head or of trailers.
@@ -224,7 +224,7 @@ final class Transfer {
       readBytes += bytes.count
       return
     }
-    defer { records.receiving.read(framing: chunks.takeFraming()) }
+    defer { callbackState.receiving.read(framing: chunks.takeFraming()) }
     guard let chunkFault = chunks.read(bytes) else { return }
     fault = .chunk(chunkFault)
     // libcurl may take the faulty chunk for the last one, and the connection for reusable.
@@ -277,7 +277,7 @@ final class Transfer {
     }
     guard hasRoom else { return pause() }
     guard mayReceive else { return pauseUntilNextTurn() }
-    records.receiving.tookPiece()
+    callbackState.receiving.tookPiece()
     if decoder != nil {
       let reception = decode(bytes)
       guard reception == .taken else { return reception }
@@ -298,7 +298,8 @@ final class Transfer {
   /// data: libcurl 7.88 may end a transfer whose response ended before its upload, and keep a piece of the
   /// body.
   private var mayReceive: Bool {
-    !records.receiving.isOver || earlyEnd != .none || CurlLibrary.losesPausedBodies && speaksHTTP2 == false
+    !callbackState.receiving.isOver || earlyEnd != .none
+      || CurlLibrary.losesPausedBodies && speaksHTTP2 == false
   }
 
   private var hasRoom: Bool { unread + body.count < exchange.bodyBuffer }
@@ -334,7 +335,7 @@ final class Transfer {
   ) throws(CodingFailure) -> Int? {
     let before = decoder?.spent ?? 0
     let count = try decoder?.decode(&rest, into: room)
-    records.receiving.spent += (decoder?.spent ?? 0) - before
+    callbackState.receiving.spent += (decoder?.spent ?? 0) - before
     return count
   }
 

@@ -1,8 +1,8 @@
 import CCurl
 
-/// What libcurl's callbacks record in one turn of the loop. Confined to the loop's thread. The records are
-/// written only while libcurl works, and read and emptied only while it does not.
-final class TurnRecords {
+/// What libcurl's callbacks reported in this turn of the loop, and the state that they use. Confined to the
+/// loop's thread. It is written only while libcurl works, and read and emptied only while it does not.
+final class CallbackState {
   /// libcurl's latest interest in one descriptor.
   struct Interest {
     let descriptor: Int32
@@ -36,13 +36,13 @@ final class TurnRecords {
   /// The timeout that libcurl wants, in milliseconds: -1 for no timer, `nil` for no change.
   @exclusivity(unchecked) var timeout: Int?
 
-  /// Gives a callback of libcurl access to the records.
+  /// Gives a callback of libcurl access to the state.
   ///
-  /// Unsafe: the records live as long as the multi handle that calls, and are not retained.
+  /// Unsafe: the state lives as long as the multi handle that calls, and is not retained.
   ///
   /// - Parameter data: the callback's user data.
-  static func reached(by data: UnsafeMutableRawPointer, _ body: (TurnRecords) -> Void) {
-    Unmanaged<TurnRecords>.fromOpaque(data)._withUnsafeGuaranteedRef(body)
+  static func withState(userData data: UnsafeMutableRawPointer, _ body: (CallbackState) -> Void) {
+    Unmanaged<CallbackState>.fromOpaque(data)._withUnsafeGuaranteedRef(body)
   }
 
   func wants(_ descriptor: Int32, _ readiness: Readiness) {
@@ -70,15 +70,15 @@ final class TurnRecords {
   }
 
   /// Whether interests or socket events wait to be applied.
-  var concernSockets: Bool { !interests.isEmpty || !socketEvents.isEmpty }
+  var hasSocketChanges: Bool { !interests.isEmpty || !socketEvents.isEmpty }
 
   /// Clears the interests and the socket events, which have been applied.
-  func applied() {
+  func removeSocketChanges() {
     interests.removeAllOfTurn()
     socketEvents.removeAllOfTurn()
   }
 
-  /// Drops the transfers: nothing acts on them any more, and they refer back to the owner of the records.
+  /// Drops the transfers: nothing acts on them any more, and they refer back to the owner of the state.
   func removeTransfers() {
     opened = []
     ready = []
