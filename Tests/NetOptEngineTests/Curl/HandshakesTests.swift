@@ -110,8 +110,8 @@ import Testing
     let (a, b, c) = (Probe(), Probe(), Probe())
     for probe in [a, b, c] { handshakes.add(probe, at: start, isKept: true) }
     #expect(next(&handshakes, at: start) === a)
-    #expect(handshakes.hurry { $0 === c })
-    #expect(!handshakes.hurry { $0 === a })
+    #expect(handshakes.prioritize { $0 === c })
+    #expect(!handshakes.prioritize { $0 === a })
     #expect(next(&handshakes, at: start) === c)
     #expect(next(&handshakes, at: start) == nil)
     // The head start of `a` has ended.

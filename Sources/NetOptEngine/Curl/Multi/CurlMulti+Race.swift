@@ -130,7 +130,7 @@ extension CurlMulti {
       // start.
       if let endpoint, connections.isOnlyConnecting(endpoint, exchange.group) {
         callbackState.opened.append(transfer)
-        hurryHandshake(with: endpoint)
+        prioritizeHandshake(with: endpoint)
       }
       return nil
     } catch {

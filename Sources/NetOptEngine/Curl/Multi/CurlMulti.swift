@@ -256,8 +256,8 @@ actor CurlMulti: LoopActor {
   }
 
   /// Lets the probe that opens a connection to an endpoint begin TLS at once, because a request waits for it.
-  func hurryHandshake(with endpoint: IPEndpoint) {
-    if handshakes.hurry({ $0.endpoint == endpoint }) { scheduleHandshake() }
+  func prioritizeHandshake(with endpoint: IPEndpoint) {
+    if handshakes.prioritize({ $0.endpoint == endpoint }) { scheduleHandshake() }
   }
 
   /// Whether a transfer waits to begin TLS because of netopt, not because of its endpoint.

@@ -55,7 +55,7 @@ struct Handshakes<Probe: AnyObject> {
   /// Moves a probe that a request waits for to the front and lets it begin at once.
   ///
   /// - Returns: whether there is such a probe.
-  mutating func hurry(_ isWanted: (Probe) -> Bool) -> Bool {
+  mutating func prioritize(_ isWanted: (Probe) -> Bool) -> Bool {
     guard let index = waiting.firstIndex(where: isWanted) else { return false }
     waiting.insert(waiting.remove(at: index), at: 0)
     nextBeginning = MonotonicInstant(nanoseconds: 0)
