@@ -23,7 +23,7 @@ struct NetworkChange: Sendable {
   var due: MonotonicInstant? { burst.map { min($0.last + Self.silence, $0.first + Self.longest) } }
 
   /// Notes that the kernel has reported a change.
-  mutating func heard(at now: MonotonicInstant) { burst = (burst?.first ?? now, now) }
+  mutating func noteMessage(at now: MonotonicInstant) { burst = (burst?.first ?? now, now) }
 
   /// Compares the fingerprint that was read with the current network.
   ///
@@ -31,7 +31,7 @@ struct NetworkChange: Sendable {
   /// network is the same, and its connections still work.
   ///
   /// - Returns: whether the network is a new one.
-  mutating func looked(_ found: NetworkFingerprint) -> Bool {
+  mutating func update(_ found: NetworkFingerprint) -> Bool {
     burst = nil
     guard found != network, found.isRouted else { return false }
     network = found

@@ -71,7 +71,7 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     loop.watch(opened, for: .read, self)
     // The network may have changed between the caller's reading and this moment. So the monitor schedules one
     // reading, and the first request need not wait for it.
-    heard()
+    scheduleReading()
   }
 
   private func close() {
@@ -104,14 +104,14 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
         case EINTR: continue
         case EAGAIN: return
         // The socket's buffer overflowed, and messages were lost.
-        case ENOBUFS: heard()
+        case ENOBUFS: scheduleReading()
         default: return close()
         }
         continue
       }
       // Any process may send to the socket. Messages of the kernel have port 0.
       guard sender.nl_pid == 0 else { continue }
-      if count > capacity || Self.mayMatter(buffer[..<count]) { heard() }
+      if count > capacity || Self.mayMatter(buffer[..<count]) { scheduleReading() }
     }
   }
 
@@ -122,17 +122,17 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     return messages.contains { $0 != .irrelevant }
   }
 
-  private func heard() {
-    change.heard(at: loop.now())
+  private func scheduleReading() {
+    change.noteMessage(at: loop.now())
     guard let due = change.due else { return }
     let timer = self.timer ?? ChangeTimer(self)
     self.timer = timer
     loop.schedule(timer, at: due)
   }
 
-  fileprivate func look() {
+  fileprivate func readFingerprint() {
     guard !isStopped else { return }
-    if change.looked(NetworkFingerprint.current) { whenChanged(change.network) }
+    if change.update(NetworkFingerprint.current) { whenChanged(change.network) }
   }
 }
 
@@ -142,7 +142,7 @@ private final class ChangeTimer: LoopTimer {
 
   init(_ monitor: NetworkMonitor) { self.monitor = monitor }
 
-  override func fire() { monitor?.onLoop(()) { monitor, _ in monitor.look() } }
+  override func fire() { monitor?.onLoop(()) { monitor, _ in monitor.readFingerprint() } }
 }
 
 /// Work that a monitor runs on its loop.

@@ -21,11 +21,11 @@ import Testing
   func dueAfterSilence() {
     var change = NetworkChange(home)
     #expect(change.due == nil)
-    change.heard(at: at(0))
+    change.noteMessage(at: at(0))
     #expect(change.due == at(500))
-    change.heard(at: at(400))
+    change.noteMessage(at: at(400))
     #expect(change.due == at(900))
-    let isNew = change.looked(office)
+    let isNew = change.update(office)
     #expect(isNew)
     #expect(change.network == office)
     #expect(change.due == nil)
@@ -34,19 +34,19 @@ import Testing
   @Test("while a link keeps flapping, the fingerprint is due 5 s after the first message")
   func flappingLink() {
     var change = NetworkChange(home)
-    for time in stride(from: Int64(0), through: 10_000, by: 100) { change.heard(at: at(time)) }
+    for time in stride(from: Int64(0), through: 10_000, by: 100) { change.noteMessage(at: at(time)) }
     #expect(change.due == at(5000))
-    let isNew = change.looked(home)
+    let isNew = change.update(home)
     #expect(!isNew)
-    change.heard(at: at(10_100))
+    change.noteMessage(at: at(10_100))
     #expect(change.due == at(10_600))
   }
 
   @Test("a message without a change of the fingerprint is not a new network")
   func sameNetwork() {
     var change = NetworkChange(home)
-    change.heard(at: at(0))
-    let isNew = change.looked(home)
+    change.noteMessage(at: at(0))
+    let isNew = change.update(home)
     #expect(!isNew)
     #expect(change.network == home)
   }
@@ -54,17 +54,17 @@ import Testing
   @Test("the loss of the default route is not a new network, and a different route later is")
   func lostRoute() {
     var change = NetworkChange(home)
-    var isNew = change.looked(nowhere)
+    var isNew = change.update(nowhere)
     #expect(!isNew)
-    isNew = change.looked(home)
+    isNew = change.update(home)
     #expect(!isNew)
-    isNew = change.looked(nowhere)
+    isNew = change.update(nowhere)
     #expect(!isNew)
-    isNew = change.looked(office)
+    isNew = change.update(office)
     #expect(isNew)
     // A machine that starts before its network is up gets a new network.
     var early = NetworkChange(nowhere)
-    isNew = early.looked(home)
+    isNew = early.update(home)
     #expect(isNew)
   }
 }

@@ -115,8 +115,8 @@ extension CurlMulti {
       guard let transfer = Self.waitingTransfer(of: exchange), let sent = transfer.readyAt,
         now - sent >= Self.shortestWait, let address = transfer.endpoint?.address
       else { continue }
-      // An unknown connection counts as heard from just now, with all data acknowledged.
-      var progress = Progress(heard: now, delivery: .acknowledged)
+      // An unknown connection counts as one that has just received data, with all data acknowledged.
+      var progress = Progress(lastReceived: now, delivery: .acknowledged)
       if let descriptor = transfer.connection?.descriptor {
         progress = known[descriptor] ?? Self.progress(on: descriptor, at: now) ?? progress
         known[descriptor] = progress
@@ -125,8 +125,8 @@ extension CurlMulti {
       waiting.append(
         WaitingRequest(
           origin: exchange.plan.origin, address: address, kind: RequestKind(exchange.request), sent: sent,
-          heard: progress.heard, answered: transfer.connection?.lastAnswered, delivery: progress.delivery,
-          deadline: exchange.context.deadline,
+          heard: progress.lastReceived, answered: transfer.connection?.lastAnswered,
+          delivery: progress.delivery, deadline: exchange.context.deadline,
           isWhole: Self.isWhole(transfer), mayBeRepeated: exchange.mayBeAttemptedAgain(avoiding: address),
           isFirst: exchange.context.attempt.map { $0.number == 1 } ?? true))
     }
@@ -222,12 +222,12 @@ extension CurlMulti {
   /// What the kernel knows of a connection.
   private struct Progress {
     /// When data last arrived on the connection.
-    let heard: MonotonicInstant
+    let lastReceived: MonotonicInstant
     let delivery: WaitingRequest.Delivery
   }
 
   private static func progress(on descriptor: Int32, at now: MonotonicInstant) -> Progress? {
-    progress(of: descriptor).map { Progress(heard: now + (.zero - $0.silence), delivery: $0.delivery) }
+    progress(of: descriptor).map { Progress(lastReceived: now + (.zero - $0.silence), delivery: $0.delivery) }
   }
 
   /// Fails a call whose endpoint or connection has gone silent, and keeps other requests off its connection.
@@ -253,9 +253,9 @@ extension CurlMulti {
   private func idleTime(of transfer: Transfer) -> Duration? {
     guard let connection = transfer.connection, let sent = transfer.readyAt,
       let progress = Self.progress(on: connection.descriptor, at: loop.now()), progress.delivery == .lost,
-      sent - progress.heard >= OriginBundles.shortestIdle
+      sent - progress.lastReceived >= OriginBundles.shortestIdle
     else { return nil }
-    return sent - progress.heard
+    return sent - progress.lastReceived
   }
 
   /// Marks the connection of a request that waits in vain as silent, so that no other request uses it.
@@ -314,7 +314,7 @@ extension CurlMulti {
     let now = loop.now()
     for connection in callbackState.live.ready where connection !== lost && connection.isIdle {
       guard let other = Self.progress(on: connection.descriptor, at: now),
-        now - other.heard >= idle
+        now - other.lastReceived >= idle
       else { continue }
       connection.end()
     }
