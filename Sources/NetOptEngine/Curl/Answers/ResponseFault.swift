@@ -27,9 +27,9 @@ enum ResponseFault: Hashable, Sendable {
   /// Returns the error with which the call ends.
   ///
   /// - Parameters:
-  ///   - place: the sender of the response.
+  ///   - peer: the sender of the response.
   ///   - mayBeRepeated: whether the request may be sent again.
-  func error(from place: String, _ endpoint: IPEndpoint?, mayBeRepeated: Bool) -> NetOptError {
+  func error(from peer: String, _ endpoint: IPEndpoint?, mayBeRepeated: Bool) -> NetOptError {
     func made(_ code: NetOptError.Code, _ phase: NetOptError.Phase, _ message: String) -> NetOptError {
       let isRetryable = mayBeRepeated && (code == .receiveFailed || code == .protocolViolation)
       return NetOptError(code, phase: phase, message, endpoint: endpoint, isRetryable: isRetryable)
@@ -37,54 +37,54 @@ enum ResponseFault: Hashable, Sendable {
     switch self {
     case .head(let fault):
       return made(
-        fault.isSize ? .headTooLarge : .protocolViolation, .receive, "\(place) sent \(fault.description)")
+        fault.isSize ? .headTooLarge : .protocolViolation, .receive, "\(peer) sent \(fault.description)")
     case .chunk(let fault):
-      return made(.protocolViolation, .receive, "\(place) sent \(fault.rawValue)")
+      return made(.protocolViolation, .receive, "\(peer) sent \(fault.rawValue)")
     case .http2(let fault):
-      return made(.protocolViolation, .receive, fault.message(place))
+      return made(.protocolViolation, .receive, fault.message(peer))
     case .coding(.unknown):
       return made(
         .decodeFailed, .decode,
-        "the body from \(place) has a Content-Encoding that is not one of \(ContentDecoder.codings)")
+        "the body from \(peer) has a Content-Encoding that is not one of \(ContentDecoder.codings)")
     case .coding(.tooMany):
       return made(
         .decodeFailed, .decode,
-        "the body from \(place) has more than \(ContentDecoder.mostCodings) content codings, which is netopt's limit"
+        "the body from \(peer) has more than \(ContentDecoder.mostCodings) content codings, which is netopt's limit"
       )
     case .coding(.tooSlow):
       return made(
         .decodeFailed, .decode,
-        "undoing the Content-Encoding of the body from \(place) takes far longer than its size explains")
+        "undoing the Content-Encoding of the body from \(peer) takes far longer than its size explains")
     case .coding(.invalid):
-      return made(.decodeFailed, .decode, "the body from \(place) is not what its Content-Encoding says")
+      return made(.decodeFailed, .decode, "the body from \(peer) is not what its Content-Encoding says")
     case .coding(.outOfMemory):
-      return made(.libraryFailed, .decode, "there is no memory to decode the body from \(place)")
+      return made(.libraryFailed, .decode, "there is no memory to decode the body from \(peer)")
     case .headCut:
-      return made(.receiveFailed, .receive, "the connection to \(place) ended inside the response's head")
+      return made(.receiveFailed, .receive, "the connection to \(peer) ended inside the response's head")
     case .codingCut:
       return made(
         .receiveFailed, .decode,
-        "the body from \(place) ended before its Content-Encoding did: it was cut short")
+        "the body from \(peer) ended before its Content-Encoding did: it was cut short")
     case .streamCut:
       return made(
         .receiveFailed, .receive,
-        "\(place) ended the HTTP/2 stream before it announced the end of the body: that may have been cut short"
+        "\(peer) ended the HTTP/2 stream before it announced the end of the body: that may have been cut short"
       )
     case .partLost:
       return made(
         .receiveFailed, .receive,
-        "libcurl \(CurlLibrary.release) has lost a part of the body from \(place)"
+        "libcurl \(CurlLibrary.release) has lost a part of the body from \(peer)"
           + (CurlLibrary.losesPausedBodies
             ? ", as this release does when the reader is behind; use another one" : "")
       )
     case .expectationRefused:
       return made(
         .unsupported, .send,
-        "\(place) does not do what the request's field Expect asks for (417); leave the field out")
+        "\(peer) does not do what the request's field Expect asks for (417); leave the field out")
     case .unannouncedEnd:
       return made(
         .receiveFailed, .receive,
-        "\(place) ended TLS without close_notify, which was to mark the end of the body: it may have been cut short"
+        "\(peer) ended TLS without close_notify, which was to mark the end of the body: it may have been cut short"
       )
     }
   }

@@ -32,10 +32,10 @@ struct HTTP2Fault: Hashable, Sendable {
 
   /// Returns the text for a message.
   ///
-  /// - Parameter place: the sender of the frames.
-  func message(_ place: String) -> String {
+  /// - Parameter peer: the sender of the frames.
+  func message(_ peer: String) -> String {
     guard isOfConnection else {
-      return "\(place) sent an answer that breaks a rule of HTTP/2 (\(name); RFC 9113, section 8.1.1)"
+      return "\(peer) sent an answer that breaks a rule of HTTP/2 (\(name); RFC 9113, section 8.1.1)"
     }
     let what =
       switch cause {
@@ -45,7 +45,7 @@ struct HTTP2Fault: Hashable, Sendable {
       case .refusal: "sent an HTTP/2 frame that breaks a rule, or a head of more than 128 KiB"
       case .room: "sent \(HeadFault.tooLargeForLibcurl(kibibytes: 128).description)"
       }
-    return "\(place) \(what), for which the connection was ended"
+    return "\(peer) \(what), for which the connection was ended"
   }
 
   private var name: String {

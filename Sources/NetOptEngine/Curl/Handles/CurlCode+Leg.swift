@@ -13,82 +13,82 @@ extension CurlCode {
   /// Returns the failure of a leg that ended with a code.
   static func legFailure(_ code: CURLcode, of transfer: Transfer) -> LegFailure {
     let easy = transfer.easy
-    let place = transfer.place(isInTLS: tlsCodes.contains(code))
+    let peer = transfer.peer(isInTLS: tlsCodes.contains(code))
     if let refusal = transfer.proxyRefusal(code), let proxy = transfer.proxy {
       return refusal.failure(of: proxy, to: transfer.server)
     }
     switch code {
     case CURLE_COULDNT_CONNECT:
-      return connectFailure(transfer.socketError ?? Int32(easy.info(CURLINFO_OS_ERRNO) as Int), to: place)
-    case CURLE_OPERATION_TIMEDOUT: return timeout(of: transfer, place)
-    case CURLE_PEER_FAILED_VERIFICATION: return certificateFailure(of: transfer, place)
+      return connectFailure(transfer.socketError ?? Int32(easy.info(CURLINFO_OS_ERRNO) as Int), to: peer)
+    case CURLE_OPERATION_TIMEDOUT: return timeout(of: transfer, peer)
+    case CURLE_PEER_FAILED_VERIFICATION: return certificateFailure(of: transfer, peer)
     case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR:
-      return tlsFailure(code, of: easy, place)
+      return tlsFailure(code, of: easy, peer)
     case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING:
-      return LegFailure(.reset, "\(place) closed the connection before it was ready")
+      return LegFailure(.reset, "\(peer) closed the connection before it was ready")
     case CURLE_SSL_CACERT_BADFILE: return easy.authorities.failure
     case CURLE_COULDNT_RESOLVE_PROXY:
-      return LegFailure(.proxy, "no address is known for \(place); check the name in its URL, and DNS")
+      return LegFailure(.proxy, "no address is known for \(peer); check the name in its URL, and DNS")
     default:
-      return LegFailure(.other, "\(place): \(String(cString: curl_easy_strerror(code)))")
+      return LegFailure(.other, "\(peer): \(String(cString: curl_easy_strerror(code)))")
     }
   }
 
-  private static func connectFailure(_ errno: Int32, to place: String) -> LegFailure {
+  private static func connectFailure(_ errno: Int32, to peer: String) -> LegFailure {
     switch errno {
-    case ECONNREFUSED: LegFailure(.refused, "\(place) refused the connection")
-    case ETIMEDOUT: LegFailure(.connectTimeout, "\(place) did not answer in time")
-    case ECONNRESET: LegFailure(.reset, "\(place) reset the connection")
+    case ECONNREFUSED: LegFailure(.refused, "\(peer) refused the connection")
+    case ETIMEDOUT: LegFailure(.connectTimeout, "\(peer) did not answer in time")
+    case ECONNRESET: LegFailure(.reset, "\(peer) reset the connection")
     case ENETUNREACH, EHOSTUNREACH, EAFNOSUPPORT, EADDRNOTAVAIL, ENETDOWN:
-      LegFailure(.unreachable, "there is no way from here to \(place): \(String(cString: strerror(errno)))")
+      LegFailure(.unreachable, "there is no way from here to \(peer): \(String(cString: strerror(errno)))")
     case EMFILE, ENFILE:
       LegFailure(
         .other,
-        "no socket could be opened to \(place): \(String(cString: strerror(errno))); raise the limit of open files (ulimit -n)"
+        "no socket could be opened to \(peer): \(String(cString: strerror(errno))); raise the limit of open files (ulimit -n)"
       )
-    case 0: LegFailure(.other, "connecting to \(place) failed, and libcurl does not say why")
-    default: LegFailure(.other, "connecting to \(place) failed: \(String(cString: strerror(errno)))")
+    case 0: LegFailure(.other, "connecting to \(peer) failed, and libcurl does not say why")
+    default: LegFailure(.other, "connecting to \(peer) failed: \(String(cString: strerror(errno)))")
     }
   }
 
-  private static func timeout(of transfer: Transfer, _ place: String) -> LegFailure {
+  private static func timeout(of transfer: Transfer, _ peer: String) -> LegFailure {
     guard transfer.connectedAt != nil else {
       // A transfer without a socket of its own waits for a connection that other transfers are opening.
       let what = transfer.descriptor == nil ? "gave no connection" : "did not answer"
-      return LegFailure(.connectTimeout, "\(place) \(what) in time")
+      return LegFailure(.connectTimeout, "\(peer) \(what) in time")
     }
     guard transfer.proxy != nil, transfer.tunnels, !transfer.isPastProxy(isInTLS: false) else {
-      return LegFailure(.tlsTimeout, "\(place) accepted the connection and then stayed silent")
+      return LegFailure(.tlsTimeout, "\(peer) accepted the connection and then stayed silent")
     }
     return LegFailure(
-      .proxy, "\(place) accepted the connection and did not connect to \(transfer.server) in time")
+      .proxy, "\(peer) accepted the connection and did not connect to \(transfer.server) in time")
   }
 
-  private static func tlsFailure(_ code: CURLcode, of easy: EasyHandle, _ place: String) -> LegFailure {
+  private static func tlsFailure(_ code: CURLcode, of easy: EasyHandle, _ peer: String) -> LegFailure {
     let words = easy.words
     if words.wasReset || Int32(easy.info(CURLINFO_OS_ERRNO) as Int) == ECONNRESET {
-      return LegFailure(.reset, "\(place) reset the connection during the TLS handshake")
+      return LegFailure(.reset, "\(peer) reset the connection during the TLS handshake")
     }
     if words.wasClosedInHandshake {
-      return LegFailure(.tls, "\(place) closed the connection during the TLS handshake")
+      return LegFailure(.tls, "\(peer) closed the connection during the TLS handshake")
     }
     guard let reason = words.tlsReason else {
       let reason = String(cString: curl_easy_strerror(code))
-      return LegFailure(.tls, "the TLS handshake with \(place) failed: \(reason)")
+      return LegFailure(.tls, "the TLS handshake with \(peer) failed: \(reason)")
     }
     // The text has the form `tlsv1 alert internal error`.
     if let alert = reason.utf8.firstRange(of: " alert ".utf8),
       reason.hasPrefix("tls") || reason.hasPrefix("ssl")
     {
       return LegFailure(
-        .tls, "\(place) refused the TLS handshake with the alert \"\(reason[alert.upperBound...])\"")
+        .tls, "\(peer) refused the TLS handshake with the alert \"\(reason[alert.upperBound...])\"")
     }
     // The answer is not a TLS record.
     if reason == "wrong version number" {
       return LegFailure(
-        .tls, "\(place) answered the TLS handshake with something else; is TLS spoken on that port?")
+        .tls, "\(peer) answered the TLS handshake with something else; is TLS spoken on that port?")
     }
-    return LegFailure(.tls, "the TLS handshake with \(place) failed: \(reason)")
+    return LegFailure(.tls, "the TLS handshake with \(peer) failed: \(reason)")
   }
 
   /// Codes of x509_vfy.h for a chain that does not lead to a trusted authority:
@@ -96,7 +96,7 @@ extension CurlCode {
   /// X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE.
   private static let unknownIssuer = [2, 18, 19, 20, 21]
 
-  private static func certificateFailure(of transfer: Transfer, _ place: String) -> LegFailure {
+  private static func certificateFailure(of transfer: Transfer, _ peer: String) -> LegFailure {
     let easy = transfer.easy
     let words = easy.words
     let isOfProxy = transfer.proxy != nil && !transfer.isPastProxy(isInTLS: true)
@@ -107,28 +107,28 @@ extension CurlCode {
     if !names.isEmpty || words.isAboutName {
       return LegFailure(
         .certificateName(presented: names),
-        "the certificate of \(place) is for \(names.isEmpty ? "no name" : names.joined(separator: ", ")), not for \(host)"
+        "the certificate of \(peer) is for \(names.isEmpty ? "no name" : names.joined(separator: ", ")), not for \(host)"
       )
     }
     let result: Int = easy.info(isOfProxy ? CURLINFO_PROXY_SSL_VERIFYRESULT : CURLINFO_SSL_VERIFYRESULT)
     switch result {
     case 9:  // X509_V_ERR_CERT_NOT_YET_VALID
       return LegFailure(
-        .certificateExpired, "the certificate of \(place) is not yet valid; check this machine's clock")
+        .certificateExpired, "the certificate of \(peer) is not yet valid; check this machine's clock")
     case 10:  // X509_V_ERR_CERT_HAS_EXPIRED
       return LegFailure(
         .certificateExpired,
-        "a certificate of \(place) has expired; have it renewed, or check this machine's clock")
+        "a certificate of \(peer) has expired; have it renewed, or check this machine's clock")
     case let code where words.certificateReason == nil || unknownIssuer.contains(code):
       let reason = words.certificateReason.map { " (\($0))" } ?? ""
       return LegFailure(
         .certificateUntrusted,
-        "the certificate of \(place) is not signed by a trusted authority\(reason); name its authority's file if it is yours"
+        "the certificate of \(peer) is not signed by a trusted authority\(reason); name its authority's file if it is yours"
       )
     default:
       return LegFailure(
         .certificateUntrusted,
-        "the certificate of \(place) is not to be trusted: \(words.certificateReason ?? "")")
+        "the certificate of \(peer) is not to be trusted: \(words.certificateReason ?? "")")
     }
   }
 }

@@ -43,19 +43,19 @@ enum CurlCode {
   static func failureAfterSending(_ code: CURLcode, of transfer: Transfer) -> LegFailure? {
     if notReplaced.contains(code) { return legFailure(code, of: transfer) }
     guard connectionLost.contains(code), code != CURLE_HTTP2_STREAM else { return nil }
-    return LegFailure(.reset, "\(transfer.place) closed the connection before an answer began")
+    return LegFailure(.reset, "\(transfer.peer) closed the connection before an answer began")
   }
 
   /// Returns the error of an exchange that ended after its request was sent or while the response arrived.
   /// The response itself is not at fault.
   static func error(_ code: CURLcode, of transfer: Transfer) -> NetOptError {
-    let place = transfer.place
+    let peer = transfer.peer
     let words = transfer.easy.words
     if let refusal = transfer.proxyRefusal(code), let proxy = transfer.proxy {
       // libcurl was about to send the request again.
       return NetOptError(
         .proxyFailed, phase: .connect,
-        "the connection to \(place) ended, and \(refusal.failure(of: proxy, to: transfer.server).message)",
+        "the connection to \(peer) ended, and \(refusal.failure(of: proxy, to: transfer.server).message)",
         endpoint: transfer.endpoint, underlying: underlying(code, words),
         isRetryable: transfer.exchange.request.mayBeRepeated)
     }
@@ -71,30 +71,30 @@ enum CurlCode {
   private static func description(
     of code: CURLcode, _ transfer: Transfer
   ) -> (NetOptError.Code, NetOptError.Phase, String) {
-    let place = transfer.place
+    let peer = transfer.peer
     let words = transfer.easy.words
     let loss = transfer.loss
     let isAnswered = transfer.isHeadComplete
     let carrier = code == CURLE_HTTP2_STREAM ? "stream" : "connection"
-    let lost = "the \(carrier) to \(place) \(words.ending)"
+    let lost = "the \(carrier) to \(peer) \(words.ending)"
     switch code {
     case CURLE_BAD_CONTENT_ENCODING:
-      return (.decodeFailed, .decode, "the body from \(place) is not what its Content-Encoding says")
+      return (.decodeFailed, .decode, "the body from \(peer) is not what its Content-Encoding says")
     // libcurl may report an HTTP/2 error when the server ends a connection properly and the connection has
     // nothing left to do.
     case CURLE_HTTP2 where !isAnswered && (loss.fate.isSafe || loss.wasLeaving):
-      return (.sendFailed, .send, loss.description(at: place, usual: ""))
+      return (.sendFailed, .send, loss.description(at: peer, usual: ""))
     case CURLE_HTTP2 where loss.wasLeaving:
-      return (.receiveFailed, .receive, "\(place) ended the connection (GOAWAY) before the end of the body")
+      return (.receiveFailed, .receive, "\(peer) ended the connection (GOAWAY) before the end of the body")
     case CURLE_HTTP2, CURLE_WEIRD_SERVER_REPLY, CURLE_UNSUPPORTED_PROTOCOL, CURLE_HTTP3,
       CURLE_BAD_FUNCTION_ARGUMENT:
-      return (.protocolViolation, .receive, "\(place) broke the rules of HTTP")
+      return (.protocolViolation, .receive, "\(peer) broke the rules of HTTP")
     case CURLE_SEND_FAIL_REWIND:
       return (
         .sendFailed, .send,
         loss.description(
-          at: place,
-          usual: "the connection to \(place) failed and the body, a stream, cannot be sent a second time")
+          at: peer,
+          usual: "the connection to \(peer) failed and the body, a stream, cannot be sent a second time")
       )
     case _ where isAnswered && connectionLost.contains(code):
       return (.receiveFailed, .receive, "\(lost) \(transfer.whatIsMissing)")
@@ -102,7 +102,7 @@ enum CurlCode {
       return (
         .sendFailed, .send,
         loss.description(
-          at: place,
+          at: peer,
           usual:
             "\(lost) \(transfer.hasAnswerBegun ? "before the end of the answer" : "before an answer began")"
         )
@@ -111,15 +111,15 @@ enum CurlCode {
       return (
         .sendFailed, .send,
         loss.description(
-          at: place,
+          at: peer,
           usual:
-            "the connection to \(place) died before an answer began, and another one could not be opened: "
+            "the connection to \(peer) died before an answer began, and another one could not be opened: "
             + legFailure(code, of: transfer).message)
       )
     default:
       return (
         .libraryFailed, .receive,
-        "libcurl ended the exchange with \(place): \(underlying(code, words).text)"
+        "libcurl ended the exchange with \(peer): \(underlying(code, words).text)"
       )
     }
   }

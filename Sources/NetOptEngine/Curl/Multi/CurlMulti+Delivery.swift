@@ -46,7 +46,7 @@ extension CurlMulti {
   private func failure(of transfer: Transfer, _ fault: ResponseFault?, _ code: CURLcode) -> NetOptError {
     guard let fault else { return CurlCode.error(code, of: transfer) }
     return fault.error(
-      from: transfer.place, transfer.endpoint, mayBeRepeated: transfer.exchange.request.mayBeRepeated)
+      from: transfer.peer, transfer.endpoint, mayBeRepeated: transfer.exchange.request.mayBeRepeated)
   }
 
   /// Delivers what a transfer has received in this turn.
@@ -84,7 +84,7 @@ extension CurlMulti {
       if transfer.isHeadComplete, exchange.state.body == nil { deliverHead(transfer) }
       let mayBeRepeated = exchange.request.mayBeRepeated
       return fail(
-        exchange, missing.error(from: transfer.place, transfer.endpoint, mayBeRepeated: mayBeRepeated))
+        exchange, missing.error(from: transfer.peer, transfer.endpoint, mayBeRepeated: mayBeRepeated))
     }
     let timings = timings(of: transfer)
     if let body = exchange.state.body {
@@ -104,7 +104,7 @@ extension CurlMulti {
     guard transfer.exchange.request.options.version == .http2, transfer.version != .http2 else { return nil }
     return NetOptError(
       .unsupported, phase: .receive,
-      "\(transfer.place) answered with HTTP/\(transfer.version), and only HTTP/2 was asked for",
+      "\(transfer.peer) answered with HTTP/\(transfer.version), and only HTTP/2 was asked for",
       endpoint: transfer.endpoint)
   }
 

@@ -62,11 +62,11 @@ extension CurlMulti {
       if exchange.state.body != nil {
         (.receive, "the body was not complete")
       } else if let winner = exchange.winner, winner.waitsForStream {
-        (.send, "\(winner.place) \(Transfer.noStream)")
+        (.send, "\(winner.peer) \(Transfer.noStream)")
       } else if let winner = exchange.winner, winner.waitsAfterRefusal {
-        (.send, winner.loss.description(at: winner.place, usual: ""))
+        (.send, winner.loss.description(at: winner.peer, usual: ""))
       } else if let winner = exchange.winner {
-        (.receive, "\(winner.place) had not answered")
+        (.receive, "\(winner.peer) had not answered")
       } else if exchange.lookUp.running != nil {
         (.resolve, "DNS had not answered")
       } else {
@@ -97,7 +97,7 @@ extension CurlMulti {
         || lastUnanswered.map { $0.endpoint == endpoint && $0.at >= exchange.context.started } ?? false)
     let what =
       isBehindOthers
-      ? "the connections to \(first.place) were busy with requests that it had not answered in full"
+      ? "the connections to \(first.peer) were busy with requests that it had not answered in full"
       : CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: first).message
     return ": \(what)"
       + (others > 0 ? ", and \(others) more were under way" : "")

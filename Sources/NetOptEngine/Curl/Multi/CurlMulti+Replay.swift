@@ -13,8 +13,8 @@ extension CurlMulti {
       failure: LegFailure(
         .reset,
         refusal == .ended
-          ? "\(transfer.place) closed the connection before it was asked"
-          : "\(transfer.place) sent an answer before it was asked"),
+          ? "\(transfer.peer) closed the connection before it was asked"
+          : "\(transfer.peer) sent an answer before it was asked"),
       endpoint: transfer.endpoint
     )
     if refusal.isOfTheConnection {
@@ -78,7 +78,7 @@ extension CurlMulti {
     }
     exchange.race.takeBack(from: transfer.leg)
     exchange.state.takeBack()
-    note(transfer, .failed, failure ?? loss.failure(at: transfer.place))
+    note(transfer, .failed, failure ?? loss.failure(at: transfer.peer))
     end(transfer)
     follow(exchange.race.failed(transfer.leg), in: exchange)
     return true
@@ -88,7 +88,7 @@ extension CurlMulti {
   func replayError(of transfer: Transfer, _ code: CURLcode) -> NetOptError {
     let loss = transfer.lastLoss
     let words = transfer.easy.words
-    let usual = "the connection to \(transfer.place) \(words.ending) before an answer began"
+    let usual = "the connection to \(transfer.peer) \(words.ending) before an answer began"
     let why =
       if loss.fate.isSafe {
         ""
@@ -98,7 +98,7 @@ extension CurlMulti {
         ", and it was not sent again, because \(transfer.exchange.request.method) may only be with an Idempotency-Key"
       }
     return NetOptError(
-      .sendFailed, phase: .send, loss.description(at: transfer.place, usual: usual) + why,
+      .sendFailed, phase: .send, loss.description(at: transfer.peer, usual: usual) + why,
       endpoint: transfer.endpoint, underlying: CurlCode.underlying(code, words))
   }
 }

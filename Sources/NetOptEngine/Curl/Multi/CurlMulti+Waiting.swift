@@ -79,7 +79,7 @@ extension CurlMulti {
       transfer.exchange.race.tryAgainLast(transfer.leg)
       // A limit that many requests meet counts as one failure.
       let kind: LegFailure.Kind = blamed.insert(connection).inserted ? .busy : .other
-      let failure = LegFailure(kind, "\(transfer.place) \(Transfer.noStream)")
+      let failure = LegFailure(kind, "\(transfer.peer) \(Transfer.noStream)")
       _ = passOn(transfer, after: transfer.loss, because: failure)
     }
   }
@@ -162,7 +162,7 @@ extension CurlMulti {
           now - exchange.context.started - report.started >= Self.longestQueue, busy.contains(endpoint)
         else { continue }
         exchange.race.tryAgainLast(transfer.leg)
-        leaveQueue(transfer, because: "all connections to \(transfer.place) were in use")
+        leaveQueue(transfer, because: "all connections to \(transfer.peer) were in use")
       }
     }
   }
@@ -192,7 +192,7 @@ extension CurlMulti {
       let queued = exchange.transfers.filter { $0.isQueued && isAtSilent($0) }
       for transfer in queued where !exchange.state.isFinished {
         // The observer has already blamed the endpoint.
-        leaveQueue(transfer, because: "\(transfer.place) went silent, and all connections to it are in use")
+        leaveQueue(transfer, because: "\(transfer.peer) went silent, and all connections to it are in use")
       }
     }
   }
@@ -244,7 +244,7 @@ extension CurlMulti {
     fail(
       exchange,
       NetOptError(
-        .receiveFailed, phase: .receive, "\(transfer.place) had not answered: \(failure.message)",
+        .receiveFailed, phase: .receive, "\(transfer.peer) had not answered: \(failure.message)",
         endpoint: transfer.endpoint, isRetryable: true))
   }
 
@@ -302,7 +302,7 @@ extension CurlMulti {
       let queued = exchange.transfers.filter { $0.isQueued && left.contains(Queue($0)) }
       for transfer in queued where !exchange.state.isFinished {
         exchange.race.tryAgainNext(transfer.leg)
-        leaveQueue(transfer, because: "the connections to \(transfer.place) that it waited for are dead")
+        leaveQueue(transfer, because: "the connections to \(transfer.peer) that it waited for are dead")
       }
     }
   }

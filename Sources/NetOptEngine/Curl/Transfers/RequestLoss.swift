@@ -34,7 +34,7 @@ struct RequestLoss: Equatable {
   }
 
   /// The failure of the leg that had taken the request, when another leg sends the request instead.
-  func failure(at place: String) -> LegFailure {
+  func failure(at peer: String) -> LegFailure {
     let kind: LegFailure.Kind =
       switch fate {
       case .refused: .busy
@@ -42,33 +42,33 @@ struct RequestLoss: Equatable {
       case .overLimit: .other
       case .unknown, .unwritten, .leftOut: .reset
       }
-    return LegFailure(kind, cause(at: place, usual: ""))
+    return LegFailure(kind, cause(at: peer, usual: ""))
   }
 
   /// The message that says what happened, and whether the request took effect.
   ///
   /// - Parameters:
-  ///   - place: the peer to which the request was sent.
+  ///   - peer: the peer to which the request was sent.
   ///   - usual: the text when the cause is unknown.
-  func description(at place: String, usual: String) -> String {
-    let cause = cause(at: place, usual: usual)
+  func description(at peer: String, usual: String) -> String {
+    let cause = cause(at: peer, usual: usual)
     return fate.isSafe
       ? "\(cause); \(sending.outcome)" : "\(cause); whether the request took effect is not known"
   }
 
-  private func cause(at place: String, usual: String) -> String {
+  private func cause(at peer: String, usual: String) -> String {
     switch fate {
     case .unknown where wasSilent:
-      "\(place) had gone silent, and the connection was given up before an answer began"
+      "\(peer) had gone silent, and the connection was given up before an answer began"
     case .unknown:
       wasLeaving
-        ? "\(place) announced the end of the connection (GOAWAY), which then ended before an answer began"
+        ? "\(peer) announced the end of the connection (GOAWAY), which then ended before an answer began"
         : usual
-    case .unwritten: "the connection to \(place) ended before the request was written"
-    case .refused: "\(place) refused the request without processing it (REFUSED_STREAM)"
+    case .unwritten: "the connection to \(peer) ended before the request was written"
+    case .refused: "\(peer) refused the request without processing it (REFUSED_STREAM)"
     case .overLimit:
-      "\(place) takes fewer requests at once, and did not process this one (REFUSED_STREAM)"
-    case .leftOut: "\(place) ended the connection without processing the request (GOAWAY)"
+      "\(peer) takes fewer requests at once, and did not process this one (REFUSED_STREAM)"
+    case .leftOut: "\(peer) ended the connection without processing the request (GOAWAY)"
     }
   }
 }

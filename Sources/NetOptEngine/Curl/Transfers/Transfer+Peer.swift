@@ -11,13 +11,13 @@ extension Transfer {
   var server: String { "\(exchange.plan.origin.host):\(exchange.plan.origin.port)" }
 
   /// The peer that the transfer talks to, or talked to when it failed.
-  var place: String { place(isInTLS: false) }
+  var peer: String { peer(isInTLS: false) }
 
   /// The peer that the transfer talks to.
   ///
   /// - Parameter isInTLS: whether a TLS handshake is under way. Behind a SOCKS proxy, it is one with the
   ///   server.
-  func place(isInTLS: Bool) -> String {
+  func peer(isInTLS: Bool) -> String {
     guard let proxy else { return endpoint.map { "\($0)" } ?? "the server" }
     let shown = "the proxy \(ProxyURL.shown(proxy))"
     return isPastProxy(isInTLS: isInTLS) ? "\(server) (through \(shown))" : shown
