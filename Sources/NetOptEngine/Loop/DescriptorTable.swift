@@ -13,14 +13,14 @@ public struct DescriptorTable<Value> {
   /// because each use of such an accessor allocates its frame.
   @inlinable public subscript(descriptor: Int32) -> Value? {
     get {
-      let place = Int(descriptor)
-      return slots.indices.contains(place) ? slots[place] : nil
+      let index = Int(descriptor)
+      return slots.indices.contains(index) ? slots[index] : nil
     }
     set {
-      let place = Int(descriptor)
-      guard place >= 0, newValue != nil || place < slots.count else { return }
-      if place >= slots.count { slots += [Value?](repeating: nil, count: place + 1 - slots.count) }
-      slots[place] = newValue
+      let index = Int(descriptor)
+      guard index >= 0, newValue != nil || index < slots.count else { return }
+      if index >= slots.count { slots += [Value?](repeating: nil, count: index + 1 - slots.count) }
+      slots[index] = newValue
     }
   }
 

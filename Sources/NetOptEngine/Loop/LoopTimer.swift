@@ -77,10 +77,10 @@ struct TimerQueue {
     while child > 0 {
       let parent = (child - 1) / 2
       guard timer.due < heap[parent].due else { break }
-      place(heap[parent], at: child)
+      move(heap[parent], to: child)
       child = parent
     }
-    place(timer, at: child)
+    move(timer, to: child)
   }
 
   private mutating func siftDown(_ start: Int) {
@@ -91,13 +91,13 @@ struct TimerQueue {
       guard child < heap.count else { break }
       if child + 1 < heap.count, heap[child + 1].due < heap[child].due { child += 1 }
       guard heap[child].due < timer.due else { break }
-      place(heap[child], at: parent)
+      move(heap[child], to: parent)
       parent = child
     }
-    place(timer, at: parent)
+    move(timer, to: parent)
   }
 
-  private mutating func place(_ timer: LoopTimer, at position: Int) {
+  private mutating func move(_ timer: LoopTimer, to position: Int) {
     heap[position] = timer
     timer.position = position
   }

@@ -169,29 +169,29 @@ struct ResponseHeadReader {
   ///
   /// - Parameter start: the index in the line at which the value begins.
   private mutating func readLength(_ line: UnsafeRawBufferPointer, from start: Int) -> HeadFault? {
-    var place = start
-    func skipSpaces() { while place < line.count, Self.isSpace(line[place]) { place += 1 } }
+    var index = start
+    func skipSpaces() { while index < line.count, Self.isSpace(line[index]) { index += 1 } }
     while true {
       skipSpaces()
-      let first = place
+      let first = index
       var length: Int64 = 0
-      while place < line.count, case let digit = line[place] &- 0x30, digit <= 9 {
+      while index < line.count, case let digit = line[index] &- 0x30, digit <= 9 {
         let (tens, tooLarge) = length.multipliedReportingOverflow(by: 10)
         let (sum, isTooLarge) = tens.addingReportingOverflow(Int64(digit))
         guard !tooLarge, !isTooLarge else { return .contentLength }
         length = sum
-        place += 1
+        index += 1
       }
-      guard place > first else { return .contentLength }
+      guard index > first else { return .contentLength }
       switch framing {
       case .length(let other): guard other == length else { return .contentLength }
       case .chunked: isAmbiguous = true
       case .end: framing = .length(length)
       }
       skipSpaces()
-      guard place < line.count else { return nil }
-      guard line[place] == 0x2c else { return .contentLength }
-      place += 1
+      guard index < line.count else { return nil }
+      guard line[index] == 0x2c else { return .contentLength }
+      index += 1
     }
   }
 

@@ -163,15 +163,15 @@ struct ConnectionEnds: Hashable {
     func mix(_ text: UnsafePointer<CChar>?) {
       guard let text else { return mix(0) }
       let bytes = UnsafeRawBufferPointer(start: text, count: strlen(text))
-      var place = 0
-      while place + 8 <= bytes.count {
-        mix(bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
-        place += 8
+      var offset = 0
+      while offset + 8 <= bytes.count {
+        mix(bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        offset += 8
       }
       var rest = UInt64(bytes.count)
-      while place < bytes.count {
-        rest = rest << 8 | UInt64(bytes[place])
-        place += 1
+      while offset < bytes.count {
+        rest = rest << 8 | UInt64(bytes[offset])
+        offset += 1
       }
       mix(rest)
     }

@@ -77,23 +77,23 @@ struct RecordBudget {
       headerCount = length == 0 ? 0 : 5
       return
     }
-    var place = 0
-    while place < bytes.count {
+    var offset = 0
+    while offset < bytes.count {
       if headerCount < 5 {
-        let byte = bytes[place]
+        let byte = bytes[offset]
         switch headerCount {
-        case 0: recordStart = outer ?? start + place
+        case 0: recordStart = outer ?? start + offset
         case 3: length = Int(byte) << 8
         case 4: length |= Int(byte)
         default: break
         }
         headerCount += 1
-        place += 1
+        offset += 1
         missing = length
       } else {
-        let count = min(missing, bytes.count - place)
+        let count = min(missing, bytes.count - offset)
         missing -= count
-        place += count
+        offset += count
       }
       if headerCount == 5, missing == 0 { headerCount = 0 }
     }

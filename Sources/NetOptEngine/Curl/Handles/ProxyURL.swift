@@ -21,20 +21,20 @@ package enum ProxyURL {
 
   /// The host in the URL.
   static func host(of url: String) -> String {
-    let place = parts(of: url).place
-    return place.hasPrefix("[")
-      ? String(place.dropFirst().prefix { $0 != "]" }) : String(place.prefix { $0 != ":" })
+    let hostAndPort = parts(of: url).hostAndPort
+    return hostAndPort.hasPrefix("[")
+      ? String(hostAndPort.dropFirst().prefix { $0 != "]" }) : String(hostAndPort.prefix { $0 != ":" })
   }
 
   /// Returns the form of the URL for messages: scheme, host and port, as far as these cannot be parts of a
   /// password.
   package static func shown(_ url: String) -> String {
     let parts = parts(of: url)
-    let place = AuthorityText.shown(parts.place)
-    guard parts.hasScheme else { return place }
+    let hostAndPort = AuthorityText.shown(parts.hostAndPort)
+    guard parts.hasScheme else { return hostAndPort }
     // The text before "://" may be part of a password.
     let isScheme = parts.scheme.utf8.allSatisfy { ByteClass.isUnreserved($0) || $0 == UInt8(ascii: "+") }
-    return isScheme ? "\(parts.scheme)://\(place)" : "…"
+    return isScheme ? "\(parts.scheme)://\(hostAndPort)" : "…"
   }
 
   /// Returns what is wrong with a URL, without repeating the URL; `nil` if it is valid. When libcurl cannot
@@ -51,8 +51,9 @@ package enum ProxyURL {
       return "its user name or password has a control character"
     }
     let port =
-      parts.place.hasPrefix("[") ? parts.place.drop { $0 != "]" }.dropFirst() : parts.place.drop { $0 != ":" }
-    if parts.place.isEmpty || parts.place.hasPrefix(":") { return "it names no host" }
+      parts.hostAndPort.hasPrefix("[")
+      ? parts.hostAndPort.drop { $0 != "]" }.dropFirst() : parts.hostAndPort.drop { $0 != ":" }
+    if parts.hostAndPort.isEmpty || parts.hostAndPort.hasPrefix(":") { return "it names no host" }
     if !port.isEmpty, port != ":", UInt16(port.dropFirst()).map({ $0 == 0 }) ?? true {
       return "its port is not a number from 1 to 65535"
     }
@@ -60,7 +61,7 @@ package enum ProxyURL {
   }
 
   private static func parts(of url: String) -> (
-    scheme: String, hasScheme: Bool, user: Substring, place: String
+    scheme: String, hasScheme: Bool, user: Substring, hostAndPort: String
   ) {
     let mark = url.utf8.firstRange(of: "://".utf8)
     let scheme = mark.map { url[..<$0.lowerBound].loweredASCII } ?? "http"
@@ -68,7 +69,7 @@ package enum ProxyURL {
     let whole = rest.prefix { !"/?#".utf8.contains($0) }
     // In a malformed URL, the password may contain a slash.
     let at = rest.lastIndex(of: UInt8(ascii: "@"))
-    let place = at.map { rest[rest.index(after: $0)...].prefix { !"/?#".utf8.contains($0) } } ?? whole
-    return (scheme, mark != nil, at.map { Substring(rest[..<$0]) } ?? "", String(Substring(place)))
+    let hostAndPort = at.map { rest[rest.index(after: $0)...].prefix { !"/?#".utf8.contains($0) } } ?? whole
+    return (scheme, mark != nil, at.map { Substring(rest[..<$0]) } ?? "", String(Substring(hostAndPort)))
   }
 }
