@@ -4,7 +4,8 @@ import NetOptCore
 extension StubCall {
   func connection(to target: RoutePlan.Leg.Target) -> StubTransport.Connection {
     StubTransport.Connection(
-      origin: plan.origin, place: .init(target, of: plan), isVerified: request.options.verification == .full,
+      origin: plan.origin, destination: .init(target, of: plan),
+      isVerified: request.options.verification == .full,
       multiplexes: plan.origin.scheme == .https && request.options.version != .http1)
   }
 

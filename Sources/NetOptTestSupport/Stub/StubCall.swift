@@ -190,7 +190,7 @@ struct StubCall {
     end(leg, .won)
     context.attempt?.isSent(to: race.legs[leg].address.map { IPEndpoint($0, port: plan.origin.port) })
     let exchange = StubExchange(
-      request: request, place: .init(race.legs[leg].target, of: plan), transport: transport)
+      request: request, destination: .init(race.legs[leg].target, of: plan), transport: transport)
     let events = events
     group.addTask {
       if let answer = await exchange.run() { events.note(.answered(answer)) }

@@ -3,7 +3,7 @@ import NetOptCore
 /// Sends the request on the connection that won the race, and gets the response from the script.
 struct StubExchange: Sendable {
   let request: NetOptRequest
-  let place: StubTransport.Place
+  let destination: StubTransport.Destination
   let transport: StubTransport
 
   /// Performs the exchange.
@@ -13,14 +13,14 @@ struct StubExchange: Sendable {
   func run() async -> Result<StubResponse, NetOptError>? {
     do {
       let body = try await wholeBody()
-      let address: IPAddress? = if case .address(let address) = place { address } else { nil }
+      let address: IPAddress? = if case .address(let address) = destination { address } else { nil }
       let clock = transport.timeSource
       // Reads the clock before the test can see the received request, because the test may then advance the
       // clock.
       let received = clock.now()
       let outcome = transport.state.update { state in
         state.received.append(.init(request: request, body: body, address: address))
-        return state.outcomes[place] ?? .refuse
+        return state.outcomes[destination] ?? .refuse
       }
       if outcome.answerTime > .zero { try await clock.sleep(until: received + outcome.answerTime) }
       switch outcome.answer(request, body) {

@@ -8,7 +8,7 @@ struct StubLeg: Sendable {
   /// Whether the connection is kept for other requests.
   let isKept: Bool
 
-  private var place: StubTransport.Place { connection.place }
+  private var destination: StubTransport.Destination { connection.destination }
   private var origin: Origin { connection.origin }
 
   /// Opens the connection.
@@ -19,10 +19,10 @@ struct StubLeg: Sendable {
   func open(
     on transport: StubTransport, connected: @Sendable () -> Void = {}
   ) async throws(LegError) -> MonotonicInstant {
-    let place = place
+    let destination = destination
     let outcome = transport.state.update { state in
-      if case .address(let address) = place { state.opened.append(address) }
-      return state.outcomes[place] ?? .refuse
+      if case .address(let address) = destination { state.opened.append(address) }
+      return state.outcomes[destination] ?? .refuse
     }
     let clock = transport.timeSource
     let start = clock.now()
@@ -81,8 +81,8 @@ struct StubLeg: Sendable {
   }
 
   private func failure(_ kind: LegFailure.Kind) -> LegError {
-    let destination =
-      switch place {
+    let peer =
+      switch destination {
       case .address(let address): "\(IPEndpoint(address, port: origin.port))"
       case .name: "DNS"
       case .proxy(let url): "the proxy \(url)"
@@ -103,6 +103,6 @@ struct StubLeg: Sendable {
       case .busy: "took no request"
       case .unhealthy, .resolve, .nameNotFound, .proxy, .proxyRefused, .authorities, .other: "failed"
       }
-    return LegError(LegFailure(kind, "\(destination) \(what)"))
+    return LegError(LegFailure(kind, "\(peer) \(what)"))
   }
 }

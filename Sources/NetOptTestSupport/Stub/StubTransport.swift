@@ -20,7 +20,7 @@ public final class StubTransport: Transport {
   }
 
   /// The destination of a connection, and the key of the script.
-  enum Place: Hashable {
+  enum Destination: Hashable {
     case address(IPAddress)
     case proxy(String)
     /// A host name without an address, before the resolver has responded. No connection leads there.
@@ -39,14 +39,14 @@ public final class StubTransport: Transport {
   /// The properties that distinguish open connections.
   struct Connection: Hashable {
     let origin: Origin
-    let place: Place
+    let destination: Destination
     let isVerified: Bool
     /// Whether the connection carries many requests at once (HTTP/2).
     let multiplexes: Bool
   }
 
   struct State {
-    var outcomes: [Place: StubOutcome]
+    var outcomes: [Destination: StubOutcome]
     /// The number of connections that are open and ready for a request.
     var pool: [Connection: Int] = [:]
     var received: [Received] = []
@@ -81,7 +81,7 @@ public final class StubTransport: Transport {
     _ script: [IPAddress: StubOutcome] = [:], proxies: [String: StubOutcome] = [:],
     resolver: any Resolver, timeSource: any TimeSource
   ) {
-    var outcomes: [Place: StubOutcome] = [:]
+    var outcomes: [Destination: StubOutcome] = [:]
     for (address, outcome) in script { outcomes[.address(address)] = outcome }
     for (proxy, outcome) in proxies { outcomes[.proxy(proxy)] = outcome }
     state = AsyncCondition(State(outcomes: outcomes))
@@ -93,7 +93,7 @@ public final class StubTransport: Transport {
   public func set(_ outcome: StubOutcome, for address: IPAddress) {
     state.update { state in
       state.outcomes[.address(address)] = outcome
-      state.pool = state.pool.filter { $0.key.place != .address(address) }
+      state.pool = state.pool.filter { $0.key.destination != .address(address) }
     }
   }
 
@@ -125,7 +125,7 @@ public final class StubTransport: Transport {
     guard begin() else { throw Self.shutDownLegError }
     defer { end() }
     let connection = Connection(
-      origin: origin, place: .address(endpoint.address), isVerified: true,
+      origin: origin, destination: .address(endpoint.address), isVerified: true,
       multiplexes: origin.scheme == .https)
     let leg = StubLeg(connection: connection, limit: limit, isKept: keep)
     return try await leg.connect(on: self)
