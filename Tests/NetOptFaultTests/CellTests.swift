@@ -38,7 +38,7 @@ import Testing
     "each cell is in exactly one share, and share sizes differ by at most one",
     arguments: [1, 2, 7, 10, 40], [0, 1, 9, 10, 630])
   func shares(count: Int, cells: Int) {
-    let shares = (0..<count).map { SharedRun.places(ofShare: $0, of: count, cells: cells) }
+    let shares = (0..<count).map { SharedRun.indices(ofShare: $0, of: count, cells: cells) }
     #expect(shares.flatMap { $0 }.sorted() == Array(0..<cells))
     let sizes = shares.map(\.count)
     #expect((sizes.max() ?? 0) - (sizes.min() ?? 0) <= 1)

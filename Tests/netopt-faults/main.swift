@@ -52,20 +52,20 @@ func runCells(_ options: Options) async throws -> Bool {
     say("No network of its own, which takes root: cells with a wire or without a route are left out.")
   }
   say(VerdictTable.head)
-  func add(_ result: CellResult, at place: Int) throws {
+  func add(_ result: CellResult, at index: Int) throws {
     for line in result.lines { say(line) }
-    try record.add(result, at: place)
+    try record.add(result, at: index)
   }
   if jobs > 1 {
     let run = try SharedRun(count: jobs, arguments: options.argumentsOfShares)
     try await run.results(cells: all.count, done: add)
   } else {
-    let places = options.share.map { SharedRun.places(ofShare: $0.part, of: $0.count, cells: all.count) }
-    let own = places.map { $0.map { all[$0] } } ?? all
-    var place = 0
+    let indices = options.share.map { SharedRun.indices(ofShare: $0.part, of: $0.count, cells: all.count) }
+    let own = indices.map { $0.map { all[$0] } } ?? all
+    var index = 0
     try await MatrixRun.run(own, isShort: options.flags.contains("--short")) { cell, verdict in
-      try add(CellResult(cell, verdict), at: place)
-      place += 1
+      try add(CellResult(cell, verdict), at: index)
+      index += 1
     }
   }
   say(record.summary)

@@ -1,7 +1,7 @@
 /// One way in which a server, the path to it, a name server or a proxy fails while requests are sent.
 package struct Fault: Sendable {
   /// The component that has the fault.
-  package enum Place: Sendable, Equatable {
+  package enum Location: Sendable, Equatable {
     /// The server in use; `origin.py` plays the fault.
     case origin(String)
     /// All servers; `origin.py` plays the fault.
@@ -25,7 +25,7 @@ package struct Fault: Sendable {
   }
 
   package let name: String
-  let place: Place
+  let location: Location
   /// Words that name the cause: the message of a failure must contain one of them.
   package let causes: [String]
   /// Whether responses begin and do not arrive completely.
@@ -36,29 +36,29 @@ package struct Fault: Sendable {
   var isHTTP2Only = false
   /// Whether a single server has the fault, so that clients may leave the server and come back to it.
   var hasVictim: Bool {
-    switch place {
+    switch location {
     case .origins, .rollingRestart, .wire, .noRoute, .proxy: false
     default: true
     }
   }
 
   /// Whether the fault is over as soon as it has begun, as a restart is.
-  var isOverWhenBegun: Bool { place == .restart || place == .rollingRestart }
+  var isOverWhenBegun: Bool { location == .restart || location == .rollingRestart }
 
   /// Whether the fault affects only idle connections.
-  var needsIdleConnections: Bool { place == .wire("forget") }
+  var needsIdleConnections: Bool { location == .wire("forget") }
 
   /// Whether the fault needs a network namespace of the process's own.
   package var needsOwnNetwork: Bool {
-    switch place {
+    switch location {
     case .wire, .wireToVictim, .noRoute: true
     default: false
     }
   }
 
-  init(_ name: String, _ place: Place, causes: [String]) {
+  init(_ name: String, _ location: Location, causes: [String]) {
     self.name = name
-    self.place = place
+    self.location = location
     self.causes = causes
   }
 

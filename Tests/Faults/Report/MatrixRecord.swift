@@ -16,10 +16,10 @@ package struct MatrixRecord: Sendable {
 
   /// Adds a cell's result, and writes the table if there is a file for it.
   ///
-  /// - Parameter place: the index of the cell in the run, which is also the position of its row in the table.
+  /// - Parameter index: the index of the cell in the run, which is also the position of its row in the table.
   /// - Throws: `TestSupportError` when the file has no marks.
-  package mutating func add(_ result: CellResult, at place: Int) throws {
-    results[place] = result
+  package mutating func add(_ result: CellResult, at index: Int) throws {
+    results[index] = result
     guard let file else { return }
     let rows = results.sorted { $0.key < $1.key }.map(\.value.row)
     let table = ([VerdictTable.head] + rows + ["", summary + "."]).joined(separator: "\n")

@@ -43,7 +43,7 @@ struct CurlCaller: Caller {
       cell.version == .http2 ? "http2" : "http1.1", "noproxy = \"*\"",
       #"write-out = "call \#(id) %{exitcode} %{http_code} %{time_total} %{errormsg}\n""#,
     ]
-    if case .proxy = cell.fault.place {
+    if case .proxy = cell.fault.location {
       lines.removeAll { $0.hasPrefix("noproxy") }
       lines.append("proxy = \"http://\(site.proxyEndpoint)\"")
     }

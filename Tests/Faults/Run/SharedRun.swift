@@ -8,7 +8,7 @@ package struct SharedRun {
   private let processes: [ChildProcess]
 
   /// The indices of the cells of one share: every `count`-th cell, so that no share gets all slow cells.
-  package static func places(ofShare share: Int, of count: Int, cells: Int) -> [Int] {
+  package static func indices(ofShare share: Int, of count: Int, cells: Int) -> [Int] {
     Array(stride(from: share, to: cells, by: count))
   }
 
@@ -36,8 +36,8 @@ package struct SharedRun {
   ///   - done: called with each result as it arrives, and the index of its cell.
   /// - Throws: `TestSupportError` when a process could not run all of its cells, and the errors of `done`.
   package func results(cells: Int, done: (CellResult, Int) throws -> Void) async throws {
-    let places = processes.indices.map { Self.places(ofShare: $0, of: processes.count, cells: cells) }
-    var told = processes.map { _ in 0 }
+    let indices = processes.indices.map { Self.indices(ofShare: $0, of: processes.count, cells: cells) }
+    var reported = processes.map { _ in 0 }
     var running = Set(processes.indices)
     while !running.isEmpty {
       // Nothing signals new output or the end of a process, so this polls. A cell takes seconds.
@@ -47,14 +47,14 @@ package struct SharedRun {
         let hasEnded = processes[share].exitStatus() != nil
         let results = CellResult.read(TextFile.read(processes[share].output))
         // The violations follow their row, so the last result may be incomplete.
-        for result in results[told[share]..<max(told[share], results.count - (hasEnded ? 0 : 1))] {
-          guard told[share] < places[share].count else { break }
-          try done(result, places[share][told[share]])
-          told[share] += 1
+        for result in results[reported[share]..<max(reported[share], results.count - (hasEnded ? 0 : 1))] {
+          guard reported[share] < indices[share].count else { break }
+          try done(result, indices[share][reported[share]])
+          reported[share] += 1
         }
         guard hasEnded else { continue }
         running.remove(share)
-        guard told[share] == places[share].count else {
+        guard reported[share] == indices[share].count else {
           throw TestSupportError("share \(share) ended early: \(TextFile.read(processes[share].output))")
         }
       }

@@ -6,7 +6,7 @@ extension Site {
 
   /// Begins a fault, and returns when it is active. A restart is over when this returns.
   func begin(_ fault: Fault, at victim: FaultyOrigin) async throws {
-    switch fault.place {
+    switch fault.location {
     case .origin(let word): try await victim.begin(word)
     case .origins(let word): for origin in origins { try await origin.begin(word) }
     case .stopped: victim.freeze()
@@ -25,7 +25,7 @@ extension Site {
 
   /// Ends a fault.
   func end(_ fault: Fault, at victim: FaultyOrigin) async throws {
-    switch fault.place {
+    switch fault.location {
     case .origin: try await victim.end()
     case .origins: for origin in origins { try await origin.end() }
     case .stopped: victim.thaw()

@@ -83,7 +83,8 @@ final class Site: Sendable {
 
   /// The settings of a client.
   ///
-  /// - Parameter fault: the fault to play, if its place is the name server, the proxy or the endpoint list.
+  /// - Parameter fault: the fault to play, if its location is the name server, the proxy or the endpoint
+  ///   list.
   func configuration(for fault: Fault? = nil) -> ClientConfiguration {
     var configuration = ClientConfiguration()
     let endpoints = addresses(for: fault).enumerated().map { ListedEndpoint($1, weight: 1000 - $0) }
@@ -93,15 +94,15 @@ final class Site: Sendable {
     configuration.dns.servers = ["127.0.0.1:1"]
     configuration.proxy = .none
     configuration.rankingHistory = .none
-    if case .names = fault?.place { configuration.dns.servers = [namesEndpoint.description] }
-    if case .proxy = fault?.place { configuration.proxy = .url("http://\(proxyEndpoint)") }
+    if case .names = fault?.location { configuration.dns.servers = [namesEndpoint.description] }
+    if case .proxy = fault?.location { configuration.proxy = .url("http://\(proxyEndpoint)") }
     return configuration
   }
 
   /// The addresses that clients get, in their order of preference.
   func addresses(for fault: Fault?, victim: FaultyOrigin? = nil) -> [IPAddress] {
     let known = origins.map(\.address)
-    switch fault?.place {
+    switch fault?.location {
     case .noRoute: return [Self.unreachable] + known
     default: return known.sorted { a, _ in a == victim?.address }
     }

@@ -72,7 +72,7 @@ package struct SoakPlan: Sendable {
   /// Whether a single server can have the fault, independent of the HTTP version and of the other servers.
   package static func suits(_ fault: Fault) -> Bool {
     guard !fault.isHTTP2Only, fault.knownViolation == nil else { return false }
-    return switch fault.place {
+    return switch fault.location {
     case .origin, .stopped, .restart: true
     case .origins, .rollingRestart, .wire, .wireToVictim, .names, .noRoute, .proxy: false
     }
