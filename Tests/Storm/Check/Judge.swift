@@ -129,12 +129,12 @@ struct Judge {
   mutating func chunk(_ bytes: [UInt8]) {
     defer { position += bytes.count }
     guard let expected, let content, !isWrong else { return }
-    guard let place = Content.firstDifference(of: bytes, at: position, from: expected) else { return }
+    guard let offset = Content.firstDifference(of: bytes, at: position, from: expected) else { return }
     isWrong = true
-    let excerpt = Excerpt.of(bytes, at: place - position, content)
+    let excerpt = Excerpt.of(bytes, at: offset - position, content)
     add(
       .wrongBody,
-      "byte \(place) of \(expected.count), in a piece of \(bytes.count) from \(position) on: \(excerpt)")
+      "byte \(offset) of \(expected.count), in a piece of \(bytes.count) from \(position) on: \(excerpt)")
   }
 
   /// Checks the end of a body that the client reports as complete.

@@ -64,9 +64,9 @@ package final class Ledger: Sendable {
     }
     let content = Content.upload(of: index)
     let expected = content.bytes(plan.upload.size)
-    if let place = Content.firstDifference(of: body, at: 0, from: expected) {
+    if let offset = Content.firstDifference(of: body, at: 0, from: expected) {
       violations.add(
-        .wrongUpload, "byte \(place) of \(body.count): \(Excerpt.of(body, at: place, content)); \(plan)")
+        .wrongUpload, "byte \(offset) of \(body.count): \(Excerpt.of(body, at: offset, content)); \(plan)")
     } else if body.count < expected.count {
       violations.add(.wrongUpload, "\(body.count) of \(expected.count) bytes were taken for whole; \(plan)")
     } else if case .stream(let stream) = plan.upload, stream.failsAt != nil {
@@ -88,8 +88,8 @@ package final class Ledger: Sendable {
 /// Bytes in readable form.
 enum Excerpt {
   /// - Parameter content: the content that the bytes should belong to.
-  static func of(_ bytes: [UInt8], at place: Int, _ content: Content) -> String {
-    let there = bytes.dropFirst(place).prefix(48)
+  static func of(_ bytes: [UInt8], at offset: Int, _ content: Content) -> String {
+    let there = bytes.dropFirst(offset).prefix(48)
     let position = content.position(of: there).map { "byte \($0) of this content" } ?? "not of this content"
     return "\"\(String(decoding: there, as: UTF8.self))\" is \(position)"
   }

@@ -6,12 +6,12 @@ package import NetOptCore
 package struct ExtremeText: Sendable {
   private let bytes: [UInt8]
   /// The ranges of the numbers in `bytes`, signs included.
-  private let places: [Range<Int>]
+  private let ranges: [Range<Int>]
 
   /// Finds the numbers of a text, including numbers in quotes.
   package init(_ bytes: [UInt8]) {
     self.bytes = bytes
-    var places: [Range<Int>] = []
+    var ranges: [Range<Int>] = []
     var next = 0
     while next < bytes.count {
       guard Self.isDigit(bytes[next]) else {
@@ -20,27 +20,27 @@ package struct ExtremeText: Sendable {
       }
       let start = next > 0 && bytes[next - 1] == UInt8(ascii: "-") ? next - 1 : next
       while next < bytes.count, Self.isDigit(bytes[next]) { next += 1 }
-      places.append(start..<next)
+      ranges.append(start..<next)
     }
-    self.places = places
+    self.ranges = ranges
   }
 
   private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
   /// The number of variants with one extreme number.
-  package var count: Int { places.count * ExtremeNumbers.numerals.count }
+  package var count: Int { ranges.count * ExtremeNumbers.numerals.count }
 
   /// The variant with one extreme number.
   package subscript(index: Int) -> [UInt8] {
     let numerals = ExtremeNumbers.numerals
-    return replaced([places[index / numerals.count]: numerals[index % numerals.count]])
+    return replaced([ranges[index / numerals.count]: numerals[index % numerals.count]])
   }
 
   /// A variant in which about one number in three is extreme.
   package func drawn(using random: inout SplitMix64) -> [UInt8] {
     var changes: [Range<Int>: String] = [:]
-    for place in places where random.isOne(in: 3) {
-      changes[place] = random.element(of: ExtremeNumbers.numerals)
+    for range in ranges where random.isOne(in: 3) {
+      changes[range] = random.element(of: ExtremeNumbers.numerals)
     }
     return replaced(changes)
   }
@@ -48,11 +48,11 @@ package struct ExtremeText: Sendable {
   private func replaced(_ changes: [Range<Int>: String]) -> [UInt8] {
     var out: [UInt8] = []
     var next = 0
-    for place in places {
-      guard let numeral = changes[place] else { continue }
-      out += bytes[next..<place.lowerBound]
+    for range in ranges {
+      guard let numeral = changes[range] else { continue }
+      out += bytes[next..<range.lowerBound]
       out += numeral.utf8
-      next = place.upperBound
+      next = range.upperBound
     }
     return out + bytes[next...]
   }
