@@ -30,8 +30,8 @@ static _Thread_local struct sessions given_up;
 static _Thread_local struct sessions failed;
 
 static int find(const struct sessions *some, const void *session) {
-  for (int place = 0; place < some->count; place++)
-    if (some->list[place] == session) return place;
+  for (int index = 0; index < some->count; index++)
+    if (some->list[index] == session) return index;
   return -1;
 }
 
@@ -49,8 +49,8 @@ static void add(struct sessions *some, const void *session) {
   some->list[some->count++] = session;
 }
 
-static void take_out_at(struct sessions *some, int place) {
-  some->list[place] = some->list[--some->count];
+static void take_out_at(struct sessions *some, int index) {
+  some->list[index] = some->list[--some->count];
   if (some->count) return;
   free(some->list);
   some->list = NULL;
@@ -58,8 +58,8 @@ static void take_out_at(struct sessions *some, int place) {
 }
 
 static void take_out(struct sessions *some, const void *session) {
-  int place = find(some, session);
-  if (place >= 0) take_out_at(some, place);
+  int index = find(some, session);
+  if (index >= 0) take_out_at(some, index);
 }
 
 // The callbacks that libcurl sets. One of our functions takes the place of each. libcurl has one callback,
@@ -109,14 +109,14 @@ static int is_hidden(nghttp2_session *session, const nghttp2_frame *frame) {
   return easy && handlers.hides_reset(easy);
 }
 
-static int received(int place, nghttp2_session *session, const nghttp2_frame *frame, void *data) {
+static int received(int index, nghttp2_session *session, const nghttp2_frame *frame, void *data) {
   // This runs before libcurl's own callback and before the stream is closed. Afterwards nghttp2 no longer
   // knows the easy handle.
   if (is_ours) {
     note(session, frame);
     if (is_hidden(session, frame)) return 0;
   }
-  return atomic_load(&originals[place])(session, frame, data);
+  return atomic_load(&originals[index])(session, frame, data);
 }
 
 static int received0(nghttp2_session *s, const nghttp2_frame *f, void *d) { return received(0, s, f, d); }
@@ -127,10 +127,10 @@ static const callback observers[most_originals] = {received0, received1, receive
 
 // Returns the function that replaces a callback; NULL when there are too many callbacks.
 static callback observer(callback original) {
-  for (int place = 0; original && place < most_originals; place++) {
+  for (int index = 0; original && index < most_originals; index++) {
     callback known = NULL;
-    if (atomic_compare_exchange_strong(&originals[place], &known, original) || known == original)
-      return observers[place];
+    if (atomic_compare_exchange_strong(&originals[index], &known, original) || known == original)
+      return observers[index];
   }
   return NULL;
 }

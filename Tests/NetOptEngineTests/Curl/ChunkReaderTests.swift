@@ -68,25 +68,25 @@ import Testing
     var random = SplitMix64(seed: 20)
     for _ in 0..<2000 {
       var body: [UInt8] = []
-      // The positions at which a size ends.
-      var places: [Int] = []
+      // The offsets at which a size ends.
+      var offsets: [Int] = []
       for _ in 0..<Int.random(in: 0...5, using: &random) {
         let size = Int.random(in: 1...40, using: &random)
         body += Array(repeating: UInt8(ascii: "0"), count: Int.random(in: 0...3, using: &random))
         body += String(size, radix: 16).utf8
-        places.append(body.count)
+        offsets.append(body.count)
         body += "\r\n".utf8
         // Data that looks like the bytes between chunks.
         body += (0..<size).map { _ in "0f;\r\n".utf8.randomElement(using: &random) ?? 0 }
         body += "\r\n".utf8
       }
       body += "0".utf8
-      places.append(body.count)
+      offsets.append(body.count)
       body += "\r\n\r\n".utf8
       let size = Int.random(in: 1...body.count, using: &random)
       #expect(fault(of: body, inPiecesOf: size) == nil, "\(body)")
       let odd = "gx_-.,:\u{0}\u{7f}".utf8.randomElement(using: &random) ?? 0
-      body.insert(odd, at: places.randomElement(using: &random) ?? 0)
+      body.insert(odd, at: offsets.randomElement(using: &random) ?? 0)
       #expect(fault(of: body, inPiecesOf: size) == .size, "\(body)")
     }
   }

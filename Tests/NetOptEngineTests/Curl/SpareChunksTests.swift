@@ -6,7 +6,7 @@ import Testing
   private let spare = SpareChunks()
 
   /// Returns the address of a chunk's bytes. Chunks with the same address share the same memory.
-  private func place(of chunk: inout [UInt8]) -> UnsafeMutableRawPointer? {
+  private func address(of chunk: inout [UInt8]) -> UnsafeMutableRawPointer? {
     chunk.append(0)
     return chunk.withUnsafeMutableBytes { $0.baseAddress }
   }
@@ -20,14 +20,14 @@ import Testing
 
   @Test("chunks that nothing uses any more are reused, so 100 chunks share 8 pieces of memory")
   func unusedChunks() {
-    var places: Set<UnsafeMutableRawPointer?> = []
+    var addresses: Set<UnsafeMutableRawPointer?> = []
     for _ in 0..<100 {
       var chunk = spare.take(4096)
       #expect(chunk.isEmpty)
-      places.insert(place(of: &chunk))
+      addresses.insert(address(of: &chunk))
       spare.handOut(chunk)
     }
-    #expect(places.count == 8)
+    #expect(addresses.count == 8)
   }
 
   @Test("a chunk that is still in use is not reused")

@@ -61,9 +61,9 @@ import Testing
   }
 
   @Test(
-    "a name of 255 octets is accepted and a name of 256 octets is refused, in every place",
-    arguments: RandomMessage.Place.allCases)
-  func knowsTheBound(place: RandomMessage.Place) {
+    "a name of 255 octets is accepted and a name of 256 octets is refused, in every position",
+    arguments: RandomMessage.NamePosition.allCases)
+  func knowsTheBound(position: RandomMessage.NamePosition) {
     var random = SplitMix64(seed: 3)
     for octets in [255, 256] {
       for compressed in [false, true] {
@@ -71,8 +71,8 @@ import Testing
         let name = DNSMessageWriter.Name.random(octets: octets, using: &random)
         // Another name contains the end of this name, so the compressed name is a label and a pointer. A
         // question is the first name of the message, so it has no such pointer.
-        if place != .question { message.add(Array(name.dropFirst()), as: .owner, compressed: true) }
-        message.add(name, as: place, compressed: compressed)
+        if position != .question { message.add(Array(name.dropFirst()), as: .owner, compressed: true) }
+        message.add(name, as: position, compressed: compressed)
         #expect(bounded(message.writer.bytes) == (octets == 255))
       }
     }

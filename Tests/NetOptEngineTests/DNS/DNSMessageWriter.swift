@@ -79,9 +79,9 @@ struct DNSMessageWriter {
     bytes.append(0)
   }
 
-  private mutating func count(_ place: Int) {
-    let number = (Int(bytes[place]) << 8 | Int(bytes[place + 1])) + 1
-    (bytes[place], bytes[place + 1]) = (UInt8(number >> 8), UInt8(number & 0xff))
+  private mutating func count(_ offset: Int) {
+    let number = (Int(bytes[offset]) << 8 | Int(bytes[offset + 1])) + 1
+    (bytes[offset], bytes[offset + 1]) = (UInt8(number >> 8), UInt8(number & 0xff))
   }
 }
 

@@ -3,14 +3,14 @@ import NetOptCore
 /// An answer with a question and random records. The names have at most 255 octets, share their ends and are
 /// compressed.
 struct RandomMessage {
-  /// The places of names that c-ares reads.
-  enum Place: CaseIterable {
+  /// The positions of names that c-ares reads.
+  enum NamePosition: CaseIterable {
     case question, owner, alias, nameServer, pointer, authority, mailbox, mailServer, signer, service, target,
       binding
 
-    static func random(using random: inout SplitMix64) -> Place {
+    static func random(using random: inout SplitMix64) -> NamePosition {
       // The message already has its question.
-      Place.allCases.dropFirst().randomElement(using: &random) ?? .owner
+      NamePosition.allCases.dropFirst().randomElement(using: &random) ?? .owner
     }
   }
 
@@ -45,7 +45,7 @@ struct RandomMessage {
 
   /// Adds a name as the question, or adds a record that contains the name.
   mutating func add(
-    _ name: DNSMessageWriter.Name, as place: Place, compressed: Bool,
+    _ name: DNSMessageWriter.Name, as position: NamePosition, compressed: Bool,
     in section: DNSMessageWriter.Section = .additional,
     of owner: DNSMessageWriter.Name = []
   ) {
@@ -56,7 +56,7 @@ struct RandomMessage {
         writer.raw(behind)
       }
     }
-    switch place {
+    switch position {
     case .question: writer.question(name)
     case .owner:
       writer.record(
