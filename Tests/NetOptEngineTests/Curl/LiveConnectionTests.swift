@@ -12,19 +12,19 @@ import Testing
       try #require(UnsafeRawPointer(bitPattern: 16)), try #require(UnsafeRawPointer(bitPattern: 32))
     )
     var first: LiveConnection? = LiveConnection(5)
-    first?.carries(session)
-    #expect(LiveConnection.carrying(session) === first)
-    first?.carriesNothing()
-    #expect(LiveConnection.carrying(session) == nil && first?.session == nil)
-    first?.carries(session)
+    first?.setSession(session)
+    #expect(LiveConnection.withSession(session) === first)
+    first?.removeSession()
+    #expect(LiveConnection.withSession(session) == nil && first?.session == nil)
+    first?.setSession(session)
     let second = LiveConnection(6)
-    second.carries(session)
-    #expect(LiveConnection.carrying(session) === second)
+    second.setSession(session)
+    #expect(LiveConnection.withSession(session) === second)
     // The end of the first connection does not change the session of the second.
     first = nil
-    #expect(LiveConnection.carrying(session) === second)
-    second.carries(other)
-    #expect(LiveConnection.carrying(session) == nil && LiveConnection.carrying(other) === second)
+    #expect(LiveConnection.withSession(session) === second)
+    second.setSession(other)
+    #expect(LiveConnection.withSession(session) == nil && LiveConnection.withSession(other) === second)
   }
 
   @Test("a later GOAWAY can lower the last stream and never raises it")
@@ -32,7 +32,7 @@ import Testing
     let connection = LiveConnection(5)
     #expect(connection.lastStream == nil)
     for (stream, last) in [(.max, .max), (7, 7), (9, 7), (5, 5)] as [(Int32, Int32)] {
-      connection.leaves(after: stream)
+      connection.noteGoAway(lastStream: stream)
       #expect(connection.lastStream == last)
     }
   }

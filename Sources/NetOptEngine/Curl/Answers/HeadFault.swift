@@ -11,7 +11,7 @@ enum HeadFault: Hashable, Sendable {
   /// The status is 101, which announces another protocol.
   case interim101
   /// The response arrived before the request was sent.
-  case unasked
+  case unsolicited
   /// The response has another version of HTTP than the connection.
   case otherVersion
   /// A line has no end, because the connection ended in it.
@@ -65,7 +65,7 @@ enum HeadFault: Hashable, Sendable {
     case .version: "a status line without a version of HTTP that is 1.0 or 1.1 (RFC 9112, section 2.3)"
     case .status: "a status line without a status from 100 to 999 (RFC 9112, section 4)"
     case .interim101: "status 101, although no other protocol was asked for (RFC 9110, section 15.2.2)"
-    case .unasked: "data before it was asked for anything, which is no answer (RFC 9112, section 9.2)"
+    case .unsolicited: "data before it was asked for anything, which is no answer (RFC 9112, section 9.2)"
     case .otherVersion: "a response in another version of HTTP than the connection speaks"
     case .lineCut: "a line without its end in its head (RFC 9112, section 2.2)"
     case .noColon: "a line without a colon among the fields of its head (RFC 9112, section 5)"

@@ -65,7 +65,7 @@ private func requested(
 ) {
   guard let easy, let session, let transfer = EasyHandle.transfer(of: easy) else { return }
   transfer.sent.writes(on: stream, limit: limit)
-  transfer.connection?.carries(session)
+  transfer.connection?.setSession(session)
 }
 
 private func refused(_ easy: UnsafeMutableRawPointer?, _ limit: UInt32) {
@@ -75,19 +75,19 @@ private func refused(_ easy: UnsafeMutableRawPointer?, _ limit: UInt32) {
 
 private func leaving(_ session: UnsafeRawPointer?, _ lastStream: Int32) {
   guard let session else { return }
-  LiveConnection.carrying(session)?.leaves(after: lastStream)
+  LiveConnection.withSession(session)?.noteGoAway(lastStream: lastStream)
 }
 
 private func rejected(_ easy: UnsafeMutableRawPointer?, _ session: UnsafeRawPointer?, _ code: UInt32) {
   if let easy {
     EasyHandle.transfer(of: easy)?.wasRejected(code)
   } else if let session {
-    LiveConnection.carrying(session)?.wasRejected(.code(code))
+    LiveConnection.withSession(session)?.wasRejected(.code(code))
   }
 }
 
 private func failed(_ session: UnsafeRawPointer?, _ failure: netopt_failure) {
-  guard let session, let connection = LiveConnection.carrying(session) else { return }
+  guard let session, let connection = LiveConnection.withSession(session) else { return }
   switch failure {
   case netopt_flooded: connection.wasRejected(.flood)
   case netopt_too_many_continuations: connection.wasRejected(.continuations)
@@ -107,5 +107,5 @@ private func hidesReset(_ easy: UnsafeMutableRawPointer?) -> Int32 {
 
 private func deleted(_ session: UnsafeRawPointer?) {
   guard let session else { return }
-  LiveConnection.carrying(session)?.carriesNothing()
+  LiveConnection.withSession(session)?.removeSession()
 }

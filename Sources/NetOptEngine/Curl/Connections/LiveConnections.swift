@@ -23,12 +23,12 @@ final class LiveConnection {
   /// sends that body.
   static let quietTime = Duration.milliseconds(100)
   /// When the rest of `quietTime` ends.
-  var isQuietFrom: MonotonicInstant?
+  var quietUntil: MonotonicInstant?
   /// The number of bytes that had arrived on the socket when the last HTTP/1.1 request was sent. 0 before the
   /// first request, and without OpenSSL.
-  private var receivedWhenAsked = 0
+  private var receivedAtRequest = 0
   /// Whether data that arrived before the present request was taken for a part of its response.
-  private(set) var hasUnaskedData = false
+  private(set) var hasUnsolicitedData = false
   /// Whether the socket had unread data when the gate last looked.
   var hasUnreadBytes = false
   /// The TLS version of the connection, if it is known.
@@ -53,13 +53,13 @@ final class LiveConnection {
   /// The transfer that the HTTP/1.1 connection carries, or carried last.
   var carrier: Transfer?
   /// Whether OpenSSL reports to this object how the peer ends TLS.
-  var reportsItsEnd = false
+  var reportsTLSEnd = false
   /// Whether the peer ended TLS properly, with close_notify (RFC 8446, section 6.1).
   var hasCloseNotify = false
 
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-  deinit { carriesNothing() }
+  deinit { removeSession() }
 
   /// Whether this side has decided to send no more requests on the connection.
   var isGivenUp: Bool { isSilent || isEnded }
@@ -74,9 +74,9 @@ final class LiveConnection {
   /// Records that a request is sent over HTTP/1.1.
   ///
   /// - Parameter reader: the reader of the connection's TLS, if it has TLS.
-  func asks(_ reader: RecordReader?) {
+  func noteRequestSent(_ reader: RecordReader?) {
     guard let reader else { return }
-    receivedWhenAsked = reader.received(hasUnreadBytes ? Int(netopt_unread(descriptor)) : 0)
+    receivedAtRequest = reader.received(hasUnreadBytes ? Int(netopt_unread(descriptor)) : 0)
   }
 
   /// Records that data arrived over TLS.
@@ -85,19 +85,19 @@ final class LiveConnection {
   ///   request was sent is no part of its response, even if the end of the record came later (RFC 9112,
   ///   section 9.2).
   func receivedData(inRecordAt start: Int) {
-    if start < receivedWhenAsked { hasUnaskedData = true }
+    if start < receivedAtRequest { hasUnsolicitedData = true }
   }
 
   /// Records that a request is sent in a session of nghttp2.
-  func carries(_ session: UnsafeRawPointer) {
+  func setSession(_ session: UnsafeRawPointer) {
     guard session != self.session else { return }
-    carriesNothing()
+    removeSession()
     self.session = session
     Self.bySession.withLock { $0[UInt(bitPattern: session)] = Reference(self) }
   }
 
   /// Records that the connection's session is gone.
-  func carriesNothing() {
+  func removeSession() {
     guard let session else { return }
     self.session = nil
     Self.bySession.withLock { connections in
@@ -109,7 +109,7 @@ final class LiveConnection {
 
   /// Records that the server announced the end of the connection. The server may repeat the announcement with
   /// a lower stream.
-  func leaves(after stream: Int32) { lastStream = min(stream, lastStream ?? stream) }
+  func noteGoAway(lastStream stream: Int32) { lastStream = min(stream, lastStream ?? stream) }
 
   /// Records that nghttp2 gave up the connection, because received frames break a rule or a limit. Only the
   /// first cause counts, since later ones follow from it.
@@ -138,7 +138,7 @@ final class LiveConnection {
   private static let bySession = Locked<[UInt: Reference]>([:])
 
   /// Returns the connection that carries a session of this thread.
-  static func carrying(_ session: UnsafeRawPointer) -> LiveConnection? {
+  static func withSession(_ session: UnsafeRawPointer) -> LiveConnection? {
     bySession.withLock { $0[UInt(bitPattern: session)] }?.connection
   }
 }

@@ -97,7 +97,7 @@ enum CurlCode {
           usual: "the connection to \(peer) failed and the body, a stream, cannot be sent a second time")
       )
     case _ where isAnswered && connectionLost.contains(code):
-      return (.receiveFailed, .receive, "\(lost) \(transfer.whatIsMissing)")
+      return (.receiveFailed, .receive, "\(lost) \(transfer.missingPart)")
     case _ where connectionLost.contains(code):
       return (
         .sendFailed, .send,

@@ -17,7 +17,7 @@ extension CurlMulti {
   /// reads next, which is at once. libcurl before 8.1.0 tells one call, and the others only when data
   /// arrives.
   func endConnection(of session: UnsafeRawPointer) {
-    guard let connection = LiveConnection.carrying(session),
+    guard let connection = LiveConnection.withSession(session),
       callbackState.live[connection.descriptor] === connection
     else { return }
     connection.end()

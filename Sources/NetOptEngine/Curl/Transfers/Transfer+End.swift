@@ -5,10 +5,10 @@ import NetOptCore
 
 extension Transfer {
   /// Marks the connection if the data behind an HTTP/1.1 response could be taken for the next response.
-  func watchTheEnd() {
+  func guardNextResponse() {
     if head.isAmbiguous { connection?.isTainted = true }
     if head.announcesBody(toHead: exchange.request.method == .head) {
-      connection?.isQuietFrom = exchange.now() + LiveConnection.quietTime
+      connection?.quietUntil = exchange.now() + LiveConnection.quietTime
     }
   }
 
@@ -17,7 +17,7 @@ extension Transfer {
   /// behind it; only nghttp2 compares the two (RFC 9113, section 8.1.1). By the end of the stream, libcurl
   /// takes one more turn, an eighth of the cost of a small response. So libcurl uses the length when the last
   /// frame has already begun to arrive.
-  func followLength() {
+  func chooseEndDetection() {
     if FrameObserver.isInPlace { easy.ignoresLength = frames.length == nil }
   }
 
@@ -103,7 +103,7 @@ extension Transfer {
     }
     if speaksHTTP2 == false, !hasAllThatWasRead { return .partLost }
     if speaksHTTP2 == false, head.framing == .end, let connection,
-      connection.reportsItsEnd, !connection.hasCloseNotify
+      connection.reportsTLSEnd, !connection.hasCloseNotify
     {
       return .unannouncedEnd
     }
@@ -111,7 +111,7 @@ extension Transfer {
   }
 
   /// Where an incomplete body ended, for a message.
-  var whatIsMissing: String {
+  var missingPart: String {
     switch head.framing {
     case .length(let length) where length > receivedBytes:
       "\(length - Int64(receivedBytes)) bytes before the end of the body"

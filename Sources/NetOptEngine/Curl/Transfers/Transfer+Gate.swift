@@ -10,7 +10,7 @@ enum GateRefusal: Hashable {
   /// no request asked for. Such bytes are no response (RFC 9112, section 9.2).
   case stale
   /// The peer sent data on a new connection before the request.
-  case unasked
+  case unsolicited
   /// The peer ended a new connection before the request.
   case ended
   /// The server announced the end of the connection (GOAWAY).
@@ -25,7 +25,7 @@ enum GateRefusal: Hashable {
   var isOfTheConnection: Bool {
     switch self {
     case .busy, .stale, .leaving, .givenUp: true
-    case .unasked, .ended: false
+    case .unsolicited, .ended: false
     }
   }
 }
@@ -54,7 +54,7 @@ extension Transfer {
     readyAt = now
     sentAt = nil
     // The facts about a connection do not change, and HTTP/2 needs no others.
-    let isKnown = connection?.reportsItsEnd == true && connection?.isMultiplexed == true
+    let isKnown = connection?.reportsTLSEnd == true && connection?.isMultiplexed == true
     if let connection, !connection.hasCarried, connection.proxyTLS == nil { connection.proxyTLS = proxyTLS }
     let tls = isKnown || !isEncrypted ? nil : TLSConnection(of: easy) ?? TLSConnection(connection?.proxyTLS)
     if isKnown {
@@ -80,7 +80,7 @@ extension Transfer {
       streamReader?.budget.streams += 1
       if speaksHTTP2 != true {
         connection?.carrier = self
-        connection?.asks(tls?.reader)
+        connection?.noteRequestSent(tls?.reader)
         // Shows folds, chunk sizes, bytes behind the response in the same read, and written bytes of the
         // request.
         easy.isVerbose = true
@@ -124,8 +124,8 @@ extension Transfer {
   private func learnVersion(from tls: TLSConnection?, at now: MonotonicInstant) {
     guard exchange.plan.isSecure else {
       speaksHTTP2 = false
-      if let tls, let connection, !connection.reportsItsEnd {
-        connection.reportsItsEnd = tls.report(to: connection)
+      if let tls, let connection, !connection.reportsTLSEnd {
+        connection.reportsTLSEnd = tls.report(to: connection)
         connection.tlsVersion = tlsVersion
       }
       return
@@ -134,7 +134,7 @@ extension Transfer {
       speaksHTTP2 = connection?.isMultiplexed == true ? true : nil
       return
     }
-    let isNew = connection.map { !$0.reportsItsEnd } ?? false
+    let isNew = connection.map { !$0.reportsTLSEnd } ?? false
     if let connection, !isNew {
       speaksHTTP2 = connection.isMultiplexed
       return
@@ -143,9 +143,9 @@ extension Transfer {
     speaksHTTP2 = choice
     guard let connection else { return }
     connection.isMultiplexed = choice
-    connection.reportsItsEnd = tls.report(to: connection)
+    connection.reportsTLSEnd = tls.report(to: connection)
     connection.tlsVersion = tlsVersion
-    // HTTP/2 assigns all data to streams, so nothing has to watch for unasked data.
+    // HTTP/2 assigns all data to streams, so nothing has to watch for unsolicited data.
     if choice {
       tls.endWatch()
       tls.reader?.endSearch()
@@ -180,7 +180,7 @@ extension Transfer {
     if let bundle = connection.bundle, bundle != connectionClass.bundle { return .stale }
     if connection.isEnded || connection.isTainted { return .stale }
     if connection.carrier?.hasSentBody == false { return .stale }
-    if let quiet = connection.isQuietFrom, now < quiet { return .stale }
+    if let quiet = connection.quietUntil, now < quiet { return .stale }
     if connection.hasCarried, let limit = bundles.idleLimit(of: endpoint, at: now),
       let silence = CurlMulti.progress(of: connection.descriptor)?.silence, silence >= limit
     {
@@ -188,7 +188,7 @@ extension Transfer {
     }
     switch connection.arrival(with: tls, isDirect: proxy == nil || !exchange.plan.isSecure) {
     case .nothing: return nil
-    case .data: return connection.hasCarried ? .stale : .unasked
+    case .data: return connection.hasCarried ? .stale : .unsolicited
     case .end: return connection.hasCarried ? .stale : .ended
     }
   }
@@ -232,8 +232,8 @@ extension LiveConnection {
     if tls.isInHandshake { return .data }
     if count < 0, !isBuffered { return .nothing }
     // After the handshake come session tickets. libcurl should keep them, and can only when it reads them
-    // itself. Whether libcurl reads anything else there shows in the response (`hasUnaskedData`). The gate
-    // also cannot tell a proxy's own records from the server's.
+    // itself. Whether libcurl reads anything else there shows in the response (`hasUnsolicitedData`). The
+    // gate also cannot tell a proxy's own records from the server's.
     if !hasCarried, !isBuffered, !isDirect || tls.version == "TLSv1.3" { return .nothing }
     if isBuffered { return .data }
     guard let hasData = tls.hasUnreadData(on: isDirect ? descriptor : nil) else { return .end }

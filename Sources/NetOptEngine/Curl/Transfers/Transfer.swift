@@ -159,8 +159,8 @@ final class Transfer {
     if firstByteAt == nil {
       // The gate saw no data. The response still precedes the request when the kernel had no room for any
       // byte of the request.
-      if connection?.hasUnaskedData == true || speaksHTTP2 == false && sent.isUnwritten {
-        fault = .head(.unasked)
+      if connection?.hasUnsolicitedData == true || speaksHTTP2 == false && sent.isUnwritten {
+        fault = .head(.unsolicited)
         return false
       }
       firstByteAt = now()
@@ -172,7 +172,7 @@ final class Transfer {
     // Where the TLS library does not tell the negotiated version, the first status line does.
     let isMultiplexed = speaksHTTP2 ?? (line.count > 5 && line[5] == 0x32)
     let wasComplete = head.isComplete
-    if isMultiplexed, head.isAtStatusLine { followLength() }
+    if isMultiplexed, head.isAtStatusLine { chooseEndDetection() }
     if let fault = head.read(line, isMultiplexed: isMultiplexed) {
       self.fault = fault == .lineCut ? .headCut : .head(fault)
       return false
@@ -180,7 +180,7 @@ final class Transfer {
     if head.isComplete, !wasComplete {
       speaksHTTP2 = isMultiplexed
       connection?.isMultiplexed = isMultiplexed
-      if !isMultiplexed { watchTheEnd() }
+      if !isMultiplexed { guardNextResponse() }
       touch()
     }
     return true
