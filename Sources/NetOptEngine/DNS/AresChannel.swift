@@ -109,7 +109,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
         if readable != 0 { interest.insert(.read) }
         if writable != 0 { interest.insert(.write) }
         Unmanaged<AresChannel>.fromOpaque(data).takeUnretainedValue()
-          .assumeIsolated { $0.wants(interest, of: descriptor) }
+          .assumeIsolated { $0.setInterest(interest, of: descriptor) }
       }, data: Unmanaged.passUnretained(self).toOpaque())
     self.system = system
     let channel = opened.channel
@@ -120,7 +120,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
 
   // MARK: Records of the callbacks
 
-  private func wants(_ interest: Readiness, of descriptor: Int32) {
+  private func setInterest(_ interest: Readiness, of descriptor: Int32) {
     interests[descriptor] = interest
     actAtEndOfTurn()
   }

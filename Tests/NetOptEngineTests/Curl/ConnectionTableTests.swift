@@ -12,7 +12,7 @@ import Testing
   @Test("a group and an endpoint are ready while they have a ready connection")
   func readiness() {
     #expect(!group.isReady)
-    #expect(group.readyAnswer() == nil)
+    #expect(group.readyDNSEndpoint() == nil)
     group.becameReady(7, to: b, from: .dns)
     #expect(group.isReady)
     #expect(group.isReady(b))
@@ -21,24 +21,24 @@ import Testing
     #expect(!group.isReady)
   }
 
-  @Test("readyAnswer prefers the endpoint with more connections, then the lower address")
+  @Test("readyDNSEndpoint prefers the endpoint with more connections, then the lower address")
   func preference() {
     group.becameReady(7, to: b, from: .dns)
     group.becameReady(8, to: a, from: .dns)
-    #expect(group.readyAnswer() == a)
+    #expect(group.readyDNSEndpoint() == a)
     group.becameReady(9, to: b, from: .dns)
-    #expect(group.readyAnswer() == b)
+    #expect(group.readyDNSEndpoint() == b)
   }
 
-  @Test("readyAnswer ignores endpoints of the list and addresses that the plan avoids")
+  @Test("readyDNSEndpoint ignores endpoints of the list and addresses that the plan avoids")
   func answersOfDNS() {
     group.becameReady(7, to: a, from: .list)
     group.becameReady(8, to: a, from: .list)
     #expect(group.isReady(a))
-    #expect(group.readyAnswer() == nil)
+    #expect(group.readyDNSEndpoint() == nil)
     group.becameReady(9, to: b, from: .dns)
-    #expect(group.readyAnswer() == b)
-    #expect(group.readyAnswer(avoiding: .init([b.address])) == nil)
+    #expect(group.readyDNSEndpoint() == b)
+    #expect(group.readyDNSEndpoint(avoiding: .init([b.address])) == nil)
   }
 
   @Test("onlySocket returns the socket of an endpoint that has exactly one connection")
@@ -95,7 +95,7 @@ import Testing
   @Test("the loop watches a socket that the table does not know exactly as libcurl asks")
   func unknownSocket() {
     var table = ConnectionTable()
-    let answers = [table.wants(5, .read), table.wants(5, .read), table.wants(5, [])]
+    let answers = [table.setInterest(5, .read), table.setInterest(5, .read), table.setInterest(5, [])]
     #expect(answers == [.watch(.read), .watch(.read), .unwatch])
     let isWanted = table.isWanted(5)
     #expect(isWanted)

@@ -25,17 +25,17 @@ import Testing
   func idleConnections() {
     let bundles = OriginBundles(of: Origin(.https, host: "one.test"))
     #expect(bundles.idleLimit(of: a, at: start) == nil)
-    bundles.forgets(a, idleFor: .seconds(90), at: start)
+    bundles.noteIdleLoss(of: a, idleFor: .seconds(90), at: start)
     #expect(bundles.idleLimit(of: a, at: start) == .seconds(45))
     #expect(bundles.idleLimit(of: b, at: start) == nil)
     // The limit is half of the shortest idle time. A loss after less than 200 ms of idling has another cause.
-    bundles.forgets(a, idleFor: .seconds(40), at: start + .seconds(300))
-    bundles.forgets(a, idleFor: .seconds(60), at: start + .seconds(301))
-    bundles.forgets(a, idleFor: .milliseconds(199), at: start + .seconds(302))
-    bundles.forgets(nil, idleFor: .seconds(1), at: start)
+    bundles.noteIdleLoss(of: a, idleFor: .seconds(40), at: start + .seconds(300))
+    bundles.noteIdleLoss(of: a, idleFor: .seconds(60), at: start + .seconds(301))
+    bundles.noteIdleLoss(of: a, idleFor: .milliseconds(199), at: start + .seconds(302))
+    bundles.noteIdleLoss(of: nil, idleFor: .seconds(1), at: start)
     #expect(bundles.idleLimit(of: a, at: start + .seconds(303)) == .seconds(20))
     #expect(bundles.idleLimit(of: a, at: start + .seconds(901)) == nil)
-    bundles.forgets(a, idleFor: .milliseconds(300), at: start + .seconds(902))
+    bundles.noteIdleLoss(of: a, idleFor: .milliseconds(300), at: start + .seconds(902))
     #expect(bundles.idleLimit(of: a, at: start + .seconds(903)) == .milliseconds(200))
   }
 
@@ -43,7 +43,7 @@ import Testing
   func manyIdleLimits() {
     let bundles = OriginBundles(of: Origin(.https, host: "one.test"))
     let endpoints = (0..<200).map { IPEndpoint(IPAddress(v4: 0x7f00_0001 + UInt32($0)), port: 443) }
-    for endpoint in endpoints { bundles.forgets(endpoint, idleFor: .seconds(2), at: start) }
+    for endpoint in endpoints { bundles.noteIdleLoss(of: endpoint, idleFor: .seconds(2), at: start) }
     #expect(endpoints.count { bundles.idleLimit(of: $0, at: start) != nil } <= 64)
     #expect(bundles.idleLimit(of: endpoints[199], at: start) == .seconds(1))
   }

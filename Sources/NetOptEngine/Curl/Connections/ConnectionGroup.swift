@@ -75,7 +75,7 @@ final class ConnectionGroup {
   /// excludes, or that the list no longer contains, must not return by way of its open connections.
   ///
   /// - Parameter avoidance: the addresses to skip.
-  func readyAnswer(avoiding avoidance: RoutePlan.Avoidance? = nil) -> IPEndpoint? {
+  func readyDNSEndpoint(avoiding avoidance: RoutePlan.Avoidance? = nil) -> IPEndpoint? {
     let answers = ready.filter {
       $0.source == .dns && avoidance?.addresses.contains($0.endpoint.address) != true
     }

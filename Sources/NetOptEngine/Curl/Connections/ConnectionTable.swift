@@ -163,7 +163,7 @@ struct ConnectionTable {
     case watch(Readiness)
     case unwatch
     /// The loop already watches the socket as it should.
-    case leave
+    case unchanged
   }
 
   /// Records a change of libcurl's interest in a socket.
@@ -172,10 +172,10 @@ struct ConnectionTable {
   /// calls, to watch the socket again and to unwatch it. libcurl may close a connecting socket without
   /// reporting this, and the same descriptor may then be another socket. The loop therefore watches a
   /// connecting socket anew on each change.
-  mutating func wants(_ descriptor: Int32, _ readiness: Readiness) -> Watching {
+  mutating func setInterest(_ descriptor: Int32, _ readiness: Readiness) -> Watching {
     if let socket = sockets[descriptor] {
       socket.isWanted = !readiness.isEmpty
-      if socket.isReady, readiness.isEmpty || socket.watched == readiness { return .leave }
+      if socket.isReady, readiness.isEmpty || socket.watched == readiness { return .unchanged }
       socket.watched = readiness
     }
     return readiness.isEmpty ? .unwatch : .watch(readiness)

@@ -24,7 +24,7 @@ struct NewConnections {
   /// The number of bytes from which on the socket shows them. A server sends less before the first request,
   /// and a receive buffer holds more.
   private static let hidden: Int32 = 16_384
-  private static let youth = Duration.seconds(1)
+  private static let hidingTime = Duration.seconds(1)
 
   /// The connections, oldest first.
   private var connections: [Connection] = []
@@ -38,7 +38,7 @@ struct NewConnections {
   /// Adds a connection that is ready and carries no request.
   mutating func add(_ descriptor: Int32, localPort: Int32, at now: MonotonicInstant) {
     guard Self.set(Self.hidden, on: descriptor) else { return }
-    connections.append(Connection(descriptor: descriptor, localPort: localPort, until: now + Self.youth))
+    connections.append(Connection(descriptor: descriptor, localPort: localPort, until: now + Self.hidingTime))
   }
 
   /// Shows the bytes of a connection again. A request is about to be sent from its local port, and its

@@ -97,7 +97,7 @@ final class OriginBundles {
 
   /// Gives an endpoint new bundles after it fell silent on a connection of a class. Neither that connection
   /// nor any other from before is used again.
-  func leave(_ connectionClass: ConnectionClass, to endpoint: IPEndpoint?, at now: MonotonicInstant) {
+  func renewBundles(of connectionClass: ConnectionClass, to endpoint: IPEndpoint?, at now: MonotonicInstant) {
     let known = choices.firstIndex { $0.endpoint == endpoint }
     let current = known.map { [choices[$0].http1, choices[$0].http2] } ?? [http1, http2, proxied]
     guard current.contains(connectionClass.bundle) else { return }
@@ -109,7 +109,7 @@ final class OriginBundles {
 
   /// Records that an idle connection to an endpoint was lost. Load balancers and firewalls drop connections
   /// that carry nothing. The idle time after which they do so is unknown, but less than `idle`.
-  func forgets(_ endpoint: IPEndpoint?, idleFor idle: Duration, at now: MonotonicInstant) {
+  func noteIdleLoss(of endpoint: IPEndpoint?, idleFor idle: Duration, at now: MonotonicInstant) {
     guard let endpoint, idle >= Self.shortestIdle else { return }
     if idleLimits.count >= Self.mostEndpoints, idleLimits[endpoint] == nil { idleLimits = [:] }
     let limit = max(idle / 2, Self.shortestIdle)

@@ -50,7 +50,7 @@ private func socketChanged(
   var readiness: Readiness = []
   if what == CURL_POLL_IN || what == CURL_POLL_INOUT { readiness.insert(.read) }
   if what == CURL_POLL_OUT || what == CURL_POLL_INOUT { readiness.insert(.write) }
-  CallbackState.withState(userData: data) { $0.wants(descriptor, readiness) }
+  CallbackState.withState(userData: data) { $0.setInterest(descriptor, readiness) }
   return 0
 }
 

@@ -45,7 +45,7 @@ final class CallbackState {
     Unmanaged<CallbackState>.fromOpaque(data)._withUnsafeGuaranteedRef(body)
   }
 
-  func wants(_ descriptor: Int32, _ readiness: Readiness) {
+  func setInterest(_ descriptor: Int32, _ readiness: Readiness) {
     if let index = interests.firstIndex(where: { $0.descriptor == descriptor }) {
       interests[index].readiness = readiness
     } else {
@@ -63,7 +63,7 @@ final class CallbackState {
     live.closed(descriptor)
     socketEvents.append(.closed(descriptor))
     if !newConnections.isEmpty { newConnections.closed(descriptor) }
-    wants(descriptor, [])
+    setInterest(descriptor, [])
     if let index = interests.firstIndex(where: { $0.descriptor == descriptor }) {
       interests[index].wasClosed = true
     }

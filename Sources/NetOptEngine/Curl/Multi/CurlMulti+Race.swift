@@ -19,7 +19,7 @@ extension CurlMulti {
     exchange.join(group)
     if group.isReady {
       if exchange.race.legs[0].target == .dns,
-        let answer = group.readyAnswer(avoiding: exchange.plan.avoidance)
+        let answer = group.readyDNSEndpoint(avoiding: exchange.plan.avoidance)
       {
         putFirst(answer, from: .dns, in: exchange)
       }

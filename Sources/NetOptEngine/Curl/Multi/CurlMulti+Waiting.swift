@@ -236,7 +236,7 @@ extension CurlMulti {
     guard !exchange.state.isFinished else { return }
     let idle = idleTime(of: transfer)
     if taken.isOfConnection, let idle, transfer.speaksHTTP2 != true {
-      transfer.bundles.forgets(transfer.endpoint, idleFor: idle, at: loop.now())
+      transfer.bundles.noteIdleLoss(of: transfer.endpoint, idleFor: idle, at: loop.now())
     }
     abandonConnection(of: transfer, idleFor: idle)
     let failure = taken.failure
@@ -266,7 +266,7 @@ extension CurlMulti {
     guard let connection = transfer.connection, !connection.isSilent else { return }
     connection.isSilent = true
     // New transfers get a new bundle, so libcurl gives them none of the connections that are open now.
-    transfer.bundles.leave(transfer.connectionClass, to: transfer.endpoint, at: loop.now())
+    transfer.bundles.renewBundles(of: transfer.connectionClass, to: transfer.endpoint, at: loop.now())
     if let idle { endIdle(besides: connection, for: idle) }
   }
 

@@ -180,10 +180,10 @@ actor CurlMulti: LoopActor {
       // libcurl continued by itself: one of its timers began TLS, or it gave up.
       if let transfer = handshakes.remove({ $0.descriptor == interest.descriptor }) { hadToWait(transfer) }
       if interest.wasClosed { loop.unwatch(interest.descriptor, of: self) }
-      switch connections.wants(interest.descriptor, interest.readiness) {
+      switch connections.setInterest(interest.descriptor, interest.readiness) {
       case .watch(let readiness): loop.watch(interest.descriptor, for: readiness, self)
       case .unwatch: loop.unwatch(interest.descriptor, of: self)
-      case .leave: break
+      case .unchanged: break
       }
     }
     callbackState.removeSocketChanges()
