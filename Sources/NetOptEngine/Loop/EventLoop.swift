@@ -294,17 +294,17 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   ///
   /// When the loop may sleep, this sets `isSleeping`: a thread that submits work must then wake the loop.
   private func nextWait() -> Int32? {
-    enum Next { case sleep, goOn, end }
+    enum Next { case sleep, poll, end }
     if !state.ownItems.isEmpty { return 0 }
     let next = inbox.withLock { inbox -> Next in
-      if !inbox.items.isEmpty { return .goOn }
+      if !inbox.items.isEmpty { return .poll }
       inbox.isSleeping = !inbox.isStopping
       inbox.isClosed = inbox.isStopping
       return inbox.isStopping ? .end : .sleep
     }
     switch next {
     case .end: return nil
-    case .goOn: return 0
+    case .poll: return 0
     case .sleep:
       guard let due = state.timers.nextDue else { return -1 }
       let rest = due.nanoseconds - now().nanoseconds

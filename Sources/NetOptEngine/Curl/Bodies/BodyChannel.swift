@@ -32,8 +32,8 @@ final class BodyChannel: Sendable {
   /// - Returns: the number of unread bytes, and whether the paused transfer may resume.
   func push(
     _ chunks: [[UInt8]], end: Result<Void, NetOptError>?, isPaused: Bool, timings: Timings
-  ) -> (unread: Int, goOn: Bool) {
-    let (reader, unread, goOn) = state.withLock { state in
+  ) -> (unread: Int, resumes: Bool) {
+    let (reader, unread, resumes) = state.withLock { state in
       for chunk in chunks {
         state.chunks.append(piece: chunk)
         state.unread += chunk.count
@@ -41,18 +41,18 @@ final class BodyChannel: Sendable {
       if state.end == nil { state.end = end }
       state.timings = timings
       // The reader may have caught up since the transfer was paused. Nothing would resume the transfer then.
-      let goOn = isPaused && state.unread <= lowWater
-      state.isPaused = isPaused && !goOn
-      return (state.chunks.isEmpty && state.end == nil ? nil : state.reader.take(), state.unread, goOn)
+      let resumes = isPaused && state.unread <= lowWater
+      state.isPaused = isPaused && !resumes
+      return (state.chunks.isEmpty && state.end == nil ? nil : state.reader.take(), state.unread, resumes)
     }
     reader?.resume(returning: true)
-    return (unread, goOn)
+    return (unread, resumes)
   }
 
   // MARK: From the reader
 
   enum Step {
-    case chunk([UInt8], goOn: Bool)
+    case chunk([UInt8], resumes: Bool)
     case end(Result<Void, NetOptError>)
     case wait
   }
@@ -63,9 +63,9 @@ final class BodyChannel: Sendable {
       guard !state.chunks.isEmpty else { return state.end.map { .end($0) } ?? .wait }
       let chunk = state.chunks.removeFirst()
       state.unread -= chunk.count
-      let goOn = state.isPaused && state.unread <= lowWater
-      if goOn { state.isPaused = false }
-      return .chunk(chunk, goOn: goOn)
+      let resumes = state.isPaused && state.unread <= lowWater
+      if resumes { state.isPaused = false }
+      return .chunk(chunk, resumes: resumes)
     }
   }
 
@@ -110,8 +110,8 @@ final class StreamedBody: BodySource {
   func next() async throws(NetOptError) -> [UInt8]? {
     while true {
       switch channel.poll() {
-      case .chunk(let chunk, let goOn):
-        if goOn { exchange.goOnReceiving() }
+      case .chunk(let chunk, let resumes):
+        if resumes { exchange.resumeReceiving() }
         return chunk
       case .end(let result):
         try result.get()

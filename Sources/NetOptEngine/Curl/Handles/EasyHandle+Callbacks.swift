@@ -17,18 +17,18 @@ extension EasyHandle {
     netopt_setopt_pointer(raw, CURLOPT_READDATA, this)
     netopt_setopt_seek(raw, rewindBody)
     netopt_setopt_pointer(raw, CURLOPT_SEEKDATA, this)
-    netopt_setopt_prereq(raw, isReady)
+    netopt_setopt_prereq(raw, checkPrerequest)
     netopt_setopt_pointer(raw, CURLOPT_PREREQDATA, this)
-    netopt_setopt_progress(raw, mayGoOn)
+    netopt_setopt_progress(raw, reportProgress)
     netopt_setopt_pointer(raw, CURLOPT_XFERINFODATA, this)
     netopt_setopt_opensocket(raw, openSocket)
     netopt_setopt_pointer(raw, CURLOPT_OPENSOCKETDATA, this)
-    netopt_setopt_debug(raw, says)
+    netopt_setopt_debug(raw, reportDebug)
     netopt_setopt_pointer(raw, CURLOPT_DEBUGDATA, this)
     // A connection outlives the handle that opened it. So libcurl reports its closing to the state, which
     // outlives all handles.
     netopt_setopt_closesocket(raw, closeSocket)
-    if OpenSSL.loaded != nil { netopt_setopt_ssl_context(raw, contextWasMade) }
+    if OpenSSL.loaded != nil { netopt_setopt_ssl_context(raw, configureContext) }
     netopt_setopt_pointer(raw, CURLOPT_CLOSESOCKETDATA, callbackState)
   }
 }
@@ -89,7 +89,7 @@ private func rewindBody(_ data: UnsafeMutableRawPointer?, _ offset: curl_off_t, 
   return CURL_SEEKFUNC_OK
 }
 
-private func isReady(
+private func checkPrerequest(
   _ data: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
   _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
 ) -> Int32 {
@@ -98,21 +98,21 @@ private func isReady(
   return CURL_PREREQFUNC_OK
 }
 
-private func mayGoOn(
+private func reportProgress(
   _ data: UnsafeMutableRawPointer?, _ downTotal: curl_off_t, _ down: curl_off_t, _ upTotal: curl_off_t,
   _ up: curl_off_t
 ) -> Int32 {
-  transfer(data)?.mayGoOn() == false ? 1 : 0
+  transfer(data)?.mayContinueTunnel() == false ? 1 : 0
 }
 
-private func says(
+private func reportDebug(
   _ easy: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ text: UnsafeMutablePointer<CChar>?, _ size: Int,
   _ data: UnsafeMutableRawPointer?
 ) -> Int32 {
   guard let transfer = transfer(data), let text else { return 0 }
   let bytes = UnsafeRawBufferPointer(start: text, count: size)
   switch kind {
-  case CURLINFO_TEXT: transfer.says(bytes)
+  case CURLINFO_TEXT: transfer.noteDebugText(bytes)
   // CURLINFO_REQUEST_SIZE does not tell this: it counts only the first write, for which the socket may have
   // no room.
   case CURLINFO_HEADER_OUT, CURLINFO_DATA_OUT: if size > 0 { transfer.sent.wasWritten() }
@@ -144,7 +144,7 @@ private func openSocket(
   return descriptor
 }
 
-private func contextWasMade(
+private func configureContext(
   _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ data: UnsafeMutableRawPointer?
 ) -> CURLcode {
   if let context = context.map({ OpaquePointer($0) }), let openSSL = OpenSSL.loaded {

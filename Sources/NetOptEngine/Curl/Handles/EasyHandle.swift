@@ -209,7 +209,7 @@ final class EasyHandle {
         .invalidConfiguration, phase: .connect,
         "the proxy \(ProxyURL.shown(proxy)) cannot be used: \(fault) in its URL")
     }
-    // See `Transfer.mayGoOn`.
+    // See `Transfer.mayContinueTunnel`.
     set(CURLOPT_NOPROGRESS, wanted.proxy == nil ? 1 : 0)
     // The empty string keeps libcurl from reading the proxy from the environment: netopt read it when it
     // planned the route.

@@ -57,11 +57,11 @@ extension CurlMulti {
     if transfer.isAnsweredEarly { return completed(transfer) }
     if transfer.waitsBehindAnswer, !waitLooks.isDue { scheduleWaitLook(in: WaitLooks.interval) }
     guard let body = exchange.state.body else { return deliverHead(transfer) }
-    let (unread, goOn) = body.push(
+    let (unread, resumes) = body.push(
       transfer.takeChunks(), end: nil, isPaused: transfer.isReceivePaused && !transfer.waitsForTurn,
       timings: timings(of: transfer))
     transfer.unread = unread
-    if goOn { unpause(exchange, receive: true, send: false) }
+    if resumes { unpause(exchange, receive: true, send: false) }
   }
 
   private func deliverHead(_ transfer: Transfer) {

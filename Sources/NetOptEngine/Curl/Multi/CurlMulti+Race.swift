@@ -238,7 +238,7 @@ extension CurlMulti {
       }
     }
     if let upload = exchange.upload, exchange.pump == nil {
-      exchange.pump = Task { await upload.pump { exchange.goOnSending() } }
+      exchange.pump = Task { await upload.pump { exchange.resumeSending() } }
     }
     let source = exchange.race.legs[transfer.leg].source
     for waiting in exchange.leaveRace() where !waiting.state.isFinished {

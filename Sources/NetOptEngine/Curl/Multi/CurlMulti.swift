@@ -43,7 +43,7 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var walkedReady: [Transfer] = []
   @exclusivity(unchecked) private var walkedTouched: [Transfer] = []
   @exclusivity(unchecked) private var walkedEnded: [(Transfer, CURLcode)] = []
-  @exclusivity(unchecked) private var turnEndIsAsked = false
+  @exclusivity(unchecked) private var isTurnEndRequested = false
   /// Whether the loop's thread was told to observe HTTP/2 frames.
   private var seesFrames = false
   private(set) var isShutDown = false
@@ -85,7 +85,7 @@ actor CurlMulti: LoopActor {
       last.underWayIndex = exchange.underWayIndex
     }
     exchange.underWayIndex = -1
-    if isRetired { askForTurnEnd() }
+    if isRetired { requestTurnEnd() }
     if underWay.isEmpty { spareChunks.removeAll() }
   }
 
@@ -100,7 +100,7 @@ actor CurlMulti: LoopActor {
     if let endpoint = transfer.endpoint, let socket = transfer.exchange.group?.onlySocket(to: endpoint) {
       pendingStarts.add(socket)
     }
-    askForTurnEnd()
+    requestTurnEnd()
   }
 
   /// Takes a transfer off the multi handle, whatever its state. Keeps its easy handle if that is reusable.
@@ -114,7 +114,7 @@ actor CurlMulti: LoopActor {
     applyInterests()
     connections.ended(transfer)
     // Another handle that waited for this one's place may continue now. libcurl reports that by its timer.
-    askForTurnEnd()
+    requestTurnEnd()
     if let descriptor = transfer.descriptor, connecting[descriptor] === transfer {
       connecting[descriptor] = nil
     }
@@ -142,14 +142,14 @@ actor CurlMulti: LoopActor {
     applyInterests()
     // The data that libcurl had held back was faulty.
     if transfer.fault != nil { finished(transfer, CURLE_WRITE_ERROR) }
-    askForTurnEnd()
+    requestTurnEnd()
   }
 
   // MARK: Driving libcurl
 
-  func askForTurnEnd() {
-    guard !turnEndIsAsked, !isShutDown else { return }
-    turnEndIsAsked = true
+  func requestTurnEnd() {
+    guard !isTurnEndRequested, !isShutDown else { return }
+    isTurnEndRequested = true
     loop.atEndOfTurn(self)
   }
 
@@ -207,7 +207,7 @@ actor CurlMulti: LoopActor {
     if readiness.contains(.write) { mask |= CURL_CSELECT_OUT }
     if readiness.contains(.error) { mask |= CURL_CSELECT_ERR }
     drive(descriptor, mask)
-    askForTurnEnd()
+    requestTurnEnd()
   }
 
   /// Makes a connected probe wait for its turn to begin TLS.
@@ -227,7 +227,7 @@ actor CurlMulti: LoopActor {
       hadToWait(next)
       loop.watch(descriptor, for: .write, self)
       drive(descriptor, CURL_CSELECT_OUT)
-      askForTurnEnd()
+      requestTurnEnd()
     }
     scheduleHandshake()
   }
@@ -245,12 +245,12 @@ actor CurlMulti: LoopActor {
 
   private func scheduleNewConnections() {
     guard let due = callbackState.newConnections.due else { return }
-    let timer = newConnectionsTimer ?? MultiTimer(self) { $0.newConnectionsHadTheirTime() }
+    let timer = newConnectionsTimer ?? MultiTimer(self) { $0.settleNewConnections() }
     newConnectionsTimer = timer
     loop.schedule(timer, at: due)
   }
 
-  func newConnectionsHadTheirTime() {
+  func settleNewConnections() {
     callbackState.newConnections.settle(at: loop.now())
     scheduleNewConnections()
   }
@@ -266,12 +266,12 @@ actor CurlMulti: LoopActor {
   func timerFired() {
     guard !isShutDown else { return }
     drive(CURL_SOCKET_TIMEOUT, 0)
-    askForTurnEnd()
+    requestTurnEnd()
   }
 
   /// Acts on the reported transfers, and on those that are reported as a result.
   fileprivate func settle() {
-    turnEndIsAsked = false
+    isTurnEndRequested = false
     guard !isShutDown else { return }
     // libcurl wants its timeout handled at once after handles were added. A few rounds are normal. More
     // rounds would be libcurl's own doing, and wait for the next turn.
@@ -286,7 +286,7 @@ actor CurlMulti: LoopActor {
       callbackState.timeout = nil
       pendingStarts.perform { drive(CURL_SOCKET_TIMEOUT, 0) }
     }
-    if hasReportedTransfers { askForTurnEnd() }
+    if hasReportedTransfers { requestTurnEnd() }
     endReceivingTurn()
     if !callbackState.newConnections.isEmpty { scheduleNewConnections() }
     if let timeout = callbackState.timeout { setTimer(timeout) }
@@ -358,7 +358,7 @@ actor CurlMulti: LoopActor {
   /// - Returns: the calls that wait for another call's race. They have no work here and continue elsewhere.
   func retire() -> [Exchange] {
     isRetired = true
-    askForTurnEnd()
+    requestTurnEnd()
     let waiting = connections.takeWaiting().filter { !$0.state.isFinished }
     for exchange in waiting {
       exchange.leave()

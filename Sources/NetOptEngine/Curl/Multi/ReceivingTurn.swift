@@ -23,7 +23,7 @@ struct ReceivingTurn {
   /// Whether the turn's time for bodies is used up.
   var isOver: Bool { spent >= Self.longest }
 
-  mutating func tookPiece() { spent += Self.timePerPiece }
+  mutating func chargePiece() { spent += Self.timePerPiece }
 
   mutating func read(framing count: Int) { spent += Int64(count) * Self.timePerFramingByte }
 }
@@ -33,14 +33,14 @@ extension CurlMulti {
   func endReceivingTurn() {
     callbackState.receiving.spent = 0
     guard !callbackState.receiving.waiting.isEmpty else { return }
-    let timer = callbackState.receiving.timer ?? MultiTimer(self) { $0.receiveOn() }
+    let timer = callbackState.receiving.timer ?? MultiTimer(self) { $0.receiveWaiting() }
     callbackState.receiving.timer = timer
     // The timer fires in the next turn: timers cannot keep the loop from its other work.
     loop.schedule(timer, at: loop.now())
   }
 
   /// Lets waiting transfers continue until the turn's time is used up. At least one continues.
-  private func receiveOn() {
+  private func receiveWaiting() {
     callbackState.receiving.spent = 0
     var waiting: [Transfer] = []
     swap(&waiting, &callbackState.receiving.waiting)
@@ -54,7 +54,7 @@ extension CurlMulti {
       guard transfer.exchange.winner === transfer else { continue }
       unpause(transfer.exchange, receive: true, send: false)
     }
-    askForTurnEnd()
+    requestTurnEnd()
   }
 }
 

@@ -5,8 +5,8 @@ import Synchronization
 /// wins. As a timer, the exchange fires at the call's deadline.
 ///
 /// Unchecked sendable: the caller makes the exchange and hands it to the loop. From then on only the loop
-/// touches its variables. Other threads call only `cancel`, `goOnReceiving` and `goOnSending`, which submit
-/// work to the loop.
+/// touches its variables. Other threads call only `cancel`, `resumeReceiving` and `resumeSending`, which
+/// submit work to the loop.
 final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// The purpose of an exchange.
   enum Purpose {
@@ -174,12 +174,12 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   }
 
   /// Makes a paused transfer receive again.
-  func goOnReceiving() {
+  func resumeReceiving() {
     submit { multi, exchange in multi.unpause(exchange, receive: true, send: false) }
   }
 
   /// Makes a transfer that waits for more of the request's body ask for it again.
-  func goOnSending() {
+  func resumeSending() {
     submit { multi, exchange in multi.unpause(exchange, receive: false, send: true) }
   }
 

@@ -29,7 +29,7 @@ extension Transfer {
   /// Takes a message of libcurl, which it sends while `EasyHandle.isVerbose` is set. libcurl reports bytes
   /// that follow a response in the same read. It drops such bytes if the response is chunked or has no body,
   /// and then uses the connection again, although more of them may be on the way.
-  func says(_ text: UnsafeRawBufferPointer) {
+  func noteDebugText(_ text: UnsafeRawBufferPointer) {
     // Texts of lib/transfer.c. If libcurl changes them, the gate still finds the surplus bytes that have
     // arrived by then.
     for beginning in ["Excess found" as StaticString, "Leftovers after chunking"]

@@ -5,7 +5,7 @@ extension Transfer {
   /// data comes, keeps every field, and delivers nothing.
   ///
   /// - Returns: whether libcurl may continue.
-  func mayGoOn() -> Bool {
+  func mayContinueTunnel() -> Bool {
     if let tunnelReads { self.tunnelReads = tunnelReads + 1 }
     return !hasEndlessTunnel
   }

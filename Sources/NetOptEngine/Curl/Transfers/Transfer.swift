@@ -277,7 +277,7 @@ final class Transfer {
     }
     guard hasRoom else { return pause() }
     guard mayReceive else { return pauseUntilNextTurn() }
-    callbackState.receiving.tookPiece()
+    callbackState.receiving.chargePiece()
     if decoder != nil {
       let reception = decode(bytes)
       guard reception == .taken else { return reception }
