@@ -51,7 +51,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// How often the request was sent.
   var sends = 0
   /// How often the request came back unprocessed.
-  var returns = Returns()
+  var replayCounts = ReplayCounts()
   /// Whether the gate has refused an open connection (`GateRefusal.isOfTheConnection`).
   var wasGivenUselessConnection = false
   @exclusivity(unchecked) var state = ExchangeState.queued

@@ -38,7 +38,7 @@ extension Transfer {
   func takeBack() -> Bool {
     let fate = fate
     guard fate.isSafe, exchange.race.winner == leg, exchange.upload?.canRewind ?? true,
-      exchange.returns.add(fate, from: leg), exchange.upload?.rewind() ?? true
+      exchange.replayCounts.add(fate, from: leg), exchange.upload?.rewind() ?? true
     else { return false }
     exchange.race.takeBack(from: leg)
     exchange.state.takeBack()

@@ -1,6 +1,6 @@
 /// Counts how often the request came back unprocessed from the leg that sent it last, and decides whether
 /// that leg may send it again (docs/adr/0026).
-struct Returns: Equatable {
+struct ReplayCounts: Equatable {
   /// The most refused streams. A server that refuses some streams and takes others is overloaded.
   static let mostRefusals = 3
   /// The most returns for limits of streams that were not known when the request was written. Each new
@@ -19,7 +19,7 @@ struct Returns: Equatable {
   /// - Returns: whether the leg may send the request again. When it may not, the return is not counted.
   mutating func add(_ fate: SentRequest.Fate, from leg: Int) -> Bool {
     if leg != self.leg {
-      self = Returns()
+      self = ReplayCounts()
       self.leg = leg
     }
     return switch fate {
