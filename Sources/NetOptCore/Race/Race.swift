@@ -169,7 +169,7 @@ package struct Race: Sendable {
   /// Takes the request back from the winner because the server did not process it: no byte was written, or
   /// the server said so. The leg is under way again, and the next leg that is ready sends the request. Does
   /// nothing if the leg is not the winner.
-  package mutating func takeBack(from leg: Int) {
+  package mutating func withdrawRequest(from leg: Int) {
     guard winner == leg else { return }
     winner = nil
     underWay = Legs()

@@ -33,7 +33,7 @@ import Testing
       ("waitForRace", { $0.waitForRace() }, ["queued": "waitingForRace"]),
       ("race", { $0.race() }, ["queued": "racing", "waitingForRace": "racing"]),
       ("win", { _ = $0.win() }, ["racing": "sending"]),
-      ("takeBack", { $0.takeBack() }, ["sending": "racing"]),
+      ("withdrawRequest", { $0.withdrawRequest() }, ["sending": "racing"]),
       ("receive", { $0.receive(into: channel()) }, ["racing": "receiving", "sending": "receiving"]),
       (
         "finish", { _ = $0.finish() },
@@ -76,7 +76,7 @@ import Testing
         case 4: if state.win() { senders += 1 }
         case 5:
           if case .sending = state { senders -= 1 }
-          state.takeBack()
+          state.withdrawRequest()
         case 6:
           let new = Self.channel()
           state.receive(into: new)

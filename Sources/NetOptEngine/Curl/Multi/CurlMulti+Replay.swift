@@ -44,7 +44,7 @@ extension CurlMulti {
   /// the leg.
   func mayBeSentAgain(_ transfer: Transfer, _ code: CURLcode) -> Bool {
     guard isLost(transfer, code) else { return false }
-    return transfer.takeBack()
+    return transfer.withdrawRequest()
   }
 
   /// Whether a request has no response because its connection or its stream ended.
@@ -76,8 +76,8 @@ extension CurlMulti {
     guard loss.fate.isSafe, exchange.race.winner == transfer.leg, exchange.upload?.rewind() ?? true else {
       return false
     }
-    exchange.race.takeBack(from: transfer.leg)
-    exchange.state.takeBack()
+    exchange.race.withdrawRequest(from: transfer.leg)
+    exchange.state.withdrawRequest()
     note(transfer, .failed, failure ?? loss.failure(at: transfer.peer))
     end(transfer)
     follow(exchange.race.failed(transfer.leg), in: exchange)

@@ -72,7 +72,7 @@ enum ExchangeState {
 
   /// Records that the request came back unprocessed. Another leg may send it, or the same leg on another
   /// connection.
-  mutating func takeBack() {
+  mutating func withdrawRequest() {
     if case .sending = self { self = .racing }
   }
 

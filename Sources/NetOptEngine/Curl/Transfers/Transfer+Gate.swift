@@ -44,7 +44,7 @@ extension Transfer {
     if verdict == .send {
       // libcurl sends the request again, and does not say why.
       lastLoss = loss
-      _ = takeBack()
+      _ = withdrawRequest()
     }
     leaveConnection()
     localPort = ends.localPort

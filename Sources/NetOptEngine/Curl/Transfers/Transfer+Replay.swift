@@ -35,13 +35,13 @@ extension Transfer {
   /// start.
   ///
   /// - Returns: whether the request may be sent again.
-  func takeBack() -> Bool {
+  func withdrawRequest() -> Bool {
     let fate = fate
     guard fate.isSafe, exchange.race.winner == leg, exchange.upload?.canRewind ?? true,
       exchange.replayCounts.add(fate, from: leg), exchange.upload?.rewind() ?? true
     else { return false }
-    exchange.race.takeBack(from: leg)
-    exchange.state.takeBack()
+    exchange.race.withdrawRequest(from: leg)
+    exchange.state.withdrawRequest()
     return true
   }
 }
