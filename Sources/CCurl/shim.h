@@ -10,12 +10,12 @@
 // Swift finds depends on the order in which the compiler reads the files of a module, and a file may import
 // another module than that one.
 static const int netopt_close_on_exec = SOCK_CLOEXEC;
-static const int netopt_peek_without_waiting = MSG_PEEK | MSG_DONTWAIT;
+static const int netopt_peek_nonblocking = MSG_PEEK | MSG_DONTWAIT;
 static const int netopt_tcp = IPPROTO_TCP;
 
 // Makes the kernel acknowledge received data at once: TCP_QUICKACK, tcp(7). If the kernel refuses, this only
 // costs time.
-static inline void netopt_acknowledge(int descriptor) {
+static inline void netopt_quick_ack(int descriptor) {
   int on = 1;
   setsockopt(descriptor, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
@@ -28,14 +28,14 @@ static inline void netopt_cork(int descriptor, int on) {
 
 // Keeps urgent data at its place in the stream: SO_OOBINLINE, tcp(7), RFC 6093. Otherwise the kernel counts
 // unread bytes only up to the urgent byte, and bytes that a server sent after it would not be seen.
-static inline int netopt_keep_urgent_in_line(int descriptor) {
+static inline int netopt_inline_urgent_data(int descriptor) {
   int on = 1;
   return setsockopt(descriptor, SOL_SOCKET, SO_OOBINLINE, &on, sizeof on);
 }
 
 // Returns the number of bytes that have arrived on a socket and were not read: FIONREAD, tcp(7). 0 when the
 // kernel does not answer.
-static inline int netopt_unread(int descriptor) {
+static inline int netopt_unread_bytes(int descriptor) {
   int count = 0;
   return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
 }
@@ -43,7 +43,7 @@ static inline int netopt_unread(int descriptor) {
 // Ends a connection in both directions (shutdown(2)), so that libcurl reads its end. It is in C because
 // Swift's optimised builds do not find SHUT_RDWR. Glibc and this module both have it as an enumerator and a
 // macro of the same name.
-static inline void netopt_end(int descriptor) {
+static inline void netopt_shutdown(int descriptor) {
   shutdown(descriptor, SHUT_RDWR);
 }
 

@@ -25,7 +25,7 @@ struct sessions {
   int count, room;
 };
 // The sessions that nghttp2 gave up, or that failed, in one call of libcurl.
-static _Thread_local struct sessions given_up;
+static _Thread_local struct sessions abandoned;
 // The sessions that failed and are not freed yet. They are as many as fail in one turn of the loop.
 static _Thread_local struct sessions failed;
 
@@ -49,7 +49,7 @@ static void add(struct sessions *some, const void *session) {
   some->list[some->count++] = session;
 }
 
-static void take_out_at(struct sessions *some, int index) {
+static void remove_at(struct sessions *some, int index) {
   some->list[index] = some->list[--some->count];
   if (some->count) return;
   free(some->list);
@@ -57,9 +57,9 @@ static void take_out_at(struct sessions *some, int index) {
   some->room = 0;
 }
 
-static void take_out(struct sessions *some, const void *session) {
+static void remove_session(struct sessions *some, const void *session) {
   int index = find(some, session);
-  if (index >= 0) take_out_at(some, index);
+  if (index >= 0) remove_at(some, index);
 }
 
 // The callbacks that libcurl sets. One of our functions takes the place of each. libcurl has one callback,
@@ -74,7 +74,7 @@ static uint32_t stream_limit(nghttp2_session *session) {
 }
 
 // Called when the header of a frame has arrived. The length of the padding follows the header.
-static int begins(nghttp2_session *session, const nghttp2_frame_hd *head, void *data) {
+static int frame_begins(nghttp2_session *session, const nghttp2_frame_hd *head, void *data) {
   (void)data;
   if (!is_ours || head->type != NGHTTP2_DATA) return 0;
   if ((head->flags & (NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_PADDED)) != NGHTTP2_FLAG_END_STREAM) return 0;
@@ -88,10 +88,11 @@ static void note(nghttp2_session *session, const nghttp2_frame *frame) {
   if (is_data || frame->hd.type == NGHTTP2_HEADERS) {
     void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (!easy) return;
-    enum netopt_end end = netopt_goes_on;
+    enum netopt_stream_end end = netopt_stream_open;
     if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
-      end = nghttp2_session_get_stream_local_close(session, frame->hd.stream_id) ? netopt_ends : netopt_ends_early;
-    if (end == netopt_ends_early) has_early_ends = 1;
+      end = nghttp2_session_get_stream_local_close(session, frame->hd.stream_id) ? netopt_stream_ended
+                                                                                 : netopt_stream_ended_early;
+    if (end == netopt_stream_ended_early) has_early_ends = 1;
     handlers.received(easy, is_data ? frame->hd.length - frame->data.padlen : 0, end);
   } else if (frame->hd.type == NGHTTP2_RST_STREAM && frame->rst_stream.error_code == NGHTTP2_REFUSED_STREAM) {
     void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
@@ -162,7 +163,7 @@ static int rejects_session(uint32_t code) { return code != NGHTTP2_NO_ERROR && c
 static int writing(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
   (void)data;
   if (frame->hd.type == NGHTTP2_GOAWAY) {
-    add(&given_up, session);
+    add(&abandoned, session);
     if (is_ours && rejects_session(frame->goaway.error_code))
       handlers.rejected(NULL, session, frame->goaway.error_code);
   } else if (is_ours && frame->hd.type == NGHTTP2_RST_STREAM && rejects_stream(frame->rst_stream.error_code)) {
@@ -178,7 +179,7 @@ static int writing(nghttp2_session *session, const nghttp2_frame *frame, void *d
 // ld.so(8) finds each of the following functions before nghttp2's function with the same name, so libcurl
 // calls this module's function. The functions are weak, so that a program with a statically linked nghttp2
 // still links. The observer sees nothing in that program.
-#define STANDS_BEFORE __attribute__((weak, visibility("default")))
+#define INTERPOSED __attribute__((weak, visibility("default")))
 
 // Returns nghttp2's own function. It exists, because this module is linked with nghttp2.
 static void *next(const char *name, _Atomic(void *) *known) {
@@ -190,7 +191,7 @@ static void *next(const char *name, _Atomic(void *) *known) {
   return function;
 }
 
-STANDS_BEFORE void nghttp2_session_callbacks_set_on_frame_recv_callback(
+INTERPOSED void nghttp2_session_callbacks_set_on_frame_recv_callback(
     nghttp2_session_callbacks *callbacks, callback original) {
   static _Atomic(void *) known;
   void (*set)(nghttp2_session_callbacks *, callback) = next(__func__, &known);
@@ -206,10 +207,10 @@ STANDS_BEFORE void nghttp2_session_callbacks_set_on_frame_recv_callback(
   nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, writing);
   // No release of libcurl sets this callback. If one does, the end of a stream is known only when the whole
   // frame has arrived.
-  nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, begins);
+  nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, frame_begins);
 }
 
-STANDS_BEFORE void nghttp2_session_callbacks_set_on_stream_close_callback(
+INTERPOSED void nghttp2_session_callbacks_set_on_stream_close_callback(
     nghttp2_session_callbacks *callbacks, nghttp2_on_stream_close_callback original) {
   static _Atomic(void *) known;
   void (*set)(nghttp2_session_callbacks *, nghttp2_on_stream_close_callback) = next(__func__, &known);
@@ -220,7 +221,7 @@ STANDS_BEFORE void nghttp2_session_callbacks_set_on_stream_close_callback(
 }
 
 // No release of libcurl sets this callback. If one does, its callback replaces ours.
-STANDS_BEFORE void nghttp2_session_callbacks_set_before_frame_send_callback(
+INTERPOSED void nghttp2_session_callbacks_set_before_frame_send_callback(
     nghttp2_session_callbacks *callbacks, nghttp2_before_frame_send_callback callback) {
   static _Atomic(void *) known;
   void (*set)(nghttp2_session_callbacks *, nghttp2_before_frame_send_callback) = next(__func__, &known);
@@ -242,7 +243,7 @@ static enum netopt_failure failure_of(ssize_t result) {
 // After an error, a session is in the middle of a frame. libcurl before 8.1.0 would pass it the same bytes
 // again, and later other bytes of the connection. The session would then take bytes inside a peer's frame for
 // frames.
-STANDS_BEFORE ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const uint8_t *bytes, size_t count) {
+INTERPOSED ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const uint8_t *bytes, size_t count) {
   static _Atomic(void *) known;
   ssize_t (*receive)(nghttp2_session *, const uint8_t *, size_t) = next(__func__, &known);
   if (!is_ours) return receive(session, bytes, count);
@@ -250,18 +251,18 @@ STANDS_BEFORE ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const u
   ssize_t result = receive(session, bytes, count);
   if (result < 0) {
     add(&failed, session);
-    add(&given_up, session);
+    add(&abandoned, session);
     handlers.failed(session, failure_of(result));
   }
   return result;
 }
 
-STANDS_BEFORE void nghttp2_session_del(nghttp2_session *session) {
+INTERPOSED void nghttp2_session_del(nghttp2_session *session) {
   static _Atomic(void *) known;
   void (*delete)(nghttp2_session *) = next(__func__, &known);
   if (is_ours) {
-    take_out(&failed, session);
-    take_out(&given_up, session);
+    remove_session(&failed, session);
+    remove_session(&abandoned, session);
     if (session) handlers.deleted(session);
   }
   delete(session);
@@ -270,7 +271,7 @@ STANDS_BEFORE void nghttp2_session_del(nghttp2_session *session) {
 // libcurl calls this when it ends a request. If nghttp2 has not sent the request yet, libcurl does not take
 // its easy handle back from nghttp2. When the session later comes to the request, the handle is written to,
 // although by then it belongs to another request or is freed. So this function takes the handle back.
-STANDS_BEFORE int nghttp2_submit_rst_stream(
+INTERPOSED int nghttp2_submit_rst_stream(
     nghttp2_session *session, uint8_t flags, int32_t stream, uint32_t error) {
   static _Atomic(void *) known;
   int (*submit)(nghttp2_session *, uint8_t, int32_t, uint32_t) = next(__func__, &known);
@@ -289,9 +290,9 @@ int netopt_frames_are_observed(void) { return is_observed; }
 
 int netopt_requests_are_observed(void) { return is_observed && !misses_requests; }
 
-const void *netopt_session_given_up(void) {
-  if (!given_up.count) return NULL;
-  const void *session = given_up.list[given_up.count - 1];
-  take_out_at(&given_up, given_up.count - 1);
+const void *netopt_take_abandoned_session(void) {
+  if (!abandoned.count) return NULL;
+  const void *session = abandoned.list[abandoned.count - 1];
+  remove_at(&abandoned, abandoned.count - 1);
   return session;
 }

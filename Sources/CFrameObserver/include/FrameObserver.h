@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 // Whether a frame ends its stream (END_STREAM), and if so, whether a part of the request was still unsent.
-enum netopt_end { netopt_goes_on, netopt_ends, netopt_ends_early };
+enum netopt_stream_end { netopt_stream_open, netopt_stream_ended, netopt_stream_ended_early };
 
 // Why a session cannot go on: nghttp2 received more than it accepts, or a callback of libcurl refused
 // something.
@@ -18,7 +18,7 @@ struct netopt_frame_handlers {
   // of body bytes in the frame.
   void (*ending)(void *easy, size_t bytes);
   // A whole DATA or HEADERS frame has arrived. bytes: the number of body bytes in the frame.
-  void (*received)(void *easy, size_t bytes, enum netopt_end end);
+  void (*received)(void *easy, size_t bytes, enum netopt_stream_end end);
   // The head of a request is about to be written on a stream. From now on, parts of the request may leave.
   // limit: the known number of streams that the server accepts at once.
   void (*requested)(void *easy, const void *session, int32_t stream, uint32_t limit);
@@ -53,4 +53,4 @@ int netopt_requests_are_observed(void);
 
 // Removes and returns a session of this thread that has failed or has sent GOAWAY, as nghttp2 does when the
 // peer breaks a rule; NULL when there is none. The session's connection may be gone.
-const void *netopt_session_given_up(void);
+const void *netopt_take_abandoned_session(void);

@@ -55,7 +55,7 @@ import Testing
     let nothing: [UInt8] = [0]
     let refused = sessions.count { receive($0, nothing, 0) < 0 }
     var told = 0
-    while netopt_session_given_up() != nil { told += 1 }
+    while netopt_take_abandoned_session() != nil { told += 1 }
     let delete = try function("nghttp2_session_del", Delete.self)
     for session in sessions { delete(session) }
     try function("nghttp2_session_callbacks_del", Delete.self)(made)

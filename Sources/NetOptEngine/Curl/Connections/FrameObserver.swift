@@ -14,14 +14,14 @@ enum FrameObserver {
 
   /// Whether the observer sees the frames of all HTTP/2 connections of this thread. It does not if nghttp2 is
   /// a part of libcurl itself.
-  static var isInPlace: Bool { netopt_frames_are_observed() != 0 }
+  static var isActive: Bool { netopt_frames_are_observed() != 0 }
 
   /// Whether the observer also sees when libcurl writes the head of a request.
-  static var seesRequests: Bool { netopt_requests_are_observed() != 0 }
+  static var observesRequests: Bool { netopt_requests_are_observed() != 0 }
 
   /// Removes and returns an HTTP/2 session of this thread that failed, or that nghttp2 gave up because the
   /// peer broke a rule; `nil` if there is none. `LiveConnection.session` holds the same pointer.
-  static func takeGivenUp() -> UnsafeRawPointer? { netopt_session_given_up() }
+  static func takeAbandonedSession() -> UnsafeRawPointer? { netopt_take_abandoned_session() }
 }
 
 /// Counts the body bytes of one response in the frames of its stream.
@@ -49,10 +49,10 @@ private func ending(_ easy: UnsafeMutableRawPointer?, _ bytes: Int) {
   EasyHandle.transfer(of: easy)?.frames.end(with: bytes)
 }
 
-private func received(_ easy: UnsafeMutableRawPointer?, _ bytes: Int, _ end: netopt_end) {
+private func received(_ easy: UnsafeMutableRawPointer?, _ bytes: Int, _ end: netopt_stream_end) {
   guard let easy else { return }
   EasyHandle.transfer(of: easy)?.received(
-    frameOf: bytes, ends: end != netopt_goes_on, isEarly: end == netopt_ends_early)
+    frameOf: bytes, ends: end != netopt_stream_open, isEarly: end == netopt_stream_ended_early)
 }
 
 private func closed(_ easy: UnsafeMutableRawPointer?) {

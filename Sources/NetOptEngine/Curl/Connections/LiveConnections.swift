@@ -68,7 +68,7 @@ final class LiveConnection {
   /// that, libcurl may give the connection to a request, and the gate then refuses it.
   func end() {
     isEnded = true
-    netopt_end(descriptor)
+    netopt_shutdown(descriptor)
   }
 
   /// Records that a request is sent over HTTP/1.1.
@@ -76,7 +76,7 @@ final class LiveConnection {
   /// - Parameter reader: the reader of the connection's TLS, if it has TLS.
   func noteRequestSent(_ reader: RecordReader?) {
     guard let reader else { return }
-    receivedAtRequest = reader.received(hasUnreadBytes ? Int(netopt_unread(descriptor)) : 0)
+    receivedAtRequest = reader.received(hasUnreadBytes ? Int(netopt_unread_bytes(descriptor)) : 0)
   }
 
   /// Records that data arrived over TLS.

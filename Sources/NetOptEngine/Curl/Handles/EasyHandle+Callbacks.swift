@@ -135,7 +135,7 @@ private func openSocket(
     transfer.couldNotOpen(errno)
     return CURL_SOCKET_BAD
   }
-  guard netopt_keep_urgent_in_line(descriptor) == 0 else {
+  guard netopt_inline_urgent_data(descriptor) == 0 else {
     transfer.couldNotOpen(errno)
     close(descriptor)
     return CURL_SOCKET_BAD

@@ -45,7 +45,7 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var walkedEnded: [(Transfer, CURLcode)] = []
   @exclusivity(unchecked) private var isTurnEndRequested = false
   /// Whether the loop's thread was told to observe HTTP/2 frames.
-  private var seesFrames = false
+  private var observesFrames = false
   private(set) var isShutDown = false
   /// Whether the actor shuts down when the work under way has ended.
   private(set) var isRetired = false
@@ -91,9 +91,9 @@ actor CurlMulti: LoopActor {
 
   /// Adds a leg's transfer to the multi handle.
   func start(_ transfer: Transfer) throws(NetOptError) {
-    if !seesFrames {
+    if !observesFrames {
       FrameObserver.start()
-      seesFrames = true
+      observesFrames = true
     }
     let code = curl_multi_add_handle(raw, transfer.easy.raw)
     guard code == CURLM_OK else { throw failure("curl_multi_add_handle", code) }
@@ -164,7 +164,7 @@ actor CurlMulti: LoopActor {
 
   /// Applies what libcurl reported about sockets and connections during a call.
   private func applyInterests() {
-    while let session = FrameObserver.takeGivenUp() { endConnection(of: session) }
+    while let session = FrameObserver.takeAbandonedSession() { endConnection(of: session) }
     guard callbackState.hasSocketChanges else { return }
     for event in callbackState.socketEvents {
       switch event {

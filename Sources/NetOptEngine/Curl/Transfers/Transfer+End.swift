@@ -18,7 +18,7 @@ extension Transfer {
   /// takes one more turn, an eighth of the cost of a small response. So libcurl uses the length when the last
   /// frame has already begun to arrive.
   func chooseEndDetection() {
-    if FrameObserver.isInPlace { easy.ignoresLength = frames.length == nil }
+    if FrameObserver.isActive { easy.ignoresLength = frames.length == nil }
   }
 
   /// Whether the server has ended the response (END_STREAM).
@@ -98,7 +98,7 @@ extension Transfer {
     if !hasBody, head.framing == .end, speaksHTTP2 == false, !head.contentEncoding.isEmpty {
       return .codingCut
     }
-    if speaksHTTP2 == true, FrameObserver.isInPlace, !isWholeStream {
+    if speaksHTTP2 == true, FrameObserver.isActive, !isWholeStream {
       return http2Reason ?? .streamCut
     }
     if speaksHTTP2 == false, !hasAllThatWasRead { return .partLost }

@@ -112,7 +112,7 @@ extension Transfer {
       // (RFC 896). A delayed acknowledgement goes out with the next request, and the surplus bytes would then
       // be taken for the next response.
       if callbackState.live[connection.descriptor] === connection {
-        netopt_acknowledge(connection.descriptor)
+        netopt_quick_ack(connection.descriptor)
       }
     }
     streamReader?.budget.streams -= 1
@@ -207,7 +207,7 @@ extension LiveConnection {
   /// Whether the connection has unread data or has ended.
   var hasArrivals: Bool {
     var byte: UInt8 = 0
-    let count = recv(descriptor, &byte, 1, netopt_peek_without_waiting)
+    let count = recv(descriptor, &byte, 1, netopt_peek_nonblocking)
     return count >= 0 || errno != EAGAIN && errno != EINTR || reader?.hasBufferedData == true
   }
 
@@ -219,7 +219,7 @@ extension LiveConnection {
   /// - Parameter isDirect: whether TLS, if there is any, runs directly on the socket.
   func arrival(with tls: TLSConnection?, isDirect: Bool) -> Arrival {
     var byte: UInt8 = 0
-    let count = recv(descriptor, &byte, 1, netopt_peek_without_waiting)
+    let count = recv(descriptor, &byte, 1, netopt_peek_nonblocking)
     hasUnreadBytes = count > 0
     let hasEnded = count == 0 || count < 0 && errno != EAGAIN && errno != EINTR
     if hasEnded { return .end }

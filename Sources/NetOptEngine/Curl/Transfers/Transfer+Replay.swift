@@ -9,7 +9,8 @@ extension Transfer {
   private var fate: SentRequest.Fate {
     guard let speaksHTTP2 else { return .unknown }
     guard speaksHTTP2 else { return sent.fate(on: .http1) }
-    return sent.fate(on: FrameObserver.seesRequests ? .http2(lastStream: connection?.lastStream) : .unseen)
+    return sent.fate(
+      on: FrameObserver.observesRequests ? .http2(lastStream: connection?.lastStream) : .unseen)
   }
 
   /// How the request was lost, if it was.
