@@ -23,7 +23,7 @@ package struct FileIdentity: Hashable, Sendable {
 
 /// The times of the checks for files that cannot be watched. The first pause is 1 s; each further pause
 /// doubles, up to 30 s.
-struct LookPauses {
+struct PollBackoff {
   static let shortest = Duration.seconds(1)
   static let longest = Duration.seconds(30)
 
@@ -40,7 +40,7 @@ struct LookPauses {
   }
 
   /// Starts again with the shortest pause, after a change.
-  mutating func reset() { self = LookPauses() }
+  mutating func reset() { self = PollBackoff() }
 }
 
 /// Reports when files are changed, replaced, removed or created. It uses inotify(7) on the directories of the
@@ -58,7 +58,7 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
 
   /// The delay between an event and the check of the files. Long enough to write a list and its signature one
   /// after the other, and short for a person.
-  private static let settling = Duration.milliseconds(100)
+  private static let debounce = Duration.milliseconds(100)
   private static let events = UInt32(
     IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF
       | IN_MOVE_SELF)
@@ -74,8 +74,8 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
   /// (fs.inotify.max_user_instances).
   private var descriptor: Int32 = -1
   private var directories: [String: Int32] = [:]
-  private var looks = LookPauses()
-  private var hasToldOfRefusal = false
+  private var backoff = PollBackoff()
+  private var hasReportedRefusal = false
 
   /// Makes a watch that is not yet started.
   ///
@@ -122,9 +122,9 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     if descriptor >= 0 {
       loop.watch(descriptor, for: .read, self)
     } else {
-      tellOfRefusal("inotify_init1", errno)
+      reportRefusal("inotify_init1", errno)
     }
-    look()
+    checkFiles()
   }
 
   private func end() {
@@ -143,22 +143,22 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
       while read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
     }
     // Further events do not postpone the check: in a busy directory the check would never run.
-    if due > loop.now() + Self.settling || !isScheduled {
-      loop.schedule(self, at: loop.now() + Self.settling)
+    if due > loop.now() + Self.debounce || !isScheduled {
+      loop.schedule(self, at: loop.now() + Self.debounce)
     }
   }
 
   /// Checks the files: the changes have settled, or a check for a missing directory is due.
   package override func fire() {
-    if isRunning { look() }
+    if isRunning { checkFiles() }
   }
 
-  private func look() {
+  private func checkFiles() {
     watchDirectories()
     let present = paths.map { FileIdentity($0) }
     guard present != known else { return }
     known = present
-    looks.reset()
+    backoff.reset()
     onChange()
   }
 
@@ -168,7 +168,7 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
   /// does not report that change. So this function follows the links again, until they lead to the same
   /// directories twice.
   private func watchDirectories() {
-    guard descriptor >= 0 else { return loop.schedule(self, at: looks.next(at: loop.now())) }
+    guard descriptor >= 0 else { return loop.schedule(self, at: backoff.next(at: loop.now())) }
     var wanted = wantedDirectories
     for _ in 0..<Self.mostTries {
       watch(wanted)
@@ -177,7 +177,7 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
       wanted = now
     }
     // Another process keeps replacing links. Try again later.
-    loop.schedule(self, at: loop.now() + Self.settling)
+    loop.schedule(self, at: loop.now() + Self.debounce)
   }
 
   /// How many times in a row the links are followed.
@@ -207,16 +207,16 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
       _ = inotify_rm_watch(descriptor, number)
     }
     // A new directory is watched.
-    if !Set(watched.keys).isSubset(of: directories.keys) { looks.reset() }
+    if !Set(watched.keys).isSubset(of: directories.keys) { backoff.reset() }
     directories = watched
-    if let refusal { tellOfRefusal("inotify_add_watch of \(refusal.directory)", refusal.code) }
-    if isMissing { loop.schedule(self, at: looks.next(at: loop.now())) } else { looks.reset() }
+    if let refusal { reportRefusal("inotify_add_watch of \(refusal.directory)", refusal.code) }
+    if isMissing { loop.schedule(self, at: backoff.next(at: loop.now())) } else { backoff.reset() }
   }
 
-  private func tellOfRefusal(_ call: String, _ code: Int32) {
-    if hasToldOfRefusal { return }
-    hasToldOfRefusal = true
-    let seconds = LookPauses.longest.components.seconds
+  private func reportRefusal(_ call: String, _ code: Int32) {
+    if hasReportedRefusal { return }
+    hasReportedRefusal = true
+    let seconds = PollBackoff.longest.components.seconds
     onFailure(
       systemError("\(call), without which changes of \(paths[0]) are seen up to \(seconds) s late,", code))
   }

@@ -12,7 +12,7 @@ import Testing
 @Suite struct FileWatchTests {
   @Test("the pauses between checks double from 1 s to 30 s, and a reset starts at 1 s again")
   func pauses() {
-    var pauses = LookPauses()
+    var pauses = PollBackoff()
     var now = MonotonicInstant(nanoseconds: 0)
     var waited: [Duration] = []
     for _ in 0..<7 {
