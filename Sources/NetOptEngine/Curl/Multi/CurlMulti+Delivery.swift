@@ -20,14 +20,14 @@ extension CurlMulti {
         end(transfer)
       }
     case .replayRefused:
-      if !passOn(transfer, after: transfer.lastLoss) { fail(exchange, replayError(of: transfer, code)) }
+      if !reassign(transfer, after: transfer.lastLoss) { fail(exchange, replayError(of: transfer, code)) }
     case .send:
       // libcurl before 8.1 continues to send on a closed stream, and fails.
       if code == CURLE_OK || transfer.isAnsweredEarly {
         completed(transfer)
       } else if mayBeSentAgain(transfer, code) {
         sendAgain(transfer, after: code)
-      } else if isLost(transfer, code), passOn(transfer, after: transfer.loss) {
+      } else if isLost(transfer, code), reassign(transfer, after: transfer.loss) {
         return
       } else {
         // A failed transfer still delivers its head, whether or not the head came in an earlier turn.

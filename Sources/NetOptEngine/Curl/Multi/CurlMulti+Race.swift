@@ -210,14 +210,14 @@ extension CurlMulti {
     follow(exchange.race.opened(transfer.leg, at: loop.now()), in: exchange)
   }
 
-  func legHadItsTime(_ exchange: Exchange) {
+  func legTimerFired(_ exchange: Exchange) {
     guard !exchange.state.isFinished else { return }
     let front = exchange.transfers.first { $0.leg == exchange.race.front }
     let connected = front?.connectedAt != nil
     follow(exchange.race.timeIsUp(at: loop.now(), connected: connected), in: exchange)
   }
 
-  func cameToGate(_ transfer: Transfer) {
+  func reachedGate(_ transfer: Transfer) {
     let exchange = transfer.exchange
     if let descriptor = transfer.descriptor { connections.becameReady(descriptor, of: transfer) }
     // A resend reaches the gate again, perhaps in the same turn.

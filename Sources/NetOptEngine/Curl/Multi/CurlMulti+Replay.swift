@@ -71,7 +71,7 @@ extension CurlMulti {
   ///   - loss: how the request came back.
   ///   - failure: why the leg does not send the request; by default what `loss` says.
   /// - Returns: whether the race has taken the request back.
-  func passOn(_ transfer: Transfer, after loss: RequestLoss, because failure: LegFailure? = nil) -> Bool {
+  func reassign(_ transfer: Transfer, after loss: RequestLoss, because failure: LegFailure? = nil) -> Bool {
     let exchange = transfer.exchange
     guard loss.fate.isSafe, exchange.race.winner == transfer.leg, exchange.upload?.rewind() ?? true else {
       return false

@@ -34,16 +34,16 @@ extension CurlMulti {
   func scheduleWaitLook(in time: Duration) {
     guard waits != nil else { return }
     waitLooks.isDue = true
-    let timer = waitLooks.timer ?? MultiTimer(self) { $0.waitLookIsDue() }
+    let timer = waitLooks.timer ?? MultiTimer(self) { $0.performWaitLook() }
     waitLooks.timer = timer
     loop.schedule(timer, at: loop.now() + time)
   }
 
-  func waitLookIsDue() {
+  func performWaitLook() {
     waitLooks.isDue = false
     // Requests that wait in a network that this machine has left say nothing about the endpoints.
     guard let waits, !isShutDown, !isRetired else { return }
-    passOnUnwritten()
+    reassignUnwritten()
     leaveLongQueues()
     let someWait = completeAnswered()
     let time = lookAtWaiting(with: waits)
@@ -55,7 +55,7 @@ extension CurlMulti {
 
   /// Lets the next legs send the requests that wait on connections where the server takes none. HTTP/2 lets a
   /// server allow no stream, for a time or for good.
-  private func passOnUnwritten() {
+  private func reassignUnwritten() {
     let now = loop.now()
     var waiting: [Transfer] = []
     var inUse = Set<ObjectIdentifier>()
@@ -80,7 +80,7 @@ extension CurlMulti {
       // A limit that many requests meet counts as one failure.
       let kind: LegFailure.Kind = blamed.insert(connection).inserted ? .busy : .other
       let failure = LegFailure(kind, "\(transfer.peer) \(Transfer.noStream)")
-      _ = passOn(transfer, after: transfer.loss, because: failure)
+      _ = reassign(transfer, after: transfer.loss, because: failure)
     }
   }
 
@@ -186,7 +186,7 @@ extension CurlMulti {
         return silent.contains(SilentEndpoint(origin: exchange.plan.origin, address: address))
       }
       if let winner = exchange.winner {
-        if winner.waitsAfterRefusal, isAtSilent(winner) { _ = passOn(winner, after: winner.loss) }
+        if winner.waitsAfterRefusal, isAtSilent(winner) { _ = reassign(winner, after: winner.loss) }
         continue
       }
       let queued = exchange.transfers.filter { $0.isQueued && isAtSilent($0) }

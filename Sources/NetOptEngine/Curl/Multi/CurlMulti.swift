@@ -178,7 +178,9 @@ actor CurlMulti: LoopActor {
     }
     for interest in callbackState.interests {
       // libcurl continued by itself: one of its timers began TLS, or it gave up.
-      if let transfer = handshakes.remove({ $0.descriptor == interest.descriptor }) { hadToWait(transfer) }
+      if let transfer = handshakes.remove({ $0.descriptor == interest.descriptor }) {
+        recordTurnWait(transfer)
+      }
       if interest.wasClosed { loop.unwatch(interest.descriptor, of: self) }
       switch connections.setInterest(interest.descriptor, interest.readiness) {
       case .watch(let readiness): loop.watch(interest.descriptor, for: readiness, self)
@@ -224,7 +226,7 @@ actor CurlMulti: LoopActor {
       transfer.descriptor.map { connections.isConnecting($0, by: transfer) } ?? false
     }
     if let next, let descriptor = next.descriptor {
-      hadToWait(next)
+      recordTurnWait(next)
       loop.watch(descriptor, for: .write, self)
       drive(descriptor, CURL_CSELECT_OUT)
       requestTurnEnd()
@@ -232,7 +234,7 @@ actor CurlMulti: LoopActor {
     scheduleHandshake()
   }
 
-  private func hadToWait(_ transfer: Transfer) {
+  private func recordTurnWait(_ transfer: Transfer) {
     if let connected = transfer.connectedAt { transfer.waitForTurn = loop.now() - connected }
   }
 
@@ -306,7 +308,7 @@ actor CurlMulti: LoopActor {
     }
     if !callbackState.ready.isEmpty {
       swap(&callbackState.ready, &walkedReady)
-      for transfer in walkedReady { cameToGate(transfer) }
+      for transfer in walkedReady { reachedGate(transfer) }
       walkedReady.removeAllOfTurn()
     }
     readMessages()

@@ -343,6 +343,6 @@ final class RaceTimer: LoopTimer {
 
   override func fire() {
     let exchange = exchange
-    multi.onLoop(exchange) { $0.legHadItsTime($1) }
+    multi.onLoop(exchange) { $0.legTimerFired($1) }
   }
 }

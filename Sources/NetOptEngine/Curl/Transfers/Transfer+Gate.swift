@@ -40,7 +40,7 @@ extension Transfer {
   /// - Returns: whether the request is sent on the connection.
   func isReady(between ends: ConnectionEnds) -> Bool {
     let now = exchange.now()
-    cameToGate()
+    reachedGate()
     if verdict == .send {
       // libcurl sends the request again, and does not say why.
       lastLoss = loss

@@ -12,7 +12,7 @@ extension Transfer {
 
   /// Ends the count: the connection is ready. Also for a connection that libcurl opened to send the request
   /// again.
-  func cameToGate() { tunnelReads = nil }
+  func reachedGate() { tunnelReads = nil }
 
   /// Whether libcurl is opening a connection: the first one, or one for sending the request again.
   var isConnecting: Bool { tunnelReads != nil }
