@@ -119,8 +119,8 @@ import Testing
       call("3", failed("refused"), began: 120), call("4", .answered(by: "B"), began: 140),
       call("5", .answered(by: "B"), began: 150),
     ]
-    #expect(judge.leave(calls, of: "A", since: moment(100)) == .milliseconds(40))
-    #expect(judge.leave(Array(calls.prefix(3)), of: "A", since: moment(100)) == nil)
+    #expect(judge.failoverTime(calls, of: "A", since: moment(100)) == .milliseconds(40))
+    #expect(judge.failoverTime(Array(calls.prefix(3)), of: "A", since: moment(100)) == nil)
   }
 
   @Test("the figures are the calls, the failures, the median and the 99th percentile")

@@ -58,7 +58,7 @@ package struct CellJudge {
 
   /// The time from the start of the fault to the start of the first call after which all calls are answered
   /// by other servers than `victim`; `nil` when there is no such call.
-  package func leave(_ calls: [Call], of victim: String, since start: MonotonicInstant) -> Duration? {
+  package func failoverTime(_ calls: [Call], of victim: String, since start: MonotonicInstant) -> Duration? {
     let ordered = calls.filter { $0.began >= start }.sorted { $0.began < $1.began }
     let elsewhere = ordered.reversed().prefix { call in
       if case .answered(let server?) = call.outcome { server != victim } else { false }

@@ -57,10 +57,10 @@ package struct CellVerdict: Sendable {
   package var doubled = 0
   /// The time from the start of the fault to the start of the first request after which no request went to
   /// the faulty server; `nil` when requests kept going there.
-  package var leave: Duration?
+  package var failoverTime: Duration?
   /// The time from the end of the fault until the formerly faulty server answered again; `nil` when it did
   /// not answer.
-  package var back: Duration?
+  package var recoveryTime: Duration?
   package var violations: [Violation] = []
 
   package init() {}

@@ -14,8 +14,8 @@ package enum VerdictTable {
     let values = [
       cell.fault.name, cell.traffic.rawValue, "\(cell.concurrency)", "\(cell.version)", "\(netopt.calls)",
       "\(netopt.failed)", "\(verdict.unrepeatable)", "\(verdict.broken)", "\(verdict.doubled)",
-      milliseconds(netopt.p50), milliseconds(netopt.p99), milliseconds(verdict.leave),
-      milliseconds(verdict.back), "\(verdict.curl.calls)", "\(verdict.curl.failed)",
+      milliseconds(netopt.p50), milliseconds(netopt.p99), milliseconds(verdict.failoverTime),
+      milliseconds(verdict.recoveryTime), "\(verdict.curl.calls)", "\(verdict.curl.failed)",
       milliseconds(verdict.curl.p50), milliseconds(verdict.curl.p99),
     ]
     return "| " + values.joined(separator: " | ") + " |"

@@ -11,15 +11,15 @@ struct CellRun: Sendable {
     /// The minimum duration of the fault.
     var fault: Duration
     /// How long to wait for a request to the formerly faulty server; zero to skip this check.
-    var back: Duration
+    var recoveryLimit: Duration
 
     /// The pause of each lane between two requests, when there is more than one lane.
     var rest: Duration
 
     /// The durations for the tests.
-    static let short = Timing(fault: .milliseconds(300), back: .zero, rest: .milliseconds(100))
+    static let short = Timing(fault: .milliseconds(300), recoveryLimit: .zero, rest: .milliseconds(100))
     /// The durations for the table.
-    static let long = Timing(fault: .seconds(3), back: .seconds(8), rest: .milliseconds(400))
+    static let long = Timing(fault: .seconds(3), recoveryLimit: .seconds(8), rest: .milliseconds(400))
   }
 
   let cell: Cell
@@ -35,14 +35,14 @@ struct CellRun: Sendable {
     /// A moment before the fault began.
     let start: MonotonicInstant
     /// When new requests meet the fault.
-    let there: MonotonicInstant
+    let activeFrom: MonotonicInstant
     /// A moment just before the fault ended.
     let end: MonotonicInstant
 
     /// Whether the fault may have affected a call.
-    func touches(_ call: Call) -> Bool { call.ended >= start && call.began <= end }
+    func overlaps(_ call: Call) -> Bool { call.ended >= start && call.began <= end }
     /// Whether the fault was active during the whole call.
-    func holds(_ call: Call) -> Bool { call.began >= there && call.ended <= end }
+    func covers(_ call: Call) -> Bool { call.began >= activeFrom && call.ended <= end }
   }
 
   private var pause: Duration {
@@ -59,36 +59,36 @@ struct CellRun: Sendable {
     try await wait(for: "answers before the fault") { load.ended.count >= cell.concurrency * 2 }
     let victim = site.origins.first { $0.name == Self.lastServer(load.ended) } ?? site.origins[0]
 
-    let window = try await hold(victim, load, cell.concurrency)
-    let back = try await waitForReturn(of: victim, since: window.end, load)
+    let window = try await holdFault(victim, load, cell.concurrency)
+    let recoveryTime = try await waitForReturn(of: victim, since: window.end, load)
     load.stop()
     try await running
     await client.shutdown()
     let arrivals = try site.takeArrivals()
 
-    let netopt = load.ended.filter(window.touches)
+    let netopt = load.ended.filter(window.overlaps)
     let (curl, completes) = try await curlCalls(victim)
     let judge = CellJudge(cell.fault, cell.traffic, deadline: .deadline)
     var verdict = judge.verdict(netopt: netopt, curl: curl, curlCompletes: completes, arrivals: arrivals)
     if cell.fault.hasVictim {
-      verdict.leave = judge.leave(netopt, of: victim.name, since: window.start)
-      verdict.back = back
+      verdict.failoverTime = judge.failoverTime(netopt, of: victim.name, since: window.start)
+      verdict.recoveryTime = recoveryTime
     }
     return verdict
   }
 
   /// Keeps the fault active for its duration, and until `count` calls have met the fault and ended: each call
   /// ends by its deadline.
-  private func hold(_ victim: FaultyOrigin, _ load: Load, _ count: Int) async throws -> Window {
+  private func holdFault(_ victim: FaultyOrigin, _ load: Load, _ count: Int) async throws -> Window {
     let start = clock.now()
     try await site.begin(cell.fault, at: victim)
-    let there = cell.fault.isOverWhenBegun ? start : clock.now()
+    let activeFrom = cell.fault.isOverWhenBegun ? start : clock.now()
     let rest = timing.fault - (clock.now() - start)
     if rest > .zero { try await Task.sleep(for: rest) }
-    try await wait(for: "calls that met the fault") { load.ended.count { $0.began >= there } >= count }
+    try await wait(for: "calls that met the fault") { load.ended.count { $0.began >= activeFrom } >= count }
     let end = clock.now()
     try await site.end(cell.fault, at: victim)
-    return Window(start: start, there: there, end: end)
+    return Window(start: start, activeFrom: activeFrom, end: end)
   }
 
   /// The results of curl's calls, and whether curl completed a call while the fault was active.
@@ -96,22 +96,22 @@ struct CellRun: Sendable {
     let load = Load(pause: pause)
     async let running: Void = load.run(
       CurlCaller(cell: cell, site: site, victim: victim), label: "\(number)c")
-    let window = try await hold(victim, load, cell.concurrency)
+    let window = try await holdFault(victim, load, cell.concurrency)
     load.stop()
     try await running
-    let calls = load.ended.filter(window.touches)
-    return (calls, calls.contains { window.holds($0) && $0.isAnswered })
+    let calls = load.ended.filter(window.overlaps)
+    return (calls, calls.contains { window.covers($0) && $0.isAnswered })
   }
 
   private func waitForReturn(
     of victim: FaultyOrigin, since end: MonotonicInstant, _ load: Load
   ) async throws -> Duration? {
-    guard cell.fault.hasVictim, timing.back > .zero else { return nil }
-    while clock.now() - end < timing.back {
-      let back = load.ended.filter { $0.began >= end && $0.outcome == .answered(by: victim.name) }.map(
+    guard cell.fault.hasVictim, timing.recoveryLimit > .zero else { return nil }
+    while clock.now() - end < timing.recoveryLimit {
+      let answered = load.ended.filter { $0.began >= end && $0.outcome == .answered(by: victim.name) }.map(
         \.ended
       ).min()
-      if let back { return back - end }
+      if let answered { return answered - end }
       try await Task.sleep(for: .milliseconds(10))
     }
     return nil
