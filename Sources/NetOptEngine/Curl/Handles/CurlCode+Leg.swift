@@ -65,14 +65,14 @@ extension CurlCode {
   }
 
   private static func tlsFailure(_ code: CURLcode, of easy: EasyHandle, _ peer: String) -> LegFailure {
-    let words = easy.words
-    if words.wasReset || Int32(easy.info(CURLINFO_OS_ERRNO) as Int) == ECONNRESET {
+    let errorText = easy.errorText
+    if errorText.wasReset || Int32(easy.info(CURLINFO_OS_ERRNO) as Int) == ECONNRESET {
       return LegFailure(.reset, "\(peer) reset the connection during the TLS handshake")
     }
-    if words.wasClosedInHandshake {
+    if errorText.wasClosedInHandshake {
       return LegFailure(.tls, "\(peer) closed the connection during the TLS handshake")
     }
-    guard let reason = words.tlsReason else {
+    guard let reason = errorText.tlsReason else {
       let reason = String(cString: curl_easy_strerror(code))
       return LegFailure(.tls, "the TLS handshake with \(peer) failed: \(reason)")
     }
@@ -98,13 +98,13 @@ extension CurlCode {
 
   private static func certificateFailure(of transfer: Transfer, _ peer: String) -> LegFailure {
     let easy = transfer.easy
-    let words = easy.words
+    let errorText = easy.errorText
     let isOfProxy = transfer.proxy != nil && !transfer.isPastProxy(isInTLS: true)
     let host =
       isOfProxy ? transfer.proxy.map { ProxyURL.host(of: $0) } ?? "" : transfer.exchange.plan.origin.host
     // libcurl checks the name after it has verified the chain. By then it has reported the certificate.
     let names = CertificateNames.presented(to: transfer)
-    if !names.isEmpty || words.isAboutName {
+    if !names.isEmpty || errorText.isAboutName {
       return LegFailure(
         .certificateName(presented: names),
         "the certificate of \(peer) is for \(names.isEmpty ? "no name" : names.joined(separator: ", ")), not for \(host)"
@@ -119,8 +119,8 @@ extension CurlCode {
       return LegFailure(
         .certificateExpired,
         "a certificate of \(peer) has expired; have it renewed, or check this machine's clock")
-    case let code where words.certificateReason == nil || unknownIssuer.contains(code):
-      let reason = words.certificateReason.map { " (\($0))" } ?? ""
+    case let code where errorText.certificateReason == nil || unknownIssuer.contains(code):
+      let reason = errorText.certificateReason.map { " (\($0))" } ?? ""
       return LegFailure(
         .certificateUntrusted,
         "the certificate of \(peer) is not signed by a trusted authority\(reason); name its authority's file if it is yours"
@@ -128,7 +128,7 @@ extension CurlCode {
     default:
       return LegFailure(
         .certificateUntrusted,
-        "the certificate of \(peer) is not to be trusted: \(words.certificateReason ?? "")")
+        "the certificate of \(peer) is not to be trusted: \(errorText.certificateReason ?? "")")
     }
   }
 }

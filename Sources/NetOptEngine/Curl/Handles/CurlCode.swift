@@ -4,10 +4,10 @@ import NetOptCore
 
 /// Translates libcurl's error codes (libcurl-errors(3)).
 enum CurlCode {
-  /// - Parameter words: libcurl's error text, which says more than the code.
-  static func underlying(_ code: CURLcode, _ words: FailureWords? = nil) -> NetOptError.Underlying {
+  /// - Parameter errorText: libcurl's error text, which says more than the code.
+  static func underlying(_ code: CURLcode, _ errorText: CurlErrorText? = nil) -> NetOptError.Underlying {
     NetOptError.Underlying(
-      .curl, code: Int32(code.rawValue), text: words?.shown ?? String(cString: curl_easy_strerror(code)))
+      .curl, code: Int32(code.rawValue), text: errorText?.shown ?? String(cString: curl_easy_strerror(code)))
   }
 
   /// The codes for a lost connection or stream. An HTTP/2 stream that ends early is like an HTTP/1.1
@@ -25,8 +25,8 @@ enum CurlCode {
 
   /// Returns the code of the cause. libcurl may report an HTTP/2 error when reading from the connection, or
   /// writing to it, failed.
-  static func cause(of code: CURLcode, _ words: @autoclosure () -> FailureWords) -> CURLcode {
-    code == CURLE_HTTP2 && words().areAboutSocket ? CURLE_RECV_ERROR : code
+  static func cause(of code: CURLcode, _ errorText: @autoclosure () -> CurlErrorText) -> CURLcode {
+    code == CURLE_HTTP2 && errorText().areAboutSocket ? CURLE_RECV_ERROR : code
   }
 
   /// Whether a transfer with an unprocessed request may end with this code.
@@ -50,20 +50,20 @@ enum CurlCode {
   /// The response itself is not at fault.
   static func error(_ code: CURLcode, of transfer: Transfer) -> NetOptError {
     let peer = transfer.peer
-    let words = transfer.easy.words
+    let errorText = transfer.easy.errorText
     if let refusal = transfer.proxyRefusal(code), let proxy = transfer.proxy {
       // libcurl was about to send the request again.
       return NetOptError(
         .proxyFailed, phase: .connect,
         "the connection to \(peer) ended, and \(refusal.failure(of: proxy, to: transfer.server).message)",
-        endpoint: transfer.endpoint, underlying: underlying(code, words),
+        endpoint: transfer.endpoint, underlying: underlying(code, errorText),
         isRetryable: transfer.exchange.request.mayBeRepeated)
     }
     let (kind, phase, message) = description(of: code, transfer)
     let isRetryable =
       transfer.exchange.request.mayBeRepeated && kind != .decodeFailed && kind != .libraryFailed
     return NetOptError(
-      kind, phase: phase, message, endpoint: transfer.endpoint, underlying: underlying(code, words),
+      kind, phase: phase, message, endpoint: transfer.endpoint, underlying: underlying(code, errorText),
       isRetryable: isRetryable)
   }
 
@@ -72,11 +72,11 @@ enum CurlCode {
     of code: CURLcode, _ transfer: Transfer
   ) -> (NetOptError.Code, NetOptError.Phase, String) {
     let peer = transfer.peer
-    let words = transfer.easy.words
+    let errorText = transfer.easy.errorText
     let loss = transfer.loss
     let isAnswered = transfer.isHeadComplete
     let carrier = code == CURLE_HTTP2_STREAM ? "stream" : "connection"
-    let lost = "the \(carrier) to \(peer) \(words.ending)"
+    let lost = "the \(carrier) to \(peer) \(errorText.ending)"
     switch code {
     case CURLE_BAD_CONTENT_ENCODING:
       return (.decodeFailed, .decode, "the body from \(peer) is not what its Content-Encoding says")
@@ -119,7 +119,7 @@ enum CurlCode {
     default:
       return (
         .libraryFailed, .receive,
-        "libcurl ended the exchange with \(peer): \(underlying(code, words).text)"
+        "libcurl ended the exchange with \(peer): \(underlying(code, errorText).text)"
       )
     }
   }

@@ -169,7 +169,7 @@ final class EasyHandle {
   }
 
   /// libcurl's text about why the transfer failed.
-  var words: FailureWords { FailureWords(String(cString: errorBuffer)) }
+  var errorText: CurlErrorText { CurlErrorText(String(cString: errorBuffer)) }
 
   /// The authorities that certificates are verified against.
   var authorities: Authorities { caFile.map { .named($0) } ?? .system(info(CURLINFO_CAINFO)) }

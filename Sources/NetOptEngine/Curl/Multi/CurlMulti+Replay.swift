@@ -87,8 +87,8 @@ extension CurlMulti {
   /// The error of a call whose request libcurl tried to send again although it may not be sent again.
   func replayError(of transfer: Transfer, _ code: CURLcode) -> NetOptError {
     let loss = transfer.lastLoss
-    let words = transfer.easy.words
-    let usual = "the connection to \(transfer.peer) \(words.ending) before an answer began"
+    let errorText = transfer.easy.errorText
+    let usual = "the connection to \(transfer.peer) \(errorText.ending) before an answer began"
     let why =
       if loss.fate.isSafe {
         ""
@@ -99,6 +99,6 @@ extension CurlMulti {
       }
     return NetOptError(
       .sendFailed, phase: .send, loss.description(at: transfer.peer, usual: usual) + why,
-      endpoint: transfer.endpoint, underlying: CurlCode.underlying(code, words))
+      endpoint: transfer.endpoint, underlying: CurlCode.underlying(code, errorText))
   }
 }

@@ -324,7 +324,7 @@ actor CurlMulti: LoopActor {
     while let message = curl_multi_info_read(raw, &left) {
       guard message.pointee.msg == CURLMSG_DONE, let pointer = message.pointee.easy_handle else { continue }
       guard let transfer = EasyHandle.transfer(of: pointer) else { continue }
-      let code = CurlCode.cause(of: message.pointee.data.result, transfer.easy.words)
+      let code = CurlCode.cause(of: message.pointee.data.result, transfer.easy.errorText)
       walkedEnded.append((transfer, code))
     }
     guard !walkedEnded.isEmpty else { return }

@@ -45,7 +45,7 @@ extension OpenSSL {
     let message = UnsafeRawBufferPointer(start: bytes, count: count)
     let describesCurve = describesCurve(message)
     guard describesCurve || hasTooMany(message, isOfTLS13: version == netopt_tls_1_3) else { return }
-    // See `FailureWords.tlsReason`.
+    // See `CurlErrorText.tlsReason`.
     Errors.loaded?.add(describesCurve ? Errors.curve : Errors.length)
     // OpenSSL has no callback that can refuse to decode a message. So this makes the message invalid. The
     // bytes are those of OpenSSL's own buffer (`init_buf`), which OpenSSL has already added to the hash of

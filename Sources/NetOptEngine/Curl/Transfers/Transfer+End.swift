@@ -43,7 +43,7 @@ extension Transfer {
   /// The fault of the response that made libcurl end the transfer; `nil` when the response is not the reason.
   func fault(_ code: CURLcode) -> ResponseFault? {
     if let fault { return fault }
-    if !isConnecting, let fault = easy.words.fault(code, isHeadComplete: head.isComplete) { return fault }
+    if !isConnecting, let fault = easy.errorText.fault(code, isHeadComplete: head.isComplete) { return fault }
     return http2Reason
   }
 

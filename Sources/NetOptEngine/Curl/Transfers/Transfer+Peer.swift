@@ -49,15 +49,15 @@ extension Transfer {
       exchange.plan.isSecure, !ProxyURL.isSOCKS(proxy)
     else { return nil }
     if connectStatus > 0, connectStatus / 100 != 2 { return .status(connectStatus) }
-    let words = easy.words
-    if words.isAboutLongAnswer || code.isTooLarge {
+    let errorText = easy.errorText
+    if errorText.isAboutLongAnswer || code.isTooLarge {
       return .noAnswer("sent an answer that is longer than libcurl takes")
     }
-    if case .head(let fault) = words.fault(code, isHeadComplete: false) {
+    if case .head(let fault) = errorText.fault(code, isHeadComplete: false) {
       return .noAnswer("sent \(fault.description)")
     }
-    if words.wasReset { return .noAnswer("reset the connection") }
+    if errorText.wasReset { return .noAnswer("reset the connection") }
     return .noAnswer(
-      words.isAboutTunnel ? "sent something that is not HTTP" : "closed the connection without an answer")
+      errorText.isAboutTunnel ? "sent something that is not HTTP" : "closed the connection without an answer")
   }
 }

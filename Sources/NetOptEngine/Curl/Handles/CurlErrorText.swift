@@ -4,7 +4,7 @@ import CCurl
 /// causes, and the text tells them apart.
 ///
 /// The known texts are those of libcurl 7.88 and OpenSSL 3. An unknown text names no cause.
-struct FailureWords: Sendable {
+struct CurlErrorText: Sendable {
   private let text: String
 
   init(_ text: String) { self.text = text }
