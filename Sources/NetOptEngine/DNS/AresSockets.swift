@@ -106,7 +106,7 @@ final class AresSockets {
       case nil: return .failed(EBADF)
       }
     }
-    let count = streams[descriptor]?.give(to: buffer) ?? 0
+    let count = streams[descriptor]?.copy(to: buffer) ?? 0
     taken += count
     return .octets(count)
   }

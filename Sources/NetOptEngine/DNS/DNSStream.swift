@@ -22,7 +22,7 @@ struct DNSStream {
   /// The number of octets received.
   private var received = 0
   /// The number of octets passed to c-ares.
-  private var given = 0
+  private var copied = 0
   /// Whether the stream has refused a message.
   private var hasRefused = false
 
@@ -55,12 +55,12 @@ struct DNSStream {
   /// Copies the next octets of a complete message to a buffer.
   ///
   /// - Returns: the number of octets.
-  mutating func give(to buffer: UnsafeMutableRawBufferPointer) -> Int {
-    let end = min(octets.count, given + buffer.count)
-    buffer.copyBytes(from: octets[given..<end])
-    let count = end - given
-    given = end
-    if given == octets.count { self = DNSStream() }
+  mutating func copy(to buffer: UnsafeMutableRawBufferPointer) -> Int {
+    let end = min(octets.count, copied + buffer.count)
+    buffer.copyBytes(from: octets[copied..<end])
+    let count = end - copied
+    copied = end
+    if copied == octets.count { self = DNSStream() }
     return count
   }
 }

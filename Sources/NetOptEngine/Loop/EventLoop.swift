@@ -258,8 +258,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
       } while index < count
     }
-    giveBack()
-    // Cleared last: the objects that `giveBack` releases may still call the loop.
+    releaseResources()
+    // Cleared last: the objects that `releaseResources` releases may still call the loop.
     thread.store(0, ordering: .relaxed)
   }
 
@@ -368,7 +368,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
   /// Releases all resources when the thread ends, because other owners may keep the loop for longer. The
   /// inbox is closed by then.
-  private func giveBack() {
+  private func releaseResources() {
     state.isOver = true
     // Waits for the threads that are about to write to `wakeUp`: the system soon reuses the number of a
     // closed descriptor.
