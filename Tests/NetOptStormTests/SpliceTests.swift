@@ -16,7 +16,7 @@ import Testing
   ) throws -> (Splice, IPEndpoint) {
     let address = IPAddress.freshLoopback(1)[0]
     let endpoint = IPEndpoint(address, port: try FreePort.find(on: [address]))
-    return (try Splice([Splice.Door(endpoint, ["": servers.map(\.endpoint)])], fault: fault), endpoint)
+    return (try Splice([Splice.Frontend(endpoint, ["": servers.map(\.endpoint)])], fault: fault), endpoint)
   }
 
   /// Sends a request over a new connection, and reads to the end.

@@ -85,17 +85,17 @@ final class StormOrigins: Sendable {
         StormNginx.Listener(endpoint: inner[4], requests: 4),
         StormNginx.Listener(endpoint: inner[5], http2: true, tlsVersions: "TLSv1.2"),
       ], certificate, backend: backend.endpoint)
-    splice = try Splice(Self.doors(addresses, ports, inner), fault: fault)
+    splice = try Splice(Self.frontends(addresses, ports, inner), fault: fault)
     hole = try LoopbackServer(.blackHole, on: addresses.hole, port: ports[.first] ?? 0)
     let records = StormHost.names.map { [addresses] in ($0, addresses.inDNS($0)) }
     dns = try await DNSServer.start(Dictionary(uniqueKeysWithValues: records), timeToLive: 2)
   }
 
-  /// The doors of the splice. The server of a name depends on the address and the port; a name with two
+  /// The frontends of the splice. The server of a name depends on the address and the port; a name with two
   /// servers gets them in turn, connection by connection.
-  private static func doors(
+  private static func frontends(
     _ addresses: Addresses, _ ports: [StormHost.Port: UInt16], _ inner: [IPEndpoint]
-  ) -> [Splice.Door] {
+  ) -> [Splice.Frontend] {
     let (new, old, plain) = (inner[0], inner[1], inner[2])
     let (goaway, brief, tls12) = (inner[3], inner[4], inner[5])
     var first: [String: [IPEndpoint]] = [
@@ -104,18 +104,19 @@ final class StormOrigins: Sendable {
       "dead.test": [new], "hole.test": [new], "six.test": [new, old], "unlisted-new.test": [new],
       "unlisted-old.test": [old], "unlisted-mixed.test": [old, new],
     ]
-    var doors: [Splice.Door] = []
+    var frontends: [Splice.Frontend] = []
     for address in addresses.open {
       if address == addresses.second {
         first["mixed.test"] = [old, new]
         first["split.test"] = [old]
       }
-      doors.append(Splice.Door(IPEndpoint(address, port: ports[.first] ?? 0), first))
-      doors.append(
-        Splice.Door(IPEndpoint(address, port: ports[.second] ?? 0), ["new.test": [old], "old.test": [new]]))
-      doors.append(Splice.Door(IPEndpoint(address, port: ports[.plain] ?? 0), ["": [plain]]))
+      frontends.append(Splice.Frontend(IPEndpoint(address, port: ports[.first] ?? 0), first))
+      frontends.append(
+        Splice.Frontend(
+          IPEndpoint(address, port: ports[.second] ?? 0), ["new.test": [old], "old.test": [new]]))
+      frontends.append(Splice.Frontend(IPEndpoint(address, port: ports[.plain] ?? 0), ["": [plain]]))
     }
-    return doors
+    return frontends
   }
 
   /// The value of the `Host` field.

@@ -8,11 +8,11 @@ import NetOptTestSupport
 /// name go to the servers of that name in turn. One thread does all the work.
 package final class Splice: Sendable {
   /// An address that accepts connections.
-  package struct Door: Sendable {
-    /// The endpoint on which the door listens.
+  package struct Frontend: Sendable {
+    /// The endpoint on which the frontend listens.
     package let endpoint: IPEndpoint
-    /// The servers by TLS server name. A door with the single entry `""` does not read the ClientHello and
-    /// accepts any protocol.
+    /// The servers by TLS server name. A frontend with the single entry `""` does not read the ClientHello
+    /// and accepts any protocol.
     package let servers: [String: [IPEndpoint]]
 
     package init(_ endpoint: IPEndpoint, _ servers: [String: [IPEndpoint]]) {
@@ -43,16 +43,16 @@ package final class Splice: Sendable {
   /// Starts listening.
   ///
   /// - Parameters:
-  ///   - doors: the addresses that accept connections.
+  ///   - frontends: the addresses that accept connections.
   ///   - fault: returns the fault of a connection by its number, counted from 0. Called on the splice's
   ///     thread. Default: none.
   /// - Throws: `TestSupportError` when an address is in use.
   package init(
-    _ doors: [Door], fault: @escaping @Sendable (Int) -> SpliceFault? = { _ in nil }
+    _ frontends: [Frontend], fault: @escaping @Sendable (Int) -> SpliceFault? = { _ in nil }
   ) throws {
     stopped = try StopSignal()
     state = SpliceState(fault)
-    let loop = try SpliceLoop(doors, state, stopped)
+    let loop = try SpliceLoop(frontends, state, stopped)
     thread = try JoinableThread { loop.run() }
   }
 

@@ -9,30 +9,30 @@ import NetOptTestSupport
 /// thread uses it.
 final class SpliceLoop: @unchecked Sendable {
   private static let stopTag = UInt64.max
-  /// Tags from this value on are doors. A lower tag is a passage's number, doubled, plus 1 for the server's
-  /// side.
-  private static let firstDoorTag = UInt64(1) << 62
+  /// Tags from this value on are frontends. A lower tag is a connection's number, doubled, plus 1 for the
+  /// server's side.
+  private static let firstFrontendTag = UInt64(1) << 62
 
-  private let doors: [Splice.Door]
+  private let frontends: [Splice.Frontend]
   private let listeners: [Int32]
   private let state: SpliceState
   private let stopped: StopSignal
   private let poller: Int32
   private let clock = SystemTimeSource()
-  private var passages: [Int: Passage] = [:]
-  /// The passages that have a due time.
+  private var connections: [Int: ProxiedConnection] = [:]
+  /// The connections that have a due time.
   private var timed: Set<Int> = []
   private var nextNumber = 0
-  /// The number of connections so far for each server name of each door.
+  /// The number of connections so far for each server name of each frontend.
   private var turns: [String: Int] = [:]
 
-  init(_ doors: [Splice.Door], _ state: SpliceState, _ stopped: StopSignal) throws {
-    self.doors = doors
+  init(_ frontends: [Splice.Frontend], _ state: SpliceState, _ stopped: StopSignal) throws {
+    self.frontends = frontends
     self.state = state
     self.stopped = stopped
     var listeners: [Int32] = []
     do {
-      for door in doors { listeners.append(try LoopbackSocket.listening(on: door.endpoint)) }
+      for frontend in frontends { listeners.append(try LoopbackSocket.listening(on: frontend.endpoint)) }
     } catch {
       for listener in listeners { close(listener) }
       throw error
@@ -45,7 +45,7 @@ final class SpliceLoop: @unchecked Sendable {
   func run() {
     watch(stopped.descriptor, EPOLLIN.rawValue, Self.stopTag, isNew: true)
     for (index, listener) in listeners.enumerated() {
-      watch(listener, EPOLLIN.rawValue, Self.firstDoorTag + UInt64(index), isNew: true)
+      watch(listener, EPOLLIN.rawValue, Self.firstFrontendTag + UInt64(index), isNew: true)
     }
     var events = [epoll_event](repeating: epoll_event(), count: 64)
     loop: while true {
@@ -53,24 +53,24 @@ final class SpliceLoop: @unchecked Sendable {
       for event in events.prefix(max(0, Int(count))) {
         let tag = event.data.u64
         if tag == Self.stopTag { break loop }
-        if tag >= Self.firstDoorTag {
-          accept(door: Int(tag - Self.firstDoorTag))
-        } else if let passage = passages[Int(tag >> 1)] {
-          move(passage, isServer: tag & 1 == 1, event.events)
+        if tag >= Self.firstFrontendTag {
+          accept(frontend: Int(tag - Self.firstFrontendTag))
+        } else if let connection = connections[Int(tag >> 1)] {
+          move(connection, isServer: tag & 1 == 1, event.events)
         }
       }
-      passTime()
+      fireTimers()
     }
-    for passage in Array(passages.values) { end(passage, byReset: true) }
+    for connection in Array(connections.values) { end(connection, byReset: true) }
     for listener in listeners { close(listener) }
     close(poller)
   }
 
   // MARK: Opening
 
-  private func accept(door: Int) {
+  private func accept(frontend: Int) {
     while true {
-      let descriptor = Glibc.accept(listeners[door], nil, nil)
+      let descriptor = Glibc.accept(listeners[frontend], nil, nil)
       guard descriptor >= 0 else { return }
       _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
       _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
@@ -78,14 +78,15 @@ final class SpliceLoop: @unchecked Sendable {
       let number = nextNumber
       nextNumber += 1
       let fault = state.injects.withLock { $0 } ? state.fault(number) : nil
-      let passage = Passage(number, door: door, client: descriptor, fault: fault, at: clock.now())
-      passages[number] = passage
+      let connection = ProxiedConnection(
+        number, frontend: frontend, client: descriptor, fault: fault, at: clock.now())
+      connections[number] = connection
       count {
         $0.connections += 1
         $0.open += 1
       }
-      if !doors[door].readsHello { connect(passage, "") }
-      update(passage)
+      if !frontends[frontend].readsHello { connect(connection, "") }
+      update(connection)
     }
   }
 
@@ -96,103 +97,109 @@ final class SpliceLoop: @unchecked Sendable {
       descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
   }
 
-  private func connect(_ passage: Passage, _ name: String) {
-    let servers = doors[passage.door].servers[name] ?? []
-    let key = "\(passage.door) \(name)"
+  private func connect(_ connection: ProxiedConnection, _ name: String) {
+    let servers = frontends[connection.frontend].servers[name] ?? []
+    let key = "\(connection.frontend) \(name)"
     let turn = turns[key, default: 0]
     turns[key] = turn + 1
     guard !servers.isEmpty,
       let descriptor = try? LoopbackSocket.connecting(to: servers[turn % servers.count])
     else {
       count { $0.refused += 1 }
-      return end(passage, byReset: true)
+      return end(connection, byReset: true)
     }
     noDelay(descriptor)
-    passage.server = Passage.Side(descriptor: descriptor)
+    connection.server = ProxiedConnection.Side(descriptor: descriptor)
   }
 
   // MARK: Passing bytes
 
-  private func move(_ passage: Passage, isServer: Bool, _ events: UInt32) {
+  private func move(_ connection: ProxiedConnection, isServer: Bool, _ events: UInt32) {
     let isBroken = events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
-    let hasEnded = isServer ? passage.server?.hasEnded == true : passage.client.hasEnded
-    do throws(Passage.Side.Failure) {
+    let hasEnded = isServer ? connection.server?.hasEnded == true : connection.client.hasEnded
+    do throws(ProxiedConnection.Side.Failure) {
       // epoll reports EPOLLERR and EPOLLHUP again and again, whatever is requested, until the descriptor is
       // closed.
-      if isBroken, hasEnded || passage.stalledUntil != nil { throw .broken }
-      guard passage.stalledUntil == nil else { return }
-      if isServer { try moveFromServer(passage, events) } else { try moveFromClient(passage, events) }
+      if isBroken, hasEnded || connection.stalledUntil != nil { throw .broken }
+      guard connection.stalledUntil == nil else { return }
+      if isServer { try moveFromServer(connection, events) } else { try moveFromClient(connection, events) }
     } catch {
-      return end(passage, byReset: true)
+      return end(connection, byReset: true)
     }
-    if passages[passage.number] != nil { update(passage) }
+    if connections[connection.number] != nil { update(connection) }
   }
 
-  private func moveFromClient(_ passage: Passage, _ events: UInt32) throws(Passage.Side.Failure) {
-    if events & EPOLLOUT.rawValue != 0 { try passage.client.send() }
-    guard !passage.client.hasEnded, events & ~EPOLLOUT.rawValue != 0 else { return }
-    let bytes = try passage.client.receive()
-    passage.lastByte = clock.now()
-    if passage.server == nil {
-      passage.hello += bytes
-      guard case .complete(let name) = ClientHello.read(passage.hello) else {
-        if passage.client.hasEnded { end(passage, byReset: false) }
+  private func moveFromClient(
+    _ connection: ProxiedConnection, _ events: UInt32
+  ) throws(ProxiedConnection.Side.Failure) {
+    if events & EPOLLOUT.rawValue != 0 { try connection.client.send() }
+    guard !connection.client.hasEnded, events & ~EPOLLOUT.rawValue != 0 else { return }
+    let bytes = try connection.client.receive()
+    connection.lastByte = clock.now()
+    if connection.server == nil {
+      connection.hello += bytes
+      guard case .complete(let name) = ClientHello.read(connection.hello) else {
+        if connection.client.hasEnded { end(connection, byReset: false) }
         return
       }
-      connect(passage, name ?? "")
-      guard passages[passage.number] != nil else { return }
-      passage.server?.outgoing = passage.hello
-      passage.hello = []
+      connect(connection, name ?? "")
+      guard connections[connection.number] != nil else { return }
+      connection.server?.outgoing = connection.hello
+      connection.hello = []
     } else {
-      passage.server?.outgoing += bytes
+      connection.server?.outgoing += bytes
     }
-    if injectIfDue(passage) { return }
-    try passage.server?.send()
+    if injectIfDue(connection) { return }
+    try connection.server?.send()
   }
 
-  private func moveFromServer(_ passage: Passage, _ events: UInt32) throws(Passage.Side.Failure) {
-    if events & EPOLLOUT.rawValue != 0 { try passage.server?.send() }
-    guard passage.server?.hasEnded == false, events & ~EPOLLOUT.rawValue != 0 else { return }
-    do throws(Passage.Side.Failure) {
-      if let bytes = try passage.server?.receive() { passage.client.outgoing += bytes }
+  private func moveFromServer(
+    _ connection: ProxiedConnection, _ events: UInt32
+  ) throws(ProxiedConnection.Side.Failure) {
+    if events & EPOLLOUT.rawValue != 0 { try connection.server?.send() }
+    guard connection.server?.hasEnded == false, events & ~EPOLLOUT.rawValue != 0 else { return }
+    do throws(ProxiedConnection.Side.Failure) {
+      if let bytes = try connection.server?.receive() { connection.client.outgoing += bytes }
     } catch {
-      if passage.server?.received == 0 { count { $0.refused += 1 } }
+      if connection.server?.received == 0 { count { $0.refused += 1 } }
       throw error
     }
-    passage.lastByte = clock.now()
-    if injectIfDue(passage) { return }
-    try passage.client.send()
+    connection.lastByte = clock.now()
+    if injectIfDue(connection) { return }
+    try connection.client.send()
   }
 
-  /// Passes FINs on, updates the events that the poller watches, and closes a finished passage.
-  private func update(_ passage: Passage) {
-    guard var server = passage.server else {
-      setInterest(&passage.client, EPOLLIN.rawValue, UInt64(passage.number) << 1)
-      return setTimer(passage)
+  /// Passes FINs on, updates the events that the poller watches, and closes a finished connection.
+  private func update(_ connection: ProxiedConnection) {
+    guard var server = connection.server else {
+      setInterest(&connection.client, EPOLLIN.rawValue, UInt64(connection.number) << 1)
+      return setTimer(connection)
     }
-    if passage.client.hasEnded, server.outgoing.isEmpty, !server.isShut {
+    if connection.client.hasEnded, server.outgoing.isEmpty, !server.isShut {
       server.isShut = true
       shutdown(server.descriptor, Int32(SHUT_WR))
     }
-    if server.hasEnded, passage.client.outgoing.isEmpty, !passage.client.isShut {
-      passage.client.isShut = true
-      shutdown(passage.client.descriptor, Int32(SHUT_WR))
+    if server.hasEnded, connection.client.outgoing.isEmpty, !connection.client.isShut {
+      connection.client.isShut = true
+      shutdown(connection.client.descriptor, Int32(SHUT_WR))
     }
-    passage.server = server
-    if passage.isOver { return end(passage, byReset: false) }
-    let tag = UInt64(passage.number) << 1
-    setInterest(&passage.client, events(passage, passage.client, server), tag)
-    setInterest(&server, events(passage, server, passage.client), tag + 1)
-    passage.server = server
-    setTimer(passage)
+    connection.server = server
+    if connection.isOver { return end(connection, byReset: false) }
+    let tag = UInt64(connection.number) << 1
+    setInterest(&connection.client, events(connection, connection.client, server), tag)
+    setInterest(&server, events(connection, server, connection.client), tag + 1)
+    connection.server = server
+    setTimer(connection)
   }
 
-  private func events(_ passage: Passage, _ side: Passage.Side, _ other: Passage.Side) -> UInt32 {
-    (passage.wantsRead(from: side, to: other) ? EPOLLIN.rawValue : 0)
-      | (passage.wantsWrite(to: side) ? EPOLLOUT.rawValue : 0)
+  private func events(
+    _ connection: ProxiedConnection, _ side: ProxiedConnection.Side, _ other: ProxiedConnection.Side
+  ) -> UInt32 {
+    (connection.wantsRead(from: side, to: other) ? EPOLLIN.rawValue : 0)
+      | (connection.wantsWrite(to: side) ? EPOLLOUT.rawValue : 0)
   }
 
-  private func setInterest(_ side: inout Passage.Side, _ events: UInt32, _ tag: UInt64) {
+  private func setInterest(_ side: inout ProxiedConnection.Side, _ events: UInt32, _ tag: UInt64) {
     guard side.interest != events else { return }
     watch(side.descriptor, events, tag, isNew: side.interest == nil)
     side.interest = events
@@ -205,54 +212,54 @@ final class SpliceLoop: @unchecked Sendable {
 
   // MARK: Faults and time
 
-  private func setTimer(_ passage: Passage) {
-    if passage.stalledUntil != nil || passage.faultTime != nil {
-      timed.insert(passage.number)
+  private func setTimer(_ connection: ProxiedConnection) {
+    if connection.stalledUntil != nil || connection.faultTime != nil {
+      timed.insert(connection.number)
     } else {
-      timed.remove(passage.number)
+      timed.remove(connection.number)
     }
   }
 
-  /// - Returns: whether the passage ended, or passes no bytes for now.
-  private func injectIfDue(_ passage: Passage) -> Bool {
-    guard passage.faultBytesCame else { return false }
-    inject(passage)
-    return passages[passage.number] == nil || passage.stalledUntil != nil
+  /// - Returns: whether the connection ended, or passes no bytes for now.
+  private func injectIfDue(_ connection: ProxiedConnection) -> Bool {
+    guard connection.hasReachedFaultBytes else { return false }
+    inject(connection)
+    return connections[connection.number] == nil || connection.stalledUntil != nil
   }
 
-  private func inject(_ passage: Passage) {
-    guard let fault = passage.fault else { return }
-    passage.fault = nil
+  private func inject(_ connection: ProxiedConnection) {
+    guard let fault = connection.fault else { return }
+    connection.fault = nil
     guard state.injects.withLock({ $0 }) else { return }
     switch fault.action {
     case .reset:
       count { $0.resets += 1 }
-      end(passage, byReset: true)
+      end(connection, byReset: true)
     case .close:
       count { $0.closes += 1 }
-      end(passage, byReset: false)
+      end(connection, byReset: false)
     case .stall(let time):
       count { $0.stalls += 1 }
-      passage.stalledUntil = clock.now() + time
+      connection.stalledUntil = clock.now() + time
     }
   }
 
-  private func passTime() {
+  private func fireTimers() {
     guard !timed.isEmpty else { return }
     let now = clock.now()
-    for passage in timed.compactMap({ passages[$0] }) {
-      if let end = passage.stalledUntil {
-        if end <= now { passage.stalledUntil = nil }
-      } else if let due = passage.faultTime, due <= now {
-        inject(passage)
+    for connection in timed.compactMap({ connections[$0] }) {
+      if let end = connection.stalledUntil {
+        if end <= now { connection.stalledUntil = nil }
+      } else if let due = connection.faultTime, due <= now {
+        inject(connection)
       }
-      if passages[passage.number] != nil { update(passage) }
+      if connections[connection.number] != nil { update(connection) }
     }
   }
 
-  /// The time until the next due passage in milliseconds, rounded up.
+  /// The time until the next due connection in milliseconds, rounded up.
   private func timeout() -> Int32 {
-    let due = timed.lazy.compactMap { [passages] in passages[$0] }.compactMap {
+    let due = timed.lazy.compactMap { [connections] in connections[$0] }.compactMap {
       $0.stalledUntil ?? $0.faultTime
     }
     .min()
@@ -260,10 +267,10 @@ final class SpliceLoop: @unchecked Sendable {
     return Int32(clamping: max(0, (due - clock.now()).nanoseconds + 999_999) / 1_000_000)
   }
 
-  private func end(_ passage: Passage, byReset: Bool) {
-    guard passages.removeValue(forKey: passage.number) != nil else { return }
-    timed.remove(passage.number)
-    passage.close(byReset: byReset)
+  private func end(_ connection: ProxiedConnection, byReset: Bool) {
+    guard connections.removeValue(forKey: connection.number) != nil else { return }
+    timed.remove(connection.number)
+    connection.close(byReset: byReset)
     count { $0.open -= 1 }
   }
 

@@ -32,7 +32,7 @@ package final class SharedAddress: Sendable {
     servers = [new, old]
     endpoint = IPEndpoint(addresses[0], port: try FreePort.find(on: [addresses[0]]))
     splice = try Splice([
-      Splice.Door(endpoint, [Self.newHost: new.endpoints, Self.oldHost: old.endpoints])
+      Splice.Frontend(endpoint, [Self.newHost: new.endpoints, Self.oldHost: old.endpoints])
     ])
   }
 

@@ -3,7 +3,7 @@ import NetOptCore
 import NetOptTestSupport
 
 /// One connection through a splice. Only the splice's thread uses it.
-final class Passage {
+final class ProxiedConnection {
   /// One side of the connection.
   struct Side {
     var descriptor: Int32
@@ -23,7 +23,7 @@ final class Passage {
   private static let mostHeld = 65_536
 
   let number: Int
-  let door: Int
+  let frontend: Int
   var client: Side
   /// The server's side; `nil` until the server is known.
   var server: Side?
@@ -35,9 +35,9 @@ final class Passage {
   var lastByte: MonotonicInstant
   let opened: MonotonicInstant
 
-  init(_ number: Int, door: Int, client: Int32, fault: SpliceFault?, at now: MonotonicInstant) {
+  init(_ number: Int, frontend: Int, client: Int32, fault: SpliceFault?, at now: MonotonicInstant) {
     self.number = number
-    self.door = door
+    self.frontend = frontend
     self.client = Side(descriptor: client)
     self.fault = fault
     opened = now
@@ -63,7 +63,7 @@ final class Passage {
   }
 
   /// Whether enough bytes have arrived to trigger the fault.
-  var faultBytesCame: Bool {
+  var hasReachedFaultBytes: Bool {
     switch fault?.moment {
     case .clientBytes(let count): client.received >= count
     case .serverBytes(let count): (server?.received ?? 0) >= count
@@ -79,7 +79,7 @@ final class Passage {
   }
 }
 
-extension Passage.Side {
+extension ProxiedConnection.Side {
   enum Failure: Error { case broken }
 
   /// Receives the available bytes.
