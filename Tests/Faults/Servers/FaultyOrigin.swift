@@ -29,9 +29,9 @@ final class FaultyOrigin: Sendable {
       [name, "\(bound ?? address)", "\(port)", certificates, Program.controlFile(in: directory), logFile])
   }
 
-  func begin(_ fault: String) async throws { try await program.tell(fault) }
+  func begin(_ fault: String) async throws { try await program.apply(fault) }
 
-  func end() async throws { try await program.tell("none") }
+  func end() async throws { try await program.apply("none") }
 
   func freeze() { program.send(SIGSTOP) }
 

@@ -9,7 +9,7 @@ final class Program: Sendable {
   private let arguments: [String]
   private let directory: String
   private let process: Locked<ChildProcess>
-  private let told = Locked(0)
+  private let commandCount = Locked(0)
 
   /// The file with the current command.
   static func controlFile(in directory: String) -> String { directory + "/control" }
@@ -29,10 +29,10 @@ final class Program: Sendable {
   }
 
   /// Makes the program apply a word, and returns when the program has done so.
-  func tell(_ word: String) async throws {
-    let number = told.withLock { told in
-      told += 1
-      return told
+  func apply(_ word: String) async throws {
+    let number = commandCount.withLock { commandCount in
+      commandCount += 1
+      return commandCount
     }
     try TextFile.write("\(number) \(word)\n", to: Self.controlFile(in: directory))
     let process = process.withLock { $0 }

@@ -12,14 +12,14 @@ extension Site {
     case .stopped: victim.freeze()
     case .restart: try await restart(victim)
     case .rollingRestart: for origin in origins { try await restart(origin) }
-    case .wire(let word): try await wire?.tell(word)
+    case .wire(let word): try await wire?.apply(word)
     case .wireToVictim(let word):
-      try await wire?.tell("\(word)-\((origins.firstIndex { $0 === victim } ?? 0) + 1)")
+      try await wire?.apply("\(word)-\((origins.firstIndex { $0 === victim } ?? 0) + 1)")
     case .names(let word):
-      try await names.tell(word)
+      try await names.apply(word)
       try await victim.begin("refused")
     case .noRoute: break
-    case .proxy(let word): try await proxy.tell(word)
+    case .proxy(let word): try await proxy.apply(word)
     }
   }
 
@@ -30,11 +30,11 @@ extension Site {
     case .origins: for origin in origins { try await origin.end() }
     case .stopped: victim.thaw()
     case .restart, .rollingRestart, .noRoute: break
-    case .wire, .wireToVictim: try await wire?.tell("none")
+    case .wire, .wireToVictim: try await wire?.apply("none")
     case .names:
-      try await names.tell("none")
+      try await names.apply("none")
       try await victim.end()
-    case .proxy: try await proxy.tell("none")
+    case .proxy: try await proxy.apply("none")
     }
   }
 

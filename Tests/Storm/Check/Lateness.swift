@@ -32,7 +32,7 @@ package final class Lateness: Sendable {
   package var unjudged: Int { unjudgedCalls.load(ordering: .relaxed) }
 
   /// Counts a call that cannot be judged.
-  package func judgesNothing() { unjudgedCalls.add(1, ordering: .relaxed) }
+  package func noteUnjudged() { unjudgedCalls.add(1, ordering: .relaxed) }
 
   package init() throws {
     stopped = try StopSignal()

@@ -96,25 +96,25 @@ package final class Storm: Sendable {
     defer { origins.stop() }
     let clients = try StormClients(origins)
     let lateness = try Lateness()
-    let weather = Weather(origins, clients, seed: seed, changesNetwork: hasOwnNetwork, violations)
+    let chaos = ChaosInjector(origins, clients, seed: seed, changesNetwork: hasOwnNetwork, violations)
     let start = clock.now()
-    let weatherTask = Task { try await weather.run() }
-    let housekeeping = Task { await keepHouse(origins) }
+    let chaosTask = Task { try await chaos.run() }
+    let maintenance = Task { await performMaintenance(origins) }
     let workers = (0..<Self.workers).map { _ in
-      Task { await work(clients, origins, ledger, lateness, weather) }
+      Task { await work(clients, origins, ledger, lateness, chaos) }
     }
     try await Task.sleep(for: duration)
     isOver.store(true, ordering: .relaxed)
     await end(workers)
     report.withLock { $0.seconds = Double((clock.now() - start).nanoseconds) / 1e9 }
-    weatherTask.cancel()
-    if case .failure(let error) = await weatherTask.result, !(error is CancellationError) {
+    chaosTask.cancel()
+    if case .failure(let error) = await chaosTask.result, !(error is CancellationError) {
       throw error
     }
     await sweepCaches(clients, origins, ledger, lateness)
     await clients.shutdown()
-    housekeeping.cancel()
-    await housekeeping.value
+    maintenance.cancel()
+    await maintenance.value
     await lateness.stop()
     origins.stop()
     if clients.left > 0 { violations.add(.leftover, "\(clients.left) clients that were shut down") }
@@ -122,25 +122,25 @@ package final class Storm: Sendable {
       $0.unjudged = lateness.unjudged
       $0.arrivals = ledger.total
       $0.splice = origins.splice.figures
-      $0.weather = weather.figures
+      $0.chaos = chaos.figures
     }
   }
 
   /// Sends one request after another.
   private func work(
     _ clients: StormClients, _ origins: StormOrigins, _ ledger: Ledger, _ lateness: Lateness,
-    _ weather: Weather
+    _ chaos: ChaosInjector
   ) async {
     while !isOver.load(ordering: .relaxed) {
       let plan = generator.plan(nextIndex.wrappingAdd(1, ordering: .relaxed).oldValue)
       try? await Task.sleep(for: .milliseconds(plan.rest))
-      let calm = weather.calmNumber
+      let calm = chaos.calmNumber
       let call = call(plan, clients, origins, ledger, lateness)
       let deadline = clock.now() + .milliseconds(plan.timeout)
       underWay.withLock { $0[plan.index] = deadline }
       let outcome = await call.perform()
       underWay.withLock { $0[plan.index] = nil }
-      let isCalm = calm != nil && weather.calmNumber == calm
+      let isCalm = calm != nil && chaos.calmNumber == calm
       judge(outcome, of: plan, isCalm: isCalm)
       report.withLock { $0.add(plan, outcome, isCalm: isCalm) }
     }
@@ -201,7 +201,7 @@ package final class Storm: Sendable {
     reportHangs(after: .zero)
   }
 
-  private func keepHouse(_ origins: StormOrigins) async {
+  private func performMaintenance(_ origins: StormOrigins) async {
     var rounds = 0
     while !Task.isCancelled {
       origins.readLogs()

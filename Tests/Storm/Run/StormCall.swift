@@ -46,7 +46,7 @@ struct StormCall: Sendable {
       if case .slowly(let pause) = plan.reading { Duration.milliseconds(pause * 10) } else { Duration.zero }
     let machine = lateness.allowance(since: start)
     guard machine <= Self.mostLateness else {
-      lateness.judgesNothing()
+      lateness.noteUnjudged()
       return outcome
     }
     let allowance = Self.grace + pauses + machine

@@ -19,7 +19,7 @@ package struct StormReport: Sendable, CustomStringConvertible {
   /// The number of calls that may have ended late while the machine itself was late.
   package var unjudged = 0
   package var hasNetworkChanges = false
-  var weather = Weather.Figures()
+  var chaos = ChaosInjector.Figures()
   package var memory: [Int] = []
   package var violations: [Violation.Kind: Int] = [:]
 
@@ -42,7 +42,7 @@ package struct StormReport: Sendable, CustomStringConvertible {
     func list(_ counts: [String: Int]) -> String {
       counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
     }
-    let changes = hasNetworkChanges ? "\(weather.networkChanges)" : "no (takes root)"
+    let changes = hasNetworkChanges ? "\(chaos.networkChanges)" : "no (takes root)"
     let violated = Violation.Kind.allCases.compactMap { kind in
       violations[kind].map { "\(kind.rawValue) \($0)" }
     }
@@ -53,10 +53,10 @@ package struct StormReport: Sendable, CustomStringConvertible {
       errors: \(list(errors))
       methods: \(list(methods))
       hosts: \(list(hosts))
-      servers: \(arrivals) requests arrived over \(splice.connections) connections; \(weather.kills) kills, \
-      \(weather.stops) stops, \(weather.freezes) freezes
+      servers: \(arrivals) requests arrived over \(splice.connections) connections; \(chaos.kills) kills, \
+      \(chaos.stops) stops, \(chaos.freezes) freezes
       connections: \(splice.resets) reset, \(splice.closes) closed, \(splice.stalls) stalled, \(splice.refused) refused
-      clients: \(weather.replacements) replaced; network changes: \(changes)
+      clients: \(chaos.replacements) replaced; network changes: \(changes)
       caches: \(cacheEntries) answers in the end
       machine: \(unjudged) calls not judged for lateness, because it was late itself
       memory: \(memory.map { "\($0 >> 20)" }.joined(separator: ", ")) MiB

@@ -44,7 +44,7 @@ package final class ChildProcess: Sendable {
       let ended = waitid(P_PID, id_t(id), &information, WEXITED | WNOHANG | WNOWAIT) == 0
       // `si_signo` is SIGCHLD when the child has ended. waitid(2) fills in nothing while the child runs.
       guard ended, information.si_signo == SIGCHLD else { return nil }
-      if case .success(let watchdog) = Watchdog.shared { watchdog.forget(id) }
+      if case .success(let watchdog) = Watchdog.shared { watchdog.unwatch(id) }
       var reaped: Int32 = 0
       while waitpid(id, &reaped, 0) < 0, errno == EINTR {}
       status = reaped

@@ -53,13 +53,13 @@ final class Watchdog: Sendable {
   }
 
   /// Registers a child, which the watchdog then kills when this process ends.
-  func watch(_ id: pid_t) { tell("watch \(id)\n") }
+  func watch(_ id: pid_t) { send("watch \(id)\n") }
 
   /// Unregisters a child that has ended. Must be called before the child is reaped: after that, another
   /// process may get its id.
-  func forget(_ id: pid_t) { tell("forget \(id)\n") }
+  func unwatch(_ id: pid_t) { send("forget \(id)\n") }
 
-  private func tell(_ line: String) {
+  private func send(_ line: String) {
     // Short writes to a pipe are atomic (pipe(7)).
     let line = Array(line.utf8)
     _ = write(pipe, line, line.count)

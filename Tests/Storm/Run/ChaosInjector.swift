@@ -4,7 +4,7 @@ import NetOptTestSupport
 
 /// Disturbs clients and servers: kills, stops and freezes servers, replaces clients, changes the network.
 /// Calm periods alternate with the disturbances; during calm only a request's own plan can disturb it.
-final class Weather: Sendable {
+final class ChaosInjector: Sendable {
   /// The number of disturbances of each kind so far.
   struct Figures: Sendable {
     var kills = 0
@@ -21,11 +21,11 @@ final class Weather: Sendable {
   }
 
   /// How long a disturbed period and a calm period last.
-  private static let stormy = Duration.seconds(6)
-  private static let calm = Duration.seconds(3)
+  private static let disturbedTime = Duration.seconds(6)
+  private static let calmTime = Duration.seconds(3)
   /// The time from the last disturbance until its effects are over: a client checks for a new network only
   /// after half a second.
-  private static let settling = Duration.milliseconds(1200)
+  private static let settlingTime = Duration.milliseconds(1200)
 
   private let origins: StormOrigins
   private let clients: StormClients
@@ -56,23 +56,23 @@ final class Weather: Sendable {
     var random = SplitMix64(seed: seed, stream: 3, index: 0)
     while !Task.isCancelled {
       origins.splice.setFaults(true)
-      let end = clock.now() + Self.stormy
+      let end = clock.now() + Self.disturbedTime
       while clock.now() < end, !Task.isCancelled {
-        try await disturb(&random)
+        try await injectDisturbance(&random)
         try? await Task.sleep(for: .milliseconds(random.number(in: 200...1200)))
       }
       origins.splice.setFaults(false)
-      try? await Task.sleep(for: Self.settling)
+      try? await Task.sleep(for: Self.settlingTime)
       state.withLock { state in
         state.calms += 1
         state.isCalm = true
       }
-      try? await Task.sleep(for: Self.calm)
+      try? await Task.sleep(for: Self.calmTime)
       state.withLock { $0.isCalm = false }
     }
   }
 
-  private func disturb(_ random: inout SplitMix64) async throws {
+  private func injectDisturbance(_ random: inout SplitMix64) async throws {
     let server = random.chance(50) ? origins.lasting : origins.limited
     let pause = Duration.milliseconds(random.number(in: 0...250))
     let (event, client) = (random.below(100), random.number(in: 0...RequestGenerator.clients - 1))
