@@ -19,18 +19,18 @@ class Gone(Exception):
     """The client has closed or reset the connection, or this side has."""
 
 
-class Passage:
+class TunnelProgress:
     """How much a tunnel has passed on of what comes from one of its ends."""
 
     # By the address and port at which the tunnel's own end is.
-    all: dict[tuple[str, int], Passage] = {}
+    all: dict[tuple[str, int], TunnelProgress] = {}
 
     def __init__(self, sock: socket.socket) -> None:
-        self._place = sock.getsockname()[:2]
+        self._address = sock.getsockname()[:2]
         self._count = 0
         self._changed = threading.Condition()
         self._is_open = True
-        Passage.all[self._place] = self
+        TunnelProgress.all[self._address] = self
 
     def add(self, count: int) -> None:
         """So many bytes more were passed on."""
@@ -40,7 +40,7 @@ class Passage:
 
     def end(self) -> None:
         """No more will be."""
-        del Passage.all[self._place]
+        del TunnelProgress.all[self._address]
         with self._changed:
             self._is_open = False
             self._changed.notify_all()
@@ -65,7 +65,7 @@ class Connection:
         sock.settimeout(PATIENCE)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # In a tunnel what was sent has come when it was passed on.
-        self._passage = Passage.all.get(sock.getpeername()[:2])
+        self._tunnel_progress = TunnelProgress.all.get(sock.getpeername()[:2])
         self._sent = 0
 
     def send_raw(self, data: bytes) -> None:
@@ -74,9 +74,9 @@ class Connection:
             self.sock.sendall(data)
         except OSError as error:
             raise Gone from error
-        if self._passage:
+        if self._tunnel_progress:
             self._sent += len(data)
-            self._passage.wait(self._sent)
+            self._tunnel_progress.wait(self._sent)
 
     def receive_raw(self) -> bytes:
         """The next bytes below TLS."""

@@ -6,7 +6,7 @@ import re
 import select
 import socket
 
-from connection import Connection, Gone, Passage
+from connection import Connection, Gone, TunnelProgress
 from host import PATIENCE, Host, host
 from scenarios import TABLE
 
@@ -128,7 +128,7 @@ def tunnel(connection: Connection, port: int) -> None:
     """Passes bytes on between a connection and a port of this server. What comes from there at once is sent in one piece."""
     server = socket.socket(connection.sock.family)
     server.bind((connection.sock.getsockname()[0], 0))
-    passage = Passage(server)
+    progress = TunnelProgress(server)
     server.connect((connection.sock.getsockname()[0], port))
     server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.send(b"HTTP/1.1 200 OK\r\n\r\n")
@@ -145,7 +145,7 @@ def tunnel(connection: Connection, port: int) -> None:
                 if not data:
                     return connection.close()
                 connection.send(data)
-                passage.add(len(data))
+                progress.add(len(data))
             while connection.sock in ready:
                 server.sendall(connection.receive())
                 if not connection.has_more:
@@ -155,7 +155,7 @@ def tunnel(connection: Connection, port: int) -> None:
     except (Gone, OSError):
         pass
     finally:
-        passage.end()
+        progress.end()
         server.close()
 
 

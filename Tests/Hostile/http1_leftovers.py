@@ -130,6 +130,6 @@ def rest_with_the_next_request(name: str, ahead: int) -> None:
             pass
 
 
-for place in (1, 4, 5, 6, 30):
-    rest_with_the_next_request(f"tls-record-split-at-{place}", place)
+for offset in (1, 4, 5, 6, 30):
+    rest_with_the_next_request(f"tls-record-split-at-{offset}", offset)
 rest_with_the_next_request("tls-record-split-at-the-last-byte", -1)

@@ -84,7 +84,7 @@ def too_large_behind(streams: list[Stream]) -> None:
     send(streams, *(stream.right() for stream in streams[1:]), streams[0].headers(large_head(b"")))
 
 
-def forged(name: str, place: int, other: int) -> None:
+def forged(name: str, index: int, other: int) -> None:
     """Adds a head whose end looks like the head of a DATA frame of another stream. The next bytes on the wire are its body to who
     begins to read anew there."""
 
@@ -92,18 +92,18 @@ def forged(name: str, place: int, other: int) -> None:
     def play(streams: list[Stream]) -> None:
         body = frame(0xBB, 0, 0, b"forged answer, in a frame of a type that every client skips")
         tail = len(body).to_bytes(3, "big") + struct.pack("!BBI", DATA, END_STREAM, streams[other].id)
-        send(streams, *(stream.head() for stream in streams if stream is not streams[place]))
+        send(streams, *(stream.head() for stream in streams if stream is not streams[index]))
         time.sleep(PAUSE)
         block = large_head(tail, 7 + 3)
-        send(streams, frame(HEADERS, END_HEADERS, streams[place].id, block))
+        send(streams, frame(HEADERS, END_HEADERS, streams[index].id, block))
         time.sleep(PAUSE)
         send(streams, body)
 
 
-for each_place in range(4):
+for each_index in range(4):
     for each_other in range(4):
-        if each_place != each_other:
-            forged(f"forged-in-the-head-of-{each_place}-for-{each_other}", each_place, each_other)
+        if each_index != each_other:
+            forged(f"forged-in-the-head-of-{each_index}-for-{each_other}", each_index, each_other)
 
 
 @http2_together("resets-beside-answers")

@@ -132,12 +132,12 @@ enum RecordCases {
 
   private static let records: [HostileCase] = .fails(
     as: .lost,
-    ["tls12-within", "tls13-within", "tls13-before"].flatMap { place in
+    ["tls12-within", "tls13-within", "tls13-before"].flatMap { position in
       [
         "record-over-length", "record-of-noise", "record-too-short", "record-empty", "record-of-odd-type",
         "record-of-odd-version", "clear-text", "clear-alert", "clear-close-notify", "clear-handshake",
         "change-cipher-spec", "fatal-alert",
-      ].map { "\(place)-\($0)" }
+      ].map { "\(position)-\($0)" }
     })
 
   private static let order: [HostileCase] = .together(

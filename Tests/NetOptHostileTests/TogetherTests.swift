@@ -20,8 +20,8 @@ import Testing
         "cut-while-they-are-held-back",
       ] + forged).map { "together-\($0)" }))
 
-  private static let forged = (0..<4).flatMap { place in
-    (0..<4).filter { $0 != place }.map { "forged-in-the-head-of-\(place)-for-\($0)" }
+  private static let forged = (0..<4).flatMap { index in
+    (0..<4).filter { $0 != index }.map { "forged-in-the-head-of-\(index)-for-\($0)" }
   }
 
   /// libcurl 8.1.0 and later fail only the stream whose head is too large. In these scenarios the other
