@@ -61,7 +61,7 @@ extension HostRoutes {
   mutating func reassessAll(at now: MonotonicInstant) {
     kept.removeAll(keepingCapacity: true)
     nextProbes = nil
-    (ranking, excluded) = assessed(for: PlanWish(), at: now)
+    (ranking, excluded) = assessed(for: PlanConstraints(), at: now)
     timed.removeAll(keepingCapacity: true)
     reviewDue = MonotonicInstant(nanoseconds: .max)
     for index in endpoints.indices {
@@ -86,20 +86,20 @@ extension HostRoutes {
     reviewDue = timed.map(\.due).min() ?? MonotonicInstant(nanoseconds: .max)
   }
 
-  /// Assesses all endpoints anew, without the kept ranking. Requests with their own wishes need this.
-  func assessed(for wish: PlanWish, at now: MonotonicInstant) -> (
+  /// Assesses all endpoints anew, without the kept ranking. Requests with their own constraints need this.
+  func assessed(for constraints: PlanConstraints, at now: MonotonicInstant) -> (
     ranking: Ranking, excluded: [ExcludedEndpoint]
   ) {
     var entries: [Ranking.Entry] = []
     var excluded: [ExcludedEndpoint] = []
     for index in endpoints.indices {
-      if let family = wish.family, addresses[index].family != family {
+      if let family = constraints.family, addresses[index].family != family {
         excluded.append(
           ExcludedEndpoint(
             index: index, score: score(index, at: now), exclusion: .reason(.family(family)), isShut: false))
         continue
       }
-      switch assess(index, unverified: wish.unverified, at: now) {
+      switch assess(index, unverified: constraints.unverified, at: now) {
       case .usable(let standing): entries.append(entry(index, standing))
       case .excluded(let one): excluded.append(one)
       }

@@ -1,7 +1,7 @@
 import NetOptCore
 
 /// The inputs of a plan, apart from history and time.
-struct PlanWish: Hashable, Sendable {
+struct PlanConstraints: Hashable, Sendable {
   /// The IP version that the request asks for.
   var family: IPAddress.Family?
   /// Whether the request accepts an endpoint whose certificate was wrong.
@@ -19,7 +19,7 @@ struct PlanWish: Hashable, Sendable {
 /// A plan that the planner reuses as long as a new plan would be the same.
 struct KeptPlan: Sendable {
   let plan: RoutePlan
-  let wish: PlanWish
+  let constraints: PlanConstraints
   /// The index of the plan's first endpoint; `nil` when no endpoint was usable.
   let front: Int?
   /// When the reason for excluding an endpoint changes next.
@@ -62,33 +62,37 @@ extension HostRoutes {
   /// request tries it only when no earlier leg works, and then it is better than nothing. An endpoint whose
   /// certificate was wrong is half-open only when a certificate check is due that no probe has made.
   mutating func plan(
-    _ wish: PlanWish, at now: MonotonicInstant, using random: inout SplitMix64
+    _ constraints: PlanConstraints, at now: MonotonicInstant, using random: inout SplitMix64
   ) -> RoutePlan {
     if now >= reviewDue { review(at: now) }
-    if policy != .balanced, let kept = kept.first, kept.wish == wish, now < kept.until { return kept.plan }
-    let (ranking, excluded) = wish.isUsual ? (ranking, excluded) : assessed(for: wish, at: now)
+    if policy != .balanced, let kept = kept.first, kept.constraints == constraints, now < kept.until {
+      return kept.plan
+    }
+    let (ranking, excluded) = constraints.isUsual ? (ranking, excluded) : assessed(for: constraints, at: now)
     guard !ranking.entries.isEmpty else {
-      return keep(planWithoutList(excluded, wish, at: now), nil, wish, excluded, at: now)
+      return keep(planWithoutList(excluded, constraints, at: now), nil, constraints, excluded, at: now)
     }
     let front = front(of: ranking, using: &random)
     let index = ranking.entries[front].index
-    if let kept = kept.first(where: { $0.wish == wish && $0.front == index && now < $0.until }) {
+    if let kept = kept.first(
+      where: { $0.constraints == constraints && $0.front == index && now < $0.until })
+    {
       return kept.plan
     }
-    let plan = plan(ranking.entries, front: front, excluded, wish, at: now)
+    let plan = plan(ranking.entries, front: front, excluded, constraints, at: now)
     if !endpoints[index].health.isClear,
-      endpoints[index].health.state(at: now, unverified: wish.unverified) == .halfOpen
+      endpoints[index].health.state(at: now, unverified: constraints.unverified) == .halfOpen
     {
       // This plan holds the one attempt of the half-open endpoint, so the planner does not reuse the plan.
       // The leader can change only after the attempt has succeeded.
       take(index, at: now)
       return plan
     }
-    // A request with its own wishes does not change the leader.
-    if wish.isUsual {
+    // A request with its own constraints does not change the leader.
+    if constraints.isUsual {
       if case .known = ranking.entries[front].standing { leader = index } else { leader = nil }
     }
-    return keep(plan, index, wish, excluded, at: now)
+    return keep(plan, index, constraints, excluded, at: now)
   }
 
   /// Takes the one attempt that a half-open endpoint allows.
@@ -99,7 +103,7 @@ extension HostRoutes {
 
   /// The status of each listed endpoint, in the order of a plan made now. Excluded endpoints come last.
   func statuses(at now: MonotonicInstant) -> [EndpointStatus] {
-    let (ranking, excluded) = assessed(for: PlanWish(), at: now)
+    let (ranking, excluded) = assessed(for: PlanConstraints(), at: now)
     var order = ranking.entries
     if policy != .balanced, !order.isEmpty {
       let front = ranking.front(leader: leader, draw: draw, isSticky: policy == .pinned)
@@ -119,10 +123,10 @@ extension HostRoutes {
   }
 
   private mutating func keep(
-    _ plan: RoutePlan, _ front: Int?, _ wish: PlanWish, _ excluded: [ExcludedEndpoint],
+    _ plan: RoutePlan, _ front: Int?, _ constraints: PlanConstraints, _ excluded: [ExcludedEndpoint],
     at now: MonotonicInstant
   ) -> RoutePlan {
-    if policy != .balanced || kept.first?.wish != wish {
+    if policy != .balanced || kept.first?.constraints != constraints {
       kept.removeAll(keepingCapacity: true)
     } else {
       kept.removeAll { $0.until <= now }
@@ -131,12 +135,14 @@ extension HostRoutes {
       $0.earlier($1.exclusion.nextChange(after: now), after: now)
     }
     kept.append(
-      KeptPlan(plan: plan, wish: wish, front: front, until: until ?? MonotonicInstant(nanoseconds: .max)))
+      KeptPlan(
+        plan: plan, constraints: constraints, front: front,
+        until: until ?? MonotonicInstant(nanoseconds: .max)))
     return plan
   }
 
   private func plan(
-    _ entries: [Ranking.Entry], front: Int, _ excluded: [ExcludedEndpoint], _ wish: PlanWish,
+    _ entries: [Ranking.Entry], front: Int, _ excluded: [ExcludedEndpoint], _ constraints: PlanConstraints,
     _ withoutList: RouteReport.Fallback? = nil, at now: MonotonicInstant
   ) -> RoutePlan {
     let legs = legs(entries, front: front, lastResorts: lastResorts(excluded, at: now))
@@ -144,8 +150,8 @@ extension HostRoutes {
       origin: origin, policy: RoutePlan.Policy(policy),
       weighed: Weighed(
         addresses: addresses, entries: entries, front: front, excluded: excluded, moment: now), legs: legs,
-      withoutList: withoutList, startsTwo: withoutList == .circuitsOpen, multiplexes: wish.multiplexes,
-      suspectsNetwork: wish.suspectsNetwork, verifies: !wish.unverified)
+      withoutList: withoutList, startsTwo: withoutList == .circuitsOpen, multiplexes: constraints.multiplexes,
+      suspectsNetwork: constraints.suspectsNetwork, verifies: !constraints.unverified)
   }
 
   /// The legs of a plan in order: the first endpoint, the other usable endpoints, DNS, the last resorts.
@@ -188,7 +194,7 @@ extension HostRoutes {
   /// work again, and DNS at the same time. It takes an endpoint that asked not to be used for a while only
   /// when all of them did. When all endpoints are excluded for other reasons, the plan uses DNS alone.
   private func planWithoutList(
-    _ excluded: [ExcludedEndpoint], _ wish: PlanWish, at now: MonotonicInstant
+    _ excluded: [ExcludedEndpoint], _ constraints: PlanConstraints, at now: MonotonicInstant
   ) -> RoutePlan {
     let shut = excluded.indices.filter { excluded[$0].isShut }
     let awake = shut.filter { !endpoints[excluded[$0].index].health.isResting(at: now) }
@@ -197,12 +203,12 @@ extension HostRoutes {
         lastFailed(excluded[$0].index) < lastFailed(excluded[$1].index)
       })
     else {
-      return plan([], front: 0, excluded, wish, .excluded, at: now)
+      return plan([], front: 0, excluded, constraints, .excluded, at: now)
     }
     var others = excluded
     let chosen = others.remove(at: oldest)
     let standing = chosen.score.map { Ranking.Standing.penalised($0.nanoseconds) } ?? .unknown
-    return plan([entry(chosen.index, standing)], front: 0, others, wish, .circuitsOpen, at: now)
+    return plan([entry(chosen.index, standing)], front: 0, others, constraints, .circuitsOpen, at: now)
   }
 
   private func lastFailed(_ index: Int) -> (MonotonicInstant, Int) {

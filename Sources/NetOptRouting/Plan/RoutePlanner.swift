@@ -74,12 +74,12 @@ package struct RoutePlanner: Sendable {
       if let list, list.expires != nil, list.isExpired(at: wall()) {
         return plan(Self.dnsAlone, .expired, origin, options, at: now)
       }
-      let wish = PlanWish(
+      let constraints = PlanConstraints(
         family: options.family, unverified: options.verification != .full,
         multiplexes: multiplexes(options, origin, hosts[place].speaksHTTP1),
         suspectsNetwork: suspectsNetwork(at: now))
       if isUse { hosts[place].used(at: now) }
-      return hosts[place].plan(wish, at: now, using: &random)
+      return hosts[place].plan(constraints, at: now, using: &random)
     }
     let legs = origin.address.map { [RoutePlan.Leg(.address($0), source: .dns)] } ?? Self.dnsAlone
     return plan(legs, directOff(origin, options), origin, options, at: now)
