@@ -250,9 +250,9 @@ struct EndpointHealth: Sendable {
     from begun: MonotonicInstant? = nil,
     pace: Quarantine.Pace = Quarantine.Pace(), at now: MonotonicInstant, using random: inout SplitMix64
   ) -> Bool {
-    let blame = Blame(failure.kind)
-    if blame == .nobody { return begun == nil && giveBack(at: now, byProbe: true) }
-    if blame == .service {
+    let cause = FailureCause(failure.kind)
+    if cause == .unattributed { return begun == nil && giveBack(at: now, byProbe: true) }
+    if cause == .service {
       serviceFailed(
         failure.message, as: .useless, rest: nil, byProbe: begun == nil, at: now, using: &random)
       return true
@@ -261,7 +261,7 @@ struct EndpointHealth: Sendable {
     if quarantine?.failedAgain(failure.kind, from: begun, at: now, using: &random) ?? false {
       _ = circuit.giveBack(byProbe: begun == nil)
     }
-    if blame == .certificate {
+    if cause == .certificate {
       // A wrong certificate does not change the score: requests without verification may use the endpoint.
       if quarantine == nil {
         quarantine = Quarantine(failure.kind, of: host, pace: pace, at: now, using: &random)
@@ -270,7 +270,7 @@ struct EndpointHealth: Sendable {
       return true
     }
     remember(at: now)
-    if blame == .endpoint { circuit.failed(fault, byProbe: begun == nil, at: now, using: &random) }
+    if cause == .endpoint { circuit.failed(fault, byProbe: begun == nil, at: now, using: &random) }
     penalise(failure, halves: 2, at: now)
     return true
   }

@@ -59,7 +59,7 @@ struct Quarantine: Hashable, Sendable {
     _ kind: LegFailure.Kind, from begun: MonotonicInstant?, at now: MonotonicInstant,
     using random: inout SplitMix64
   ) -> Bool {
-    if Blame(kind) == .certificate { self.kind = kind }
+    if FailureCause(kind) == .certificate { self.kind = kind }
     guard begun.map({ $0 >= due }) ?? true else { return false }
     putOff(at: now, using: &random)
     return true

@@ -145,7 +145,7 @@ extension HostRoutes {
       if error.isCancellation || isFrozen {
         update(address, at: now) { $0.giveBack(at: now, byProbe: true) }
       } else {
-        if Blame(error.failure.kind) == .endpoint {
+        if FailureCause(error.failure.kind) == .endpoint {
           update(address, at: now) {
             $0.triedConnection(works: false, at: now)
             return false

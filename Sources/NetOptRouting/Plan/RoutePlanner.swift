@@ -216,7 +216,7 @@ package struct RoutePlanner: Sendable {
     switch result {
     case .success(let report): if !report.reused { network.succeeded() }
     case .failure(let error):
-      if !error.isCancellation, Blame(error.failure.kind).isOfTheWay {
+      if !error.isCancellation, FailureCause(error.failure.kind).mayBeLocalNetwork {
         network.failed(address, at: now)
         judgeNetwork(at: now)
       }
@@ -232,9 +232,9 @@ package struct RoutePlanner: Sendable {
     _ result: Result<ConnectReport, LegError>, from begun: MonotonicInstant?, of address: IPAddress,
     _ place: Int
   ) -> Bool {
-    guard case .failure(let error) = result, let begun, Blame(error.failure.kind) != .certificate else {
-      return false
-    }
+    guard case .failure(let error) = result, let begun,
+      FailureCause(error.failure.kind) != .certificate
+    else { return false }
     return hosts[place].health(of: address)?.hasWorked(since: begun) ?? false
   }
 
@@ -249,7 +249,7 @@ package struct RoutePlanner: Sendable {
       // A leg whose stream was reset has no failure: its connection works.
       case .won where outcome == .silent || outcome == .broke && leg.failure != nil:
         hasFailed = true
-        if let address = leg.address, leg.failure.map({ Blame($0.kind).isOfTheWay }) ?? true {
+        if let address = leg.address, leg.failure.map({ FailureCause($0.kind).mayBeLocalNetwork }) ?? true {
           network.failed(address, at: now)
         }
       case .won where leg.reused: if case .answered = outcome { isReached = true }
@@ -257,7 +257,7 @@ package struct RoutePlanner: Sendable {
       case .failed:
         guard let failure = leg.failure else { continue }
         hasFailed = true
-        if let address = leg.address, Blame(failure.kind).isOfTheWay {
+        if let address = leg.address, FailureCause(failure.kind).mayBeLocalNetwork {
           network.failed(address, at: now)
         } else if failure.kind == .resolve {
           network.lookUpDidFail(at: now)

@@ -3,20 +3,22 @@ import Testing
 
 @testable import NetOptRouting
 
-@Suite struct BlameTests {
+@Suite struct FailureCauseTests {
   @Test(
-    "the kind of a failure decides who is to blame",
+    "the kind of a failure decides its cause",
     arguments: [
-      (LegFailure.Kind.refused, Blame.endpoint), (.connectTimeout, .endpoint), (.tlsTimeout, .endpoint),
+      (LegFailure.Kind.refused, FailureCause.endpoint), (.connectTimeout, .endpoint),
+      (.tlsTimeout, .endpoint),
       (.reset, .endpoint), (.tls, .endpoint), (.certificateName(presented: ["a"]), .certificate),
       (.certificateUntrusted, .certificate), (.certificateExpired, .certificate),
-      (.busy, .service), (.unreachable, .localNetwork), (.resolve, .nobody), (.nameNotFound, .nobody),
-      (.proxy, .nobody),
-      (.proxyRefused, .nobody), (.authorities, .nobody),
-      (.other, .nobody),
+      (.busy, .service), (.unreachable, .localNetwork), (.resolve, .unattributed),
+      (.nameNotFound, .unattributed),
+      (.proxy, .unattributed),
+      (.proxyRefused, .unattributed), (.authorities, .unattributed),
+      (.other, .unattributed),
     ])
-  func blameOfFailure(_ kind: LegFailure.Kind, _ blame: Blame) {
-    #expect(Blame(kind) == blame)
+  func causeOfFailure(_ kind: LegFailure.Kind, _ cause: FailureCause) {
+    #expect(FailureCause(kind) == cause)
   }
 
   /// The endpoint's connections work. Three failures do not open the circuit breaker, and five do. Then a

@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// The party that is to blame for the failure of a leg.
-enum Blame: Hashable, Sendable {
+/// The cause of the failure of a leg.
+enum FailureCause: Hashable, Sendable {
   /// The endpoint. It gets a penalty, and its circuit breaker counts the failure.
   case endpoint
   /// The service behind an endpoint that can be reached. The failure counts half, and a new connection does
@@ -14,12 +14,12 @@ enum Blame: Hashable, Sendable {
   /// nothing.
   case localNetwork
   /// Nothing that routing could avoid.
-  case nobody
+  case unattributed
 
   /// Whether this machine's network may have caused the failure, instead of the endpoint.
-  var isOfTheWay: Bool { self == .endpoint || self == .localNetwork }
+  var mayBeLocalNetwork: Bool { self == .endpoint || self == .localNetwork }
 
-  /// The party to blame for a kind of failure.
+  /// The cause of a kind of failure.
   init(_ kind: LegFailure.Kind) {
     self =
       switch kind {
@@ -27,7 +27,7 @@ enum Blame: Hashable, Sendable {
       case .busy: .service
       case .certificateName, .certificateUntrusted, .certificateExpired: .certificate
       case .unreachable: .localNetwork
-      case .resolve, .nameNotFound, .proxy, .proxyRefused, .authorities, .other: .nobody
+      case .resolve, .nameNotFound, .proxy, .proxyRefused, .authorities, .other: .unattributed
       }
   }
 }
