@@ -19,7 +19,7 @@ private enum NextProbe {
   /// probe is due or may become due.
   case attempt(MonotonicInstant)
   /// A background probe that keeps the measurements of an endpoint fresh. No request waits for its result.
-  case look(MonotonicInstant)
+  case background(MonotonicInstant)
 }
 
 /// When the next probes of an origin's endpoints are due.
@@ -27,7 +27,7 @@ struct NextProbes: Sendable {
   /// When the first attempt of a half-open circuit breaker or certificate check is due, or may become due.
   var attempt: MonotonicInstant?
   /// The endpoint that the next background probe measures, and when the probe is due.
-  var look: (index: Int, due: MonotonicInstant)?
+  var background: (index: Int, due: MonotonicInstant)?
 }
 
 extension HostRoutes {
@@ -71,8 +71,8 @@ extension HostRoutes {
     for index in endpoints.indices {
       switch nextProbe(of: index, at: now) {
       case .attempt(let moment): due.attempt = min(due.attempt ?? moment, moment)
-      case .look(let moment):
-        if due.look.map({ moment < $0.due }) ?? true { due.look = (index, moment) }
+      case .background(let moment):
+        if due.background.map({ moment < $0.due }) ?? true { due.background = (index, moment) }
       case nil: break
       }
     }
@@ -142,7 +142,7 @@ extension HostRoutes {
     let first = inUseSince.map { $0 + probeInterval * probing.spread }
     let factor = 1 - Self.probeJitter + 2 * Self.probeJitter * probing.spread
     let again = probing.measured.map { $0 + probeInterval * factor }
-    guard let first, let again else { return (first ?? again).map { .look($0) } }
-    return .look(max(first, again))
+    guard let first, let again else { return (first ?? again).map { .background($0) } }
+    return .background(max(first, again))
   }
 }

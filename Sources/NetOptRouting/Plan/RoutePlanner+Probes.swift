@@ -17,7 +17,7 @@ package struct DueProbe: Hashable, Sendable {
 extension RoutePlanner {
   /// The shortest time between two background probes of healthy endpoints, whatever the number of endpoints
   /// in use.
-  static let lookSpacing = Duration.milliseconds(200)
+  static let backgroundProbeSpacing = Duration.milliseconds(200)
 
   /// Takes the probes that are due now. Only origins in use are probed: those for which a plan was made in
   /// the last 5 minutes.
@@ -47,7 +47,7 @@ extension RoutePlanner {
         due.append(hosts[place].dueProbe(index))
       }
     }
-    if let look = takeLook(at: now) { due.append(look) }
+    if let probe = takeDueBackgroundProbe(at: now) { due.append(probe) }
     return due
   }
 
@@ -55,27 +55,29 @@ extension RoutePlanner {
   /// later plan may make the moment earlier.
   package mutating func nextProbe(after now: MonotonicInstant) -> MonotonicInstant? {
     var attempt: MonotonicInstant?
-    var look: MonotonicInstant?
+    var background: MonotonicInstant?
     for place in hosts.indices {
       guard let due = hosts[place].nextProbes(at: now) else { continue }
       if let moment = due.attempt { attempt = min(attempt ?? moment, moment) }
-      if let moment = due.look?.due { look = min(look ?? moment, moment) }
+      if let moment = due.background?.due { background = min(background ?? moment, moment) }
     }
-    if let nextLook { look = look.map { max($0, nextLook) } }
-    guard let next = [attempt, look].compactMap(\.self).min() else { return nil }
+    if let nextBackgroundProbe { background = background.map { max($0, nextBackgroundProbe) } }
+    guard let next = [attempt, background].compactMap(\.self).min() else { return nil }
     return max(suspectsNetwork(at: now) ? network.nextProbe ?? next : next, now)
   }
 
-  /// Takes the background probe that is overdue most, unless the last one was less than `lookSpacing` ago.
-  private mutating func takeLook(at now: MonotonicInstant) -> DueProbe? {
-    if let nextLook, now < nextLook { return nil }
+  /// Takes the background probe that is overdue most, unless the last one was less than
+  /// `backgroundProbeSpacing` ago.
+  private mutating func takeDueBackgroundProbe(at now: MonotonicInstant) -> DueProbe? {
+    if let nextBackgroundProbe, now < nextBackgroundProbe { return nil }
     var first: (place: Int, index: Int, due: MonotonicInstant)?
     for place in hosts.indices {
-      guard let look = hosts[place].nextProbes(at: now)?.look, look.due <= now else { continue }
-      if first.map({ look.due < $0.due }) ?? true { first = (place, look.index, look.due) }
+      guard let background = hosts[place].nextProbes(at: now)?.background, background.due <= now
+      else { continue }
+      if first.map({ background.due < $0.due }) ?? true { first = (place, background.index, background.due) }
     }
     guard let (place, index, _) = first else { return nil }
-    nextLook = now + Self.lookSpacing
+    nextBackgroundProbe = now + Self.backgroundProbeSpacing
     hosts[place].noteMeasured(index, at: now, using: &random)
     return hosts[place].dueProbe(index)
   }

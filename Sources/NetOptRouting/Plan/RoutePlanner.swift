@@ -19,7 +19,7 @@ package struct RoutePlanner: Sendable {
   /// Tells failures of this machine's network from failures of endpoints.
   var network = LocalNetwork()
   /// No healthy endpoint is due for a background probe before this time.
-  var nextLook: MonotonicInstant?
+  var nextBackgroundProbe: MonotonicInstant?
   /// The source of random numbers, for jitter and for choices.
   var random: SplitMix64
   var hosts: [HostRoutes] = []
