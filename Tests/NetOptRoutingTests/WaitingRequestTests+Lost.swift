@@ -8,11 +8,11 @@ extension WaitingRequestTests {
   @Test("a request lost with its connection is taken when a new connection to the endpoint works")
   func lostRequests() {
     var scene = scene()
-    #expect(look(&scene, [waiting(scene, for: 300, delivery: .pending)]).probes.first?.address == Self.a)
+    #expect(observe(&scene, [waiting(scene, for: 300, delivery: .pending)]).probes.first?.address == Self.a)
     scene.probe(Self.a, milliseconds: 10)
     // Whether the request is lost is not known yet, so the planner neither takes nor excuses it.
     scene.wait(0.3)
-    #expect(look(&scene, [waiting(scene, for: 610, delivery: .pending)]).taken.isEmpty)
+    #expect(observe(&scene, [waiting(scene, for: 610, delivery: .pending)]).taken.isEmpty)
     scene.wait(0.1)
     let lost = waiting(scene, for: 710, delivery: .lost)
     let requests = [
@@ -20,12 +20,12 @@ extension WaitingRequestTests {
       waiting(scene, for: 730, deadline: 0.001, delivery: .lost),
       waiting(scene, for: 740, delivery: .acknowledged),
     ]
-    let findings = look(&scene, requests)
+    let findings = observe(&scene, requests)
     #expect(findings.taken.map(\.position) == [0])
     #expect(findings.taken.first?.failure.message.hasPrefix("its connection is dead") == true)
     #expect(scene.state(Self.a) == .closed)
     // Requests that cannot be taken do not cause repeated probes. The endpoint stays in use.
-    #expect(look(&scene, Array(requests[1...2])).probes.isEmpty)
+    #expect(observe(&scene, Array(requests[1...2])).probes.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)
   }
 
@@ -33,8 +33,8 @@ extension WaitingRequestTests {
   func lostWithoutWorkingEndpoint() {
     var scene = scene()
     let lost = waiting(scene, for: 710, delivery: .lost)
-    _ = look(&scene, [lost])
-    #expect(look(&scene, [lost]).taken.isEmpty)
+    _ = observe(&scene, [lost])
+    #expect(observe(&scene, [lost]).taken.isEmpty)
     #expect(scene.plan().addresses.last == Self.a)
   }
 
@@ -45,14 +45,14 @@ extension WaitingRequestTests {
     scene.probe(Self.b, milliseconds: 40)
     scene.wait(1)
     // Without earlier responses, a response is overdue after 1 s.
-    #expect(look(&scene, [waiting(scene, for: 610, delivery: .pending)]).probes.isEmpty)
+    #expect(observe(&scene, [waiting(scene, for: 610, delivery: .pending)]).probes.isEmpty)
     let keeping = waiting(scene, for: 640, mayBeRepeated: false, delivery: .lost)
     let requests = [waiting(scene, for: 610, delivery: .lost), keeping]
-    let findings = look(&scene, requests)
+    let findings = observe(&scene, requests)
     #expect(findings.probes.map(\.address) == [Self.a, Self.b])
     #expect(findings.taken.isEmpty)
     scene.probe(Self.b, milliseconds: 40)
-    let taken = look(&scene, requests).taken
+    let taken = observe(&scene, requests).taken
     #expect(taken.map(\.position) == [0] && taken.first?.isLost == true)
     #expect(taken.first?.failure.message.hasSuffix("and another endpoint works") == true)
     // The new connection to the endpoint has no result yet. Until it fails, the endpoint's circuit breaker
@@ -66,11 +66,11 @@ extension WaitingRequestTests {
     for delivery in [WaitingRequest.Delivery.acknowledged, .pending, .lost] {
       var scene = scene()
       let part = waiting(scene, for: 710, isWhole: false, mayBeRepeated: false, delivery: delivery)
-      #expect(look(&scene, [part]).probes.isEmpty == (delivery != .lost))
+      #expect(observe(&scene, [part]).probes.isEmpty == (delivery != .lost))
       scene.probe(Self.a, fails: LegFailure(.connectTimeout, "no answer"))
       scene.wait(0.001)
       scene.probe(Self.b, milliseconds: 40)
-      let findings = look(&scene, [part])
+      let findings = observe(&scene, [part])
       #expect(findings.taken.isEmpty)
       #expect(findings.silent.map(\.address) == (delivery == .lost ? [Self.a] : []))
     }
@@ -79,12 +79,12 @@ extension WaitingRequestTests {
   @Test("a suspicion that ends because requests were lost does not delay the next suspicion")
   func lostRequestsCostNoPatience() {
     var scene = scene()
-    _ = look(&scene, [waiting(scene, for: 300, delivery: .pending)])
+    _ = observe(&scene, [waiting(scene, for: 300, delivery: .pending)])
     scene.probe(Self.a, milliseconds: 10)
     scene.wait(0.4)
-    #expect(look(&scene, [waiting(scene, for: 710, delivery: .lost)]).taken.count == 1)
-    _ = look(&scene, [])
+    #expect(observe(&scene, [waiting(scene, for: 710, delivery: .lost)]).taken.count == 1)
+    _ = observe(&scene, [])
     scene.wait(0.4)
-    #expect(!look(&scene, [waiting(scene, for: 300)]).probes.isEmpty)
+    #expect(!observe(&scene, [waiting(scene, for: 300)]).probes.isEmpty)
   }
 }

@@ -54,14 +54,14 @@ import Testing
       mayBeRepeated: mayBeRepeated, isFirst: isFirst)
   }
 
-  func look(_ scene: inout Scene, _ waiting: [WaitingRequest]) -> WaitFindings {
-    scene.planner.look(at: waiting, now: scene.now)
+  func observe(_ scene: inout Scene, _ waiting: [WaitingRequest]) -> WaitFindings {
+    scene.planner.observe(waiting: waiting, now: scene.now)
   }
 
   @Test("requests that wait for 200 ms cause no probe and no suspicion")
   func usualWaits() {
     var scene = scene()
-    let findings = look(&scene, (0..<100).map { _ in waiting(scene, for: 200) })
+    let findings = observe(&scene, (0..<100).map { _ in waiting(scene, for: 200) })
     #expect(findings.probes.isEmpty && findings.taken.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)
   }
@@ -70,40 +70,40 @@ import Testing
   func suspicion() {
     var scene = scene()
     #expect(scene.plan().addresses.first == Self.a)
-    let findings = look(&scene, [waiting(scene, for: 300)])
+    let findings = observe(&scene, [waiting(scene, for: 300)])
     #expect(findings.probes.map(\.address).first == Self.a && findings.probes.count == 2)
     #expect(findings.probes.allSatisfy { !$0.isKept })
     #expect(findings.taken.isEmpty)
     #expect(scene.plan().addresses.last == Self.a)
     #expect(scene.state(Self.a) == .closed)
     // The planner asks for probes once, and then waits for their results.
-    #expect(look(&scene, [waiting(scene, for: 300)]).probes.isEmpty)
+    #expect(observe(&scene, [waiting(scene, for: 300)]).probes.isEmpty)
   }
 
   @Test("data after a request delays the suspicion of its endpoint, and response data prevents it")
   func dataAfterRequest() {
     var scene = scene()
-    #expect(look(&scene, [waiting(scene, for: 400, heard: 200)]).probes.isEmpty)
-    #expect(look(&scene, [waiting(scene, for: 600, heard: 200, answered: 200)]).probes.isEmpty)
+    #expect(observe(&scene, [waiting(scene, for: 400, heard: 200)]).probes.isEmpty)
+    #expect(observe(&scene, [waiting(scene, for: 600, heard: 200, answered: 200)]).probes.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)
     // Data that arrived before the request was sent may be read a little later.
-    #expect(look(&scene, [waiting(scene, for: 600, heard: 200, answered: 5)]).probes.count == 2)
+    #expect(observe(&scene, [waiting(scene, for: 600, heard: 200, answered: 5)]).probes.count == 2)
     #expect(scene.plan().addresses.last == Self.a)
     var another = self.scene()
-    #expect(look(&another, [waiting(another, for: 600, heard: 200)]).probes.count == 2)
+    #expect(observe(&another, [waiting(another, for: 600, heard: 200)]).probes.count == 2)
   }
 
   @Test("a suspicion ends when a new connection works, and the same request causes no other one")
   func fewSlowRequests() {
     var scene = scene()
     let slow = waiting(scene, for: 300)
-    _ = look(&scene, [slow])
+    _ = observe(&scene, [slow])
     scene.probe(Self.a, milliseconds: 10)
-    #expect(look(&scene, [slow]).taken.isEmpty)
+    #expect(observe(&scene, [slow]).taken.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)
     // The same request causes no second probe, however long it waits.
     scene.wait(60)
-    #expect(look(&scene, [slow]).probes.isEmpty)
+    #expect(observe(&scene, [slow]).probes.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)
   }
 
@@ -115,14 +115,14 @@ import Testing
       waiting(scene, for: 320, deadline: 0.01), waiting(scene, for: 5), waiting(scene, at: Self.b, for: 330),
       waiting(scene, for: 900, path: "/other", isWhole: false),
     ]
-    _ = look(&scene, requests)
+    _ = observe(&scene, requests)
     scene.probe(Self.a, fails: LegFailure(.tlsTimeout, "TLS: no answer"))
     // No other endpoint was seen to work since the request was sent.
-    let before = look(&scene, requests)
+    let before = observe(&scene, requests)
     #expect(before.taken.isEmpty && before.silent.isEmpty)
     scene.wait(0.001)
     scene.probe(Self.c, milliseconds: 10)
-    let findings = look(&scene, requests)
+    let findings = observe(&scene, requests)
     #expect(findings.taken.map(\.position) == [0])
     #expect(findings.silent == [SilentEndpoint(origin: scene.origin, address: Self.a)])
     #expect(findings.taken.allSatisfy { $0.failure.kind == .silent })
@@ -136,11 +136,11 @@ import Testing
     let requests =
       (0..<3).map { waiting(scene, for: 300, path: "/items/\($0)") }
       + [waiting(scene, for: 300, path: "/reports")]
-    _ = look(&scene, requests)
+    _ = observe(&scene, requests)
     scene.planner.answered(
       request("/items/77"), along: elsewhere(scene), .answered(wait: .milliseconds(20)), status: 200,
       from: scene.now)
-    let findings = look(&scene, requests)
+    let findings = observe(&scene, requests)
     #expect(findings.taken.map(\.position) == [0, 1, 2])
     #expect(scene.state(Self.a) == .open)
     // A connection does not close the circuit breaker. Only a response does.
@@ -160,11 +160,11 @@ import Testing
   ) {
     var scene = scene()
     let requests = (0..<3).map { waiting(scene, for: 300, path: "/items/\($0)") }
-    _ = look(&scene, requests)
+    _ = observe(&scene, requests)
     scene.planner.answered(
       request(path), along: elsewhere(scene, ip(address)), .answered(wait: .milliseconds(wait)), status: 200,
       from: scene.now + .seconds(begun))
-    #expect(look(&scene, requests).taken.isEmpty)
+    #expect(observe(&scene, requests).taken.isEmpty)
   }
 
   /// The time limit of the new connection may end with the trial or later.
@@ -172,12 +172,12 @@ import Testing
   func waitForConnection() {
     var scene = scene()
     let request = waiting(scene, for: 300)
-    _ = look(&scene, [request])
+    _ = observe(&scene, [request])
     scene.wait(1.5)
-    #expect(look(&scene, [request]).taken.isEmpty)
+    #expect(observe(&scene, [request]).taken.isEmpty)
     scene.probe(Self.a, fails: LegFailure(.tlsTimeout, "TLS: no answer"))
     scene.probe(Self.b, milliseconds: 40)
-    #expect(look(&scene, [request]).taken.count == 1)
+    #expect(observe(&scene, [request]).taken.count == 1)
   }
 
   /// Without probes, only requests show whether the endpoint works.
@@ -185,11 +185,11 @@ import Testing
   func suspicionWithoutProbes() {
     var scene = scene()
     let requests = (0..<3).map { _ in waiting(scene, for: 300) }
-    let findings = scene.planner.look(at: requests, probes: false, now: scene.now)
+    let findings = scene.planner.observe(waiting: requests, probes: false, now: scene.now)
     #expect(findings.probes.isEmpty)
     #expect(scene.plan().addresses.last == Self.a)
     scene.wait(1.1)
-    _ = scene.planner.look(at: requests, probes: false, now: scene.now)
+    _ = scene.planner.observe(waiting: requests, probes: false, now: scene.now)
     #expect(scene.plan().addresses.first == Self.a)
   }
 
@@ -200,10 +200,10 @@ import Testing
   func unrelatedProbeFailure(_ kind: LegFailure.Kind) {
     var scene = scene()
     let request = waiting(scene, for: 300)
-    _ = look(&scene, [request])
+    _ = observe(&scene, [request])
     scene.probe(Self.a, fails: LegFailure(kind, "failed"))
     scene.probe(Self.b, milliseconds: 40)
-    #expect(look(&scene, [request]).taken.isEmpty)
+    #expect(observe(&scene, [request]).taken.isEmpty)
   }
 
   /// A request that may not be repeated keeps waiting there, and does not keep other requests away.
@@ -211,16 +211,16 @@ import Testing
   func backWithStuckRequest() throws {
     var scene = scene()
     let stuck = waiting(scene, for: 300, mayBeRepeated: false, deadline: nil)
-    _ = look(&scene, [stuck])
+    _ = observe(&scene, [stuck])
     scene.probe(Self.a, fails: LegFailure(.tlsTimeout, "TLS: no answer"))
     scene.probe(Self.b, milliseconds: 40)
-    #expect(look(&scene, [stuck]).taken.isEmpty)
+    #expect(observe(&scene, [stuck]).taken.isEmpty)
     #expect(scene.state(Self.a) == .open)
     scene.wait(6.5)
-    _ = look(&scene, [stuck])
+    _ = observe(&scene, [stuck])
     scene.probe(Self.a, milliseconds: 10)
     for _ in 0..<30 {
-      _ = look(&scene, [stuck])
+      _ = observe(&scene, [stuck])
       scene.wait(0.1)
     }
     #expect(scene.state(Self.a) == .closed)
@@ -232,10 +232,10 @@ import Testing
   func onlyFirstAttempts() {
     var scene = scene()
     let requests = (0..<3).map { waiting(scene, for: 300, isFirst: $0 != 1) }
-    _ = look(&scene, requests)
+    _ = observe(&scene, requests)
     scene.planner.answered(
       request(), along: elsewhere(scene), .answered(wait: .milliseconds(20)), status: 200, from: scene.now)
-    #expect(look(&scene, requests).taken.map(\.position) == [0, 2])
+    #expect(observe(&scene, requests).taken.map(\.position) == [0, 2])
   }
 
   @Test(
@@ -244,20 +244,20 @@ import Testing
   func errorElsewhere(_ status: Int) {
     var scene = scene()
     let requests = (0..<3).map { _ in waiting(scene, for: 300) }
-    _ = look(&scene, requests)
+    _ = observe(&scene, requests)
     scene.planner.answered(
       request(), along: elsewhere(scene), .answered(wait: .milliseconds(1)), status: status, from: scene.now)
-    #expect(look(&scene, requests).taken.isEmpty)
+    #expect(observe(&scene, requests).taken.isEmpty)
   }
 
   @Test("a 503 response of a suspected endpoint ends the suspicion")
   func unavailableEndsSuspicion() {
     var scene = scene()
     let requests = (0..<3).map { _ in waiting(scene, for: 300) }
-    _ = look(&scene, requests)
+    _ = observe(&scene, requests)
     let report = RouteReport(plan: scene.plan(), legs: [.ready(Self.a, milliseconds: 10)])
     scene.planner.record(report, outcome: .unavailable(status: 503, retryAfter: nil), at: scene.now)
-    #expect(look(&scene, requests).probes.isEmpty)
+    #expect(observe(&scene, requests).probes.isEmpty)
     #expect(scene.planner.silent.isEmpty)
   }
 
@@ -278,11 +278,11 @@ import Testing
     scene.wait(7)
     #expect(scene.state(Self.a) == .halfOpen)
     let request = waiting(scene, for: 300)
-    _ = look(&scene, [request])
+    _ = observe(&scene, [request])
     scene.planner.answered(
       self.request(), along: elsewhere(scene), .answered(wait: .milliseconds(20)), status: 200,
       from: scene.now)
-    #expect(look(&scene, [request]).taken.count == 1)
+    #expect(observe(&scene, [request]).taken.count == 1)
     #expect(scene.state(Self.a) == .open)
   }
 
@@ -295,18 +295,18 @@ import Testing
   func responseEndsSuspicion() {
     var scene = scene()
     let requests = (0..<5).map { _ in waiting(scene, for: 300) }
-    _ = look(&scene, requests)
+    _ = observe(&scene, requests)
     #expect(scene.plan().addresses.last == Self.a)
     answer(&scene, Self.a)
     #expect(scene.plan().addresses.first == Self.a)
-    #expect(look(&scene, requests).probes.isEmpty)
+    #expect(observe(&scene, requests).probes.isEmpty)
   }
 
   @Test("a suspicion ends when no request waits")
   func noWaitingRequests() {
     var scene = scene()
-    _ = look(&scene, [waiting(scene, for: 300)])
-    _ = look(&scene, [])
+    _ = observe(&scene, [waiting(scene, for: 300)])
+    _ = observe(&scene, [])
     #expect(scene.plan().addresses.first == Self.a)
     #expect(scene.planner.silent.isEmpty)
   }
@@ -331,7 +331,7 @@ import Testing
         slow.append(
           waiting(scene, at: front, for: 0, path: path, isWhole: path != "/upload", deadline: 1000))
       }
-      let findings = look(&scene, slow)
+      let findings = observe(&scene, slow)
       #expect(findings.taken.isEmpty)
       for probe in findings.probes { scene.probe(probe.address, milliseconds: 10) }
       probes += findings.probes.count
@@ -372,7 +372,7 @@ import Testing
           deadline: Bool.random(using: &random) ? Double.random(in: 0...1, using: &random) : nil,
           delivery: [.acknowledged, .acknowledged, .pending, .lost].randomElement(using: &random) ?? .lost)
       }
-      let findings = look(&scene, requests)
+      let findings = observe(&scene, requests)
       #expect(Set(findings.taken.map(\.position)).count == findings.taken.count)
       for taken in findings.taken {
         let request = requests[taken.position]
@@ -399,11 +399,11 @@ import Testing
         }
       }
       if Bool.random(using: &random) { answer(&scene, addresses.randomElement(using: &random) ?? Self.a) }
-      _ = Int.random(in: 0..<5, using: &random) == 0 ? look(&scene, []) : WaitFindings()
+      _ = Int.random(in: 0..<5, using: &random) == 0 ? observe(&scene, []) : WaitFindings()
     }
     // Otherwise the test has covered no lost request.
     #expect(lost > 0)
-    _ = look(&scene, [])
+    _ = observe(&scene, [])
     #expect(scene.planner.silent.isEmpty)
     #expect(scene.planner.hosts.allSatisfy { !$0.hasSilentEndpoints })
   }

@@ -4,7 +4,7 @@ import NetOptRouting
 // Requests that wait for their responses. The client checks them ten times a second, as the transport does.
 extension Simulation {
   /// The time between two checks.
-  private static let lookInterval = Duration.milliseconds(100)
+  private static let waitCheckInterval = Duration.milliseconds(100)
   /// The time limit of a connection that the client opens as a probe because of waiting requests.
   private static let probeLimit = Duration.seconds(1)
   private static let request = RequestKind(.get, path: "/".utf8)
@@ -13,9 +13,9 @@ extension Simulation {
   func waits(_ call: Call) {
     call.sentAt = now
     clients[call.client].waiting.append(call)
-    guard !clients[call.client].looks else { return }
-    clients[call.client].looks = true
-    queue.add(.look(client: call.client), at: now + Self.lookInterval)
+    guard !clients[call.client].isWaitCheckScheduled else { return }
+    clients[call.client].isWaitCheckScheduled = true
+    queue.add(.waitCheck(client: call.client), at: now + Self.waitCheckInterval)
   }
 
   /// Notes that a request no longer waits.
@@ -32,12 +32,12 @@ extension Simulation {
 
   func winner(of call: Call) -> Server.ID? { call.report.winner?.address.flatMap { places[$0] } }
 
-  func look(_ client: Int) {
+  func checkWaiting(_ client: Int) {
     let waiting = clients[client].waiting
     var calls: [Call] = []
     var requests: [WaitingRequest] = []
     for call in waiting {
-      guard let sent = call.sentAt, now - sent >= Self.lookInterval, let server = winner(of: call),
+      guard let sent = call.sentAt, now - sent >= Self.waitCheckInterval, let server = winner(of: call),
         server < scenario.listed
       else { continue }
       calls.append(call)
@@ -49,7 +49,7 @@ extension Simulation {
           mayBeRepeated: call.attempt + 1 < Call.mostAttempts))
     }
     let now = now
-    let findings = clients[client].planner.look(at: requests, now: now)
+    let findings = clients[client].planner.observe(waiting: requests, now: now)
     for due in findings.probes { probe(due.address, client, isKept: false, within: Self.probeLimit) }
     for taken in findings.taken {
       guard takeRetry(client) else {
@@ -58,8 +58,8 @@ extension Simulation {
       }
       take(calls[taken.position], taken.failure)
     }
-    clients[client].looks = !waiting.isEmpty
-    if !waiting.isEmpty { queue.add(.look(client: client), at: now + Self.lookInterval) }
+    clients[client].isWaitCheckScheduled = !waiting.isEmpty
+    if !waiting.isEmpty { queue.add(.waitCheck(client: client), at: now + Self.waitCheckInterval) }
   }
 
   /// Ends an attempt whose server has gone silent. The retry is already taken from the budget.

@@ -16,7 +16,7 @@ package final class Simulation {
     case alarm(Call, attempt: Int, number: Int)
     case answer(Call, attempt: Int, CallOutcome)
     case deadline(Call)
-    case look(client: Int)
+    case waitCheck(client: Int)
     case change(Int)
     case probeTime(client: Int, number: Int)
     case probed(
@@ -44,7 +44,7 @@ package final class Simulation {
     /// The calls that have sent their request and wait for the response.
     var waiting: [Call] = []
     /// Whether a check of the waiting calls is scheduled.
-    var looks = false
+    var isWaitCheckScheduled = false
     /// When the client last received bytes from each server.
     var heard: [Server.ID: MonotonicInstant] = [:]
   }
@@ -140,7 +140,7 @@ package final class Simulation {
     case .alarm(let call, let attempt, let number): alarm(call, attempt, number)
     case .answer(let call, let attempt, let outcome): answered(call, attempt, outcome)
     case .deadline(let call): deadlinePassed(call)
-    case .look(let client): look(client)
+    case .waitCheck(let client): checkWaiting(client)
     case .change(let number): change(scenario.changes[number].change)
     case .probeTime(let client, let number): probeTime(client, number)
     case .probed(let client, let server, let result, let begun, let isKept):

@@ -26,13 +26,13 @@ final class WaitWatch: WaitObserver {
     parts.withLock { $0 = Parts(prober: prober, retries: retries, probes: probes) }
   }
 
-  func look(at waiting: [WaitingRequest], at now: MonotonicInstant) -> WaitOutcome {
+  func observe(waiting: [WaitingRequest], at now: MonotonicInstant) -> WaitOutcome {
     let (prober, retries, probes) = parts.withLock { ($0.prober, $0.retries, $0.probes) }
     guard let prober, let retries else { return WaitOutcome() }
     let findings = router.withPlanner { [router] planner, _ in
       // Requests that were sent in another network say nothing about this network.
       let isOld = waiting.contains { !router.isOfThisNetwork($0.sent) }
-      return planner.look(at: isOld ? [] : waiting, probes: probes, now: now)
+      return planner.observe(waiting: isOld ? [] : waiting, probes: probes, now: now)
     }
     if probes, !findings.probes.isEmpty { prober.tryConnections(findings.probes) }
     // The hedge is taken from the budget first, so that a call that ends here can send its request elsewhere.

@@ -94,7 +94,7 @@ package struct RequestKind: Hashable, Sendable {
 /// A waiting request that the observer takes from its endpoint or connection, because the endpoint or
 /// connection went silent.
 package struct TakenRequest: Sendable {
-  /// The index of the request in the array passed to `look`.
+  /// The index of the request in the array passed to `observe(waiting:at:)`.
   package let position: Int
   /// The failure of the endpoint or connection.
   package let failure: LegFailure
@@ -129,7 +129,7 @@ package struct SilentEndpoint: Hashable, Sendable {
   }
 }
 
-/// The result of one look at the waiting requests.
+/// The result of one observation of the waiting requests.
 package struct WaitOutcome: Sendable {
   /// The requests to take from their endpoints. Their attempts fail as if the connection had failed, so that
   /// the calls send them elsewhere.
@@ -146,7 +146,7 @@ package struct WaitOutcome: Sendable {
 
 /// Observes the requests that wait for their responses.
 package protocol WaitObserver: Sendable {
-  /// Looks at the waiting requests. The transport calls this on its event loop, periodically while there are
+  /// Observes the waiting requests. The transport calls this on its event loop, periodically while there are
   /// waiting requests, and once more when there are none left.
-  func look(at waiting: [WaitingRequest], at now: MonotonicInstant) -> WaitOutcome
+  func observe(waiting: [WaitingRequest], at now: MonotonicInstant) -> WaitOutcome
 }

@@ -45,8 +45,8 @@ extension HostRoutes {
   ///   - isFrozen: whether silence counts against no endpoint, because the network is suspected.
   ///   - probes: whether the caller opens the new connections that the findings ask for.
   ///   - findings: receives the actions to take.
-  mutating func look(
-    at waiting: [(position: Int, request: WaitingRequest)], isFrozen: Bool, probes: Bool,
+  mutating func observe(
+    waiting: [(position: Int, request: WaitingRequest)], isFrozen: Bool, probes: Bool,
     into findings: inout WaitFindings, at now: MonotonicInstant, using random: inout SplitMix64
   ) {
     let byAddress = Dictionary(grouping: waiting) { $0.request.address }

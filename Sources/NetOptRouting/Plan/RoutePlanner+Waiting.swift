@@ -15,8 +15,8 @@ extension RoutePlanner {
   /// wait, and once more when none wait.
   ///
   /// - Parameter probes: whether the caller opens the connections that the findings ask for.
-  package mutating func look(
-    at waiting: [WaitingRequest], probes: Bool = true, now: MonotonicInstant
+  package mutating func observe(
+    waiting: [WaitingRequest], probes: Bool = true, now: MonotonicInstant
   ) -> WaitFindings {
     var findings = WaitFindings()
     var requests: [Int: [(position: Int, request: WaitingRequest)]] = [:]
@@ -27,8 +27,8 @@ extension RoutePlanner {
     let isFrozen = suspectsNetwork(at: now)
     // Sorted, so that each run gives the same result.
     for place in Set(requests.keys).union(silent).sorted() where hosts.indices.contains(place) {
-      hosts[place].look(
-        at: requests[place] ?? [], isFrozen: isFrozen, probes: probes, into: &findings, at: now,
+      hosts[place].observe(
+        waiting: requests[place] ?? [], isFrozen: isFrozen, probes: probes, into: &findings, at: now,
         using: &random)
     }
     noteSilent()

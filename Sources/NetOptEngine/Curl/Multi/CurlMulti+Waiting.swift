@@ -132,7 +132,7 @@ extension CurlMulti {
     }
     guard !waiting.isEmpty || waitLooks.sawSome else { return WaitLooks.interval }
     waitLooks.sawSome = !waiting.isEmpty
-    let outcome = observer.look(at: waiting, at: now)
+    let outcome = observer.observe(waiting: waiting, at: now)
     for request in outcome.taken { take(transfers[request.position], request) }
     if !outcome.silent.isEmpty { leaveQueues(of: Set(outcome.silent)) }
     let lost = zip(transfers, waiting).filter { transfer, request in
