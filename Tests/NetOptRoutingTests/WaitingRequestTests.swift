@@ -34,22 +34,22 @@ import Testing
     NetOptRequest(.get, HTTPURL(origin: Origin(.https, host: "a.example"), target: path))
   }
 
-  /// A waiting request that was sent `milliseconds` ago. Its connection has received only the data of `heard`
-  /// and `answered` since.
+  /// A waiting request that was sent `milliseconds` ago. Its connection has received only the data of
+  /// `lastReceived` and `answered` since.
   ///
   /// - Parameters:
-  ///   - heard: when data last arrived on the connection, in milliseconds after the request was sent.
+  ///   - lastReceived: when data last arrived on the connection, in milliseconds after the request was sent.
   ///   - answered: when response data last arrived, in milliseconds after the request was sent; `nil` when
   ///     none has arrived.
   func waiting(
     _ scene: Scene, at address: IPAddress = a, for milliseconds: Double, path: String = "/items",
     isWhole: Bool = true, mayBeRepeated: Bool = true, isFirst: Bool = true, deadline: Double? = 10,
-    delivery: WaitingRequest.Delivery = .acknowledged, heard: Double = 0, answered: Double? = nil
+    delivery: WaitingRequest.Delivery = .acknowledged, lastReceived: Double = 0, answered: Double? = nil
   ) -> WaitingRequest {
     let sent = scene.now + .milliseconds(-milliseconds)
     return WaitingRequest(
       origin: scene.origin, address: address, kind: RequestKind(request(path)), sent: sent,
-      heard: sent + .milliseconds(heard), answered: answered.map { sent + .milliseconds($0) },
+      lastReceived: sent + .milliseconds(lastReceived), answered: answered.map { sent + .milliseconds($0) },
       delivery: delivery, deadline: deadline.map { scene.now + .seconds($0) }, isWhole: isWhole,
       mayBeRepeated: mayBeRepeated, isFirst: isFirst)
   }
@@ -83,14 +83,14 @@ import Testing
   @Test("data after a request delays the suspicion of its endpoint, and response data prevents it")
   func dataAfterRequest() {
     var scene = scene()
-    #expect(observe(&scene, [waiting(scene, for: 400, heard: 200)]).probes.isEmpty)
-    #expect(observe(&scene, [waiting(scene, for: 600, heard: 200, answered: 200)]).probes.isEmpty)
+    #expect(observe(&scene, [waiting(scene, for: 400, lastReceived: 200)]).probes.isEmpty)
+    #expect(observe(&scene, [waiting(scene, for: 600, lastReceived: 200, answered: 200)]).probes.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)
     // Data that arrived before the request was sent may be read a little later.
-    #expect(observe(&scene, [waiting(scene, for: 600, heard: 200, answered: 5)]).probes.count == 2)
+    #expect(observe(&scene, [waiting(scene, for: 600, lastReceived: 200, answered: 5)]).probes.count == 2)
     #expect(scene.plan().addresses.last == Self.a)
     var another = self.scene()
-    #expect(observe(&another, [waiting(another, for: 600, heard: 200)]).probes.count == 2)
+    #expect(observe(&another, [waiting(another, for: 600, lastReceived: 200)]).probes.count == 2)
   }
 
   @Test("a suspicion ends when a new connection works, and the same request causes no other one")

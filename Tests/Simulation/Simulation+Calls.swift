@@ -152,7 +152,7 @@ extension Simulation {
 
   func answered(_ call: Call, _ attempt: Int, _ outcome: CallOutcome) {
     guard call.isCurrent(attempt) else { return }
-    if outcome != .silent { heard(call) }
+    if outcome != .silent { noteReceived(call) }
     if outcome == .broke || outcome == .silent, let address = call.report.winner?.address,
       let server = places[address]
     {

@@ -25,9 +25,9 @@ extension Simulation {
   }
 
   /// Notes that a client received bytes from a server.
-  func heard(_ call: Call) {
+  func noteReceived(_ call: Call) {
     guard let server = winner(of: call) else { return }
-    clients[call.client].heard[server] = now
+    clients[call.client].lastReceived[server] = now
   }
 
   func winner(of call: Call) -> Server.ID? { call.report.winner?.address.flatMap { places[$0] } }
@@ -44,7 +44,8 @@ extension Simulation {
       requests.append(
         WaitingRequest(
           origin: origin, address: servers[server].address, kind: Self.request, sent: sent,
-          heard: clients[client].heard[server] ?? sent, answered: clients[client].heard[server],
+          lastReceived: clients[client].lastReceived[server] ?? sent,
+          answered: clients[client].lastReceived[server],
           deadline: call.started + Call.limit, isWhole: true,
           mayBeRepeated: call.attempt + 1 < Call.mostAttempts))
     }

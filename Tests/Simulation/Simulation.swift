@@ -46,7 +46,7 @@ package final class Simulation {
     /// Whether a check of the waiting calls is scheduled.
     var isWaitCheckScheduled = false
     /// When the client last received bytes from each server.
-    var heard: [Server.ID: MonotonicInstant] = [:]
+    var lastReceived: [Server.ID: MonotonicInstant] = [:]
   }
 
   static let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)

@@ -19,7 +19,7 @@ package struct WaitingRequest: Sendable {
   /// When the connection became ready for the request. No byte of the request was written earlier.
   package let sent: MonotonicInstant
   /// When data last arrived on the request's connection.
-  package let heard: MonotonicInstant
+  package let lastReceived: MonotonicInstant
   /// When data of any response last arrived on the request's connection; `nil` if none has.
   package let answered: MonotonicInstant?
   /// The delivery state of the data sent on the request's connection.
@@ -35,15 +35,15 @@ package struct WaitingRequest: Sendable {
 
   /// Creates a waiting request.
   package init(
-    origin: Origin, address: IPAddress, kind: RequestKind, sent: MonotonicInstant, heard: MonotonicInstant,
-    answered: MonotonicInstant?, delivery: Delivery = .acknowledged, deadline: MonotonicInstant?,
-    isWhole: Bool, mayBeRepeated: Bool, isFirst: Bool = true
+    origin: Origin, address: IPAddress, kind: RequestKind, sent: MonotonicInstant,
+    lastReceived: MonotonicInstant, answered: MonotonicInstant?, delivery: Delivery = .acknowledged,
+    deadline: MonotonicInstant?, isWhole: Bool, mayBeRepeated: Bool, isFirst: Bool = true
   ) {
     self.origin = origin
     self.address = address
     self.kind = kind
     self.sent = sent
-    self.heard = heard
+    self.lastReceived = lastReceived
     self.answered = answered
     self.delivery = delivery
     self.deadline = deadline

@@ -57,7 +57,7 @@ extension HostRoutes {
       let limit = silenceLimit(of: index, at: now)
       // A lost request is late at once, whatever the usual response time is.
       let late = own.filter {
-        $0.request.delivery == .lost || now - max($0.request.sent, $0.request.heard) >= limit
+        $0.request.delivery == .lost || now - max($0.request.sent, $0.request.lastReceived) >= limit
       }
       let lost = lost(late, of: index, at: now)
       let positions = Set(lost.map(\.position))

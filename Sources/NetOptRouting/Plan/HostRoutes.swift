@@ -19,7 +19,7 @@ struct HostRoutes: Sendable {
   struct Answer: Sendable {
     let address: IPAddress
     var health = EndpointHealth()
-    var heardOf: MonotonicInstant
+    var lastUpdated: MonotonicInstant
   }
 
   /// The element that holds the health of an address.
@@ -137,18 +137,18 @@ struct HostRoutes: Sendable {
       return
     }
     let index = answers.firstIndex { $0.address == address } ?? add(address, at: now)
-    answers[index].heardOf = now
+    answers[index].lastUpdated = now
     _ = change(&answers[index].health)
   }
 
   private mutating func add(_ address: IPAddress, at now: MonotonicInstant) -> Int {
     if answers.count >= Self.mostAnswers {
       let oldest = answers.indices.min {
-        (answers[$0].heardOf, answers[$0].address) < (answers[$1].heardOf, answers[$1].address)
+        (answers[$0].lastUpdated, answers[$0].address) < (answers[$1].lastUpdated, answers[$1].address)
       }
       if let oldest { answers.remove(at: oldest) }
     }
-    answers.append(Answer(address: address, heardOf: now))
+    answers.append(Answer(address: address, lastUpdated: now))
     return answers.count - 1
   }
 

@@ -45,7 +45,7 @@ extension HostRoutes {
       guard routes.answers.count < Self.mostAnswers else { break }
       var health = endpoint.health
       _ = health.clearSilence()
-      routes.answers.append(Answer(address: endpoint.listed.address, health: health, heardOf: now))
+      routes.answers.append(Answer(address: endpoint.listed.address, health: health, lastUpdated: now))
     }
     routes.lastAnswer = lastAnswer
     routes.usual = usual

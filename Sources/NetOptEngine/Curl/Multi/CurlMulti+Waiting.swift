@@ -125,7 +125,7 @@ extension CurlMulti {
       waiting.append(
         WaitingRequest(
           origin: exchange.plan.origin, address: address, kind: RequestKind(exchange.request), sent: sent,
-          heard: progress.lastReceived, answered: transfer.connection?.lastAnswered,
+          lastReceived: progress.lastReceived, answered: transfer.connection?.lastAnswered,
           delivery: progress.delivery, deadline: exchange.context.deadline,
           isWhole: Self.isWhole(transfer), mayBeRepeated: exchange.mayBeAttemptedAgain(avoiding: address),
           isFirst: exchange.context.attempt.map { $0.number == 1 } ?? true))
