@@ -82,7 +82,7 @@ import Testing
     fail(3, at: 0)
     fail(1, at: 7)
     circuit.succeeded(at: .at(7))
-    #expect(circuit.isClear)
+    #expect(circuit.hasNoFailures)
     #expect(circuit.failures(at: .at(7)) == 0)
     #expect(circuit.recentCounts == (1, 0))
     fail(3, at: 8)
@@ -216,6 +216,6 @@ import Testing
     circuit.rest(for: .seconds(86_400), at: .at(1))
     #expect(circuit.openUntil(at: .at(1)) == .at(301))
     circuit.succeeded(at: .at(302))
-    #expect(circuit.isClear && circuit.rest(at: .at(2)) == nil && circuit.lastFault == .unreachable)
+    #expect(circuit.hasNoFailures && circuit.rest(at: .at(2)) == nil && circuit.lastFault == .unreachable)
   }
 }

@@ -64,7 +64,7 @@ struct Circuit: Hashable, Sendable {
   }
 
   /// Whether a success would change nothing.
-  var isClear: Bool { streak == 0 && opensUntil == nil }
+  var hasNoFailures: Bool { streak == 0 && opensUntil == nil }
 
   /// The failures in a row.
   func failures(at now: MonotonicInstant) -> Int { isForgotten(at: now) ? 0 : (streak + 1) / 2 }
@@ -108,7 +108,7 @@ struct Circuit: Hashable, Sendable {
 
   /// Records a successful attempt.
   mutating func succeeded(at now: MonotonicInstant) {
-    if !isClear {
+    if !hasNoFailures {
       let isClosed = opensUntil == nil
       let window = recent
       self = Circuit()

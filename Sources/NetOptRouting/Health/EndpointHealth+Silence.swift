@@ -27,10 +27,10 @@ extension EndpointHealth {
   /// Ends a suspicion that found nothing: as far as the planner can tell, the waiting requests only take
   /// long.
   ///
-  /// - Parameter isNews: whether the result says something about the endpoint. An endpoint that failed before
-  ///   gives no news.
-  mutating func wasSuspectedInVain(isNews: Bool, at now: MonotonicInstant) -> Bool {
-    if isNews { patience.wasWrong(at: now) } else { patience.excuse(at: now) }
+  /// - Parameter isConclusive: whether the result says something about the endpoint. An endpoint that failed
+  ///   before gives no conclusive result.
+  mutating func suspicionExpired(isConclusive: Bool, at now: MonotonicInstant) -> Bool {
+    if isConclusive { patience.wasWrong(at: now) } else { patience.excuse(at: now) }
     return clearSilence()
   }
 }

@@ -68,8 +68,8 @@ struct EndpointHealth: Sendable {
     return (time ?? .zero) + penalty
   }
 
-  /// The score in nanoseconds of an endpoint for which `isClear` is true.
-  func clearScore(secure: Bool) -> Int64? {
+  /// The score in nanoseconds of an endpoint for which `isHealthy` is true.
+  func healthyScore(secure: Bool) -> Int64? {
     readiness(secure: secure).map { $0.smoothedNanoseconds + slowness }
   }
 
@@ -125,11 +125,13 @@ struct EndpointHealth: Sendable {
   var lastAnswered: MonotonicInstant { max(firstByte.last ?? lastRefusal, lastRefusal) }
 
   /// Whether nothing is held against the endpoint. A success then says nothing new.
-  var isClear: Bool { circuit.isClear && penalisedUntil == nil && quarantine == nil && silence == nil }
+  var isHealthy: Bool {
+    circuit.hasNoFailures && penalisedUntil == nil && quarantine == nil && silence == nil
+  }
 
   /// When the passing of time next changes the endpoint's state.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
-    if isClear { return slownessDue }
+    if isHealthy { return slownessDue }
     let next = circuit.nextChange(after: now).earlier(penalisedUntil, after: now)
     return next.earlier(quarantine?.opens, after: now).earlier(slownessDue, after: now)
   }
@@ -151,13 +153,13 @@ struct EndpointHealth: Sendable {
     if connect != nil || ready != nil { measured(connect: connect, ready: ready, at: now) }
     let isMeasured = connect != nil || ready != nil
     if !answered && needsAnswer { return isMeasured }
-    let isHeard = answered && answeredWhileSilent(at: now)
-    let isNews = isMeasured || !circuit.isClear || penalisedUntil != nil || isHeard
+    let wasSuspected = answered && answeredWhileSilent(at: now)
+    let hasChanged = isMeasured || !circuit.hasNoFailures || penalisedUntil != nil || wasSuspected
     circuit.succeeded(at: now)
     lastSucceeded = now
     penalisedUntil = nil
     before = nil
-    return isNews
+    return hasChanged
   }
 
   /// Records the times of a TCP handshake or of a ready connection. They do not show whether requests
@@ -226,7 +228,7 @@ struct EndpointHealth: Sendable {
   mutating func adopt(
     ready: RoundTripEstimate?, roundTrip: RoundTripEstimate?, measured: MonotonicInstant
   ) -> Bool {
-    guard self.ready == nil, self.roundTrip == nil, isClear, ready != nil || roundTrip != nil else {
+    guard self.ready == nil, self.roundTrip == nil, isHealthy, ready != nil || roundTrip != nil else {
       return false
     }
     self.ready = ready

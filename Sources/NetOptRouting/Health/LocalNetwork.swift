@@ -25,7 +25,7 @@ struct LocalNetwork: Sendable {
   private(set) var nextProbe: MonotonicInstant?
 
   /// Whether a success would change nothing.
-  var isClear: Bool { failures.isEmpty && lookUpFailed == nil && suspectedUntil == nil }
+  var hasNoFailures: Bool { failures.isEmpty && lookUpFailed == nil && suspectedUntil == nil }
 
   /// Whether the network is taken to be the cause of failures.
   func isSuspected(at now: MonotonicInstant) -> Bool { suspectedUntil.map { now < $0 } ?? false }
@@ -68,5 +68,5 @@ struct LocalNetwork: Sendable {
   }
 
   /// Records that something was reached.
-  mutating func succeeded() { if !isClear { self = LocalNetwork() } }
+  mutating func succeeded() { if !hasNoFailures { self = LocalNetwork() } }
 }

@@ -61,7 +61,7 @@ struct Silence: Hashable, Sendable {
   /// Whether the time for finding the endpoint silent is over.
   ///
   /// - Parameter isMany: whether the waiting requests count as more than a few slow ones.
-  func isInVain(isMany: Bool, at now: MonotonicInstant) -> Bool {
+  func isExpired(isMany: Bool, at now: MonotonicInstant) -> Bool {
     switch connection {
     case .works: !isMany || now >= trialEnds
     case .untried: now >= (isProbed ? trialEnds + Self.probeLimit : trialEnds)

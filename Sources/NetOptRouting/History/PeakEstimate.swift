@@ -40,7 +40,7 @@ struct UsualTime: Hashable, Sendable {
   /// The minimum number of samples that show what is usual.
   static let fewest = 8
   /// The number of samples after which only the time between samples decides their weight.
-  private static let settled = 16
+  private static let warmUpSamples = 16
   private static let memory = 300e9
   /// The minimum difference between the mean and `bound`, in nanoseconds.
   private static let leastMargin = 5e6
@@ -76,7 +76,7 @@ struct UsualTime: Hashable, Sendable {
     let passed = Double(max(now.nanoseconds(since: last), 0))
     last = now
     var weight = passed / (passed + Self.memory)
-    if count < Self.settled {
+    if count < Self.warmUpSamples {
       count += 1
       weight = max(weight, 1 / Double(count))
     }

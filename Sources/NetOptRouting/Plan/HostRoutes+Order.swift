@@ -26,8 +26,8 @@ extension HostRoutes {
     nextProbes = nil
     writeLeg(to: index)
     // The usual case comes first: it does not copy `health`.
-    if endpoints[index].health.isClear {
-      let standing = endpoints[index].health.clearScore(secure: isSecure).map { Ranking.Standing.known($0) }
+    if endpoints[index].health.isHealthy {
+      let standing = endpoints[index].health.healthyScore(secure: isSecure).map { Ranking.Standing.known($0) }
       ranking.place(entry(index, standing ?? .unknown))
       if !excluded.isEmpty { excluded.removeAll { $0.index == index } }
       return noteNextChange(of: index, at: now)
@@ -123,8 +123,10 @@ extension HostRoutes {
   }
 
   private func assess(_ index: Int, unverified: Bool, at now: MonotonicInstant) -> Assessment {
-    if endpoints[index].health.isClear {
-      guard let score = endpoints[index].health.clearScore(secure: isSecure) else { return .usable(.unknown) }
+    if endpoints[index].health.isHealthy {
+      guard let score = endpoints[index].health.healthyScore(secure: isSecure) else {
+        return .usable(.unknown)
+      }
       return .usable(.known(score))
     }
     let health = endpoints[index].health

@@ -80,7 +80,7 @@ extension HostRoutes {
       return kept.plan
     }
     let plan = plan(ranking.entries, front: front, excluded, constraints, at: now)
-    if !endpoints[index].health.isClear,
+    if !endpoints[index].health.isHealthy,
       endpoints[index].health.state(at: now, unverified: constraints.unverified) == .halfOpen
     {
       // This plan holds the one attempt of the half-open endpoint, so the planner does not reuse the plan.

@@ -1,18 +1,18 @@
 import NetOptCore
 
 extension HostRoutes {
-  /// Handles a report without news: a healthy address was reached again on a pooled connection. Nearly all
-  /// reports are of this kind, so this path costs next to nothing.
+  /// Handles a report that changes nothing: a healthy address was reached again on a pooled connection.
+  /// Nearly all reports are of this kind, so this path costs next to nothing.
   ///
   /// - Returns: whether the report was of this kind, and was handled.
-  mutating func recordNoNews(
+  mutating func recordIfUnchanged(
     _ report: RouteReport, _ outcome: CallOutcome?, at now: MonotonicInstant
   ) -> Bool {
-    guard let settled, report.legs.count == 1, report.legs[0].address == settled.address,
+    guard let healthyWinner, report.legs.count == 1, report.legs[0].address == healthyWinner.address,
       report.legs[0].reused, report.legs[0].outcome == .won
     else { return false }
     // A plan with another first leg may have taken the one attempt of a half-open endpoint.
-    guard report.plan.legs[0].address == settled.address || report.plan.legs[0].source == .dns else {
+    guard report.plan.legs[0].address == healthyWinner.address || report.plan.legs[0].source == .dns else {
       return false
     }
     let wait: Duration?
@@ -21,7 +21,7 @@ extension HostRoutes {
     case .answered(let time): wait = time
     default: return false
     }
-    switch settled.place {
+    switch healthyWinner.index {
     case .endpoint(let index):
       _ = endpoints[index].health.succeeded(connect: nil, ready: nil, at: now)
       if let wait { answered(index, after: wait, at: now) }
@@ -137,9 +137,9 @@ extension HostRoutes {
         // was verified too, but some time ago.
         let isRelease = !report.reused && health.verified()
         let ready = report.reused ? nil : report.ready
-        let isNews = health.succeeded(connect: connect, ready: ready, answered: false, at: now)
+        let hasChanged = health.succeeded(connect: connect, ready: ready, answered: false, at: now)
         let isGivenBack = health.giveBack(at: now, byProbe: true)
-        return isRelease || isNews || isGivenBack
+        return isRelease || hasChanged || isGivenBack
       }
     case .failure(let error):
       if error.isCancellation || isFrozen {
@@ -159,7 +159,7 @@ extension HostRoutes {
 
   /// Undoes the effect of all failures since a moment: this machine's network caused them.
   mutating func forgive(since moment: MonotonicInstant, at now: MonotonicInstant) {
-    settled = nil
+    healthyWinner = nil
     var isForgiven = false
     for index in endpoints.indices where endpoints[index].health.forgive(since: moment) { isForgiven = true }
     // Reassesses all endpoints at once: a network failure usually affects many of them.

@@ -187,8 +187,8 @@ extension HostRoutes {
         $0.wentSilent(silence, failure, at: now, using: &random)
         return true
       }
-    } else if !silence.isCertain, silence.isInVain(isMany: isMany, at: now) {
-      update(addresses[index], at: now) { $0.wasSuspectedInVain(isNews: !isBack, at: now) }
+    } else if !silence.isCertain, silence.isExpired(isMany: isMany, at: now) {
+      update(addresses[index], at: now) { $0.suspicionExpired(isConclusive: !isBack, at: now) }
     }
   }
 

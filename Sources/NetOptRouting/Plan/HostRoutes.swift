@@ -23,7 +23,7 @@ struct HostRoutes: Sendable {
   }
 
   /// The element that holds the health of an address.
-  enum Place: Sendable {
+  enum HealthIndex: Sendable {
     case endpoint(Int)
     case answer(Int)
   }
@@ -67,9 +67,9 @@ struct HostRoutes: Sendable {
   /// The plans that the planner reuses while nothing changes: the last plan or, with the policy `balanced`,
   /// one plan for each first endpoint.
   var kept: [KeptPlan] = []
-  /// An address for which another success on a pooled connection changes nothing. Most reports describe such
-  /// a success.
-  var settled: (address: IPAddress, place: Place)?
+  /// The last winner, while it is healthy: another success on a pooled connection to it changes nothing. Most
+  /// reports describe such a success.
+  var healthyWinner: (address: IPAddress, index: HealthIndex)?
 
   /// When the last plan was made, and since when plans have been made without a break of `useMemory`.
   var lastUsed: MonotonicInstant?
@@ -110,7 +110,7 @@ struct HostRoutes: Sendable {
 
   /// The health of an address, listed or from DNS.
   func health(of address: IPAddress) -> EndpointHealth? {
-    switch place(of: address) {
+    switch healthIndex(of: address) {
     case .endpoint(let index): endpoints[index].health
     case .answer(let index): answers[index].health
     case nil: nil
@@ -120,7 +120,7 @@ struct HostRoutes: Sendable {
   /// The index of a listed address; `nil` for other addresses.
   func index(of address: IPAddress) -> Int? { indices[address] }
 
-  private func place(of address: IPAddress) -> Place? {
+  private func healthIndex(of address: IPAddress) -> HealthIndex? {
     if let index = indices[address] { return .endpoint(index) }
     return answers.firstIndex { $0.address == address }.map { .answer($0) }
   }
@@ -131,7 +131,7 @@ struct HostRoutes: Sendable {
   mutating func update(
     _ address: IPAddress, at now: MonotonicInstant, _ change: (inout EndpointHealth) -> Bool
   ) {
-    settled = nil
+    healthyWinner = nil
     if let index = indices[address] {
       if change(&endpoints[index].health) { reassess(index, at: now) }
       return
@@ -171,8 +171,10 @@ struct HostRoutes: Sendable {
   /// Notes which address won a race.
   mutating func won(_ address: IPAddress, from source: AddressSource) {
     if source == .dns { lastAnswer = address }
-    settled = nil
-    if let place = place(of: address), health(of: address)?.isClear == true { settled = (address, place) }
+    healthyWinner = nil
+    if let index = healthIndex(of: address), health(of: address)?.isHealthy == true {
+      healthyWinner = (address, index)
+    }
   }
 
   /// DNS addresses in the order in which legs try them, each with its stagger.

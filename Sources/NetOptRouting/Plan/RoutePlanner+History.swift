@@ -47,7 +47,7 @@ extension HostRoutes {
   fileprivate func history(at now: MonotonicInstant, date: Date) -> RouteHistory.Host? {
     let known = endpoints.compactMap { endpoint -> RouteHistory.Endpoint? in
       let health = endpoint.health
-      guard health.isClear, health.ready != nil || health.roundTrip != nil else { return nil }
+      guard health.isHealthy, health.ready != nil || health.roundTrip != nil else { return nil }
       return RouteHistory.Endpoint(
         endpoint.listed.address, ready: health.ready?.history, roundTrip: health.roundTrip?.history)
     }
@@ -62,15 +62,15 @@ extension HostRoutes {
   ) -> Bool {
     let seconds = date.timeIntervalSince(history.learned)
     let age = seconds > 0 ? Duration.seconds(min(seconds, 1e9)) : .zero
-    var isOfUse = false
+    var hasAdopted = false
     for old in history.endpoints {
       guard let index = index(of: old.address) else { continue }
-      let isNews = endpoints[index].health.adopt(
+      let isAdopted = endpoints[index].health.adopt(
         ready: old.ready.flatMap(RoundTripEstimate.init),
         roundTrip: old.roundTrip.flatMap(RoundTripEstimate.init), measured: now + (.zero - age))
-      isOfUse = isOfUse || isNews
+      hasAdopted = hasAdopted || isAdopted
     }
-    guard isOfUse else { return false }
+    guard hasAdopted else { return false }
     reassessAll(at: now)
     if leader == nil { leader = history.leader.flatMap(index(of:)) }
     return true

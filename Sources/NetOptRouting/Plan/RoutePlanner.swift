@@ -111,7 +111,7 @@ package struct RoutePlanner: Sendable {
   /// Whether the planner takes this machine's network to be down: at least two endpoints and DNS have failed
   /// within 5 s (`LocalNetwork.window`), and nothing has worked since.
   package func suspectsNetwork(at now: MonotonicInstant) -> Bool {
-    !network.isClear && network.isSuspected(at: now)
+    !network.hasNoFailures && network.isSuspected(at: now)
   }
 
   private func plan(
@@ -122,7 +122,7 @@ package struct RoutePlanner: Sendable {
       origin: origin, proxy: proxy, policy: RoutePlan.Policy(configuration.policy), directOff: off,
       legs: legs,
       multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }),
-      suspectsNetwork: network.isClear ? false : network.isSuspected(at: now),
+      suspectsNetwork: network.hasNoFailures ? false : network.isSuspected(at: now),
       verifies: options.verification == .full)
   }
 
@@ -182,8 +182,8 @@ package struct RoutePlanner: Sendable {
     // make.
     if report.plan.directOff == .proxy || origin.address != nil { return }
     let place = begin(origin)
-    if hosts[place].recordNoNews(report, outcome, at: now) {
-      if !network.isClear { network.succeeded() }
+    if hosts[place].recordIfUnchanged(report, outcome, at: now) {
+      if !network.hasNoFailures { network.succeeded() }
       return
     }
     let weighed = hosts[place].weighed(outcome, of: report, from: begun, at: now)
