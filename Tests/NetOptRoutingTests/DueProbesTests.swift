@@ -235,9 +235,9 @@ extension Scene {
     for (name, _) in entries { _ = planner.plan(for: Origin(.https, host: name), now: now, wall: today) }
   }
 
-  fileprivate mutating func probe(_ address: IPAddress, of place: Int, fails failure: LegFailure) {
+  fileprivate mutating func probe(_ address: IPAddress, of hostIndex: Int, fails failure: LegFailure) {
     planner.record(
-      probe: .failure(LegError(failure)), of: address, for: planner.hosts[place].origin, at: now)
+      probe: .failure(LegError(failure)), of: address, for: planner.hosts[hostIndex].origin, at: now)
   }
 
   /// Takes all probes that become due within a duration. All probes succeed, and plans keep all hosts in use.

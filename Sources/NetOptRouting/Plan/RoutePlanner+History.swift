@@ -24,8 +24,8 @@ extension RoutePlanner {
   package mutating func adopt(_ history: RouteHistory, at now: MonotonicInstant, date: Date) -> Set<String> {
     var adopted: Set<String> = []
     for host in history.hosts {
-      guard let place = listedPlace(of: host.origin) else { continue }
-      if hosts[place].adopt(host, at: now, date: date) { adopted.insert(host.origin.host) }
+      guard let hostIndex = listedHostIndex(of: host.origin) else { continue }
+      if hosts[hostIndex].adopt(host, at: now, date: date) { adopted.insert(host.origin.host) }
     }
     return adopted
   }
@@ -33,10 +33,10 @@ extension RoutePlanner {
   /// Forgets the health of endpoints and DNS addresses: it belongs to the network that this machine has left.
   /// Keeps facts about the servers themselves, such as their HTTP version.
   package mutating func networkChanged(at now: MonotonicInstant) {
-    for place in hosts.indices {
-      var routes = self.routes(to: hosts[place].origin)
-      routes.keep(whatIsUniversalOf: hosts[place], at: now)
-      hosts[place] = routes
+    for hostIndex in hosts.indices {
+      var routes = self.routes(to: hosts[hostIndex].origin)
+      routes.keep(whatIsUniversalOf: hosts[hostIndex], at: now)
+      hosts[hostIndex] = routes
     }
     network = LocalNetwork()
   }

@@ -13,9 +13,9 @@ extension RoutePlanner {
   ///   - now: the present moment.
   package mutating func adopt(_ list: EndpointList?, at now: MonotonicInstant) {
     self.list = list
-    for place in hosts.indices {
-      let listed = entry(of: hosts[place].origin)?.endpoints ?? []
-      hosts[place] = hosts[place].listing(listed, configuration: configuration, seed: seed, at: now)
+    for hostIndex in hosts.indices {
+      let listed = entry(of: hosts[hostIndex].origin)?.endpoints ?? []
+      hosts[hostIndex] = hosts[hostIndex].listing(listed, configuration: configuration, seed: seed, at: now)
     }
     unlisted = hosts.count { $0.endpoints.isEmpty }
     if unlisted > Self.mostUnlisted { forgetUnlisted() }

@@ -38,13 +38,13 @@ extension RoutePlanner {
   package mutating func dueProbes(at now: MonotonicInstant) -> [DueProbe] {
     var due: [DueProbe] = []
     if suspectsNetwork(at: now) {
-      guard network.takeProbe(at: now), let place = anyInUse(at: now) else { return [] }
-      return [hosts[place].dueProbe(hosts[place].networkWitness)]
+      guard network.takeProbe(at: now), let hostIndex = anyInUse(at: now) else { return [] }
+      return [hosts[hostIndex].dueProbe(hosts[hostIndex].networkWitness)]
     }
-    for place in hosts.indices {
-      guard let attempt = hosts[place].nextProbes(at: now)?.attempt, attempt <= now else { continue }
-      for index in hosts[place].takeDueAttempts(at: now, using: &random) {
-        due.append(hosts[place].dueProbe(index))
+    for hostIndex in hosts.indices {
+      guard let attempt = hosts[hostIndex].nextProbes(at: now)?.attempt, attempt <= now else { continue }
+      for index in hosts[hostIndex].takeDueAttempts(at: now, using: &random) {
+        due.append(hosts[hostIndex].dueProbe(index))
       }
     }
     if let probe = takeDueBackgroundProbe(at: now) { due.append(probe) }
@@ -56,8 +56,8 @@ extension RoutePlanner {
   package mutating func nextProbe(after now: MonotonicInstant) -> MonotonicInstant? {
     var attempt: MonotonicInstant?
     var background: MonotonicInstant?
-    for place in hosts.indices {
-      guard let due = hosts[place].nextProbes(at: now) else { continue }
+    for hostIndex in hosts.indices {
+      guard let due = hosts[hostIndex].nextProbes(at: now) else { continue }
       if let moment = due.attempt { attempt = min(attempt ?? moment, moment) }
       if let moment = due.background?.due { background = min(background ?? moment, moment) }
     }
@@ -70,16 +70,18 @@ extension RoutePlanner {
   /// `backgroundProbeSpacing` ago.
   private mutating func takeDueBackgroundProbe(at now: MonotonicInstant) -> DueProbe? {
     if let nextBackgroundProbe, now < nextBackgroundProbe { return nil }
-    var first: (place: Int, index: Int, due: MonotonicInstant)?
-    for place in hosts.indices {
-      guard let background = hosts[place].nextProbes(at: now)?.background, background.due <= now
+    var first: (hostIndex: Int, index: Int, due: MonotonicInstant)?
+    for hostIndex in hosts.indices {
+      guard let background = hosts[hostIndex].nextProbes(at: now)?.background, background.due <= now
       else { continue }
-      if first.map({ background.due < $0.due }) ?? true { first = (place, background.index, background.due) }
+      if first.map({ background.due < $0.due }) ?? true {
+        first = (hostIndex, background.index, background.due)
+      }
     }
-    guard let (place, index, _) = first else { return nil }
+    guard let (hostIndex, index, _) = first else { return nil }
     nextBackgroundProbe = now + Self.backgroundProbeSpacing
-    hosts[place].noteMeasured(index, at: now, using: &random)
-    return hosts[place].dueProbe(index)
+    hosts[hostIndex].noteMeasured(index, at: now, using: &random)
+    return hosts[hostIndex].dueProbe(index)
   }
 
   /// The names of the listed hosts whose origins are in use: a plan for them was made in the last 5 minutes.
@@ -87,7 +89,7 @@ extension RoutePlanner {
     Set(hosts.lazy.filter { $0.isInUse(at: now) && !$0.endpoints.isEmpty }.map(\.origin.host))
   }
 
-  /// The place in `hosts` of the origin whose first endpoint shows whether the network works again: the
+  /// The index in `hosts` of the origin whose first endpoint shows whether the network works again: the
   /// origin that was used last.
   private func anyInUse(at now: MonotonicInstant) -> Int? {
     let usable = hosts.indices.filter { hosts[$0].isInUse(at: now) && !hosts[$0].endpoints.isEmpty }

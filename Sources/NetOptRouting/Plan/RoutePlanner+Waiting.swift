@@ -21,14 +21,14 @@ extension RoutePlanner {
     var findings = WaitFindings()
     var requests: [Int: [(position: Int, request: WaitingRequest)]] = [:]
     for (position, request) in waiting.enumerated() {
-      guard let place = listedPlace(of: request.origin) else { continue }
-      requests[place, default: []].append((position, request))
+      guard let hostIndex = listedHostIndex(of: request.origin) else { continue }
+      requests[hostIndex, default: []].append((position, request))
     }
     let isFrozen = suspectsNetwork(at: now)
     // Sorted, so that each run gives the same result.
-    for place in Set(requests.keys).union(silent).sorted() where hosts.indices.contains(place) {
-      hosts[place].observe(
-        waiting: requests[place] ?? [], isFrozen: isFrozen, probes: probes, into: &findings, at: now,
+    for hostIndex in Set(requests.keys).union(silent).sorted() where hosts.indices.contains(hostIndex) {
+      hosts[hostIndex].observe(
+        waiting: requests[hostIndex] ?? [], isFrozen: isFrozen, probes: probes, into: &findings, at: now,
         using: &random)
     }
     noteSilent()
@@ -55,8 +55,8 @@ extension RoutePlanner {
     if silent.isEmpty { return }
     guard case .answered(let wait) = outcome, status < 500, status != 429,
       let address = report.winner?.address,
-      let place = places[report.plan.origin], silent.contains(place)
+      let hostIndex = hostIndices[report.plan.origin], silent.contains(hostIndex)
     else { return }
-    hosts[place].elsewhere.add(RequestKind(request), of: address, after: wait, from: begun)
+    hosts[hostIndex].elsewhere.add(RequestKind(request), of: address, after: wait, from: begun)
   }
 }

@@ -23,13 +23,13 @@ package struct RoutePlanner: Sendable {
   /// The source of random numbers, for jitter and for choices.
   var random: SplitMix64
   var hosts: [HostRoutes] = []
-  var places: [Origin: Int] = [:]
+  var hostIndices: [Origin: Int] = [:]
   var unlisted = 0
-  /// The places in `hosts` of the origins with endpoints that are suspected of being silent.
+  /// The indices in `hosts` of the origins with endpoints that are suspected of being silent.
   var silent: [Int] = []
-  /// The last origin that was looked up, and its place in `hosts`. A client uses one origin for a while, and
+  /// The last origin that was looked up, and its index in `hosts`. A client uses one origin for a while, and
   /// hashing names takes time.
-  var last: (origin: Origin, place: Int)?
+  var last: (origin: Origin, hostIndex: Int)?
 
   /// Makes a planner without history.
   ///
@@ -70,16 +70,16 @@ package struct RoutePlanner: Sendable {
     if let proxy, !options.directDespiteProxy {
       return plan([RoutePlan.Leg(.proxy, source: .dns)], .proxy, origin, options, through: proxy, at: now)
     }
-    if options.routing == .automatic, let place = listedPlace(of: origin) {
+    if options.routing == .automatic, let hostIndex = listedHostIndex(of: origin) {
       if let list, list.expires != nil, list.isExpired(at: wall()) {
         return plan(Self.dnsAlone, .expired, origin, options, at: now)
       }
       let constraints = PlanConstraints(
         family: options.family, unverified: options.verification != .full,
-        multiplexes: multiplexes(options, origin, hosts[place].speaksHTTP1),
+        multiplexes: multiplexes(options, origin, hosts[hostIndex].speaksHTTP1),
         suspectsNetwork: suspectsNetwork(at: now))
-      if isUse { hosts[place].used(at: now) }
-      return hosts[place].plan(constraints, at: now, using: &random)
+      if isUse { hosts[hostIndex].used(at: now) }
+      return hosts[hostIndex].plan(constraints, at: now, using: &random)
     }
     let legs = origin.address.map { [RoutePlan.Leg(.address($0), source: .dns)] } ?? Self.dnsAlone
     return plan(legs, directOff(origin, options), origin, options, at: now)
@@ -94,7 +94,8 @@ package struct RoutePlanner: Sendable {
   package func ordered(
     _ addresses: [IPAddress], for origin: Origin, at now: MonotonicInstant
   ) -> [(address: IPAddress, stagger: Duration)] {
-    place(of: origin).map { hosts[$0].ordered(addresses, at: now) } ?? addresses.map { ($0, .defaultStagger) }
+    hostIndex(of: origin).map { hosts[$0].ordered(addresses, at: now) }
+      ?? addresses.map { ($0, .defaultStagger) }
   }
 
   private static let dnsAlone = [RoutePlan.Leg(.dns, source: .dns)]
@@ -104,7 +105,7 @@ package struct RoutePlanner: Sendable {
     return RoutePlan(
       origin: origin, policy: .pinned, directOff: isListed ? nil : .flag,
       legs: [RoutePlan.Leg(.address(address), source: isListed ? .list : .dns)],
-      multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }),
+      multiplexes: multiplexes(options, origin, hostIndex(of: origin).map { hosts[$0].speaksHTTP1 }),
       verifies: options.verification == .full)
   }
 
@@ -121,7 +122,7 @@ package struct RoutePlanner: Sendable {
     RoutePlan(
       origin: origin, proxy: proxy, policy: RoutePlan.Policy(configuration.policy), directOff: off,
       legs: legs,
-      multiplexes: multiplexes(options, origin, place(of: origin).map { hosts[$0].speaksHTTP1 }),
+      multiplexes: multiplexes(options, origin, hostIndex(of: origin).map { hosts[$0].speaksHTTP1 }),
       suspectsNetwork: network.hasNoFailures ? false : network.isSuspected(at: now),
       verifies: options.verification == .full)
   }
@@ -148,17 +149,17 @@ package struct RoutePlanner: Sendable {
   /// Gives back the one attempt of a half-open endpoint that a plan may have taken, when the request does not
   /// use the plan.
   package mutating func giveBackAttempt(of plan: RoutePlan, at now: MonotonicInstant) {
-    guard let address = plan.legs[0].address, let place = place(of: plan.origin),
-      hosts[place].index(of: address) != nil
+    guard let address = plan.legs[0].address, let hostIndex = hostIndex(of: plan.origin),
+      hosts[hostIndex].index(of: address) != nil
     else { return }
-    hosts[place].update(address, at: now) { $0.giveBack(at: now) }
+    hosts[hostIndex].update(address, at: now) { $0.giveBack(at: now) }
   }
 
   private mutating func changeInFlight(of plan: RoutePlan, by change: Int) {
     guard configuration.policy == .balanced, let address = plan.legs[0].address,
-      let place = place(of: plan.origin), let index = hosts[place].index(of: address)
+      let hostIndex = hostIndex(of: plan.origin), let index = hosts[hostIndex].index(of: address)
     else { return }
-    hosts[place].endpoints[index].inFlight = max(0, hosts[place].endpoints[index].inFlight + change)
+    hosts[hostIndex].endpoints[index].inFlight = max(0, hosts[hostIndex].endpoints[index].inFlight + change)
   }
 
   /// Learns the speed and health of endpoints from a call.
@@ -181,21 +182,21 @@ package struct RoutePlanner: Sendable {
     // Behind a proxy, the addresses are those of the proxy. For an IP address in a URL, there is no choice to
     // make.
     if report.plan.directOff == .proxy || origin.address != nil { return }
-    let place = begin(origin)
-    if hosts[place].recordIfUnchanged(report, outcome, at: now) {
+    let hostIndex = begin(origin)
+    if hosts[hostIndex].recordIfUnchanged(report, outcome, at: now) {
       if !network.hasNoFailures { network.succeeded() }
       return
     }
-    let weighed = hosts[place].weighed(outcome, of: report, from: begun, at: now)
+    let weighed = hosts[hostIndex].weighed(outcome, of: report, from: begun, at: now)
     if report.isShared {
       giveBackAttempt(of: report.plan, at: now)
       // The legs count with the call that started them.
       guard let weighed, weighed != .unknown, let address = report.winner?.address else { return }
-      hosts[place].record(shared: weighed, from: address, at: now, using: &random)
+      hosts[hostIndex].record(shared: weighed, from: address, at: now, using: &random)
       return
     }
     judgeNetwork(by: report, weighed, at: now)
-    hosts[place].record(
+    hosts[hostIndex].record(
       report, weighed, from: begun, isFrozen: suspectsNetwork(at: now), at: now, using: &random)
   }
 
@@ -212,7 +213,7 @@ package struct RoutePlanner: Sendable {
     probe result: Result<ConnectReport, LegError>, of address: IPAddress, for origin: Origin,
     from begun: MonotonicInstant? = nil, at now: MonotonicInstant
   ) {
-    let place = begin(origin)
+    let hostIndex = begin(origin)
     switch result {
     case .success(let report): if !report.reused { network.succeeded() }
     case .failure(let error):
@@ -221,8 +222,8 @@ package struct RoutePlanner: Sendable {
         judgeNetwork(at: now)
       }
     }
-    let isOld = isOld(result, from: begun, of: address, place)
-    hosts[place].record(
+    let isOld = isOld(result, from: begun, of: address, hostIndex)
+    hosts[hostIndex].record(
       probe: result, of: address, isFrozen: suspectsNetwork(at: now) || isOld, at: now, using: &random)
   }
 
@@ -230,12 +231,12 @@ package struct RoutePlanner: Sendable {
   /// certificate is never outdated, because the later success may be a request without verification.
   private func isOld(
     _ result: Result<ConnectReport, LegError>, from begun: MonotonicInstant?, of address: IPAddress,
-    _ place: Int
+    _ hostIndex: Int
   ) -> Bool {
     guard case .failure(let error) = result, let begun,
       FailureCause(error.failure.kind) != .certificate
     else { return false }
-    return hosts[place].health(of: address)?.hasWorked(since: begun) ?? false
+    return hosts[hostIndex].health(of: address)?.hasWorked(since: begun) ?? false
   }
 
   /// Looks for failures of endpoints and of DNS that occur together.
@@ -270,8 +271,8 @@ package struct RoutePlanner: Sendable {
 
   private mutating func judgeNetwork(at now: MonotonicInstant) {
     guard network.judge(at: now) else { return }
-    for place in hosts.indices {
-      hosts[place].forgive(since: now + LocalNetwork.forgiven * -1, at: now)
+    for hostIndex in hosts.indices {
+      hosts[hostIndex].forgive(since: now + LocalNetwork.forgiven * -1, at: now)
     }
   }
 
@@ -283,8 +284,8 @@ package struct RoutePlanner: Sendable {
     if options.version == .http1 || origin.scheme == .http { return }
     let speaksHTTP1 = version == .http1_0 || version == .http1_1
     // An origin that the planner does not remember counts as multiplexing.
-    guard let place = speaksHTTP1 ? begin(origin) : place(of: origin) else { return }
-    hosts[place].speaksHTTP1 = speaksHTTP1
+    guard let hostIndex = speaksHTTP1 ? begin(origin) : hostIndex(of: origin) else { return }
+    hosts[hostIndex].speaksHTTP1 = speaksHTTP1
   }
 
   // MARK: Queries
@@ -292,14 +293,14 @@ package struct RoutePlanner: Sendable {
   /// The listed endpoints to probe for an origin, the nearest first. Includes endpoints in quarantine,
   /// because a probe can release them.
   package func endpoints(toProbe origin: Origin) -> [IPEndpoint] {
-    let routes = place(of: origin).map { hosts[$0] } ?? routes(to: origin)
+    let routes = hostIndex(of: origin).map { hosts[$0] } ?? routes(to: origin)
     return routes.addressesToProbe.map { IPEndpoint($0, port: origin.port) }
   }
 
   /// The status of an origin's listed endpoints, in the order of a plan made now. Excluded endpoints come
   /// last.
   package func status(of origin: Origin, at now: MonotonicInstant) -> [EndpointStatus] {
-    (place(of: origin).map { hosts[$0] } ?? routes(to: origin)).statuses(at: now)
+    (hostIndex(of: origin).map { hosts[$0] } ?? routes(to: origin)).statuses(at: now)
   }
 
   // MARK: Origins
@@ -318,29 +319,29 @@ package struct RoutePlanner: Sendable {
   }
 
   /// The state of a remembered origin; `nil` for other origins.
-  func routes(known origin: Origin) -> HostRoutes? { place(of: origin).map { hosts[$0] } }
+  func routes(known origin: Origin) -> HostRoutes? { hostIndex(of: origin).map { hosts[$0] } }
 
-  /// The place in `hosts` of a remembered origin; `nil` for other origins.
-  private func place(of origin: Origin) -> Int? {
-    if let last, last.origin == origin { return last.place }
-    return places[origin]
+  /// The index in `hosts` of a remembered origin; `nil` for other origins.
+  private func hostIndex(of origin: Origin) -> Int? {
+    if let last, last.origin == origin { return last.hostIndex }
+    return hostIndices[origin]
   }
 
-  /// The place in `hosts` of an origin with listed endpoints. Begins to remember the origin.
-  mutating func listedPlace(of origin: Origin) -> Int? {
-    if place(of: origin) == nil, entry(of: origin)?.endpoints.isEmpty ?? true { return nil }
-    let place = begin(origin)
-    return hosts[place].endpoints.isEmpty ? nil : place
+  /// The index in `hosts` of an origin with listed endpoints. Begins to remember the origin.
+  mutating func listedHostIndex(of origin: Origin) -> Int? {
+    if hostIndex(of: origin) == nil, entry(of: origin)?.endpoints.isEmpty ?? true { return nil }
+    let hostIndex = begin(origin)
+    return hosts[hostIndex].endpoints.isEmpty ? nil : hostIndex
   }
 
   /// Begins to remember an origin, unless it is remembered already.
   ///
-  /// - Returns: the origin's place in `hosts`.
+  /// - Returns: the origin's index in `hosts`.
   mutating func begin(_ origin: Origin) -> Int {
-    if let last, last.origin == origin { return last.place }
-    let place = places[origin] ?? add(routes(to: origin))
-    last = (origin, place)
-    return place
+    if let last, last.origin == origin { return last.hostIndex }
+    let hostIndex = hostIndices[origin] ?? add(routes(to: origin))
+    last = (origin, hostIndex)
+    return hostIndex
   }
 
   private mutating func add(_ routes: HostRoutes) -> Int {
@@ -348,14 +349,14 @@ package struct RoutePlanner: Sendable {
       if unlisted == Self.mostUnlisted { forgetUnlisted() }
       unlisted += 1
     }
-    places[routes.origin] = hosts.count
+    hostIndices[routes.origin] = hosts.count
     hosts.append(routes)
     return hosts.count - 1
   }
 
   mutating func forgetUnlisted() {
     hosts.removeAll { $0.endpoints.isEmpty }
-    places = Dictionary(uniqueKeysWithValues: hosts.indices.map { (hosts[$0].origin, $0) })
+    hostIndices = Dictionary(uniqueKeysWithValues: hosts.indices.map { (hosts[$0].origin, $0) })
     unlisted = 0
     last = nil
     noteSilent()
