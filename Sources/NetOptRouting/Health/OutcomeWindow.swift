@@ -24,9 +24,9 @@ struct OutcomeWindow: Hashable, Sendable {
   mutating func add(halves: UInt32, at now: MonotonicInstant) {
     let number = now.nanoseconds / Self.span
     if number != newest { begin(number) }
-    let place = Self.place(number)
-    attempts[place] &+= 1
-    failures[place] &+= halves
+    let index = Self.index(number)
+    attempts[index] &+= 1
+    failures[index] &+= halves
   }
 
   /// Whether too few of the counted attempts succeeded.
@@ -46,12 +46,12 @@ struct OutcomeWindow: Hashable, Sendable {
       (attempts, failures) = (.zero, .zero)
     } else {
       for old in (newest + 1)...number {
-        attempts[Self.place(old)] = 0
-        failures[Self.place(old)] = 0
+        attempts[Self.index(old)] = 0
+        failures[Self.index(old)] = 0
       }
     }
     newest = number
   }
 
-  private static func place(_ number: Int64) -> Int { abs(Int(number % Int64(spans))) }
+  private static func index(_ number: Int64) -> Int { abs(Int(number % Int64(spans))) }
 }
