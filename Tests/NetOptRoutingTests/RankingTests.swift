@@ -134,7 +134,7 @@ import Testing
           }
         let one = entry(index, standing, weight: Int.random(in: 1...3, using: &random))
         entries[index] = one
-        ranking.place(one)
+        ranking.insertOrMove(one)
       }
       #expect(ranking.entries == entries.values.sorted())
     }

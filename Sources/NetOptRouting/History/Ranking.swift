@@ -71,7 +71,7 @@ struct Ranking: Sendable {
   // MARK: Updating the order
 
   /// Inserts an endpoint, or moves it to its new place.
-  mutating func place(_ entry: Entry) {
+  mutating func insertOrMove(_ entry: Entry) {
     guard var position = position(of: entry.index) else {
       entries.insert(entry, at: entries.firstIndex { entry < $0 } ?? entries.endIndex)
       return

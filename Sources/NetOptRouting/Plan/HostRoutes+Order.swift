@@ -28,13 +28,13 @@ extension HostRoutes {
     // The usual case comes first: it does not copy `health`.
     if endpoints[index].health.isHealthy {
       let standing = endpoints[index].health.healthyScore(secure: isSecure).map { Ranking.Standing.known($0) }
-      ranking.place(entry(index, standing ?? .unknown))
+      ranking.insertOrMove(entry(index, standing ?? .unknown))
       if !excluded.isEmpty { excluded.removeAll { $0.index == index } }
       return noteNextChange(of: index, at: now)
     }
     switch assess(index, unverified: false, at: now) {
     case .usable(let standing):
-      ranking.place(entry(index, standing))
+      ranking.insertOrMove(entry(index, standing))
       if !excluded.isEmpty { excluded.removeAll { $0.index == index } }
     case .excluded(let one):
       ranking.remove(index)
@@ -56,7 +56,7 @@ extension HostRoutes {
     reviewDue = min(reviewDue, due)
   }
 
-  /// Recomputes the places of all endpoints after many have changed. `reassess(_:at:)` searches the other
+  /// Recomputes the ranks of all endpoints after many have changed. `reassess(_:at:)` searches the other
   /// endpoints on each call, so calling it for each endpoint takes longer.
   mutating func reassessAll(at now: MonotonicInstant) {
     kept.removeAll(keepingCapacity: true)
@@ -72,7 +72,7 @@ extension HostRoutes {
     }
   }
 
-  /// Recomputes the places of the endpoints that have changed with the passing of time.
+  /// Recomputes the ranks of the endpoints that have changed with the passing of time.
   mutating func review(at now: MonotonicInstant) {
     let bound = usual.bound ?? .max
     for (index, due) in timed where due <= now {
