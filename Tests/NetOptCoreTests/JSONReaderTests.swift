@@ -148,13 +148,13 @@ import Testing
     let outline = read(text)
     #expect(outline.duplicates.map(\.key) == [7, 11, 13])
     #expect(
-      outline.duplicates.map(\.place) == [
+      outline.duplicates.map(\.path) == [
         [.key(1), .index(1), .key(7)], [.key(1), .index(1), .key(7), .key(11)], [.key(13)],
       ])
     let one = read(Array(text.utf8), most: 1)
     #expect(one.duplicates.map(\.key) == [7])
     #expect(one.duplicateCount == 3)
-    #expect(read(#"[{}, [0, {"a": 1, "b": x"#).fault?.place == [.index(1), .index(1), .key(7)])
+    #expect(read(#"[{}, [0, {"a": 1, "b": x"#).fault?.path == [.index(1), .index(1), .key(7)])
   }
 
   @Test(

@@ -55,7 +55,7 @@ package struct JSONDuplicate: Sendable {
   /// The index of the node of the later key.
   package let key: Int
   /// The path to the key.
-  package let place: [JSONStep]
+  package let path: [JSONStep]
 }
 
 /// The position at which a text violates the JSON grammar.
@@ -65,7 +65,7 @@ package struct JSONSyntaxFault: Error, Sendable {
   /// The violated rule. Contains nothing of the text.
   package let rule: String
   /// The path to the value or key that was read last.
-  package let place: [JSONStep]
+  package let path: [JSONStep]
 }
 
 /// The structure of a JSON text.

@@ -96,13 +96,13 @@ package struct JSONReader {
     do throws(Fault) {
       try reader.document()
     } catch {
-      fault = JSONSyntaxFault(offset: error.offset, rule: error.rule, place: reader.place)
+      fault = JSONSyntaxFault(offset: error.offset, rule: error.rule, path: reader.path)
     }
     return JSONOutline(
       nodes: reader.nodes, duplicates: reader.duplicates, duplicateCount: reader.duplicateCount, fault: fault)
   }
 
-  private var place: [JSONStep] {
+  private var path: [JSONStep] {
     stack.compactMap { container in
       switch container {
       case .array(_, let index): .index(index)
@@ -221,7 +221,7 @@ package struct JSONReader {
     keys.append(key)
     if isKnown {
       duplicateCount += 1
-      if duplicates.count < mostDuplicates { duplicates.append(JSONDuplicate(key: key, place: place)) }
+      if duplicates.count < mostDuplicates { duplicates.append(JSONDuplicate(key: key, path: path)) }
     }
   }
 

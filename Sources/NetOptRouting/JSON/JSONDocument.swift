@@ -9,7 +9,7 @@ struct JSONDocument {
   /// The value that spans the whole text.
   var root: JSONElement { JSONElement(document: self, node: 0) }
 
-  /// Reads `bytes`. Reports every duplicate key, and the place where the text stops being JSON.
+  /// Reads `bytes`. Reports every duplicate key, and the position where the text stops being JSON.
   ///
   /// - Returns: the document; `nil` when the text is not JSON to its end.
   static func read(_ bytes: [UInt8], _ report: inout FaultReport) -> JSONDocument? {
@@ -20,7 +20,7 @@ struct JSONDocument {
     let document = JSONDocument(bytes: bytes, nodes: outline.nodes)
     for duplicate in outline.duplicates {
       report.add(
-        document.path(duplicate.place),
+        document.path(duplicate.path),
         "this key stands more than once, and only one of them would count; remove the others")
     }
     report.count(further: outline.duplicateCount - outline.duplicates.count)
@@ -29,12 +29,12 @@ struct JSONDocument {
     let line = before.count { $0 == 0x0a } + 1
     // Continuation bytes are no characters of their own.
     let column = before.reversed().prefix { $0 != 0x0a }.count { $0 & 0xc0 != 0x80 } + 1
-    report.add(document.path(fault.place), "not JSON: line \(line), column \(column): \(fault.rule)")
+    report.add(document.path(fault.path), "not JSON: line \(line), column \(column): \(fault.rule)")
     return nil
   }
 
-  private func path(_ place: [JSONStep]) -> JSONPath {
-    place.reduce(JSONPath()) { path, step in
+  private func path(_ steps: [JSONStep]) -> JSONPath {
+    steps.reduce(JSONPath()) { path, step in
       switch step {
       case .index(let index): path.index(index)
       case .key(let node): path.key(text(of: nodes[node]))
