@@ -22,13 +22,13 @@ struct RaceModel {
   var frontIsExtended = false
   var frontIsOver = false
   private var firstOpened: MonotonicInstant?
-  private let patience: Int
+  private let staggerMultiplier: Int
 
   init(_ legs: [RoutePlan.Leg], startsTwo: Bool, multiplexes: Bool) {
     runners = legs.map { Runner(leg: $0) }
     queue = Array(legs.indices)
     atOutset = startsTwo ? 2 : 1
-    patience = multiplexes ? 1 : 2
+    staggerMultiplier = multiplexes ? 1 : 2
   }
 
   // MARK: Expected steps
@@ -52,7 +52,7 @@ struct RaceModel {
       return nil
     }
     let stagger = runners[front].leg.stagger
-    return opened + stagger * patience + (frontIsExtended ? min(stagger, .milliseconds(250)) : .zero)
+    return opened + stagger * staggerMultiplier + (frontIsExtended ? min(stagger, .milliseconds(250)) : .zero)
   }
 
   /// The look-up, if it has not started.

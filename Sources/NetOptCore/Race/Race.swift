@@ -59,7 +59,7 @@ package struct Race: Sendable {
   /// The legs that have started and have not ended.
   @usableFromInline var underWay = Legs()
   /// How many legs of the initial start (one leg, or two if `startsTwo`) have not started yet.
-  private var unprovoked: Int
+  private var initialStartsLeft: Int
   /// The front leg. Never the DNS look-up: a look-up opens no socket, so its stagger timer would never start.
   package private(set) var front: Int?
   private var clock = Clock.notStarted
@@ -68,7 +68,7 @@ package struct Race: Sendable {
   /// When the DNS look-up starts ahead of its turn.
   private var lookUpDue: MonotonicInstant?
   @usableFromInline let mayBeRepeated: Bool
-  private let patience: Int
+  private let staggerMultiplier: Int
   /// The targets of the legs that `tryAgainLast` has queued.
   private var triedLast: [RoutePlan.Leg.Target] = []
 
@@ -88,12 +88,12 @@ package struct Race: Sendable {
   package init(_ legs: [RoutePlan.Leg], startsTwo: Bool, multiplexes: Bool, mayBeRepeated: Bool) {
     self.legs = legs
     queue = Self.queue(of: legs.count)
-    unprovoked = startsTwo ? 2 : 1
+    initialStartsLeft = startsTwo ? 2 : 1
     lookUp = legs.firstIndex { $0.target == .dns }
     self.mayBeRepeated = mayBeRepeated
     // A leg that loses at the gate closes its HTTP/1.1 connection, even a healthy pooled one. So double the
     // stagger.
-    patience = multiplexes ? 1 : 2
+    staggerMultiplier = multiplexes ? 1 : 2
   }
 
   private static func queue(of count: Int) -> ArraySlice<Int> {
@@ -111,14 +111,14 @@ package struct Race: Sendable {
     for other in legs where other.target != leg.target { reordered.append(other) }
     legs = reordered
     queue = Self.queue(of: legs.count)
-    unprovoked = 1
+    initialStartsLeft = 1
     lookUp = legs.firstIndex { $0.target == .dns }
   }
 
   /// Starts the race, or continues it after a leg was started. Call repeatedly until the result is not
   /// `start`.
   package mutating func advance() -> Step {
-    winner == nil && unprovoked > 0 ? startNext() : wait
+    winner == nil && initialStartsLeft > 0 ? startNext() : wait
   }
 
   /// Reports that a leg opened its socket, or began to wait for a connection that another transfer is
@@ -128,7 +128,7 @@ package struct Race: Sendable {
     guard winner == nil, underWay.contains(leg) else { return wait }
     if lookUp != nil, lookUpDue == nil { lookUpDue = now + Self.lookUpDelay }
     if leg == front, case .notStarted = clock {
-      clock = .running(until: now + legs[leg].stagger * patience, isExtended: false)
+      clock = .running(until: now + legs[leg].stagger * staggerMultiplier, isExtended: false)
     }
     return wait
   }
@@ -139,8 +139,8 @@ package struct Race: Sendable {
   ///   handshake. The race then extends that leg's stagger, once.
   package mutating func timeIsUp(at now: MonotonicInstant, connected: Bool) -> Step {
     guard winner == nil else { return wait }
-    if let lookUpDue, now >= lookUpDue, let place = queue.firstIndex(where: { $0 == lookUp }) {
-      return start(at: place)
+    if let lookUpDue, now >= lookUpDue, let queueIndex = queue.firstIndex(where: { $0 == lookUp }) {
+      return start(at: queueIndex)
     }
     guard case .running(let due, let isExtended) = clock, now >= due, let front else { return wait }
     if connected, !isExtended {
@@ -178,7 +178,7 @@ package struct Race: Sendable {
     // Other legs start if the leg's new connection takes too long.
     clock = .notStarted
     lookUpDue = nil
-    unprovoked = 0
+    initialStartsLeft = 0
   }
 
   /// Queues another try of a leg, under a new index, after all other legs. Does nothing if a leg with the
@@ -206,8 +206,8 @@ package struct Race: Sendable {
   /// Reports that a leg ended without winning. Starts the next leg at once.
   package mutating func failed(_ leg: Int) -> Step {
     // Count a leg's failure once. A second report would start one leg too many.
-    guard winner == nil, let place = underWay.firstIndex(of: leg) else { return wait }
-    underWay.remove(at: place)
+    guard winner == nil, let index = underWay.firstIndex(of: leg) else { return wait }
+    underWay.remove(at: index)
     if leg == front { clock = .over }
     return startNext()
   }
@@ -239,8 +239,8 @@ package struct Race: Sendable {
 
   private mutating func startNext() -> Step {
     // A source at its limit does not delay the legs of the other source.
-    if let place = queue.firstIndex(where: { !legs[$0].isLast && hasRoom(for: $0) }) {
-      return start(at: place)
+    if let queueIndex = queue.firstIndex(where: { !legs[$0].isLast && hasRoom(for: $0) }) {
+      return start(at: queueIndex)
     }
     guard underWay.isEmpty else { return wait }
     return queue.isEmpty ? .exhausted : start(at: queue.startIndex)
@@ -250,11 +250,11 @@ package struct Race: Sendable {
     underWay.count(where: { legs[$0].source == legs[leg].source }) < Self.width
   }
 
-  private mutating func start(at place: Int) -> Step {
+  private mutating func start(at queueIndex: Int) -> Step {
     // `removeFirst` on the slice copies no elements.
-    let leg = place == queue.startIndex ? queue.removeFirst() : queue.remove(at: place)
+    let leg = queueIndex == queue.startIndex ? queue.removeFirst() : queue.remove(at: queueIndex)
     underWay.append(leg)
-    unprovoked = max(0, unprovoked - 1)
+    initialStartsLeft = max(0, initialStartsLeft - 1)
     if leg == lookUp {
       lookUp = nil
       lookUpDue = nil

@@ -65,10 +65,10 @@ public struct RouteReport: Sendable {
     public var reused: Bool
     /// The leg's index in the race.
     package var index: Int {
-      get { Int(place) }
-      set { place = Int32(newValue) }
+      get { Int(storedIndex) }
+      set { storedIndex = Int32(newValue) }
     }
-    private var place: Int32 = 0
+    private var storedIndex: Int32 = 0
 
     /// Creates the report of a leg that has just started.
     package init(
@@ -80,7 +80,7 @@ public struct RouteReport: Sendable {
       endedNanoseconds = startedNanoseconds
       self.outcome = outcome
       reused = false
-      place = Int32(index)
+      storedIndex = Int32(index)
     }
 
     /// Returns the leg with its times relative to a call that began later. Earlier times become zero.
