@@ -3,7 +3,7 @@ import NetOptCore
 /// A second implementation of the rules of a race, independent of the implementation in `Race`. The model
 /// records what happened to each leg, and derives the next step from these records.
 struct RaceModel {
-  struct Runner {
+  struct LegState {
     let leg: RoutePlan.Leg
     /// The moment at which the leg opened its socket, or `nil` if it was not the front leg then.
     var opened: MonotonicInstant?
@@ -11,12 +11,12 @@ struct RaceModel {
     var isOver = false
   }
 
-  private(set) var runners: [Runner]
+  private(set) var legStates: [LegState]
   /// The legs that have not started, in starting order.
   private(set) var queue: [Int]
   private(set) var started: [Int] = []
   /// How many legs of the initial start (one, or two if `startsTwo`) have not started yet.
-  private(set) var atOutset: Int
+  private(set) var initialStartsLeft: Int
   /// The front leg. The next two properties say whether its stagger was extended and whether it is over.
   private(set) var front: Int?
   var frontIsExtended = false
@@ -25,33 +25,33 @@ struct RaceModel {
   private let staggerMultiplier: Int
 
   init(_ legs: [RoutePlan.Leg], startsTwo: Bool, multiplexes: Bool) {
-    runners = legs.map { Runner(leg: $0) }
+    legStates = legs.map { LegState(leg: $0) }
     queue = Array(legs.indices)
-    atOutset = startsTwo ? 2 : 1
+    initialStartsLeft = startsTwo ? 2 : 1
     staggerMultiplier = multiplexes ? 1 : 2
   }
 
   // MARK: Expected steps
 
-  func isLookUp(_ leg: Int) -> Bool { runners[leg].leg.target == .dns }
+  func isLookUp(_ leg: Int) -> Bool { legStates[leg].leg.target == .dns }
 
   func underWay(_ source: AddressSource? = nil) -> Int {
-    started.count { !runners[$0].isOver && (source == nil || runners[$0].leg.source == source) }
+    started.count { !legStates[$0].isOver && (source == nil || legStates[$0].leg.source == source) }
   }
 
   /// The next leg: the first waiting leg whose source has fewer than three legs under way. A last resort is
   /// next only when no leg is under way and no other leg waits.
   var next: Int? {
-    queue.first { !runners[$0].leg.isLast && underWay(runners[$0].leg.source) < 3 }
+    queue.first { !legStates[$0].leg.isLast && underWay(legStates[$0].leg.source) < 3 }
       ?? (underWay() == 0 ? queue.first : nil)
   }
 
   /// The end of the front leg's stagger.
   var frontDue: MonotonicInstant? {
-    guard let front, !runners[front].isOver, !frontIsOver, let opened = runners[front].opened else {
+    guard let front, !legStates[front].isOver, !frontIsOver, let opened = legStates[front].opened else {
       return nil
     }
-    let stagger = runners[front].leg.stagger
+    let stagger = legStates[front].leg.stagger
     return opened + stagger * staggerMultiplier + (frontIsExtended ? min(stagger, .milliseconds(250)) : .zero)
   }
 
@@ -61,11 +61,11 @@ struct RaceModel {
   var lookUpDue: MonotonicInstant? { lookUp == nil ? nil : firstOpened.map { $0 + .seconds(1) } }
 
   func hasStarted(_ target: RoutePlan.Leg.Target) -> Bool {
-    started.contains { runners[$0].leg.target == target }
+    started.contains { legStates[$0].leg.target == target }
   }
 
   /// The answers of a look-up whose targets no leg has tried, each target once.
-  func news(_ answers: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
+  func untried(_ answers: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
     answers.enumerated().filter { index, answer in
       !hasStarted(answer.target) && !answers[..<index].contains { $0.target == answer.target }
     }.map(\.element)
@@ -76,29 +76,29 @@ struct RaceModel {
   mutating func start(_ leg: Int) {
     queue.removeAll { $0 == leg }
     started.append(leg)
-    atOutset = max(0, atOutset - 1)
+    initialStartsLeft = max(0, initialStartsLeft - 1)
     if !isLookUp(leg) { (front, frontIsExtended, frontIsOver) = (leg, false, false) }
   }
 
   mutating func opened(_ leg: Int, at now: MonotonicInstant) {
-    guard !runners[leg].isOver else { return }
+    guard !legStates[leg].isOver else { return }
     firstOpened = firstOpened ?? now
-    if leg == front { runners[leg].opened = runners[leg].opened ?? now }
+    if leg == front { legStates[leg].opened = legStates[leg].opened ?? now }
   }
 
-  mutating func connected(_ leg: Int) { runners[leg].isConnected = true }
+  mutating func connected(_ leg: Int) { legStates[leg].isConnected = true }
 
-  mutating func ended(_ leg: Int) { runners[leg].isOver = true }
+  mutating func ended(_ leg: Int) { legStates[leg].isOver = true }
 
   /// Puts the legs from a look-up first in the queue, and drops the waiting legs to the same addresses.
   ///
   /// - Returns: The number of dropped legs.
-  mutating func gave(_ news: [RoutePlan.Leg]) -> Int {
+  mutating func expanded(into answers: [RoutePlan.Leg]) -> Int {
     let waiting = queue.count
-    queue.removeAll { index in news.contains { $0.target == runners[index].leg.target } }
+    queue.removeAll { index in answers.contains { $0.target == legStates[index].leg.target } }
     let dropped = waiting - queue.count
-    queue = Array(runners.count..<(runners.count + news.count)) + queue
-    runners += news.map { Runner(leg: $0) }
+    queue = Array(legStates.count..<(legStates.count + answers.count)) + queue
+    legStates += answers.map { LegState(leg: $0) }
     return dropped
   }
 }

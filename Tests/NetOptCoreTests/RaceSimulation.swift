@@ -77,7 +77,7 @@ struct RaceSimulation {
   private mutating func check() {
     expect(race.winner == winner, "the winner is \(race.winner ?? -1)")
     expect(race.front == model.front, "in front is \(race.front ?? -1)")
-    expect(race.legs == model.runners.map(\.leg), "the legs are others")
+    expect(race.legs == model.legStates.map(\.leg), "the legs are others")
     guard winner == nil else { return }
     let latest = Duration.milliseconds(lateness)
     if let due = model.lookUpDue { expect(now <= due + latest, "the look-up has not started") }
@@ -93,7 +93,7 @@ struct RaceSimulation {
 
   /// Lets the race start the legs of its initial start.
   private mutating func goOn() {
-    let isDue = model.atOutset > 0 && model.next != nil && winner == nil
+    let isDue = model.initialStartsLeft > 0 && model.next != nil && winner == nil
     let step = race.advance()
     expect(isDue == (step == model.next.map { .start($0) }), "\(step) at the outset")
     follow(step)
@@ -120,13 +120,14 @@ struct RaceSimulation {
   }
 
   private mutating func start(_ leg: Int) {
-    let (target, source) = (model.runners[leg].leg.target, model.runners[leg].leg.source)
-    let isListLeft = model.queue.contains { model.runners[$0].leg.source == .list }
+    let (target, source) = (model.legStates[leg].leg.target, model.legStates[leg].leg.source)
+    let isListLeft = model.queue.contains { model.legStates[$0].leg.source == .list }
     expect(winner == nil, "leg \(leg) was started after the race")
     expect(!model.hasStarted(target), "leg \(leg) leads where another one did")
     note(.blockedLegPassedOver, if: model.queue.first != leg)
-    note(.lastStarted, if: model.runners[leg].leg.isLast)
-    expect(!model.runners[leg].leg.isLast || model.underWay() == 0, "a last resort was started beside others")
+    note(.lastStarted, if: model.legStates[leg].leg.isLast)
+    expect(
+      !model.legStates[leg].leg.isLast || model.underWay() == 0, "a last resort was started beside others")
     model.start(leg)
     if model.isLookUp(leg) {
       note(.lookUpStartedBeforeTheList, if: isListLeft)
@@ -167,17 +168,17 @@ struct RaceSimulation {
     case .ready: ready(leg)
     case .failed:
       note(.lookUpFailedBeforeTheList, if: model.isLookUp(leg) && !model.queue.isEmpty)
-      let isFirst = !model.runners[leg].isOver
+      let isFirst = !model.legStates[leg].isOver
       model.ended(leg)
       ended(race.failed(leg), isFirst)
     case .resolved(let answers):
       // The caller of the look-up ignores its answers when the leg is over.
-      guard winner == nil, !model.runners[leg].isOver else { return }
-      let news = model.news(answers)
-      expect(race.untried(answers) == news, "other answers are new")
+      guard winner == nil, !model.legStates[leg].isOver else { return }
+      let untried = model.untried(answers)
+      expect(race.untried(answers) == untried, "other answers are new")
       model.ended(leg)
-      note(.listedLegDropped, if: model.gave(news) > 0)
-      ended(race.expanded(leg, into: news), true)
+      note(.listedLegDropped, if: model.expanded(into: untried) > 0)
+      ended(race.expanded(leg, into: untried), true)
     case .alarm(let number):
       if number == alarm { timeIsUp() }
     }
@@ -192,7 +193,7 @@ struct RaceSimulation {
 
   private mutating func ready(_ leg: Int) {
     let verdict = race.ready(leg)
-    guard winner == nil, !model.runners[leg].isOver else {
+    guard winner == nil, !model.legStates[leg].isOver else {
       expect(verdict == .lost, "a second leg may send, or one that is over")
       return
     }
@@ -202,7 +203,7 @@ struct RaceSimulation {
   }
 
   private mutating func timeIsUp() {
-    let isConnected = model.front.map { model.runners[$0].isConnected } ?? false
+    let isConnected = model.front.map { model.legStates[$0].isConnected } ?? false
     let step = race.timeIsUp(at: now, connected: isConnected)
     if winner != nil {
       follow(step)
