@@ -5,7 +5,7 @@ import Glibc
 /// On a file system without locks, creating a lock succeeds and excludes nobody.
 package struct FileLock: ~Copyable {
   /// The kind of path that is locked.
-  package enum Place {
+  package enum Kind {
     /// A dedicated lock file. Created if it does not exist.
     case file
     /// A folder. Used for files in the folder that are replaced, since a replaced file cannot carry a lock.
@@ -29,11 +29,11 @@ package struct FileLock: ~Copyable {
   /// - Throws: `NetOptError.Code.unwritableFile`, with `EWOULDBLOCK` if another process held the lock during
   ///   the whole time.
   package init(
-    _ path: String, _ place: Place, within limit: Duration = patience, as what: String,
+    _ path: String, _ kind: Kind, within limit: Duration = patience, as what: String,
     in phase: NetOptError.Phase
   ) throws(NetOptError) {
     let opened =
-      switch place {
+      switch kind {
       case .file: open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
       case .folder: open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
       }

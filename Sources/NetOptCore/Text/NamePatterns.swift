@@ -1,11 +1,11 @@
 /// A set of texts to search for in names, ignoring case. Each text has at least two letters. A search
 /// allocates no memory, because the cache searches the field names of every request that it may serve.
 package final class NamePatterns: Sendable {
-  /// The required position of a text in a name.
-  private enum Place { case anywhere, asWord, alone }
+  /// The way in which a text must match a name.
+  private enum MatchMode { case substring, word, wholeName }
 
-  /// A text in lower case and its required position.
-  private typealias Pattern = (text: [UInt8], place: Place)
+  /// A text in lower case and its match mode.
+  private typealias Pattern = (text: [UInt8], mode: MatchMode)
 
   /// The patterns, indexed by their first two bytes. Most pairs of letters in a harmless name begin no
   /// pattern.
@@ -19,9 +19,9 @@ package final class NamePatterns: Sendable {
   ///   - names: the texts that must be the whole name.
   package init(parts: [String], words: [String], names: [String]) {
     var table = [[Pattern]](repeating: [], count: 1024)
-    for (texts, place) in [(parts, Place.anywhere), (words, .asWord), (names, .alone)] {
+    for (texts, mode) in [(parts, MatchMode.substring), (words, .word), (names, .wholeName)] {
       for text in texts.map({ Array($0.loweredASCII.utf8) }) where text.count > 1 {
-        table[Self.beginning(text[0], text[1])].append((text, place))
+        table[Self.beginning(text[0], text[1])].append((text, mode))
       }
     }
     byBeginning = table
@@ -32,13 +32,13 @@ package final class NamePatterns: Sendable {
     Int(first & 31) << 5 | Int(second & 31)
   }
 
-  /// Whether a name contains one of the texts at its required position.
+  /// Whether a name contains one of the texts in its match mode.
   package func match(_ name: String) -> Bool {
     var name = name
     return name.withUTF8 { name in
       for index in name.indices.dropLast() {
         for pattern in byBeginning[Self.beginning(name[index], name[index + 1])]
-        where Self.stands(pattern, at: index, in: name) {
+        where Self.matches(pattern, at: index, in: name) {
           return true
         }
       }
@@ -46,18 +46,22 @@ package final class NamePatterns: Sendable {
     }
   }
 
-  private static func stands(_ pattern: Pattern, at start: Int, in name: UnsafeBufferPointer<UInt8>) -> Bool {
+  private static func matches(
+    _ pattern: Pattern, at start: Int, in name: UnsafeBufferPointer<UInt8>
+  ) -> Bool {
     let end = start + pattern.text.count
-    guard end <= name.count, pattern.place != .alone || start == 0 && end == name.count else { return false }
+    guard end <= name.count, pattern.mode != .wholeName || start == 0 && end == name.count else {
+      return false
+    }
     for index in pattern.text.indices where lowered(name[start + index]) != pattern.text[index] {
       return false
     }
-    return pattern.place != .asWord || endsWord(name, at: start) && endsWord(name, at: end)
+    return pattern.mode != .word || isWordBoundary(name, at: start) && isWordBoundary(name, at: end)
   }
 
   /// Whether a word begins or ends at a position: next to a byte that is not a letter, between a small letter
   /// and a capital, or before the last of several capitals that a small letter follows (`AWSKey`).
-  private static func endsWord(_ name: UnsafeBufferPointer<UInt8>, at position: Int) -> Bool {
+  private static func isWordBoundary(_ name: UnsafeBufferPointer<UInt8>, at position: Int) -> Bool {
     guard position > 0, position < name.count else { return true }
     let (before, after) = (name[position - 1], name[position])
     guard isLetter(before), isLetter(after) else { return true }
