@@ -59,8 +59,8 @@ final class Call {
   func isCurrent(_ attempt: Int) -> Bool { !isOver && attempt == self.attempt }
 
   func change(_ leg: Int, _ body: (inout RouteReport.Leg) -> Void) {
-    guard let place = reports.firstIndex(where: { $0.index == leg }) else { return }
-    body(&reports[place])
+    guard let index = reports.firstIndex(where: { $0.index == leg }) else { return }
+    body(&reports[index])
   }
 
   /// The report of the current attempt. As in the client, a look-up that produced legs is not in the report.

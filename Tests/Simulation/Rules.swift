@@ -100,7 +100,7 @@ struct Rules {
 
   /// Notes the end of an attempt.
   mutating func learned(
-    _ report: RouteReport, _ outcome: CallOutcome, places: [IPAddress: Int], from begun: MonotonicInstant,
+    _ report: RouteReport, _ outcome: CallOutcome, serverIDs: [IPAddress: Int], from begun: MonotonicInstant,
     at now: MonotonicInstant
   ) {
     let failed = report.legs.filter { $0.outcome == .failed }
@@ -110,7 +110,7 @@ struct Rules {
       sawOutage = true
     }
     for leg in report.legs {
-      guard let address = leg.address, let server = places[address], begun >= sights[server].changed else {
+      guard let address = leg.address, let server = serverIDs[address], begun >= sights[server].changed else {
         continue
       }
       touched(server, at: now)

@@ -61,7 +61,7 @@ extension Simulation {
 
   func name(_ target: RoutePlan.Leg.Target) -> String {
     switch target {
-    case .address(let address): places[address].map { "\($0 + 1)" } ?? address.description
+    case .address(let address): serverIDs[address].map { "\($0 + 1)" } ?? address.description
     case .dns: "DNS"
     case .proxy: "proxy"
     }
@@ -101,7 +101,7 @@ extension Simulation {
     report.index = leg
     call.reports.append(report)
     guard let address = planned.address else { return lookUp(leg, call) }
-    guard let server = places[address] else { return }
+    guard let server = serverIDs[address] else { return }
     if pooled(server, call) == servers[server].generation {
       return ready(call, call.attempt, leg, isReused: true)
     }
@@ -126,19 +126,19 @@ extension Simulation {
   }
 
   func ready(_ call: Call, _ attempt: Int, _ leg: Int, isReused: Bool) {
-    guard call.isCurrent(attempt), let address = call.race.legs[leg].address, let server = places[address]
+    guard call.isCurrent(attempt), let address = call.race.legs[leg].address, let server = serverIDs[address]
     else { return }
     keep(server, call, isReused: isReused)
     guard call.race.ready(leg) == .send else { return }
     let offset = now - call.attemptStarted
-    for place in call.reports.indices {
-      if call.reports[place].index == leg {
-        call.reports[place].outcome = .won
-        call.reports[place].reused = isReused
-        if !isReused { call.reports[place].secured = offset }
-        call.reports[place].ended = offset
-      } else if call.reports[place].outcome == .cancelled {
-        call.reports[place].ended = offset
+    for index in call.reports.indices {
+      if call.reports[index].index == leg {
+        call.reports[index].outcome = .won
+        call.reports[index].reused = isReused
+        if !isReused { call.reports[index].secured = offset }
+        call.reports[index].ended = offset
+      } else if call.reports[index].outcome == .cancelled {
+        call.reports[index].ended = offset
       }
     }
     // A leg that lost cost its stagger.
@@ -154,7 +154,7 @@ extension Simulation {
     guard call.isCurrent(attempt) else { return }
     if outcome != .silent { noteReceived(call) }
     if outcome == .broke || outcome == .silent, let address = call.report.winner?.address,
-      let server = places[address]
+      let server = serverIDs[address]
     {
       dropPooled(server, call)
     }
@@ -182,7 +182,7 @@ extension Simulation {
       NetOptRequest(.get, HTTPURL(origin: origin, target: "/")), along: report, outcome, status: 200,
       from: call.attemptStarted)
     for leg in report.legs where leg.failure?.isOfCertificate ?? false {
-      guard let server = leg.address.flatMap({ places[$0] }) else { continue }
+      guard let server = leg.address.flatMap({ serverIDs[$0] }) else { continue }
       // DNS may give an endpoint that the plan excludes. The race tries that endpoint all the same.
       if leg.source == .list {
         metWrongCertificate(server, call.client, from: call.attemptStarted)
@@ -190,7 +190,7 @@ extension Simulation {
         learnedOfWrongCertificate(server, call.client, from: call.attemptStarted)
       }
     }
-    rules.learned(report, outcome, places: places, from: call.attemptStarted, at: now)
+    rules.learned(report, outcome, serverIDs: serverIDs, from: call.attemptStarted, at: now)
     let isGood = if case .answered = outcome { true } else { false }
     note(
       "request \(call.number): \(isGood ? "answered by" : "failed:") "

@@ -153,7 +153,7 @@ extension Simulation {
     let now = now
     let isSuspected = clients[client].planner.suspectsNetwork(at: now)
     for status in clients[client].planner.status(of: origin, at: now) {
-      guard let server = places[status.endpoint.address], let spell = certificates[client].spells[server]
+      guard let server = serverIDs[status.endpoint.address], let spell = certificates[client].spells[server]
       else {
         continue
       }

@@ -127,7 +127,7 @@ extension Simulation {
   func probe(
     _ address: IPAddress, _ client: Int, isKept: Bool, within limit: Duration = Simulation.connectTimeout
   ) {
-    guard let server = places[address] else { return }
+    guard let server = serverIDs[address] else { return }
     clients[client].probes += 1
     rules.touched(server, at: now)
     let connection = open(server, within: limit)

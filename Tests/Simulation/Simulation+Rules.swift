@@ -33,7 +33,7 @@ extension Simulation {
     checkRest(call)
     guard clients.count == 1, scenario.policy == .fastest, call.verifies,
       let address = call.report.winner?.address,
-      let server = places[address]
+      let server = serverIDs[address]
     else { return }
     if arrivals > 5, let winner = rules.winner, winner != server { rules.winnerChanges += 1 }
     rules.winner = server
@@ -154,7 +154,7 @@ extension Simulation {
 
   /// Checks that no request goes to a server that asked for a rest while another server works.
   private func checkRest(_ call: Call) {
-    guard let address = call.report.winner?.address, let server = places[address], clients.count == 1,
+    guard let address = call.report.winner?.address, let server = serverIDs[address], clients.count == 1,
       let rest = rules.rests[server], call.attemptStarted > rest.since, call.attemptStarted < rest.until
     else { return }
     let others = servers.indices.prefix(scenario.listed).filter {
@@ -170,9 +170,8 @@ extension Simulation {
     guard rules.sawOutage, clients.count == 1 else { return }
     for client in clients.indices {
       for status in clients[client].planner.status(of: origin, at: now) where status.state == .open {
-        guard let server = places[status.endpoint.address], servers[server].changed == Simulation.start else {
-          continue
-        }
+        guard let server = serverIDs[status.endpoint.address], servers[server].changed == Simulation.start
+        else { continue }
         fault("the circuit of \(server + 1) is open after the network was away")
       }
     }

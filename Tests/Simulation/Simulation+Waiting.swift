@@ -30,7 +30,7 @@ extension Simulation {
     clients[call.client].lastReceived[server] = now
   }
 
-  func winner(of call: Call) -> Server.ID? { call.report.winner?.address.flatMap { places[$0] } }
+  func winner(of call: Call) -> Server.ID? { call.report.winner?.address.flatMap { serverIDs[$0] } }
 
   func checkWaiting(_ client: Int) {
     let waiting = clients[client].waiting

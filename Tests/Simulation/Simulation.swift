@@ -59,7 +59,7 @@ package final class Simulation {
   var now = Simulation.start
   var queue = EventQueue<Event>()
   var servers: [Server] = []
-  var places: [IPAddress: Int] = [:]
+  var serverIDs: [IPAddress: Int] = [:]
   var lookUps: Scenario.LookUps
   var network = Scenario.Network.up
   var clients: [Client] = []
@@ -88,7 +88,7 @@ package final class Simulation {
         Server(
           address, roundTrip: server.roundTrip, jitter: server.jitter, loss: server.loss,
           service: server.service, at: now))
-      places[address] = number
+      serverIDs[address] = number
     }
     rules = Rules(servers: servers.count, at: now)
     let listed = servers.prefix(scenario.listed).map { ListedEndpoint($0.address) }
