@@ -31,7 +31,7 @@ final class Call {
   var readyAt: MonotonicInstant?
   /// The number of servers that seem to work for this call but do not: the server answers 503, or the
   /// client's connection to the server has died silently.
-  var deceivers = 0
+  var hiddenFailures = 0
   /// Whether the plan holds the single attempt of a half-open endpoint.
   var isAttempt = false
 

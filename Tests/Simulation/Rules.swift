@@ -65,7 +65,7 @@ struct Rules {
       switch one {
       // The smoothed round trip time follows gradually.
       case .distant: sight.connectionsNeeded = 8
-      case .slow, .crowded, .unavailable: sight.answersNeeded = 3
+      case .slow, .loadDependent, .unavailable: sight.answersNeeded = 3
       default: break
       }
     }

@@ -44,7 +44,7 @@ struct Scenario {
     /// Every listed server is dead for a while.
     case listDead = "list-dead"
     /// DNS is down or gives the address of a wrong server.
-    case liars
+    case wrongDNS = "liars"
     /// The network goes away and comes back.
     case outage
     /// A service answers 503 and asks for rests.
@@ -53,7 +53,7 @@ struct Scenario {
     /// certificates.
     case certificates
     /// Many clients, and servers whose responses get later with load.
-    case crowd
+    case highLoad = "crowd"
     /// All of these at once.
     case chaos
   }
@@ -79,7 +79,7 @@ struct Scenario {
     random = SplitMix64(seed: seed)
     kind = Kind.allCases[Int(seed % UInt64(Kind.allCases.count))]
     listed = random.number(in: 2...6)
-    let hasLoss = kind == .chaos || kind == .liars || random.chance(10)
+    let hasLoss = kind == .chaos || kind == .wrongDNS || random.chance(10)
     let jitter = Double(random.number(in: 0...8)) / 100
     for _ in 0..<(listed + random.number(in: 1...2)) {
       servers.append(
@@ -99,11 +99,11 @@ struct Scenario {
     case .flapping: flapping()
     case .slowness: slowness()
     case .listDead: listDead()
-    case .liars: liars()
+    case .wrongDNS: wrongDNS()
     case .outage: outage()
     case .unavailable: unavailable()
     case .certificates: certificates()
-    case .crowd: crowd()
+    case .highLoad: highLoad()
     case .chaos: chaos()
     }
     changes.sort { $0.at < $1.at }
@@ -186,10 +186,10 @@ struct Scenario {
     }
   }
 
-  private mutating func liars() {
-    let liar = servers.count - 1
-    changes.append((.zero, .server(liar, random.chance(50) ? .wrongCertificate : .blackHole)))
-    lookUps = .answers([liar])
+  private mutating func wrongDNS() {
+    let wrongServer = servers.count - 1
+    changes.append((.zero, .server(wrongServer, random.chance(50) ? .wrongCertificate : .blackHole)))
+    lookUps = .answers([wrongServer])
     if random.chance(50) { changes.append((moment(), .lookUps(random.chance(50) ? .down : .noSuchName))) }
     deaths(1...max(1, listed - 1))
   }
@@ -230,13 +230,13 @@ struct Scenario {
     }
   }
 
-  private mutating func crowd() {
+  private mutating func highLoad() {
     clients = random.number(in: 10...30)
     requests = 300
     pause = .seconds(random.number(in: 1...3))
     if random.chance(50) { policy = .balanced }
     let capacity = clients * 2
-    for server in 0..<listed { changes.append((.zero, .server(server, .crowded(capacity: capacity)))) }
+    for server in 0..<listed { changes.append((.zero, .server(server, .loadDependent(capacity: capacity)))) }
   }
 
   private mutating func chaos() {

@@ -24,18 +24,18 @@ struct Server {
     case distant(Int)
     /// The server can take this many requests per second. The closer the load is to the capacity, the later
     /// the responses begin.
-    case crowded(capacity: Int)
+    case loadDependent(capacity: Int)
 
     /// Whether the server gives usable responses.
     var works: Bool {
       switch self {
-      case .healthy, .slow, .distant, .crowded: true
+      case .healthy, .slow, .distant, .loadDependent: true
       default: false
       }
     }
 
     /// Whether a connection gets ready although requests fail, so that no race avoids the server.
-    var deceives: Bool { if case .unavailable = self { true } else { false } }
+    var failsAfterConnecting: Bool { if case .unavailable = self { true } else { false } }
   }
 
   let address: IPAddress
@@ -97,7 +97,7 @@ struct Server {
   func expectedDelay(at now: MonotonicInstant) -> Double {
     switch behaviour {
     case .slow(let milliseconds): return Double(milliseconds)
-    case .crowded(let capacity):
+    case .loadDependent(let capacity):
       let share = min(load(at: now) / Double(capacity), 0.98)
       return service * share / (1 - share)
     default: return 0

@@ -20,7 +20,7 @@ extension Simulation {
       let pause = scenario.pause * Double.random(in: 0.5..<1.5, using: &random)
       queue.add(.arrival(client: client), at: now + pause)
     }
-    call.deceivers = deceivers(of: client)
+    call.hiddenFailures = hiddenFailures(of: client)
     noteStart(of: call, isNew: isNew)
     goOn(call)
     setProbeTimer(client)

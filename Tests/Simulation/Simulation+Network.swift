@@ -43,7 +43,7 @@ extension Simulation {
     case .wrongCertificate where verifies:
       let failure = LegFailure(.certificateName(presented: ["portal.lan"]), "certificate for portal.lan")
       return Connection(connected: trip, end: ready, failure: failure)
-    case .healthy, .unavailable, .slow, .distant, .crowded, .wrongCertificate:
+    case .healthy, .unavailable, .slow, .distant, .loadDependent, .wrongCertificate:
       return Connection(connected: trip, end: ready)
     }
   }
@@ -69,7 +69,7 @@ extension Simulation {
       let trip = servers[server].trip(using: &random)
       switch servers[server].behaviour {
       // A client that is already connected has verified the host's certificate and does not verify it again.
-      case .healthy, .slow, .distant, .crowded, .wrongCertificate:
+      case .healthy, .slow, .distant, .loadDependent, .wrongCertificate:
         time = trip + servers[server].serve(at: now, using: &random)
         outcome = .answered(wait: time)
       case .unavailable(let rest):

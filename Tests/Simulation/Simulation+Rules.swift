@@ -55,7 +55,7 @@ extension Simulation {
     switch scenario.kind {
     case .calm, .deaths, .slowness, .listDead, .unavailable, .outage, .certificates:
       network == .up && !hasLoss
-    case .stalls, .flapping, .liars, .crowd, .chaos: false
+    case .stalls, .flapping, .wrongDNS, .highLoad, .chaos: false
     }
   }
 
@@ -73,9 +73,9 @@ extension Simulation {
   private var hasLoss: Bool { servers.contains { $0.loss > 0 } }
 
   /// The number of servers that seem to work for a client but do not.
-  func deceivers(of client: Int) -> Int {
+  func hiddenFailures(of client: Int) -> Int {
     servers.indices.count {
-      servers[$0].behaviour.deceives
+      servers[$0].behaviour.failsAfterConnecting
         || !servers[$0].behaviour.works && clients[client].pool[$0] == servers[$0].generation
     }
   }
@@ -90,11 +90,11 @@ extension Simulation {
     guard network == .up, rules.networkChange <= moment else { return nil }
     // A race avoids an endpoint whose connection does not get ready. An endpoint that gets ready and then
     // fails costs one attempt.
-    guard call.deceivers + servers.count(where: { $0.changed > moment }) <= 2 else { return nil }
+    guard call.hiddenFailures + servers.count(where: { $0.changed > moment }) <= 2 else { return nil }
     // The policy never uses an endpoint with a wrong certificate. It does not use an endpoint whose service
     // failed until the circuit breaker's time has passed. Neither does it use any other excluded endpoint
     // while some endpoint responds, even with errors.
-    let isAnsweredBadly = servers.prefix(scenario.listed).contains(where: \.behaviour.deceives)
+    let isAnsweredBadly = servers.prefix(scenario.listed).contains(where: \.behaviour.failsAfterConnecting)
     let quarantined =
       clients[client].planner.status(of: origin, at: now)
       .filter {
@@ -113,8 +113,8 @@ extension Simulation {
       return name(.address(server.address))
     }
     // The race uses DNS when no connection to a listed endpoint succeeded.
-    guard !servers.prefix(scenario.listed).contains(where: \.behaviour.deceives),
-      call.deceivers + servers.count(where: { $0.changed > moment }) <= 1,
+    guard !servers.prefix(scenario.listed).contains(where: \.behaviour.failsAfterConnecting),
+      call.hiddenFailures + servers.count(where: { $0.changed > moment }) <= 1,
       case .answers(let numbers) = lookUps, rules.lookUpsChange <= moment,
       let number = numbers.first(where: { isFine(servers[$0]) && !quarantined.contains(servers[$0].address) })
     else { return nil }
