@@ -4,7 +4,7 @@ import NetOptRouting
 /// What the checks know about a run: when things changed, and since when a client could know of the change.
 struct Rules {
   /// The observations of one server that the policy needs after a change before it can know of the change.
-  struct Sight {
+  struct Observations {
     var changed: MonotonicInstant
     /// The number of connections that must be measured, and of requests that must be answered.
     var connectionsNeeded = 1
@@ -25,17 +25,17 @@ struct Rules {
   static let settling = 20
 
   var faults: [String] = []
-  var sights: [Sight]
+  var observations: [Observations]
   var behaviours: [Server.Behaviour]
   var lookUpsChange: MonotonicInstant
   var lastArrival: MonotonicInstant
   var networkChange: MonotonicInstant
   /// The longest time for which no client tried each server.
   var longestGap: [Duration]
-  /// The number of requests since the last news; `unsettled` counts the requests that went to a wrong
+  /// The number of requests since the last change; `unsettled` counts the requests that went to a wrong
   /// endpoint.
   var requestsSince = 0
-  var lastNews: MonotonicInstant
+  var lastChange: MonotonicInstant
   var unsettled = 0
   /// Whether a race showed that the network is away: two endpoints and DNS failed in the same race.
   var sawOutage = false
@@ -45,12 +45,12 @@ struct Rules {
   var rests: [(since: MonotonicInstant, until: MonotonicInstant)?]
 
   init(servers: Int, at now: MonotonicInstant) {
-    sights = Array(repeating: Sight(changed: now, touched: now), count: servers)
+    observations = Array(repeating: Observations(changed: now, touched: now), count: servers)
     behaviours = Array(repeating: .healthy, count: servers)
     longestGap = Array(repeating: .zero, count: servers)
     rests = Array(repeating: nil, count: servers)
     lookUpsChange = now
-    lastNews = now
+    lastChange = now
     lastArrival = now
     networkChange = now
   }
@@ -60,39 +60,39 @@ struct Rules {
   mutating func changed(_ server: Server.ID, to behaviour: Server.Behaviour, at now: MonotonicInstant) {
     let involved = [behaviours[server], behaviour]
     behaviours[server] = behaviour
-    var sight = Sight(changed: now, touched: sights[server].touched)
+    var observed = Observations(changed: now, touched: observations[server].touched)
     for one in involved {
       switch one {
       // The smoothed round trip time follows gradually.
-      case .distant: sight.connectionsNeeded = 8
-      case .slow, .loadDependent, .unavailable: sight.answersNeeded = 3
+      case .distant: observed.connectionsNeeded = 8
+      case .slow, .loadDependent, .unavailable: observed.answersNeeded = 3
       default: break
       }
     }
-    sights[server] = sight
-    beginAnew(at: now)
+    observations[server] = observed
+    restartCount(at: now)
   }
 
   mutating func networkChanged(at now: MonotonicInstant) {
     networkChange = now
     sawOutage = false
-    beginAnew(at: now)
+    restartCount(at: now)
   }
 
   /// Notes that a client tried the server: a probe began, or an attempt with a leg to the server ended.
   mutating func touched(_ server: Server.ID, at now: MonotonicInstant) {
-    longestGap[server] = max(longestGap[server], now - sights[server].touched)
-    sights[server].touched = now
+    longestGap[server] = max(longestGap[server], now - observations[server].touched)
+    observations[server].touched = now
   }
 
   /// Notes that a connection failed.
-  mutating func met(_ server: Server.ID, at now: MonotonicInstant) {
-    see(server, at: now) { $0.contacts += 1 }
+  mutating func connectFailed(_ server: Server.ID, at now: MonotonicInstant) {
+    observe(server, at: now) { $0.contacts += 1 }
   }
 
   /// Notes that a connection was measured.
   mutating func measured(_ server: Server.ID, at now: MonotonicInstant) {
-    see(server, at: now) {
+    observe(server, at: now) {
       $0.contacts += 1
       $0.connections += 1
     }
@@ -110,14 +110,14 @@ struct Rules {
       sawOutage = true
     }
     for leg in report.legs {
-      guard let address = leg.address, let server = serverIDs[address], begun >= sights[server].changed else {
-        continue
-      }
+      guard let address = leg.address, let server = serverIDs[address],
+        begun >= observations[server].changed
+      else { continue }
       touched(server, at: now)
       switch leg.outcome {
       case .won:
         if !leg.reused { measured(server, at: now) }
-        see(server, at: now) {
+        observe(server, at: now) {
           $0.contacts += 1
           $0.answers += 1
         }
@@ -125,7 +125,7 @@ struct Rules {
           rests[server] = (now, now + min(rest, .seconds(300)))
         }
       case .lost: measured(server, at: now)
-      case .failed: met(server, at: now)
+      case .failed: connectFailed(server, at: now)
       // A cancelled leg had no time to show the behaviour of the server.
       case .cancelled: break
       }
@@ -133,16 +133,16 @@ struct Rules {
   }
 
   /// Records an observation, and restarts the count of requests when the server becomes known.
-  private mutating func see(
-    _ server: Server.ID, at now: MonotonicInstant, _ change: (inout Sight) -> Void
+  private mutating func observe(
+    _ server: Server.ID, at now: MonotonicInstant, _ change: (inout Observations) -> Void
   ) {
-    let wasKnown = sights[server].isKnown
-    change(&sights[server])
-    if !wasKnown, sights[server].isKnown { beginAnew(at: now) }
+    let wasKnown = observations[server].isKnown
+    change(&observations[server])
+    if !wasKnown, observations[server].isKnown { restartCount(at: now) }
   }
 
-  private mutating func beginAnew(at now: MonotonicInstant) {
-    lastNews = now
+  private mutating func restartCount(at now: MonotonicInstant) {
+    lastChange = now
     requestsSince = 0
     unsettled = 0
   }

@@ -158,9 +158,9 @@ extension Simulation {
     }
     if case .success = result {
       if isKept { clients[client].pool[server] = servers[server].generation }
-      if begun >= rules.sights[server].changed { rules.measured(server, at: now) }
-    } else if begun >= rules.sights[server].changed {
-      rules.met(server, at: now)
+      if begun >= rules.observations[server].changed { rules.measured(server, at: now) }
+    } else if begun >= rules.observations[server].changed {
+      rules.connectFailed(server, at: now)
     }
     setProbeTimer(client)
   }

@@ -37,8 +37,8 @@ extension Simulation {
     else { return }
     if arrivals > 5, let winner = rules.winner, winner != server { rules.winnerChanges += 1 }
     rules.winner = server
-    // A request that began before the last news used older knowledge.
-    guard call.started >= rules.lastNews else { return }
+    // A request that began before the last change used older knowledge.
+    guard call.started >= rules.lastChange else { return }
     rules.requestsSince += 1
     guard isStrict, rules.requestsSince > Rules.settling, !isSettled(call, server) else { return }
     rules.unsettled += 1
@@ -59,8 +59,8 @@ extension Simulation {
     }
   }
 
-  /// How many of the requests since the last news may go to another endpoint: one in seven. With pauses above
-  /// 1 s between requests, a nearer endpoint with slow responses may take up to three in five, because the
+  /// How many of the requests since the last change may go to another endpoint: one in seven. With pauses
+  /// above 1 s between requests, a nearer endpoint with slow responses may take up to three in five, because the
   /// policy's penalty for slow responses fades with time (docs/adr/0013).
   private var mostUnsettled: Int {
     let isSlow = servers.prefix(scenario.listed).contains {
@@ -124,7 +124,7 @@ extension Simulation {
   /// The best listed server that the policy could know of, by the cost of connecting and of the response.
   private var bestKnown: Int? {
     (0..<scenario.listed)
-      .filter { servers[$0].behaviour.works && rules.sights[$0].isKnown }
+      .filter { servers[$0].behaviour.works && rules.observations[$0].isKnown }
       .min { cost($0) < cost($1) }
   }
 
@@ -146,7 +146,7 @@ extension Simulation {
     }
     if isBarred { return true }
     guard call.detours == 0 else { return false }
-    guard rules.sights[server].isKnown else { return true }
+    guard rules.observations[server].isKnown else { return true }
     let allowed = max(cost(best) * 1.1, cost(best) + 5, cost(best) / 0.85)
     // Round trips vary, and so do the estimates.
     return cost(server) <= allowed * (1 + 1.5 * servers[server].jitter) + 0.5
@@ -207,7 +207,7 @@ extension Simulation {
   private func checkReturn() {
     guard scenario.kind == .unavailable, clients.count == 1, !hasLoss else { return }
     for server in 0..<scenario.listed
-    where servers[server].behaviour.works && rules.sights[server].answers == 0 {
+    where servers[server].behaviour.works && rules.observations[server].answers == 0 {
       let others = (0..<scenario.listed).filter { $0 != server }.map { cost($0) }
       let isBest = others.allSatisfy { cost(server) * 1.5 + 10 < $0 }
       let time = rules.lastArrival - servers[server].changed
@@ -224,7 +224,7 @@ extension Simulation {
     guard clients.count == 1, scenario.pause < .seconds(60) else { return }
     let end = rules.lastArrival
     for server in 0..<scenario.listed {
-      let gap = max(rules.longestGap[server], end - rules.sights[server].touched)
+      let gap = max(rules.longestGap[server], end - rules.observations[server].touched)
       if gap > .seconds(420) { fault("\(server + 1) was not tried for \(gap.components.seconds) s") }
     }
   }
