@@ -3,16 +3,16 @@ import NetOptRouting
 
 /// What a client has seen of wrong certificates, for each server.
 struct CertificateWatch {
-  struct Spell {
+  struct Period {
     /// When the client first met the wrong certificate.
-    let seen: MonotonicInstant
+    let firstSeen: MonotonicInstant
     /// How often the client has met the wrong certificate.
-    var meetings = 1
+    var encounters = 1
     /// Since when the certificate is right again and the server works.
-    var right: MonotonicInstant?
+    var validSince: MonotonicInstant?
   }
 
-  var spells: [Spell?]
+  var periods: [Period?]
   /// When a new connection to each server last verified its certificate.
   var verified: [MonotonicInstant?]
   /// When the client last suspected a network outage: it probes at a different rate then.
@@ -22,7 +22,7 @@ struct CertificateWatch {
   var failsOtherwise: [Bool]
 
   init(servers: Int) {
-    spells = Array(repeating: nil, count: servers)
+    periods = Array(repeating: nil, count: servers)
     verified = Array(repeating: nil, count: servers)
     failsOtherwise = Array(repeating: false, count: servers)
   }
@@ -67,7 +67,7 @@ extension Simulation {
       !before.behaviour.works && before.behaviour != .wrongCertificate
       && now - before.changed > Self.longestRestart
     for client in clients.indices {
-      certificates[client].spells[server]?.right = behaviour.works ? now : nil
+      certificates[client].periods[server]?.validSince = behaviour.works ? now : nil
       if isFailure { certificates[client].failsOtherwise[server] = true }
     }
   }
@@ -77,7 +77,7 @@ extension Simulation {
   /// Notes that a new connection of a client verified the right certificate. The connection may have begun
   /// before the certificate became wrong.
   func verified(_ server: Server.ID, _ client: Int) {
-    certificates[client].spells[server] = nil
+    certificates[client].periods[server] = nil
     certificates[client].verified[server] = now
   }
 
@@ -85,14 +85,14 @@ extension Simulation {
   ///
   /// - Parameter begun: when the probe, or the call's attempt, began.
   func metWrongCertificate(_ server: Server.ID, _ client: Int, from begun: MonotonicInstant) {
-    guard let spell = certificates[client].spells[server] else {
+    guard let period = certificates[client].periods[server] else {
       return learnedOfWrongCertificate(server, client, from: begun)
     }
     // An attempt that began before the client knew of the wrong certificate could not avoid the server.
     noteSuspicion(of: client)
-    guard begun > spell.seen, begun > certificates[client].suspected else { return }
-    certificates[client].spells[server]?.meetings += 1
-    checkMeetings(server, client)
+    guard begun > period.firstSeen, begun > certificates[client].suspected else { return }
+    certificates[client].periods[server]?.encounters += 1
+    checkEncounters(server, client)
   }
 
   /// Notes that a client knows of the wrong certificate, on whatever path it reached the server. From now on
@@ -100,12 +100,12 @@ extension Simulation {
   func learnedOfWrongCertificate(_ server: Server.ID, _ client: Int, from begun: MonotonicInstant) {
     // An attempt that began before the certificate was verified brings no news. The policy also ignores a
     // wrong certificate until it has seen the server work.
-    guard certificates[client].spells[server] == nil,
+    guard certificates[client].periods[server] == nil,
       certificates[client].verified[server].map({ begun > $0 }) ?? true, isQuarantined(server, client)
     else { return }
-    var spell = CertificateWatch.Spell(seen: now)
-    if servers[server].behaviour.works { spell.right = servers[server].changed }
-    certificates[client].spells[server] = spell
+    var period = CertificateWatch.Period(firstSeen: now)
+    if servers[server].behaviour.works { period.validSince = servers[server].changed }
+    certificates[client].periods[server] = period
   }
 
   /// Notes the time when a client suspects the network. Called when the client plans, and when it learns of a
@@ -127,9 +127,9 @@ extension Simulation {
 
   /// Checks how often a client met the wrong certificate: at most once, again after 1, 3, 7, 15, 31 and 63 s,
   /// and then once a minute.
-  private func checkMeetings(_ server: Server.ID, _ client: Int) {
-    guard server < scenario.listed, let spell = certificates[client].spells[server] else { return }
-    let seconds = (now - spell.seen).milliseconds / 1000
+  private func checkEncounters(_ server: Server.ID, _ client: Int) {
+    guard server < scenario.listed, let period = certificates[client].periods[server] else { return }
+    let seconds = (now - period.firstSeen).milliseconds / 1000
     var most = 1.0
     var next = 1.0
     while next <= min(seconds, 63) {
@@ -137,9 +137,9 @@ extension Simulation {
       next = 2 * next + 1
     }
     most += max(0, ((seconds - 63) / 60).rounded(.down))
-    if Double(spell.meetings) > most {
+    if Double(period.encounters) > most {
       fault(
-        "client \(client + 1) met the wrong certificate of \(server + 1) \(spell.meetings) times in \(Int(seconds)) s"
+        "client \(client + 1) met the wrong certificate of \(server + 1) \(period.encounters) times in \(Int(seconds)) s"
       )
     }
   }
@@ -153,24 +153,25 @@ extension Simulation {
     let now = now
     let isSuspected = clients[client].planner.suspectsNetwork(at: now)
     for status in clients[client].planner.status(of: origin, at: now) {
-      guard let server = serverIDs[status.endpoint.address], let spell = certificates[client].spells[server]
+      guard let server = serverIDs[status.endpoint.address], let period = certificates[client].periods[server]
       else {
         continue
       }
       if status.state != .quarantined, status.state != .halfOpen {
         fault("\(server + 1) is used although nobody has verified its certificate since it was wrong")
-        certificates[client].spells[server] = nil
+        certificates[client].periods[server] = nil
       }
-      guard let right = spell.right, !certificates[client].failsOtherwise[server], !isSuspected, !hasOutage
+      guard let validSince = period.validSince, !certificates[client].failsOtherwise[server], !isSuspected,
+        !hasOutage
       else { continue }
       // The limit is 20 % longer for the jitter, plus the time of a handshake with packet loss and the
       // granularity of the probe timer.
-      let wait = min(max(right - spell.seen, .zero) * 1.2 + .seconds(1.2), .seconds(72))
-      if status.state == .quarantined, now > max(right, spell.seen) + wait + .seconds(4) {
+      let wait = min(max(validSince - period.firstSeen, .zero) * 1.2 + .seconds(1.2), .seconds(72))
+      if status.state == .quarantined, now > max(validSince, period.firstSeen) + wait + .seconds(4) {
         fault(
-          "the certificate of \(server + 1) has been right for \((now - right).components.seconds) s, and it is not used"
+          "the certificate of \(server + 1) has been right for \((now - validSince).components.seconds) s, and it is not used"
         )
-        certificates[client].spells[server] = nil
+        certificates[client].periods[server] = nil
       }
     }
   }

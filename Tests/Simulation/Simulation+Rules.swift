@@ -60,8 +60,8 @@ extension Simulation {
   }
 
   /// How many of the requests since the last change may go to another endpoint: one in seven. With pauses
-  /// above 1 s between requests, a nearer endpoint with slow responses may take up to three in five, because the
-  /// policy's penalty for slow responses fades with time (docs/adr/0013).
+  /// above 1 s between requests, a nearer endpoint with slow responses may take up to three in five, because
+  /// the policy's penalty for slow responses fades with time (docs/adr/0013).
   private var mostUnsettled: Int {
     let isSlow = servers.prefix(scenario.listed).contains {
       if case .slow = $0.behaviour { true } else { false }
@@ -189,10 +189,10 @@ extension Simulation {
       // The limit allows a probe of each endpoint every few minutes, a probe each minute of a wrong
       // certificate after the first seven checks, and the probes of open circuits. A server that goes down
       // and comes back needs such a probe every few seconds.
-      let spells = scenario.changes.count { $0.change.isWrongCertificate }
+      let periods = scenario.changes.count { $0.change.isWrongCertificate }
       let each = seconds / 60 + 10
       let most =
-        Double(scenario.listed) * each + 7 * Double(spells)
+        Double(scenario.listed) * each + 7 * Double(periods)
         + (scenario.kind == .flapping || scenario.kind == .chaos ? seconds / 3 : 0)
       if Double(client.probes) > most {
         fault("client \(number + 1) made \(client.probes) probes in \(Int(seconds)) s")
