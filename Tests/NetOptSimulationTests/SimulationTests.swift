@@ -9,9 +9,9 @@ import Testing
   /// seeds by default.
   @Test("no run of 20 seeds breaks a rule")
   func everyRuleHolds() {
-    var stories: [String] = []
-    let result = SimulationSeries.run(1..<21, report: { stories.append($0) })
-    #expect(result.broken.isEmpty, "\(stories.joined(separator: "\n\n"))")
+    var reports: [String] = []
+    let result = SimulationSeries.run(1..<21, report: { reports.append($0) })
+    #expect(result.broken.isEmpty, "\(reports.joined(separator: "\n\n"))")
     #expect(result.requests > 1500)
   }
 
@@ -48,17 +48,17 @@ import Testing
 
   @Test("a broken rule is reported with seed, rule and events of the run")
   func brokenRule() throws {
-    var stories: [String] = []
+    var reports: [String] = []
     let result = SimulationSeries.run(
       1..<3, demand: { $0.legs.contains { $0.target == .dns } ? "a plan has DNS" : nil }
     ) {
-      stories.append($0)
+      reports.append($0)
     }
-    let story = try #require(stories.first)
+    let report = try #require(reports.first)
     #expect(!result.broken.isEmpty)
-    #expect(story.hasPrefix("seed "))
-    #expect(story.contains("BROKEN: a plan has DNS"))
-    #expect(story.contains("client 1 probed "))
+    #expect(report.hasPrefix("seed "))
+    #expect(report.contains("BROKEN: a plan has DNS"))
+    #expect(report.contains("client 1 probed "))
   }
 
   @Test("the first 20 seeds contain every kind of run")

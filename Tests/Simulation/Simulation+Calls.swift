@@ -22,7 +22,7 @@ extension Simulation {
     }
     call.hiddenFailures = hiddenFailures(of: client)
     noteStart(of: call, isNew: isNew)
-    goOn(call)
+    advance(call)
     setProbeTimer(client)
   }
 
@@ -69,14 +69,14 @@ extension Simulation {
 
   // MARK: The race
 
-  func goOn(_ call: Call) { follow(call.race.advance(), call) }
+  func advance(_ call: Call) { follow(call.race.advance(), call) }
 
   func follow(_ step: Race.Step, _ call: Call) {
     guard !call.isOver else { return }
     switch step {
     case .start(let leg):
       start(leg, call)
-      if !call.isOver, call.race.winner == nil { goOn(call) }
+      if !call.isOver, call.race.winner == nil { advance(call) }
     case .wait(let moment):
       call.alarmNumber += 1
       guard let moment else { return }
@@ -200,13 +200,13 @@ extension Simulation {
         .map { ", \($0.address.map { self.name(.address($0)) } ?? "DNS"): \($0.failure?.message ?? "")" }
         .joined())
     let mayHelp = report.winner != nil && !isGood && !isLast && call.attempt + 1 < Call.mostAttempts
-    let isGoingOn = mayHelp && (isPaid || takeRetry(call.client))
-    if mayHelp, !isGoingOn { call.lacksBudget = true }
-    if isGoingOn {
+    let isRetried = mayHelp && (isPaid || takeRetry(call.client))
+    if mayHelp, !isRetried { call.lacksBudget = true }
+    if isRetried {
       call.detours += 1
       call.begin(plan(call.client, verifies: call.verifies), at: now)
       noteStart(of: call, isNew: true)
-      goOn(call)
+      advance(call)
       return
     }
     call.isOver = true

@@ -81,7 +81,7 @@ package enum SimulationSeries {
       result.broken.append(seed)
       if result.examples[subject] == nil {
         result.examples[subject] = fault
-        report("seed \(seed) (\(subject)): \(fault)" + (isOfFleet ? "" : "\n" + story(seed, demand)))
+        report("seed \(seed) (\(subject)): \(fault)" + (isOfFleet ? "" : "\n" + traceToFault(seed, demand)))
       }
       if stopsAtFirst { break }
     }
@@ -89,7 +89,7 @@ package enum SimulationSeries {
   }
 
   /// The trace of a run until its first broken rule, with times in seconds.
-  private static func story(_ seed: UInt64, _ demand: ((RoutePlan) -> String?)?) -> String {
+  private static func traceToFault(_ seed: UInt64, _ demand: ((RoutePlan) -> String?)?) -> String {
     let simulation = Simulation(seed: seed, demand: demand, isTraced: true)
     simulation.run()
     let trace = simulation.trace ?? []
