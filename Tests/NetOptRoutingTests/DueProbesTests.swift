@@ -258,7 +258,7 @@ extension Scene {
       }
       let before = now
       try waitForProbe()
-      // Waits at least 1 ms, as `Upkeep` does, so that it never runs a busy loop.
+      // Waits at least 1 ms, as `BackgroundProbes` does, so that it never runs a busy loop.
       now = max(now, before + .milliseconds(1))
       for due in planner.dueProbes(at: now) {
         taken.append(Taken(probe: due, moment: now))

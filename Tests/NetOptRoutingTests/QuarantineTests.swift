@@ -17,7 +17,8 @@ import Testing
     return scene
   }
 
-  /// Waits until the certificate check of an endpoint is due, as `Upkeep` does. Other probes succeed.
+  /// Waits until the certificate check of an endpoint is due, as `BackgroundProbes` does. Other probes
+  /// succeed.
   private func waitForCheck(_ scene: inout Scene, of address: IPAddress) throws -> DueProbe {
     while true {
       try scene.waitForProbe()

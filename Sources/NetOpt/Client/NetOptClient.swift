@@ -28,7 +28,7 @@ public final class NetOptClient: Sendable {
   private let router: Router
   private let prober: Prober
   private let ranking: RankingMemory
-  let upkeep: Upkeep
+  let backgroundProbes: BackgroundProbes
   private let retries: Retries
   private let listInUse: ListInUse
   private let updater: ListUpdater?
@@ -98,7 +98,7 @@ public final class NetOptClient: Sendable {
     let prober = Prober(
       router, engine, start.choice?.list, known: ranking.restore(), configuration.probing, timeSource)
     self.prober = prober
-    upkeep = Upkeep(router, prober, ranking, configuration.probing, timeSource)
+    backgroundProbes = BackgroundProbes(router, prober, ranking, configuration.probing, timeSource)
     retries = Retries(timeSource, observers: configuration.observers)
     engine.waits?.start(prober, retries, probes: configuration.probing.inBackground)
     var links: [any Interceptor] = []
@@ -116,7 +116,8 @@ public final class NetOptClient: Sendable {
       links.append(SecretInterceptor(hosts: signing.hosts, commands: commands))
     }
     if let cache { links.append(CacheInterceptor(cache: cache)) }
-    let route = RouteInterceptor(router: router, prober: prober, upkeep: upkeep, transport: engine.transport)
+    let route = RouteInterceptor(
+      router: router, prober: prober, backgroundProbes: backgroundProbes, transport: engine.transport)
     if let signing = configuration.signing {
       let last = TransportInterceptor(transport: engine.transport)
       var first = route
@@ -279,7 +280,7 @@ public final class NetOptClient: Sendable {
     let plan = try router.plan(for: request, nil)
     defer {
       router.ended(plan)
-      upkeep.lookAgain()
+      backgroundProbes.recheckDueTimes()
     }
     do throws(NetOptError) {
       router.record(try await engine.transport.warmUp(request, along: plan, in: context), started: started)
@@ -300,7 +301,7 @@ public final class NetOptClient: Sendable {
 
   private func stopBackgroundWork() {
     updater?.stop()
-    upkeep.stop()
+    backgroundProbes.stop()
     // Calls that wait for a retry fail.
     retries.stop()
     cache?.stop()

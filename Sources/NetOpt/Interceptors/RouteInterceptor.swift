@@ -7,7 +7,7 @@ import NetOptCore
 struct RouteInterceptor: Interceptor {
   let router: Router
   let prober: Prober
-  let upkeep: Upkeep
+  let backgroundProbes: BackgroundProbes
   /// The transport that sends the request; `nil` when further links follow. A separate link for the transport
   /// would cost each call 450 instructions, and its frame while the call waits.
   var transport: (any Transport)?
@@ -43,7 +43,9 @@ struct RouteInterceptor: Interceptor {
   private func plan(_ request: NetOptRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
     let plan = try router.plan(for: request, attempt, isUse: isUse)
     // A request over DNS, through a proxy or to a pinned address needs no probes.
-    if isUse, plan.directOff == nil, request.options.routing == .automatic { upkeep.requestWasPlanned() }
+    if isUse, plan.directOff == nil, request.options.routing == .automatic {
+      backgroundProbes.requestWasPlanned()
+    }
     return plan
   }
 
@@ -52,14 +54,14 @@ struct RouteInterceptor: Interceptor {
     // Read once, because each access to `response.route` makes a copy.
     let route = response.route
     router.record(response, by: route, to: request, along: chain.plan, started: chain.started)
-    if route.hasFailures { upkeep.lookAgain() }
+    if route.hasFailures { backgroundProbes.recheckDueTimes() }
   }
 
   @inline(never)
   private func learn(from error: NetOptError, _ chain: InterceptorChain) -> NetOptError {
     let told = router.record(error, along: chain.plan, started: chain.started)
     // Now the planner knows when the endpoint's circuit breaker is due for a probe.
-    if error.route != nil { upkeep.lookAgain() }
+    if error.route != nil { backgroundProbes.recheckDueTimes() }
     return told
   }
 }

@@ -4,14 +4,14 @@ import NetOptRouting
 import Synchronization
 
 /// Sends background probes and saves the ranking while a client is in use. When a client sends no requests,
-/// its upkeep does nothing and runs no timer.
-final class Upkeep: Sendable {
+/// this object does nothing and runs no timer.
+final class BackgroundProbes: Sendable {
   private struct State {
     var task: Task<Void, Never>?
     /// Cancelling this task ends the wait for the next probe.
     var sleep: Task<Void, Never>?
     /// Whether an event may have made a probe due earlier.
-    var hasNews = false
+    var mayBeDueEarlier = false
     var isStopped = false
   }
 
@@ -38,11 +38,11 @@ final class Upkeep: Sendable {
     isEnabled = configuration.inBackground
     // A result can make a probe due earlier: an endpoint with a wrong certificate is due again after a
     // second.
-    prober.whenProbed { [weak self] in self?.lookAgain() }
+    prober.whenProbed { [weak self] in self?.recheckDueTimes() }
   }
 
-  /// Whether the upkeep is running; it also counts as running while it waits for the next due probe.
-  var hasBegun: Bool { isRunning.load(ordering: .relaxed) }
+  /// Whether the background probes run, or wait until the next one is due.
+  var isActive: Bool { isRunning.load(ordering: .relaxed) }
 
   /// A request was planned along the list, so the client is in use.
   func requestWasPlanned() {
@@ -56,15 +56,15 @@ final class Upkeep: Sendable {
 
   /// Reads the due times again after an event that may make a probe due earlier. For example, an endpoint has
   /// failed, and its circuit breaker has set the time of its next probe.
-  func lookAgain() {
+  func recheckDueTimes() {
     let sleep = state.withLock { state in
-      state.hasNews = true
+      state.mayBeDueEarlier = true
       return state.sleep
     }
     sleep?.cancel()
   }
 
-  /// Stops the upkeep.
+  /// Stops the background probes.
   func stop() {
     let (task, sleep) = state.withLock { state in
       state.isStopped = true
@@ -88,7 +88,7 @@ final class Upkeep: Sendable {
   private func probeWhatIsDue() async {
     await withDiscardingTaskGroup { group in
       while !Task.isCancelled {
-        state.withLock { $0.hasNews = false }
+        state.withLock { $0.mayBeDueEarlier = false }
         guard let due = nextProbe else { break }
         await sleep(until: due)
         if Task.isCancelled { break }
@@ -98,7 +98,7 @@ final class Upkeep: Sendable {
         if !probes.isEmpty {
           group.addTask {
             await self.prober.probe(probes)
-            self.lookAgain()
+            self.recheckDueTimes()
           }
         }
         ranking.saveIfOld()
@@ -112,7 +112,7 @@ final class Upkeep: Sendable {
     let sleep = Task { _ = try? await Task.sleep(for: rest) }
     let isOver = state.withLock { state in
       state.sleep = sleep
-      return state.isStopped || state.hasNews
+      return state.isStopped || state.mayBeDueEarlier
     }
     if isOver { sleep.cancel() }
     await sleep.value

@@ -6,13 +6,13 @@ import Testing
 @testable import NetOpt
 
 /// Which requests count as a use of the list, for which the client does background work.
-@Suite struct UpkeepUseTests {
+@Suite struct BackgroundProbesUseTests {
   @Test("a request along the list starts the background work")
   func listedRequest() async throws {
     let lab = try StubLab([.respond(200)])
-    #expect(!lab.client.upkeep.hasBegun)
+    #expect(!lab.client.backgroundProbes.isActive)
     _ = try await lab.client.execute(try lab.request())
-    #expect(lab.client.upkeep.hasBegun)
+    #expect(lab.client.backgroundProbes.isActive)
     await lab.client.shutdown()
   }
 
@@ -23,7 +23,7 @@ import Testing
     for routing in [RequestOptions.Routing.pinned(lab.addresses[1]), .dns] {
       let request = try lab.request { $0.options.routing = routing }
       _ = try? await lab.client.execute(request)
-      #expect(!lab.client.upkeep.hasBegun, "\(routing)")
+      #expect(!lab.client.backgroundProbes.isActive, "\(routing)")
     }
     #expect(lab.receivers.first == lab.addresses[1])
     await lab.client.shutdown()

@@ -6,7 +6,7 @@ import TestTools
 import Testing
 
 /// The work that a client does besides requests.
-@Suite struct UpkeepTests {
+@Suite struct BackgroundProbesTests {
   /// Whether this machine has an established connection to an endpoint, according to /proc/net/tcp (proc(5)).
   private func isConnected(to endpoint: IPEndpoint) throws -> Bool {
     let bytes = try FileBytes.read("/proc/net/tcp", upTo: 1 << 22, as: "the connections", in: .connect)
