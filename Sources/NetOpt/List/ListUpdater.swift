@@ -122,7 +122,7 @@ actor ListUpdater {
   private func listDidExpire(_ list: EndpointList) {
     // Another list may have come into use since the wait ended.
     guard choice.list == list, let error = inUse.warning(at: Date()) else { return }
-    tell { $0.listDidExpire(error, $1) }
+    notifyObservers { $0.listDidExpire(error, $1) }
   }
 
   // MARK: Refreshing
@@ -196,7 +196,7 @@ actor ListUpdater {
   }
 
   private func beginRefresh() -> Task<NetOptError?, Never> {
-    let task = Task { await self.lookForNewer() }
+    let task = Task { await self.fetchNewer() }
     refreshing = task
     let isStopped = running.withLock { running in
       running.refresh = task
@@ -206,7 +206,7 @@ actor ListUpdater {
     return task
   }
 
-  private func lookForNewer() async -> NetOptError? {
+  private func fetchNewer() async -> NetOptError? {
     defer {
       refreshing = nil
       running.withLock { $0.refresh = nil }
@@ -263,9 +263,9 @@ actor ListUpdater {
     } else {
       publish()
       if let refreshError {
-        tell { $0.listDidFail(refreshError, $1) }
+        notifyObservers { $0.listDidFail(refreshError, $1) }
       } else {
-        tell { $0.listIsCurrent($1) }
+        notifyObservers { $0.listIsCurrent($1) }
       }
     }
   }
@@ -308,7 +308,7 @@ actor ListUpdater {
 
   /// Reports the error to the observers but not in the status: the client still notices changes, only later,
   /// and the list is as good as before.
-  private func watchDidFail(_ error: NetOptError) { tell { $0.listDidFail(error, $1) } }
+  private func watchDidFail(_ error: NetOptError) { notifyObservers { $0.listDidFail(error, $1) } }
 
   private func fileDidChange() {
     guard case .file(let path) = configuration.list else { return }
@@ -323,7 +323,7 @@ actor ListUpdater {
       let before = root
       choice.configured = ListChoice.Configured(
         list: read.list, source: .file(path), bytes: read.bytes, signedBy: read.signedBy)
-      if root != before { beginAnew() }
+      if root != before { resetRefreshState() }
       use()
     } catch {
       report(file: Self.error(error, choice.list))
@@ -331,7 +331,7 @@ actor ListUpdater {
   }
 
   /// Starts anew after the refresh URL has changed: the state of the last URL says nothing about the new URL.
-  private func beginAnew() {
+  private func resetRefreshState() {
     schedule = nil
     choice.fetched = nil
     refreshError = nil
@@ -358,14 +358,14 @@ actor ListUpdater {
       }
     }
     if configuration.listUpdates.refresh { followSchedule() }
-    if isOther { tell { $0.listDidChange($1) } }
+    if isOther { notifyObservers { $0.listDidChange($1) } }
   }
 
   private func report(file: NetOptError? = nil, refresh: NetOptError? = nil) {
     if let file { fileError = file }
     if let refresh { refreshError = refresh }
     publish()
-    if let error = file ?? refresh { tell { $0.listDidFail(error, $1) } }
+    if let error = file ?? refresh { notifyObservers { $0.listDidFail(error, $1) } }
   }
 
   private func publish() {
@@ -375,7 +375,7 @@ actor ListUpdater {
     inUse.set(choice.list, status)
   }
 
-  private func tell(_ event: (any ListObserver, ListStatus) -> Void) {
+  private func notifyObservers(_ event: (any ListObserver, ListStatus) -> Void) {
     let status = inUse.status
     for observer in configuration.listObservers { event(observer, status) }
   }
