@@ -25,14 +25,14 @@ final class Prober: Sendable {
     var isSettled: Bool { if case .settled = self { true } else { false } }
 
     /// Whether the first request to the host starts its probes.
-    var isUntouched: Bool {
+    var isUnprobed: Bool {
       switch self {
       case .unused, .remembered: true
       case .waiting, .settled: false
       }
     }
 
-    var whoWaits: [CheckedContinuation<Void, Never>] {
+    var waiters: [CheckedContinuation<Void, Never>] {
       if case .waiting(let continuations) = self { Array(continuations.values) } else { [] }
     }
   }
@@ -90,7 +90,7 @@ final class Prober: Sendable {
 
   /// Sets a function that the prober calls when probes have ended: the probes of new hosts, and the probes
   /// that a caller asked for. The end of a background probe does not call it.
-  func whenProbed(_ tell: @escaping @Sendable () -> Void) { state.withLock { $0.whenProbed = tell } }
+  func whenProbed(_ handler: @escaping @Sendable () -> Void) { state.withLock { $0.whenProbed = handler } }
 
   /// Switches to another list. Probes at once the hosts with endpoints that they did not have in the old
   /// list, unless the list is long.
@@ -101,14 +101,14 @@ final class Prober: Sendable {
         let addresses = Set((known?.endpoints ?? []).map(\.address))
         return known?.port != entry.port || !entry.endpoints.allSatisfy { addresses.contains($0.address) }
       }
-      let gone = state.hosts.filter { list.hosts[$0.key] == nil }
+      let removed = state.hosts.filter { list.hosts[$0.key] == nil }
       state.list = list
       guard configuration.atStart, !state.isStopped else {
-        return ([String](), gone.values.flatMap(\.whoWaits))
+        return ([String](), removed.values.flatMap(\.waiters))
       }
       state.hosts = list.hosts.reduce(into: [:]) { $0[$1.key] = state.hosts[$1.key] ?? .unused }
       unsettled.store(state.hosts.values.count { !$0.isSettled }, ordering: .releasing)
-      return (Array(others.keys), gone.values.flatMap(\.whoWaits))
+      return (Array(others.keys), removed.values.flatMap(\.waiters))
     }
     for continuation in waiting { continuation.resume() }
     guard configuration.atStart, list.endpointCount <= Self.mostAtStart else { return }
@@ -130,9 +130,9 @@ final class Prober: Sendable {
     let inUse = router.withPlanner { planner, now in planner.hostsInUse(at: now) }
     let (tasks, hosts) = state.withLock { state -> ([Task<Void, Never>], [String]) in
       guard !state.isStopped else { return ([], []) }
-      let hosts = state.hosts.filter { inUse.contains($0.key) || !$0.value.whoWaits.isEmpty }.map(\.key)
+      let hosts = state.hosts.filter { inUse.contains($0.key) || !$0.value.waiters.isEmpty }.map(\.key)
       // Waiting requests continue to wait, for the new probes.
-      for (host, old) in state.hosts where old.whoWaits.isEmpty {
+      for (host, old) in state.hosts where old.waiters.isEmpty {
         state.hosts[host] = known.contains(host) ? .remembered : .unused
       }
       unsettled.store(state.hosts.values.count { !$0.isSettled }, ordering: .releasing)
@@ -157,7 +157,7 @@ final class Prober: Sendable {
         unsettled.store(0, ordering: .releasing)
       }
       return (
-        Array(state.tasks.values), Array(state.samplings.values), state.hosts.values.flatMap(\.whoWaits)
+        Array(state.tasks.values), Array(state.samplings.values), state.hosts.values.flatMap(\.waiters)
       )
     }
     for task in tasks { task.cancel() }
@@ -192,7 +192,7 @@ final class Prober: Sendable {
     // Under the lock: of two concurrent first requests, one starts the probes and both wait.
     let (id, isFirst, mustWait) = state.withLock { state in
       state.lastWait += 1
-      let isFirst = state.hosts[origin.host]?.isUntouched == true
+      let isFirst = state.hosts[origin.host]?.isUnprobed == true
       if case .remembered = state.hosts[origin.host] {
         state.hosts[origin.host] = .settled
         unsettled.subtract(1, ordering: .releasing)
@@ -232,11 +232,10 @@ final class Prober: Sendable {
   /// Ends the wait of one request; the other requests continue to wait.
   private func endWait(_ id: UInt64, for host: String) {
     let continuation = state.withLock { state -> CheckedContinuation<Void, Never>? in
-      guard case .waiting(var waiting) = state.hosts[host], let mine = waiting.removeValue(forKey: id) else {
-        return nil
-      }
+      guard case .waiting(var waiting) = state.hosts[host], let waiter = waiting.removeValue(forKey: id)
+      else { return nil }
       state.hosts[host] = .waiting(waiting)
-      return mine
+      return waiter
     }
     continuation?.resume()
   }
@@ -246,7 +245,7 @@ final class Prober: Sendable {
     let waiting = state.withLock { state in
       let old = state.hosts.updateValue(.settled, forKey: host)
       if old?.isSettled == false { unsettled.subtract(1, ordering: .releasing) }
-      return old?.whoWaits ?? []
+      return old?.waiters ?? []
     }
     for continuation in waiting { continuation.resume() }
   }
