@@ -101,7 +101,7 @@ private final class ObservedBody: BodySource {
     self.call = call
   }
 
-  deinit { if beginsEnd() { call.bodyWasLetGo() } }
+  deinit { if markEnded() { call.bodyWasReleased() } }
 
   var timings: Timings { base.timings }
 
@@ -109,13 +109,13 @@ private final class ObservedBody: BodySource {
     var iterator = base.makeAsyncIterator()
     do throws(NetOptError) {
       let chunk = try await iterator.next()
-      if chunk == nil, beginsEnd() { call.bodyDidEnd(timings) }
+      if chunk == nil, markEnded() { call.bodyDidEnd(timings) }
       return chunk
     } catch {
-      if beginsEnd() { call.bodyDidFail(error) }
+      if markEnded() { call.bodyDidFail(error) }
       throw error
     }
   }
 
-  private func beginsEnd() -> Bool { !isOver.exchange(true, ordering: .relaxed) }
+  private func markEnded() -> Bool { !isOver.exchange(true, ordering: .relaxed) }
 }

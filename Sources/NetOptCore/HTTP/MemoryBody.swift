@@ -10,7 +10,7 @@ package protocol BodyEndObserver: Sendable {
 
 extension BodyEndObserver {
   /// Reports that the body was released before it was read to its end.
-  package func bodyWasLetGo() {
+  package func bodyWasReleased() {
     bodyDidFail(
       NetOptError(.cancelled, phase: .receive, "the body was let go before its end was read"))
   }
@@ -32,7 +32,7 @@ final class MemoryBody: BodySource {
     self.timings = timings
   }
 
-  deinit { state.withLock { $0.observer.take() }?.bodyWasLetGo() }
+  deinit { state.withLock { $0.observer.take() }?.bodyWasReleased() }
 
   /// Sets the observer of the body's end. Call this before the body is read.
   func observe(_ observer: any BodyEndObserver) { state.withLock { $0.observer = observer } }
