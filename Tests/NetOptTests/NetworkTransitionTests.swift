@@ -51,7 +51,7 @@ import Testing
     transport.set(.refuse, for: addresses[0])
     transition.perform(office)
     try await wait(for: "the other ranking") { leader() == addresses[1] }
-    #expect(!router.isOfThisNetwork(MonotonicInstant(nanoseconds: 0)))
+    #expect(!router.isFromCurrentNetwork(MonotonicInstant(nanoseconds: 0)))
     // Probes that began in the old network say nothing about the new network.
     let failure = LegError(LegFailure(.refused, "refused"))
     for _ in 0..<3 {

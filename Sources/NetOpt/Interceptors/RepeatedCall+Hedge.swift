@@ -54,7 +54,7 @@ extension RepeatedCall {
           // For a cancelled attempt, the time until its cancellation counts as its latency. Otherwise slow
           // attempts would never count.
           if attempt === first {
-            isOvertaken ? retries.answerTook(time - start, of: origin) : learn(outcome, since: start)
+            isOvertaken ? retries.recordResponseTime(time - start, of: origin) : learn(outcome, since: start)
           }
           if answer == nil, outcome.isAnswer || underWay == 0 {
             answer = outcome
@@ -85,7 +85,7 @@ extension RepeatedCall {
 
   /// Records how long a good response took.
   private func learn(_ outcome: RetryPolicy.Outcome, since start: Duration) {
-    if outcome.isAnswer { retries.answerTook(time - start, of: request.url.origin) }
+    if outcome.isAnswer { retries.recordResponseTime(time - start, of: request.url.origin) }
   }
 }
 

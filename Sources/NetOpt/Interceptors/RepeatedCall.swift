@@ -31,12 +31,12 @@ struct RepeatedCall {
   /// Retries until an attempt succeeds or the policy allows no further attempt.
   ///
   /// - Parameter first: the outcome of the last attempt so far.
-  mutating func goOn(after first: consuming RetryPolicy.Outcome) async -> RetryPolicy.Outcome {
+  mutating func retry(after first: consuming RetryPolicy.Outcome) async -> RetryPolicy.Outcome {
     var outcome = consume first
     while true {
       let decision = await decision(after: outcome)
       guard case .again(let delay, let onFreshConnection) = decision else {
-        return outcome.with(others, adding: words(for: decision))
+        return outcome.with(others, adding: explanation(of: decision))
       }
       let report = outcome.report(last, from: started, to: time)
       others.append(report)
@@ -65,12 +65,12 @@ struct RepeatedCall {
       guard case .ask(let pause) = decision else { return decision }
       waits += 1
       await retries.wait(pause)
-      // `goOn` notices the cancellation or the shutdown, and sends nothing.
+      // `retry(after:)` notices the cancellation or the shutdown, and sends nothing.
       if Task.isCancelled || retries.isStopped { return .again(after: .zero, onFreshConnection: false) }
     }
   }
 
-  private func words(for decision: RetryPolicy.Decision) -> String? {
+  private func explanation(of decision: RetryPolicy.Decision) -> String? {
     guard case .giveUp(let reason) = decision, !reason.description.isEmpty else { return nil }
     return "it was not sent again, because \(reason)"
   }

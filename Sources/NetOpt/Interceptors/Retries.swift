@@ -68,7 +68,7 @@ final class Retries: Sendable {
 
   /// Records the time until the response of an origin began. For a cancelled attempt this is the time that it
   /// has waited.
-  func answerTook(_ time: Duration, of origin: Origin) {
+  func recordResponseTime(_ time: Duration, of origin: Origin) {
     state.withLock { state in
       if state.latencies.count >= Self.mostOrigins, state.latencies[origin] == nil { state.latencies = [:] }
       state.latencies[origin, default: LatencyQuantile()].add(time)

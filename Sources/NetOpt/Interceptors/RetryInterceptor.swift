@@ -24,16 +24,16 @@ struct RetryInterceptor: Interceptor {
     } catch {
       failure = .failure(error)
     }
-    return try await goOn(after: consume failure, request, next)
+    return try await retry(after: consume failure, request, next)
   }
 
   /// Continues a call whose first attempt has failed.
   @inline(never)
-  private func goOn(
+  private func retry(
     after failure: consuming RetryPolicy.Outcome, _ request: NetOptRequest, _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {
     var call = RepeatedCall(request, next, route, retries)
-    return try await call.goOn(after: consume failure).get()
+    return try await call.retry(after: consume failure).get()
   }
 
   /// Performs a call that may have a hedge.
@@ -43,6 +43,6 @@ struct RetryInterceptor: Interceptor {
   ) async throws(NetOptError) -> NetOptResponse {
     var call = RepeatedCall(request, next, route, retries)
     let outcome = await call.firstAttempt()
-    return try await call.goOn(after: consume outcome).get()
+    return try await call.retry(after: consume outcome).get()
   }
 }

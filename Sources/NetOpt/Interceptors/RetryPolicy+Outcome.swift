@@ -47,15 +47,15 @@ extension RetryPolicy.Outcome {
 
   /// The outcome of a call of several attempts, with the reports of the other attempts.
   ///
-  /// - Parameter words: a sentence to add to the message of an error.
-  func with(_ others: [AttemptReport], adding words: String?) -> Self {
-    guard !others.isEmpty || words != nil else { return self }
+  /// - Parameter explanation: a sentence to add to the message of an error.
+  func with(_ others: [AttemptReport], adding explanation: String?) -> Self {
+    guard !others.isEmpty || explanation != nil else { return self }
     switch self {
     case .success(var response):
       response.otherAttempts = others
       response.attempts += others.reduce(0) { $0 + $1.sends }
       return .success(response)
-    case .failure(let error): return .failure(error.with(otherAttempts: others, adding: words))
+    case .failure(let error): return .failure(error.with(otherAttempts: others, adding: explanation))
     }
   }
 }

@@ -59,10 +59,10 @@ struct RouteInterceptor: Interceptor {
 
   @inline(never)
   private func learn(from error: NetOptError, _ chain: InterceptorChain) -> NetOptError {
-    let told = router.record(error, along: chain.plan, started: chain.started)
+    let reported = router.record(error, along: chain.plan, started: chain.started)
     // Now the planner knows when the endpoint's circuit breaker is due for a probe.
     if error.route != nil { backgroundProbes.recheckDueTimes() }
-    return told
+    return reported
   }
 }
 

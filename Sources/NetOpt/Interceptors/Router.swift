@@ -103,7 +103,7 @@ final class Router: Sendable {
     let now = timeSource.now()
     planner.withLock {
       if let plan { $0.ended(plan) }
-      if isOfThisNetwork(started) {
+      if isFromCurrentNetwork(started) {
         $0.record(route, outcome: outcome, from: started, at: now)
         $0.answered(request, along: route, outcome, status: response.status, from: started)
       }
@@ -118,7 +118,7 @@ final class Router: Sendable {
     let now = timeSource.now()
     let isSuspected = planner.withLock {
       if let plan { $0.ended(plan) }
-      if isOfThisNetwork(started), let route = error.route {
+      if isFromCurrentNetwork(started), let route = error.route {
         $0.record(route, outcome: CallOutcome(error), from: started, at: now)
       }
       return $0.suspectsNetwork(at: now)
@@ -132,7 +132,7 @@ final class Router: Sendable {
   /// Records a connection that was opened ahead of requests.
   func record(_ route: RouteReport, started: MonotonicInstant) {
     withPlanner { planner, now in
-      if isOfThisNetwork(started) { planner.record(route, from: started, at: now) }
+      if isFromCurrentNetwork(started) { planner.record(route, from: started, at: now) }
     }
   }
 
@@ -142,7 +142,7 @@ final class Router: Sendable {
     started: MonotonicInstant
   ) {
     withPlanner { planner, now in
-      if isOfThisNetwork(started) {
+      if isFromCurrentNetwork(started) {
         planner.record(probe: result, of: address, for: origin, from: started, at: now)
       }
     }
@@ -150,7 +150,7 @@ final class Router: Sendable {
 
   /// Whether work that began at this moment began in the current network. Call it under the planner's lock,
   /// which also protects the change of the network.
-  func isOfThisNetwork(_ started: MonotonicInstant) -> Bool {
+  func isFromCurrentNetwork(_ started: MonotonicInstant) -> Bool {
     started.nanoseconds >= networkBegan.load(ordering: .relaxed)
   }
 

@@ -55,8 +55,8 @@ struct SigningInterceptor: Interceptor {
     // A response with an `Age` was not made for this request (RFC 9111, section 5.1).
     guard response.tls?.verified == true || configuration.trustsPlainDates,
       response.head.first("Age") == nil,
-      let date = response.head.first("Date"), let theirs = CivilTime(http: date, near: now())?.seconds,
-      let offset = offsets.learn(from: request.url.origin, theirs: theirs, ours: now()),
+      let date = response.head.first("Date"), let serverTime = CivilTime(http: date, near: now())?.seconds,
+      let offset = offsets.learn(from: request.url.origin, serverTime: serverTime, localTime: now()),
       // Concurrent requests that were signed with the same wrong time may have corrected the clock already,
       // so the offset is compared with the one used for this request.
       abs(offset - used) >= ClockOffsets.least,
@@ -110,8 +110,8 @@ private final class ClockOffsets: Sendable {
   ///
   /// - Returns: how far its clock is ahead, in seconds; `nil` when the difference is too large to be
   ///   believed.
-  func learn(from origin: Origin, theirs: Int64, ours: Int64) -> Int64? {
-    let difference = theirs - ours
+  func learn(from origin: Origin, serverTime: Int64, localTime: Int64) -> Int64? {
+    let difference = serverTime - localTime
     guard abs(difference) <= Self.most else { return nil }
     return kept.withLock { kept in
       let known = kept[origin] ?? 0

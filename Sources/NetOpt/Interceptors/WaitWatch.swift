@@ -31,7 +31,7 @@ final class WaitWatch: WaitObserver {
     guard let prober, let retries else { return WaitOutcome() }
     let findings = router.withPlanner { [router] planner, _ in
       // Requests that were sent in another network say nothing about this network.
-      let isOld = waiting.contains { !router.isOfThisNetwork($0.sent) }
+      let isOld = waiting.contains { !router.isFromCurrentNetwork($0.sent) }
       return planner.observe(waiting: isOld ? [] : waiting, probes: probes, now: now)
     }
     if probes, !findings.probes.isEmpty { prober.tryConnections(findings.probes) }

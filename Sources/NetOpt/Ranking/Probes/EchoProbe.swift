@@ -17,7 +17,7 @@ struct EchoProbe: Probe {
     }
     let target = sample.target
     let result = await Echo.roundTrip(to: target.address, within: sample.limit, on: loop)
-    if case .success(let time) = result, prober.router.isOfThisNetwork(sample.started) {
+    if case .success(let time) = result, prober.router.isFromCurrentNetwork(sample.started) {
       prober.router.withPlanner { planner, now in
         planner.record(roundTrip: time, of: target.address, for: target.origin, at: now)
       }
