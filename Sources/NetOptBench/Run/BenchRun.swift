@@ -45,7 +45,7 @@ package struct BenchRun: Sendable {
   package func report(_ context: RunContext, warnings: [BenchWarning] = []) async -> BenchReport {
     let started = clock.now()
     var report = BenchReport(settings, context, warnings: warnings)
-    let answers = await lookAround(&report)
+    let answers = await probeAndResolve(&report)
     await preflight(&report)
     let live = report.targets.indices.filter { report.targets[$0].exclusion == nil }
     if Task.isCancelled {
@@ -58,7 +58,7 @@ package struct BenchRun: Sendable {
         await measure(block, live, &report)
       }
       report.cpuTime = cpuTime() - used
-      await lookAgain(answers, &report)
+      await resolveAgain(answers, &report)
     }
     report.elapsed = clock.now() - started
     report.warnings += BenchWarning.found(in: report)
@@ -68,7 +68,7 @@ package struct BenchRun: Sendable {
   }
 
   /// Runs the start-up probe and resolves the host name. Returns the DNS answers.
-  private func lookAround(_ report: inout BenchReport) async -> Set<IPAddress>? {
+  private func probeAndResolve(_ report: inout BenchReport) async -> Set<IPAddress>? {
     let host = settings.request.url.origin.host
     if settings.targets.contains(where: { $0.kind == .ip }) {
       do throws(NetOptError) {
@@ -95,7 +95,7 @@ package struct BenchRun: Sendable {
 
   /// Resolves the host name again, and warns when the answers changed: the DNS target was then not the same
   /// during the whole run.
-  private func lookAgain(_ before: Set<IPAddress>?, _ report: inout BenchReport) async {
+  private func resolveAgain(_ before: Set<IPAddress>?, _ report: inout BenchReport) async {
     guard let before, !Task.isCancelled, let after = await addresses(fresh: true), after != before else {
       return
     }
