@@ -258,7 +258,7 @@ import Testing
     let report = RouteReport(plan: scene.plan(), legs: [.ready(Self.a, milliseconds: 10)])
     scene.planner.record(report, outcome: .unavailable(status: 503, retryAfter: nil), at: scene.now)
     #expect(observe(&scene, requests).probes.isEmpty)
-    #expect(scene.planner.silent.isEmpty)
+    #expect(scene.planner.silentHostIndices.isEmpty)
   }
 
   /// An endpoint that failed before gets one attempt at a time. So one waiting request and one response
@@ -308,7 +308,7 @@ import Testing
     _ = observe(&scene, [waiting(scene, for: 300)])
     _ = observe(&scene, [])
     #expect(scene.plan().addresses.first == Self.a)
-    #expect(scene.planner.silent.isEmpty)
+    #expect(scene.planner.silentHostIndices.isEmpty)
   }
 
   /// Random mixtures of long polls, uploads and slow requests. While connections to the servers work and no
@@ -404,7 +404,7 @@ import Testing
     // Otherwise the test has covered no lost request.
     #expect(lost > 0)
     _ = observe(&scene, [])
-    #expect(scene.planner.silent.isEmpty)
+    #expect(scene.planner.silentHostIndices.isEmpty)
     #expect(scene.planner.hosts.allSatisfy { !$0.hasSilentEndpoints })
   }
 }

@@ -101,7 +101,7 @@ extension HostRoutes {
 
   /// The index of the endpoint whose probe shows whether the network works again: the first endpoint, unless
   /// it is in quarantine.
-  var networkWitness: Int {
+  var networkProbeIndex: Int {
     let front = front ?? 0
     guard endpoints[front].health.isQuarantined else { return front }
     return endpoints.firstIndex { !$0.health.isQuarantined } ?? front

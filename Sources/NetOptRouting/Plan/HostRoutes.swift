@@ -154,7 +154,7 @@ struct HostRoutes: Sendable {
 
   /// Takes over the properties that do not depend on the network from `old`, the state of the origin in
   /// another network.
-  mutating func keep(whatIsUniversalOf old: HostRoutes, at now: MonotonicInstant) {
+  mutating func keepNetworkIndependentState(of old: HostRoutes, at now: MonotonicInstant) {
     for index in endpoints.indices {
       endpoints[index].inFlight = old.endpoints[index].inFlight
       endpoints[index].probing = old.endpoints[index].probing

@@ -35,7 +35,7 @@ extension RoutePlanner {
   package mutating func networkChanged(at now: MonotonicInstant) {
     for hostIndex in hosts.indices {
       var routes = self.routes(to: hosts[hostIndex].origin)
-      routes.keep(whatIsUniversalOf: hosts[hostIndex], at: now)
+      routes.keepNetworkIndependentState(of: hosts[hostIndex], at: now)
       hosts[hostIndex] = routes
     }
     network = LocalNetwork()

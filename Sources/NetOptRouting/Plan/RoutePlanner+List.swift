@@ -19,7 +19,7 @@ extension RoutePlanner {
     }
     unlisted = hosts.count { $0.endpoints.isEmpty }
     if unlisted > Self.mostUnlisted { forgetUnlisted() }
-    noteSilent()
+    updateSilentHosts()
   }
 }
 

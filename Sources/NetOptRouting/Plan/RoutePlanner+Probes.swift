@@ -38,8 +38,8 @@ extension RoutePlanner {
   package mutating func dueProbes(at now: MonotonicInstant) -> [DueProbe] {
     var due: [DueProbe] = []
     if suspectsNetwork(at: now) {
-      guard network.takeProbe(at: now), let hostIndex = anyInUse(at: now) else { return [] }
-      return [hosts[hostIndex].dueProbe(hosts[hostIndex].networkWitness)]
+      guard network.takeProbe(at: now), let hostIndex = lastUsedHostIndex(at: now) else { return [] }
+      return [hosts[hostIndex].dueProbe(hosts[hostIndex].networkProbeIndex)]
     }
     for hostIndex in hosts.indices {
       guard let attempt = hosts[hostIndex].nextProbes(at: now)?.attempt, attempt <= now else { continue }
@@ -91,7 +91,7 @@ extension RoutePlanner {
 
   /// The index in `hosts` of the origin whose first endpoint shows whether the network works again: the
   /// origin that was used last.
-  private func anyInUse(at now: MonotonicInstant) -> Int? {
+  private func lastUsedHostIndex(at now: MonotonicInstant) -> Int? {
     let usable = hosts.indices.filter { hosts[$0].isInUse(at: now) && !hosts[$0].endpoints.isEmpty }
     return usable.max { hosts[$0].lastUsed ?? now < hosts[$1].lastUsed ?? now }
   }

@@ -26,12 +26,13 @@ extension RoutePlanner {
     }
     let isFrozen = suspectsNetwork(at: now)
     // Sorted, so that each run gives the same result.
-    for hostIndex in Set(requests.keys).union(silent).sorted() where hosts.indices.contains(hostIndex) {
+    for hostIndex in Set(requests.keys).union(silentHostIndices).sorted()
+    where hosts.indices.contains(hostIndex) {
       hosts[hostIndex].observe(
         waiting: requests[hostIndex] ?? [], isFrozen: isFrozen, probes: probes, into: &findings, at: now,
         using: &random)
     }
-    noteSilent()
+    updateSilentHosts()
     findings.taken.sort {
       (waiting[$0.position].sent, $0.position) < (waiting[$1.position].sent, $1.position)
     }
@@ -39,7 +40,9 @@ extension RoutePlanner {
   }
 
   /// Notes which origins have suspected endpoints.
-  mutating func noteSilent() { silent = hosts.indices.filter { hosts[$0].hasSilentEndpoints } }
+  mutating func updateSilentHosts() {
+    silentHostIndices = hosts.indices.filter { hosts[$0].hasSilentEndpoints }
+  }
 
   /// Learns that a request was answered while endpoints are suspected of being silent.
   ///
@@ -52,10 +55,10 @@ extension RoutePlanner {
     from begun: MonotonicInstant
   ) {
     // True nearly always.
-    if silent.isEmpty { return }
+    if silentHostIndices.isEmpty { return }
     guard case .answered(let wait) = outcome, status < 500, status != 429,
       let address = report.winner?.address,
-      let hostIndex = hostIndices[report.plan.origin], silent.contains(hostIndex)
+      let hostIndex = hostIndices[report.plan.origin], silentHostIndices.contains(hostIndex)
     else { return }
     hosts[hostIndex].elsewhere.add(RequestKind(request), of: address, after: wait, from: begun)
   }

@@ -26,7 +26,7 @@ package struct RoutePlanner: Sendable {
   var hostIndices: [Origin: Int] = [:]
   var unlisted = 0
   /// The indices in `hosts` of the origins with endpoints that are suspected of being silent.
-  var silent: [Int] = []
+  var silentHostIndices: [Int] = []
   /// The last origin that was looked up, and its index in `hosts`. A client uses one origin for a while, and
   /// hashing names takes time.
   var last: (origin: Origin, hostIndex: Int)?
@@ -359,6 +359,6 @@ package struct RoutePlanner: Sendable {
     hostIndices = Dictionary(uniqueKeysWithValues: hosts.indices.map { (hosts[$0].origin, $0) })
     unlisted = 0
     last = nil
-    noteSilent()
+    updateSilentHosts()
   }
 }
