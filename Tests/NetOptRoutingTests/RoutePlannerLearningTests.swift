@@ -424,7 +424,7 @@ import Testing
     }
     let before = routes.ranking.entries
     let failed = start + .seconds(1)
-    let holding = clock.measure {
+    let recording = clock.measure {
       for address in addresses {
         for _ in 0..<3 {
           let failure = LegError(LegFailure(.connectTimeout, "it did not answer"))
@@ -433,8 +433,8 @@ import Testing
       }
     }
     #expect(routes.ranking.entries.isEmpty && routes.excluded.count == addresses.count)
-    let forgiving = clock.measure { routes.forgive(since: start, at: failed) }
+    let undoing = clock.measure { routes.undoFailures(since: start, at: failed) }
     #expect(routes.ranking.entries == before && routes.excluded.isEmpty)
-    #expect(forgiving < holding / 20, "\(forgiving), and \(holding) to hold it against them")
+    #expect(undoing < recording / 20, "\(undoing), and \(recording) to hold it against them")
   }
 }

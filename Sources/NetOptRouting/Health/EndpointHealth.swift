@@ -45,8 +45,9 @@ struct EndpointHealth: Sendable {
   var patience = Patience()
   /// When the endpoint last responded that its service does not work.
   private var lastRefusal = MonotonicInstant(nanoseconds: .min)
-  /// The state before the recent failures, with which `forgive(since:)` undoes them.
-  private var before: (since: MonotonicInstant, circuit: Circuit, penalties: Int64, until: MonotonicInstant?)?
+  /// The state before the recent failures, with which `undoFailures(since:)` undoes them.
+  private var savedState:
+    (since: MonotonicInstant, circuit: Circuit, penalties: Int64, until: MonotonicInstant?)?
 
   // MARK: State
 
@@ -158,7 +159,7 @@ struct EndpointHealth: Sendable {
     circuit.succeeded(at: now)
     lastSucceeded = now
     penalisedUntil = nil
-    before = nil
+    savedState = nil
     return hasChanged
   }
 
@@ -193,11 +194,11 @@ struct EndpointHealth: Sendable {
     lateAnswers = time > bound ? min(lateAnswers + 1, Self.slowInARow) : 0
     // The usual case: the endpoint was not slow, and is not slow now.
     if slowness == 0, lateAnswers < Self.slowInARow { return false }
-    return weighSlowness(against: bound, at: now)
+    return updateSlowness(against: bound, at: now)
   }
 
   /// Updates the slowness of an endpoint after a response, or after time has passed.
-  mutating func weighSlowness(against bound: Int64, at now: MonotonicInstant) -> Bool {
+  mutating func updateSlowness(against bound: Int64, at now: MonotonicInstant) -> Bool {
     let excess = max(0, firstByte.value(at: now) - bound)
     // A change of less than a tenth does not justify a new order.
     guard excess == 0 || abs(excess - slowness) > slowness / 10 else { return false }
@@ -210,7 +211,7 @@ struct EndpointHealth: Sendable {
   func isSlownessDue(at now: MonotonicInstant) -> Bool { slownessDue.map { $0 <= now } ?? false }
 
   /// Postpones the review of the endpoint's slowness.
-  mutating func putOffSlowness(at now: MonotonicInstant) {
+  mutating func postponeSlownessReview(at now: MonotonicInstant) {
     if slownessDue != nil { slownessDue = now + Self.slownessReview }
   }
 
@@ -271,7 +272,7 @@ struct EndpointHealth: Sendable {
       }
       return true
     }
-    remember(at: now)
+    saveState(at: now)
     if cause == .endpoint { circuit.failed(fault, byProbe: begun == nil, at: now, using: &random) }
     penalise(failure, halves: 2, at: now)
     return true
@@ -294,7 +295,7 @@ struct EndpointHealth: Sendable {
       lastRefusal = now
       _ = answeredWhileSilent(at: now)
     }
-    remember(at: now)
+    saveState(at: now)
     circuit.failed(fault, byProbe: byProbe, at: now, isHalf: true, using: &random)
     if let rest, rest > .zero { circuit.rest(for: rest, at: now) }
     penalise(LegFailure(.other, reason), halves: 1, at: now)
@@ -308,7 +309,7 @@ struct EndpointHealth: Sendable {
     let isNew = self.silence?.isCertain != true
     self.silence = silence
     guard isNew else { return }
-    remember(at: now)
+    saveState(at: now)
     // When connections work and requests get no response, a new connection does not show that a request would
     // get one.
     let fault = silence.verdict == .dead ? Circuit.Fault.unreachable : .useless
@@ -331,12 +332,12 @@ struct EndpointHealth: Sendable {
   /// Undoes the effect of the failures since a moment: this machine's network caused them.
   ///
   /// - Returns: whether there was anything to undo.
-  mutating func forgive(since moment: MonotonicInstant) -> Bool {
-    guard let before, before.since >= moment else { return false }
-    (circuit, penalties, penalisedUntil) = (before.circuit, before.penalties, before.until)
+  mutating func undoFailures(since moment: MonotonicInstant) -> Bool {
+    guard let savedState, savedState.since >= moment else { return false }
+    (circuit, penalties, penalisedUntil) = (savedState.circuit, savedState.penalties, savedState.until)
     // The attempt that was under way at that time is over.
     circuit.endAttempt()
-    self.before = nil
+    self.savedState = nil
     return true
   }
 
@@ -354,9 +355,9 @@ struct EndpointHealth: Sendable {
     return true
   }
 
-  private mutating func remember(at now: MonotonicInstant) {
-    if let before, now < before.since + LocalNetwork.forgiven { return }
-    before = (now, circuit, penalties, penalisedUntil)
+  private mutating func saveState(at now: MonotonicInstant) {
+    if let savedState, now < savedState.since + LocalNetwork.undoWindow { return }
+    savedState = (now, circuit, penalties, penalisedUntil)
   }
 
   private mutating func penalise(_ failure: LegFailure, halves: Int64, at now: MonotonicInstant) {

@@ -11,7 +11,7 @@ struct LocalNetwork: Sendable {
   /// How long the network is suspected after the last failure.
   static let memory = Duration.seconds(30)
   /// How far back failures count as the network's when a suspicion begins, if nothing has worked since.
-  static let forgiven = Duration.seconds(60)
+  static let undoWindow = Duration.seconds(60)
   /// The pauses between probes: the first and the longest.
   static let shortestPause = Duration.seconds(1)
   static let longestPause = Duration.seconds(60)

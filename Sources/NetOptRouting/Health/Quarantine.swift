@@ -47,7 +47,7 @@ struct Quarantine: Hashable, Sendable {
     self.host = host
     self.pace = pace
     due = now
-    putOff(at: now, using: &random)
+    scheduleNextCheck(at: now, using: &random)
   }
 
   /// Records another failed connection.
@@ -61,14 +61,14 @@ struct Quarantine: Hashable, Sendable {
   ) -> Bool {
     if FailureCause(kind) == .certificate { self.kind = kind }
     guard begun.map({ $0 >= due }) ?? true else { return false }
-    putOff(at: now, using: &random)
+    scheduleNextCheck(at: now, using: &random)
     return true
   }
 
   /// Records that a check was not made or did not finish.
   mutating func wasGivenUp(at now: MonotonicInstant) { due = max(due, now + Self.pause) }
 
-  private mutating func putOff(at now: MonotonicInstant, using random: inout SplitMix64) {
+  private mutating func scheduleNextCheck(at now: MonotonicInstant, using random: inout SplitMix64) {
     // This number of doublings reaches every possible longest wait. More would overflow.
     let wait = min(pace.first * (1 << min(checks, 20)), pace.longest)
     checks += 1

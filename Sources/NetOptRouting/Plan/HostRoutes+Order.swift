@@ -77,9 +77,9 @@ extension HostRoutes {
     let bound = usual.bound ?? .max
     for (index, due) in timed where due <= now {
       if endpoints[index].health.isSlownessDue(at: now),
-        !endpoints[index].health.weighSlowness(against: bound, at: now)
+        !endpoints[index].health.updateSlowness(against: bound, at: now)
       {
-        endpoints[index].health.putOffSlowness(at: now)
+        endpoints[index].health.postponeSlownessReview(at: now)
       }
       reassess(index, at: now)
     }

@@ -158,13 +158,15 @@ extension HostRoutes {
   }
 
   /// Undoes the effect of all failures since a moment: this machine's network caused them.
-  mutating func forgive(since moment: MonotonicInstant, at now: MonotonicInstant) {
+  mutating func undoFailures(since moment: MonotonicInstant, at now: MonotonicInstant) {
     healthyWinner = nil
-    var isForgiven = false
-    for index in endpoints.indices where endpoints[index].health.forgive(since: moment) { isForgiven = true }
+    var isUndone = false
+    for index in endpoints.indices where endpoints[index].health.undoFailures(since: moment) {
+      isUndone = true
+    }
     // Reassesses all endpoints at once: a network failure usually affects many of them.
-    if isForgiven { reassessAll(at: now) }
-    for index in answers.indices { _ = answers[index].health.forgive(since: moment) }
+    if isUndone { reassessAll(at: now) }
+    for index in answers.indices { _ = answers[index].health.undoFailures(since: moment) }
   }
 
   // MARK: One leg

@@ -272,7 +272,7 @@ package struct RoutePlanner: Sendable {
   private mutating func judgeNetwork(at now: MonotonicInstant) {
     guard network.judge(at: now) else { return }
     for hostIndex in hosts.indices {
-      hosts[hostIndex].forgive(since: now + LocalNetwork.forgiven * -1, at: now)
+      hosts[hostIndex].undoFailures(since: now + LocalNetwork.undoWindow * -1, at: now)
     }
   }
 
