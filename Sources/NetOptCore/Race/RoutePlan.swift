@@ -190,7 +190,7 @@ package struct RoutePlan: Sendable {
   ) {
     self.init(
       origin: origin, proxy: proxy,
-      policy: policy, directOff: directOff, weighed: Candidates(all: candidates), legs: legs,
+      policy: policy, directOff: directOff, candidateSource: Candidates(all: candidates), legs: legs,
       withoutList: withoutList, startsTwo: startsTwo, multiplexes: multiplexes,
       suspectsNetwork: suspectsNetwork, verifies: verifies, avoidance: avoidance)
   }
@@ -200,7 +200,7 @@ package struct RoutePlan: Sendable {
   /// - Precondition: there is at least one leg. If the first leg's target is the proxy, `proxy` is not `nil`.
   package init(
     origin: Origin, proxy: String? = nil,
-    policy: Policy, directOff: DirectOff? = nil, weighed candidates: any CandidateSource,
+    policy: Policy, directOff: DirectOff? = nil, candidateSource candidates: any CandidateSource,
     legs: [Leg], withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
     suspectsNetwork: Bool = false, verifies: Bool = true, avoidance: Avoidance? = nil
   ) {
@@ -218,7 +218,7 @@ package struct RoutePlan: Sendable {
   func with(_ legs: [Leg], avoiding avoidance: Avoidance) -> RoutePlan {
     RoutePlan(
       origin: origin, proxy: proxy,
-      policy: policy, directOff: directOff, weighed: storage.candidates, legs: legs,
+      policy: policy, directOff: directOff, candidateSource: storage.candidates, legs: legs,
       withoutList: withoutList, startsTwo: startsTwo && legs.count > 1, multiplexes: multiplexes,
       suspectsNetwork: suspectsNetwork, verifies: verifies, avoidance: avoidance)
   }

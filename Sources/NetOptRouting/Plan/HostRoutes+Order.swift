@@ -9,7 +9,7 @@ struct ExcludedEndpoint: Sendable {
   let exclusion: Exclusion
   /// Whether the circuit breaker excludes the endpoint. A plan may still try such an endpoint as a last
   /// resort.
-  let isShut: Bool
+  let isCircuitOpen: Bool
 }
 
 // The usable endpoints and their order. Each change updates the order for one endpoint.
@@ -96,7 +96,8 @@ extension HostRoutes {
       if let family = constraints.family, addresses[index].family != family {
         excluded.append(
           ExcludedEndpoint(
-            index: index, score: score(index, at: now), exclusion: .reason(.family(family)), isShut: false))
+            index: index, score: score(index, at: now), exclusion: .reason(.family(family)),
+            isCircuitOpen: false))
         continue
       }
       switch assess(index, unverified: constraints.unverified, at: now) {
@@ -132,11 +133,12 @@ extension HostRoutes {
     let health = endpoints[index].health
     let state = health.state(at: now, unverified: unverified)
     let score = health.score(secure: isSecure, at: now)
-    let isShut = state == .open || state == .halfOpen && health.isTried(at: now)
-    if isShut || state == .quarantined {
+    let isCircuitOpen = state == .open || state == .halfOpen && health.isTried(at: now)
+    if isCircuitOpen || state == .quarantined {
       return .excluded(
         ExcludedEndpoint(
-          index: index, score: score, exclusion: health.exclusion(in: state, at: now), isShut: isShut))
+          index: index, score: score, exclusion: health.exclusion(in: state, at: now),
+          isCircuitOpen: isCircuitOpen))
     }
     if health.isSuspected, state == .closed {
       return .usable(

@@ -27,7 +27,7 @@ struct KeptPlan: Sendable {
 }
 
 /// The endpoints of a plan as the planner ranked them, kept for reports.
-private struct Weighed: CandidateSource {
+private struct RankedCandidates: CandidateSource {
   let addresses: [IPAddress]
   let entries: [Ranking.Entry]
   /// The position in `entries` of the endpoint that the plan tries first.
@@ -148,7 +148,7 @@ extension HostRoutes {
     let legs = legs(entries, front: front, lastResorts: lastResorts(excluded, at: now))
     return RoutePlan(
       origin: origin, policy: RoutePlan.Policy(policy),
-      weighed: Weighed(
+      candidateSource: RankedCandidates(
         addresses: addresses, entries: entries, front: front, excluded: excluded, moment: now), legs: legs,
       withoutList: withoutList, startsTwo: withoutList == .circuitsOpen, multiplexes: constraints.multiplexes,
       suspectsNetwork: constraints.suspectsNetwork, verifies: !constraints.unverified)
@@ -179,9 +179,10 @@ extension HostRoutes {
   /// not to be used for a while have no leg.
   private func lastResorts(_ excluded: [ExcludedEndpoint], at now: MonotonicInstant) -> [RoutePlan.Leg] {
     if excluded.isEmpty { return [] }
-    let shut = excluded.filter { $0.isShut && !endpoints[$0.index].health.isResting(at: now) }.map(\.index)
+    let circuitOpen = excluded.filter { $0.isCircuitOpen && !endpoints[$0.index].health.isResting(at: now) }
+      .map(\.index)
     return [Circuit.Fault.unreachable, .broke, .useless].flatMap { fault in
-      let indices = shut.filter { endpoints[$0].health.lastFault == fault }
+      let indices = circuitOpen.filter { endpoints[$0].health.lastFault == fault }
       return indices.sorted { lastFailed($0) < lastFailed($1) }.map { index in
         fault == .useless ? listedLegs[index].last : listedLegs[index]
       }
@@ -196,10 +197,10 @@ extension HostRoutes {
   private func planWithoutList(
     _ excluded: [ExcludedEndpoint], _ constraints: PlanConstraints, at now: MonotonicInstant
   ) -> RoutePlan {
-    let shut = excluded.indices.filter { excluded[$0].isShut }
-    let awake = shut.filter { !endpoints[excluded[$0].index].health.isResting(at: now) }
+    let circuitOpen = excluded.indices.filter { excluded[$0].isCircuitOpen }
+    let notResting = circuitOpen.filter { !endpoints[excluded[$0].index].health.isResting(at: now) }
     guard
-      let oldest = (awake.isEmpty ? shut : awake).min(by: {
+      let oldest = (notResting.isEmpty ? circuitOpen : notResting).min(by: {
         lastFailed(excluded[$0].index) < lastFailed(excluded[$1].index)
       })
     else {

@@ -39,7 +39,7 @@ extension HostRoutes {
   /// Returns the outcome of a call. Replaces `silent` by `unknown` when the call ended too early to show that
   /// a response is missing: then the caller chose a short deadline. 1 s without a response always counts as
   /// silence. A shorter time counts when responses usually take less than half of it.
-  func weighed(
+  func adjustedOutcome(
     _ outcome: CallOutcome?, of report: RouteReport, from begun: MonotonicInstant?, at now: MonotonicInstant
   ) -> CallOutcome? {
     guard outcome == .silent, let begun, let winner = report.winner else { return outcome }

@@ -187,17 +187,17 @@ package struct RoutePlanner: Sendable {
       if !network.hasNoFailures { network.succeeded() }
       return
     }
-    let weighed = hosts[hostIndex].weighed(outcome, of: report, from: begun, at: now)
+    let adjusted = hosts[hostIndex].adjustedOutcome(outcome, of: report, from: begun, at: now)
     if report.isShared {
       giveBackAttempt(of: report.plan, at: now)
       // The legs count with the call that started them.
-      guard let weighed, weighed != .unknown, let address = report.winner?.address else { return }
-      hosts[hostIndex].record(shared: weighed, from: address, at: now, using: &random)
+      guard let adjusted, adjusted != .unknown, let address = report.winner?.address else { return }
+      hosts[hostIndex].record(shared: adjusted, from: address, at: now, using: &random)
       return
     }
-    judgeNetwork(by: report, weighed, at: now)
+    judgeNetwork(by: report, adjusted, at: now)
     hosts[hostIndex].record(
-      report, weighed, from: begun, isFrozen: suspectsNetwork(at: now), at: now, using: &random)
+      report, adjusted, from: begun, isFrozen: suspectsNetwork(at: now), at: now, using: &random)
   }
 
   /// Learns from a probe of an endpoint.
