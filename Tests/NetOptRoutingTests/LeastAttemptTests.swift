@@ -105,8 +105,8 @@ import Testing
         #expect(shortage.wait + nearest >= left, "seed \(seed), at \(scene.now)")
         #expect(shortage.attempt <= nearest)
       case .giveUp(let reason): Issue.record("\(reason)")
-      case .ask: Issue.record("the budget is unused")
-      case .again(let wait, _): #expect(wait < left)
+      case .decideLater: Issue.record("the budget is unused")
+      case .retry(let wait, _): #expect(wait < left)
       }
     }
     #expect(refusals > 0)
@@ -125,6 +125,6 @@ import Testing
       after: outcome(plan), of: try NetOptRequest(.get, "https://a.example/"), attempts: 1, at: scene.now,
       until: scene.now + .milliseconds(2992),
       shortest: scene.planner.leastAttempt(after: plan, avoiding: [one]), wall: today, budget: &budget)
-    #expect(decision == .again(after: .zero, onFreshConnection: false))
+    #expect(decision == .retry(after: .zero, onFreshConnection: false))
   }
 }

@@ -61,7 +61,7 @@ import Testing
   }
 
   private func delay(_ decision: RetryPolicy.Decision) -> Duration? {
-    if case .again(let delay, false) = decision { delay } else { nil }
+    if case .retry(let delay, false) = decision { delay } else { nil }
   }
 
   private func shortage(_ decision: RetryPolicy.Decision) -> RetryPolicy.Shortage? {
@@ -112,7 +112,7 @@ import Testing
     arguments: [NetOptError.Code.sendFailed, .receiveFailed, .protocolViolation])
   func retryAfterBrokenConnection(_ code: NetOptError.Code) throws {
     let question = try Question()
-    #expect(question.decide(failure(code)) == .again(after: .zero, onFreshConnection: false))
+    #expect(question.decide(failure(code)) == .retry(after: .zero, onFreshConnection: false))
     question.attempts = 2
     let second = try #require(delay(question.decide(failure(code))))
     #expect(second >= .milliseconds(25) && second <= .milliseconds(50))
@@ -191,7 +191,7 @@ import Testing
   @Test("a 421 response causes one retry on a fresh connection")
   func misdirected() throws {
     let question = try Question()
-    #expect(question.decide(try answer(421)) == .again(after: .zero, onFreshConnection: true))
+    #expect(question.decide(try answer(421)) == .retry(after: .zero, onFreshConnection: true))
     question.attempts = 2
     #expect(question.decide(try answer(421)) == .giveUp(.final))
   }
@@ -202,10 +202,12 @@ import Testing
     let wait = try #require(delay(question.decide(try answer(503, ["Retry-After": "3"]))))
     #expect(wait >= .seconds(3) && wait <= .seconds(3.3))
     #expect(delay(question.decide(try answer(503, ["Retry-After": "0"]))) == .zero)
-    #expect(question.decide(try answer(503, ["Retry-After": "11"])) == .giveUp(.toldToWait(.seconds(11))))
+    #expect(
+      question.decide(try answer(503, ["Retry-After": "11"]))
+        == .giveUp(.retryAfterTooLong(.seconds(11))))
     #expect(
       question.decide(try answer(503, ["Retry-After": "99999999999999999999"]))
-        == .giveUp(.toldToWait(.seconds(UInt32.max))))
+        == .giveUp(.retryAfterTooLong(.seconds(UInt32.max))))
     question.deadline = Self.start + .seconds(2)
     let shortage = try #require(shortage(question.decide(try answer(503, ["Retry-After": "3"]))))
     #expect(shortage.left == .seconds(2) && shortage.attempt == .zero)
@@ -247,7 +249,7 @@ import Testing
         == "400 ms were left before the deadline, and another attempt begins after a wait of 3.2 s")
     #expect(text(.zero, .zero, .milliseconds(30)) == "the deadline had passed")
     #expect(
-      RetryPolicy.Reason.toldToWait(.seconds(10.4)).description
+      RetryPolicy.Reason.retryAfterTooLong(.seconds(10.4)).description
         == "the server asks for a wait of 10.4 s, and a call waits 10 s at most")
     #expect(
       RetryPolicy.Reason.budgetUsedUp(nextFree: .milliseconds(80)).description
@@ -277,7 +279,7 @@ import Testing
     question.policy = RetryPolicy(seed: seed)
     while question.budget.take(at: Self.start) {}
     var waited = Duration.zero
-    while case .ask(let pause) = question.decide(failure(.sendFailed)) {
+    while case .decideLater(let pause) = question.decide(failure(.sendFailed)) {
       waited += pause
       question.waits += 1
     }
@@ -285,7 +287,7 @@ import Testing
     question.waits = 0
     question.deadline = Self.start + .milliseconds(Int64(seed))
     question.shortest = .milliseconds(10)
-    if case .ask(let pause) = question.decide(failure(.sendFailed)) {
+    if case .decideLater(let pause) = question.decide(failure(.sendFailed)) {
       #expect(pause + .milliseconds(10) < .milliseconds(Int64(seed)))
     }
   }

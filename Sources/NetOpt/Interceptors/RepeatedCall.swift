@@ -35,7 +35,7 @@ struct RepeatedCall {
     var outcome = consume first
     while true {
       let decision = await decision(after: outcome)
-      guard case .again(let delay, let onFreshConnection) = decision else {
+      guard case .retry(let delay, let onFreshConnection) = decision else {
         return outcome.with(others, adding: explanation(of: decision))
       }
       let report = outcome.report(last, from: started, to: time)
@@ -62,11 +62,11 @@ struct RepeatedCall {
       let decision = retries.decide(
         after: outcome, of: request, attempts: attempts, waits: waits, until: chain.deadline,
         shortest: route.router.leastAttempt(after: outcome, avoiding: avoided))
-      guard case .ask(let pause) = decision else { return decision }
+      guard case .decideLater(let pause) = decision else { return decision }
       waits += 1
       await retries.wait(pause)
       // `retry(after:)` notices the cancellation or the shutdown, and sends nothing.
-      if Task.isCancelled || retries.isStopped { return .again(after: .zero, onFreshConnection: false) }
+      if Task.isCancelled || retries.isStopped { return .retry(after: .zero, onFreshConnection: false) }
     }
   }
 

@@ -19,9 +19,9 @@ package struct RetryPolicy: Sendable {
     ///
     /// - after: the wait before the attempt.
     /// - onFreshConnection: whether the attempt must use a new connection, not a pooled one.
-    case again(after: Duration, onFreshConnection: Bool)
+    case retry(after: Duration, onFreshConnection: Bool)
     /// Decide again after this time. The budget has nothing left for the retry, and may have by then.
-    case ask(after: Duration)
+    case decideLater(after: Duration)
   }
 
   /// Why a request is not sent again.
@@ -38,7 +38,7 @@ package struct RetryPolicy: Sendable {
     /// Another attempt could not end before the deadline.
     case noTimeLeft(Shortage)
     /// The server asks for a wait that is longer than `longestWait`.
-    case toldToWait(Duration)
+    case retryAfterTooLong(Duration)
     /// The retry budget is used up. The next free retry is available after this time.
     case budgetUsedUp(nextFree: Duration)
   }
@@ -106,7 +106,7 @@ package struct RetryPolicy: Sendable {
       status = response.status
       asked = RetryAfter.delay(response.head, wall: wall)
     case .failure(let error):
-      if let reason = Self.finality(of: error, request) { return .giveUp(reason) }
+      if let reason = Self.finalReason(for: error, request) { return .giveUp(reason) }
       status = nil
       wasRefused = Self.wasRefused(error)
     }
@@ -119,7 +119,7 @@ package struct RetryPolicy: Sendable {
       if attempts > 1 { return .giveUp(.final) }
       asked = .zero
     }
-    if let asked, asked > Self.longestWait { return .giveUp(.toldToWait(asked)) }
+    if let asked, asked > Self.longestWait { return .giveUp(.retryAfterTooLong(asked)) }
     let delay =
       if let asked { jittered(asked) } else {
         wait(before: attempts, isAnswered: status != nil || wasRefused)
@@ -129,7 +129,7 @@ package struct RetryPolicy: Sendable {
       if now + delay + shortage.attempt >= deadline { return .giveUp(.noTimeLeft(shortage)) }
     }
     if Self.isPaid(outcome) || budget.take(at: now) {
-      return .again(after: delay, onFreshConnection: status == 421)
+      return .retry(after: delay, onFreshConnection: status == 421)
     }
     // A response, even a bad one, goes to the caller at once. A failure is worth a wait.
     guard status == nil, waits < Self.mostWaitsForBudget else {
@@ -139,7 +139,7 @@ package struct RetryPolicy: Sendable {
     if let deadline, now + pause + shortest() >= deadline {
       return .giveUp(.budgetUsedUp(nextFree: budget.nextFree))
     }
-    return .ask(after: pause)
+    return .decideLater(after: pause)
   }
 
   /// Whether the retry needs nothing from the budget: the request was taken from a silent endpoint, and its
@@ -150,7 +150,7 @@ package struct RetryPolicy: Sendable {
 
   /// Why the call ends with an error. `nil` when another attempt may help: the connection failed after the
   /// request was sent, or servers refused to process the request.
-  private static func finality(of error: NetOptError, _ request: NetOptRequest) -> Reason? {
+  private static func finalReason(for error: NetOptError, _ request: NetOptRequest) -> Reason? {
     switch error.code {
     case .sendFailed, .receiveFailed, .protocolViolation: break
     default: return error.isRetryable && error.route?.winner == nil ? .nothingSent : .final
@@ -194,7 +194,7 @@ extension RetryPolicy.Reason: CustomStringConvertible {
     // The outcome itself and the report of the attempts say this.
     case .final, .nothingSent, .mayNotBeRepeated, .attemptsUsedUp: ""
     case .noTimeLeft(let shortage): shortage.description
-    case .toldToWait(let time):
+    case .retryAfterTooLong(let time):
       "the server asks for a wait of \(time.shown), and a call waits \(RetryPolicy.longestWait.shown) at most"
     case .budgetUsedUp(let time):
       "the client's budget for retries is used up (\(RetryBudget.freePerSecond) a second, and one for every "
