@@ -53,7 +53,7 @@ struct RaceSimulation {
 
   /// Runs the race until no event is left.
   mutating func run() {
-    goOn()
+    advance()
     while let next = agenda.indices.min(by: { agenda[$0].at < agenda[$1].at }) {
       let (at, leg, event) = agenda.remove(at: next)
       now = at
@@ -92,7 +92,7 @@ struct RaceSimulation {
   // MARK: Steps of the race
 
   /// Lets the race start the legs of its initial start.
-  private mutating func goOn() {
+  private mutating func advance() {
     let isDue = model.initialStartsLeft > 0 && model.next != nil && winner == nil
     let step = race.advance()
     expect(isDue == (step == model.next.map { .start($0) }), "\(step) at the outset")
@@ -140,7 +140,7 @@ struct RaceSimulation {
       if random.chance(50) { plan(leg, .connected, after: 100...800) }
       plan(leg, random.chance(15) ? .ready : .failed, after: 100...(random.chance(40) ? 10_000 : 1000))
     }
-    if random.chance(5) { handle(.failed, of: leg) } else { goOn() }
+    if random.chance(5) { handle(.failed, of: leg) } else { advance() }
   }
 
   // MARK: Random events
