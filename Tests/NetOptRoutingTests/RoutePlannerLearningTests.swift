@@ -409,8 +409,8 @@ import Testing
 
   /// A list may have 10,000 endpoints, and all of them fail when the network fails. The planner then reverts
   /// the effect of these failures in one pass, much faster than it recorded them one by one.
-  @Test("forgiving 1,000 endpoints takes less than 1/20 of the time of recording their failures")
-  func quickForgiveness() throws {
+  @Test("undoing the failures of 1,000 endpoints takes less than 1/20 of the time of recording them")
+  func quickUndo() throws {
     let addresses = (0..<1000).map { IPAddress(v4: 0x0a00_0001 + UInt32($0)) }
     let clock = ContinuousClock()
     var routes = HostRoutes(
