@@ -20,7 +20,7 @@ extension EndpointHealth {
   /// - Returns: whether the endpoint was suspected, or found to be silent.
   mutating func answeredWhileSilent(at now: MonotonicInstant) -> Bool {
     guard let silence else { return false }
-    if !silence.isCertain { patience.wasWrong(at: now) }
+    if !silence.isCertain { suspicionBackoff.recordFalseSuspicion(at: now) }
     return clearSilence()
   }
 
@@ -30,7 +30,11 @@ extension EndpointHealth {
   /// - Parameter isConclusive: whether the result says something about the endpoint. An endpoint that failed
   ///   before gives no conclusive result.
   mutating func suspicionExpired(isConclusive: Bool, at now: MonotonicInstant) -> Bool {
-    if isConclusive { patience.wasWrong(at: now) } else { patience.excuse(at: now) }
+    if isConclusive {
+      suspicionBackoff.recordFalseSuspicion(at: now)
+    } else {
+      suspicionBackoff.restartEvidence(at: now)
+    }
     return clearSilence()
   }
 }

@@ -42,7 +42,7 @@ struct EndpointHealth: Sendable {
   /// The evidence of silence while requests wait for the endpoint's responses.
   var silence: Silence?
   /// How much longer than usual requests may wait before the planner suspects the endpoint.
-  var patience = Patience()
+  var suspicionBackoff = SuspicionBackoff()
   /// When the endpoint last responded that its service does not work.
   private var lastRefusal = MonotonicInstant(nanoseconds: .min)
   /// The state before the recent failures, with which `undoFailures(since:)` undoes them.
@@ -322,7 +322,7 @@ struct EndpointHealth: Sendable {
     guard let silence else { return }
     if works, silence.verdict == .dead {
       // The endpoint works again. Requests that still wait there were sent before.
-      patience.excuse(at: now)
+      suspicionBackoff.restartEvidence(at: now)
       self.silence = nil
     } else {
       self.silence?.connection = works ? .works : .fails

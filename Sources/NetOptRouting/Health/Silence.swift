@@ -72,26 +72,26 @@ struct Silence: Hashable, Sendable {
 }
 
 /// How much longer the planner waits before it suspects an endpoint that it suspected wrongly before.
-struct Patience: Hashable, Sendable {
+struct SuspicionBackoff: Hashable, Sendable {
   private var doublings: UInt8 = 0
   private var last: MonotonicInstant?
   /// Requests that were sent before this moment are known to take long.
-  private(set) var excused = MonotonicInstant(nanoseconds: .min)
+  private(set) var evidenceStart = MonotonicInstant(nanoseconds: .min)
 
-  /// The silence limit at a moment, prolonged after wrong suspicions.
-  func prolonged(_ time: Duration, at now: MonotonicInstant) -> Duration {
+  /// The silence limit at a moment, extended after wrong suspicions.
+  func extended(_ time: Duration, at now: MonotonicInstant) -> Duration {
     guard let last, now < last + Silence.memory else { return time }
     return time * (1 << Int(doublings))
   }
 
   /// Excludes requests that were sent until now from the evidence.
-  mutating func excuse(at now: MonotonicInstant) { excused = now }
+  mutating func restartEvidence(at now: MonotonicInstant) { evidenceStart = now }
 
   /// Records a wrong suspicion.
-  mutating func wasWrong(at now: MonotonicInstant) {
+  mutating func recordFalseSuspicion(at now: MonotonicInstant) {
     if let last, now >= last + Silence.memory { doublings = 0 }
     doublings = min(doublings + 1, Silence.mostDoublings)
     last = now
-    excused = now
+    evidenceStart = now
   }
 }

@@ -126,7 +126,8 @@ extension HostRoutes {
   /// How long an endpoint may stay silent before the planner suspects it. This is much longer than responses
   /// usually take.
   private func silenceLimit(of index: Int, at now: MonotonicInstant) -> Duration {
-    endpoints[index].health.patience.prolonged(.nanoseconds(silenceBound(of: addresses[index])), at: now)
+    endpoints[index].health.suspicionBackoff.extended(
+      .nanoseconds(silenceBound(of: addresses[index])), at: now)
   }
 
   /// Whether a waiting request is evidence against an endpoint. The request must have been sent whole, or the
@@ -136,7 +137,7 @@ extension HostRoutes {
     let health = endpoints[index].health
     return (request.isWhole || request.delivery == .lost) && !isLost(request, at: index)
       && request.answered.map { request.sent + Self.readingTime >= $0 } ?? true
-      && request.sent > health.lastAnswered && request.sent > health.patience.excused
+      && request.sent > health.lastAnswered && request.sent > health.suspicionBackoff.evidenceStart
   }
 
   private mutating func suspect(
