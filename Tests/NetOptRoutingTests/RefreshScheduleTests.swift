@@ -71,17 +71,17 @@ import Testing
   }
 
   @Test("a server may ask for a longer wait, up to a day")
-  func patience() {
+  func retryAfter() {
     var schedule = schedule()
     schedule.began(wall: Self.wall)
-    schedule.failed(at: .at(0), wall: Self.wall, patience: .seconds(7200))
+    schedule.failed(at: .at(0), wall: Self.wall, retryAfter: .seconds(7200))
     #expect(schedule.due == .at(7200))
     schedule.began(wall: Self.wall)
-    schedule.failed(at: .at(0), wall: Self.wall, patience: .seconds(1))
+    schedule.failed(at: .at(0), wall: Self.wall, retryAfter: .seconds(1))
     #expect(schedule.due >= .at(120))
-    schedule.failed(at: .at(0), wall: Self.wall, patience: .seconds(1e9))
+    schedule.failed(at: .at(0), wall: Self.wall, retryAfter: .seconds(1e9))
     #expect(schedule.due == .at(86_400))
-    schedule.failed(at: .at(0), wall: Self.wall, patience: .seconds(-5))
+    schedule.failed(at: .at(0), wall: Self.wall, retryAfter: .seconds(-5))
     #expect(schedule.due >= .at(120))
   }
 
@@ -89,7 +89,7 @@ import Testing
   func patienceAfterRestart() {
     var first = schedule()
     first.began(wall: before(600))
-    first.failed(at: .at(0), wall: before(600), patience: .seconds(7200))
+    first.failed(at: .at(0), wall: before(600), retryAfter: .seconds(7200))
     #expect(first.record.notBefore == Self.wall + 6600)
     #expect(schedule(first.record).due == .at(6600))
     // A success clears the wait. A record with a longer wait than a server may ask for, or with a wait that
@@ -153,7 +153,7 @@ import Testing
     schedule.follow(every: .seconds(600), at: .at(100))
     #expect(schedule.due == due)
     schedule.began(wall: Self.wall)
-    schedule.failed(at: .at(100), wall: Self.wall, patience: .seconds(5000))
+    schedule.failed(at: .at(100), wall: Self.wall, retryAfter: .seconds(5000))
     schedule.follow(every: .seconds(60), at: .at(100))
     #expect(schedule.due == .at(5100))
   }

@@ -43,7 +43,7 @@ import Testing
           every: every, record: store.record(of: url), now: now, wall: Date(), seed: random.next())
         schedule.began(wall: Date())
         try store.keep(schedule.record, of: url)
-        schedule.failed(at: now, wall: Date(), patience: random.element(of: ExtremeNumbers.durations))
+        schedule.failed(at: now, wall: Date(), retryAfter: random.element(of: ExtremeNumbers.durations))
         try store.keep(schedule.record, of: url)
         #expect(store.record(of: url).failures >= 1)
         schedule.follow(every: random.element(of: ExtremeNumbers.durations), at: now)

@@ -17,7 +17,7 @@ package struct ListFetch: Sendable {
     /// The reason for the failure.
     package let error: NetOptError
     /// How long the server asks the client to wait (`Retry-After`: RFC 9110, section 10.2.3).
-    package let patience: Duration?
+    package let retryAfter: Duration?
   }
 
   private let perform: @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse
@@ -69,7 +69,7 @@ package struct ListFetch: Sendable {
     do throws(NetOptError) {
       return try await perform(request)
     } catch {
-      throw Failure(error: Self.error(url, error.message, error), patience: nil)
+      throw Failure(error: Self.error(url, error.message, error), retryAfter: nil)
     }
   }
 
@@ -77,21 +77,22 @@ package struct ListFetch: Sendable {
     of response: NetOptResponse, from url: HTTPURL, upTo limit: Int
   ) async throws(Failure) -> [UInt8] {
     guard response.status == 200 else {
-      let patience = RetryAfter.delay(response.head) { Date() }
+      let retryAfter = RetryAfter.delay(response.head) { Date() }
       throw Failure(
-        error: Self.error(url, "the server answered with status \(response.status)", nil), patience: patience)
+        error: Self.error(url, "the server answered with status \(response.status)", nil),
+        retryAfter: retryAfter)
     }
     // A web page comes from a captive portal, or from a server without this file.
     if let type = response.head.first("Content-Type"), type.loweredASCII.hasPrefix("text/html") {
       throw Failure(
         error: Self.error(url, "the server answered with a web page (\(type)), not with a file", nil),
-        patience: nil)
+        retryAfter: nil)
     }
     do throws(NetOptError) {
       return try await response.body.collect(upTo: limit)
     } catch {
       let reason = error.code == .bodyTooLarge ? "it is larger than \(limit) bytes" : error.message
-      throw Failure(error: Self.error(url, reason, error), patience: nil)
+      throw Failure(error: Self.error(url, reason, error), retryAfter: nil)
     }
   }
 

@@ -233,7 +233,7 @@ actor ListUpdater {
       // The client is shutting down, which is not a failure of the refresh. The record already has the
       // attempt.
       if Task.isCancelled || running.withLock(\.isStopped) { return error.error }
-      schedule?.failed(at: timeSource.now(), wall: Date(), patience: error.patience)
+      schedule?.failed(at: timeSource.now(), wall: Date(), retryAfter: error.retryAfter)
       keepRecord()
       let reason = Self.error(error.error, choice.list)
       report(refresh: reason)
@@ -250,7 +250,7 @@ actor ListUpdater {
         isNewer = try ListAcceptance.isNewer(list.list, than: choice.list, from: url.shown)
         choice.fetched = ListChoice.Fetched(list: list, copy: copy, source: .fetched(from: url))
       } catch {
-        throw ListFetch.Failure(error: error, patience: nil)
+        throw ListFetch.Failure(error: error, retryAfter: nil)
       }
     }
     let now = Date()

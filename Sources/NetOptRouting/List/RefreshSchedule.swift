@@ -33,7 +33,7 @@ package struct RefreshSchedule: Sendable {
   private static let firstPause = Duration.seconds(60)
   private static let longestPause = Duration.seconds(6 * 3600)
   /// The longest wait that a server may ask for.
-  private static let mostPatience = Duration.seconds(86_400)
+  private static let longestRetryAfter = Duration.seconds(86_400)
 
   /// The record for the next process.
   package private(set) var record: Record
@@ -70,7 +70,7 @@ package struct RefreshSchedule: Sendable {
     if let notBefore = record.notBefore {
       // No server can cause a longer wait: the calendar was set back.
       let rest = Self.time(from: wall, to: notBefore)
-      if rest <= Self.mostPatience { due = max(due, now + rest) }
+      if rest <= Self.longestRetryAfter { due = max(due, now + rest) }
     }
   }
 
@@ -92,14 +92,14 @@ package struct RefreshSchedule: Sendable {
   /// - Parameters:
   ///   - now: the present moment.
   ///   - wall: the same moment as a calendar date.
-  ///   - patience: how long the server asks not to be contacted (RFC 9110, section 10.2.3), if it does.
-  package mutating func failed(at now: MonotonicInstant, wall: Date, patience: Duration? = nil) {
-    let patience = patience.map { min(max($0, .zero), Self.mostPatience) }
-    record.notBefore = patience.map { wall + Double($0.nanoseconds) / 1e9 }
+  ///   - retryAfter: how long the server asks not to be contacted (RFC 9110, section 10.2.3), if it does.
+  package mutating func failed(at now: MonotonicInstant, wall: Date, retryAfter: Duration? = nil) {
+    let retryAfter = retryAfter.map { min(max($0, .zero), Self.longestRetryAfter) }
+    record.notBefore = retryAfter.map { wall + Double($0.nanoseconds) / 1e9 }
     // Jitter only lengthens the wait, so that clients that failed together do not come back together.
     let pause = Self.pause(after: max(record.failures, 1))
     let drawn = pause + .nanoseconds(Int64(random.below(UInt64(pause.nanoseconds / 2 + 1))))
-    due = now + max(drawn, patience ?? .zero)
+    due = now + max(drawn, retryAfter ?? .zero)
   }
 
   /// Adopts the interval of a new list.
