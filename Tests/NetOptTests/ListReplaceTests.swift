@@ -124,7 +124,7 @@ import Testing
     do {
       let lock = try FileLock(directory, .folder, as: "the test", in: .list)
       let error = #expect(throws: NetOptError.self) {
-        try reader.replace(path, by: new, at: .now, patience: .milliseconds(20))
+        try reader.replace(path, by: new, at: .now, lockTimeout: .milliseconds(20))
       }
       #expect(error?.code == .unwritableFile)
       #expect(error?.underlying?.code == EWOULDBLOCK)
@@ -133,14 +133,14 @@ import Testing
       #expect(try FileBytes.read(path, upTo: 10_000, as: "the list", in: .list) == bytes)
       withExtendedLifetime(lock) {}
     }
-    #expect(try reader.replace(path, by: new, at: .now, patience: .milliseconds(20)))
+    #expect(try reader.replace(path, by: new, at: .now, lockTimeout: .milliseconds(20)))
   }
 
   @Test("the store throws when it cannot get its lock within its patience")
   func storeLock() throws {
     let directory = try TemporaryDirectory.make("store-lock")
     let reader = ListReader(trustedKeys: [], allowPrivateAddresses: true)
-    let store = ListStore(directory: directory, for: reader, patience: .milliseconds(20))
+    let store = ListStore(directory: directory, for: reader, lockTimeout: .milliseconds(20))
     let url = try HTTPURL("https://api.test/list.json")
     let copy = ListStore.Copy(source: "\(url)", tag: nil, list: listBytes(serial: 1), signature: nil)
     try store.keep(copy, of: url) { _ in false }

@@ -122,18 +122,18 @@ package struct ListReader: Sendable {
   /// complete, and `file` finds its signature. If the path is a link, the target of the link is replaced;
   /// signatures stay beside the path as given, where `file` looks for them.
   ///
-  /// - Parameter patience: how long to wait for another process that replaces the list. Default: 5 s.
+  /// - Parameter lockTimeout: how long to wait for another process that replaces the list. Default: 5 s.
   /// - Returns: false when the present list is as new or newer, because another process has replaced it.
   /// - Throws: `unwritableFile`. The old list is then still there, unless the message says that it was
   ///   replaced.
   package func replace(
-    _ path: String, by new: VerifiedList, at now: Date, patience: Duration = FileLock.patience
+    _ path: String, by new: VerifiedList, at now: Date, lockTimeout: Duration = FileLock.defaultTimeout
   ) throws(NetOptError) -> Bool {
     let next = Self.nextSignatureFile(of: path)
     let last = Self.signatureFile(of: path)
     // The lock is on the directory, because the files themselves are replaced.
     let lock = try FileLock(
-      FileBytes.folder(of: FileBytes.resolved(path)), .folder, within: patience, as: "the IP list \(path)",
+      FileBytes.folder(of: FileBytes.resolved(path)), .folder, within: lockTimeout, as: "the IP list \(path)",
       in: .list)
     defer { withExtendedLifetime(lock) {} }
     let present = try? file(path, at: now, allowExpired: true)

@@ -35,8 +35,8 @@ package struct ListStore: Sendable {
   private let directory: String
   /// The rules of the reader as text: `allowPrivateAddresses` and the trusted keys.
   private let rules: String
-  private let patience: Duration
-  private static let patienceForRecords = Duration.milliseconds(50)
+  private let lockTimeout: Duration
+  private static let recordLockTimeout = Duration.milliseconds(50)
   /// The valid dates in a record, in seconds since 1970: up to the end of the year 9999. The store ignores
   /// other dates.
   private static let dates: ClosedRange<Int64> = 0...253_402_300_799
@@ -46,10 +46,11 @@ package struct ListStore: Sendable {
   ///
   /// - Parameter reader: checks copies. Each set of rules has its own copies, because a reader with other
   ///   trusted keys, or none, may reject what this reader accepts.
-  /// - Parameter patience: how long to wait for another process that writes to the directory. Default: 5 s.
-  package init(directory: String, for reader: ListReader, patience: Duration = FileLock.patience) {
+  /// - Parameter lockTimeout: how long to wait for another process that writes to the directory. Default:
+  ///   5 s.
+  package init(directory: String, for reader: ListReader, lockTimeout: Duration = FileLock.defaultTimeout) {
     self.directory = directory
-    self.patience = patience
+    self.lockTimeout = lockTimeout
     rules = (["\(reader.allowPrivateAddresses)"] + reader.trustedKeys.map(\.description).sorted())
       .joined(separator: "\n")
   }
@@ -86,7 +87,7 @@ package struct ListStore: Sendable {
     _ copy: Copy, of url: HTTPURL, unless isBetter: (Copy) -> Bool
   ) throws(NetOptError) {
     let path = try file(url, "list")
-    try withLock(url, within: patience) { () throws(NetOptError) in
+    try withLock(url, within: lockTimeout) { () throws(NetOptError) in
       if let present = try? self.copy(of: url), isBetter(present) { return }
       FileBytes.removeDrafts(of: path)
       try FileBytes.replace(path, with: copy.bytes, mode: 0o600, as: "the copy of the IP list", in: .list)
@@ -125,7 +126,7 @@ package struct ListStore: Sendable {
     }
     let bytes = Header.text("netopt-record 1", fields)
     let path = try file(url, "record")
-    try withLock(url, within: min(patience, Self.patienceForRecords)) { () throws(NetOptError) in
+    try withLock(url, within: min(lockTimeout, Self.recordLockTimeout)) { () throws(NetOptError) in
       FileBytes.removeDrafts(of: path)
       try FileBytes.replace(path, with: bytes, mode: 0o600, as: "the record of the IP list", in: .list)
     }
@@ -158,11 +159,11 @@ package struct ListStore: Sendable {
 
   /// Creates the directory, and runs a closure under a lock that excludes other processes.
   private func withLock(
-    _ url: HTTPURL, within patience: Duration, _ body: () throws(NetOptError) -> Void
+    _ url: HTTPURL, within lockTimeout: Duration, _ body: () throws(NetOptError) -> Void
   ) throws(NetOptError) {
     makeDirectory()
     let lock = try FileLock(
-      try file(url, "lock"), .file, within: patience, as: "the copy of the IP list in the state directory",
+      try file(url, "lock"), .file, within: lockTimeout, as: "the copy of the IP list in the state directory",
       in: .list)
     defer { withExtendedLifetime(lock) {} }
     try body()

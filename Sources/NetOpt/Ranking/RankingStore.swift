@@ -17,7 +17,7 @@ struct RankingStore: Sendable {
   private static let draftLifetime = 3600.0
   /// How long the store waits for the lock of another program. Short, because a client that shuts down waits
   /// for it.
-  static let patience = Duration.seconds(1)
+  static let lockTimeout = Duration.seconds(1)
 
   /// The directory with the files.
   let directory: String
@@ -47,7 +47,7 @@ struct RankingStore: Sendable {
   /// write.
   ///
   /// - Parameter histories: the rankings by network fingerprint; at least one.
-  /// - Throws: `unwritableFile`, also when another program holds the lock for longer than `patience`. The
+  /// - Throws: `unwritableFile`, also when another program holds the lock for longer than `lockTimeout`. The
   ///   store waits for the lock once, not once per file.
   func save(_ histories: [String: RouteHistory], at date: Date) throws(NetOptError) {
     // Accessible to the user alone, like the files. If this fails, taking the lock on the directory throws
@@ -55,7 +55,7 @@ struct RankingStore: Sendable {
     try? FileManager.default.createDirectory(
       atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     let lock = try FileLock(
-      directory, .folder, within: Self.patience, as: "the rankings in \(directory)", in: .list)
+      directory, .folder, within: Self.lockTimeout, as: "the rankings in \(directory)", in: .list)
     defer { withExtendedLifetime(lock) {} }
     for (network, history) in histories { try save(history, network, at: date) }
     prune(keeping: Set(histories.keys), at: date)

@@ -3,7 +3,7 @@ import Glibc
 /// Reads files that users name.
 package enum FileBytes {
   /// The maximum time to wait for data from a pipe, in milliseconds.
-  private static let patience: Int32 = 10_000
+  private static let readTimeout: Int32 = 10_000
 
   /// Whether a text may be a file name. False for the content of a key ring, of an OpenSSL key or of a
   /// minisign key.
@@ -77,7 +77,7 @@ package enum FileBytes {
       if count < 0, errno == EINTR { continue }
       if count < 0, errno == EAGAIN {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        guard poll(&entry, 1, patience) != 0 else {
+        guard poll(&entry, 1, readTimeout) != 0 else {
           throw failure(.unreadableFile, path, what, phase, ETIMEDOUT)
         }
         continue

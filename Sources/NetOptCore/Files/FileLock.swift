@@ -13,7 +13,7 @@ package struct FileLock: ~Copyable {
   }
 
   /// The default time limit for acquiring a lock. Processes hold a lock only while they write small files.
-  package static let patience = Duration.seconds(5)
+  package static let defaultTimeout = Duration.seconds(5)
   private static let shortestPause = Duration.milliseconds(1)
   private static let longestPause = Duration.milliseconds(50)
 
@@ -23,13 +23,13 @@ package struct FileLock: ~Copyable {
   ///
   /// - Parameters:
   ///   - path: the path of the file or folder. A lock file that is a symbolic link is not followed.
-  ///   - limit: the maximum time to wait. Default: `patience`.
+  ///   - limit: the maximum time to wait. Default: `defaultTimeout`.
   ///   - what: the name of the protected data, for the error.
   ///   - phase: the phase of the error.
   /// - Throws: `NetOptError.Code.unwritableFile`, with `EWOULDBLOCK` if another process held the lock during
   ///   the whole time.
   package init(
-    _ path: String, _ kind: Kind, within limit: Duration = patience, as what: String,
+    _ path: String, _ kind: Kind, within limit: Duration = defaultTimeout, as what: String,
     in phase: NetOptError.Phase
   ) throws(NetOptError) {
     let opened =
