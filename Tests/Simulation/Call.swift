@@ -4,7 +4,7 @@ import NetOptCore
 final class Call {
   static let limit = Duration.seconds(60)
   /// How long the client waits for a response before it retries the request at another endpoint.
-  static let patience = Duration.seconds(5)
+  static let responseTimeout = Duration.seconds(5)
   static let mostAttempts = 4
 
   let number: Int

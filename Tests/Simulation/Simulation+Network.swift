@@ -64,7 +64,7 @@ extension Simulation {
   /// Sends a request over a ready connection.
   func send(to server: Server.ID, _ call: Call) {
     var outcome = CallOutcome.silent
-    var time = Call.patience
+    var time = Call.responseTimeout
     if network == .up {
       let trip = servers[server].trip(using: &random)
       switch servers[server].behaviour {
