@@ -7,22 +7,22 @@ struct S3FIFOTests {
   /// A cache of keys. Each key has the size 1 by default.
   private struct Cache {
     var queues: S3FIFO<Int>
-    var places: [Int: S3FIFO<Int>.Place] = [:]
+    var indices: [Int: S3FIFO<Int>.Index] = [:]
 
     init(capacity: Int, maxCount: Int = .max, countsTables: Bool = false) {
       queues = S3FIFO(capacity: capacity, maxCount: maxCount, countsTables: countsTables)
     }
 
     mutating func ask(_ key: Int, size: Int = 1) -> Bool {
-      if let place = places[key] {
-        queues.visit(place)
+      if let index = indices[key] {
+        queues.visit(index)
         return true
       }
       var gone: [Int] = []
-      places[key] = queues.insert(key, fingerprint: UInt64(key), size: size) { gone.append($0) }
+      indices[key] = queues.insert(key, fingerprint: UInt64(key), size: size) { gone.append($0) }
       queues.makeRoom { gone.append($0) }
-      for key in gone { places[key] = nil }
-      if queues.isSparse { queues.compact { places[$0] = $1 } }
+      for key in gone { indices[key] = nil }
+      if queues.isSparse { queues.compact { indices[$0] = $1 } }
       return false
     }
   }
@@ -33,7 +33,7 @@ struct S3FIFOTests {
     for key in 0..<100 { _ = cache.ask(key) }
     for _ in 0..<3 { for key in 0..<50 { _ = cache.ask(key) } }
     for key in 1000..<3000 { _ = cache.ask(key) }
-    let kept = (0..<50).filter { cache.places[$0] != nil }.count
+    let kept = (0..<50).filter { cache.indices[$0] != nil }.count
     #expect(kept == 50)
     #expect(cache.queues.count == 100)
   }
@@ -42,21 +42,21 @@ struct S3FIFOTests {
   func ghostHit() {
     var cache = Cache(capacity: 100)
     for key in 0..<200 { _ = cache.ask(key) }
-    let gone = (0..<200).filter { cache.places[$0] == nil }
+    let gone = (0..<200).filter { cache.indices[$0] == nil }
     let back = gone.suffix(5)
     for key in back { _ = cache.ask(key) }
     // A scan passes only through the small queue.
     for key in 1000..<1085 { _ = cache.ask(key) }
-    #expect(back.allSatisfy { cache.places[$0] != nil })
+    #expect(back.allSatisfy { cache.indices[$0] != nil })
   }
 
   @Test("an entry larger than the small queue is not inserted")
   func tooLarge() {
     var cache = Cache(capacity: 1000)
     _ = cache.ask(1, size: 101)
-    #expect(cache.places[1] == nil)
+    #expect(cache.indices[1] == nil)
     _ = cache.ask(2, size: 99)
-    #expect(cache.places[2] != nil)
+    #expect(cache.indices[2] != nil)
   }
 
   @Test("the number of entries stays within its limit, and popular keys stay")
@@ -68,7 +68,7 @@ struct S3FIFOTests {
       _ = cache.ask(key)
       #expect(cache.queues.count <= 20)
     }
-    #expect((0..<10).filter { cache.places[$0] != nil }.count >= 8)
+    #expect((0..<10).filter { cache.indices[$0] != nil }.count >= 8)
   }
 
   @Test("the tables count against the capacity, and shrink when few large keys replace many")
@@ -102,8 +102,8 @@ struct S3FIFOTests {
       let size = round % 1000 < 500 ? 1 : 150
       let hit = plain.ask(key, size: size)
       #expect(compacted.ask(key, size: size) == hit)
-      compacted.queues.compact { compacted.places[$0] = $1 }
-      #expect(compacted.places.keys == plain.places.keys)
+      compacted.queues.compact { compacted.indices[$0] = $1 }
+      #expect(compacted.indices.keys == plain.indices.keys)
     }
   }
 
@@ -121,38 +121,38 @@ struct S3FIFOTests {
   }
 
   /// Compares random operations with a dictionary.
-  @Test("sums and limits hold, and no place is lost or used twice", arguments: 0..<20 as Range<UInt64>)
+  @Test("sums and limits hold, and no index is lost or used twice", arguments: 0..<20 as Range<UInt64>)
   func randomOperations(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     let capacity = Int(random.below(5000) + 100)
     let maxCount = random.below(2) == 0 ? Int.max : Int(random.below(50) + 1)
     var queues = S3FIFO<Int>(capacity: capacity, maxCount: maxCount, countsTables: random.below(2) == 0)
-    var known: [Int: (place: S3FIFO<Int>.Place, size: Int)] = [:]
+    var known: [Int: (index: S3FIFO<Int>.Index, size: Int)] = [:]
     for _ in 0..<5000 {
       let key = Int(random.below(200))
       let size = Int(random.below(UInt64(capacity) / 8 + 1))
       var gone: [Int] = []
       switch (known[key], random.below(10)) {
-      case (let there?, 0...5): queues.visit(there.place)
+      case (let there?, 0...5): queues.visit(there.index)
       case (let there?, 6...7):
-        queues.remove(there.place)
+        queues.remove(there.index)
         known[key] = nil
       case (let there?, _):
         known[key]?.size = size
-        queues.resize(there.place, to: size) { gone.append($0) }
+        queues.resize(there.index, to: size) { gone.append($0) }
       case (nil, _):
-        let place = queues.insert(
+        let index = queues.insert(
           key, fingerprint: UInt64(key), size: size, evicted: { gone.append($0) })
         for key in gone {
           #expect(known[key] != nil)
           known[key] = nil
         }
         gone = []
-        if let place { known[key] = (place, size) }
+        if let index { known[key] = (index, size) }
       }
       for key in gone { known[key] = nil }
       gone = []
-      if queues.isSparse || random.below(50) == 0 { queues.compact { known[$0]?.place = $1 } }
+      if queues.isSparse || random.below(50) == 0 { queues.compact { known[$0]?.index = $1 } }
       // The tables may have grown.
       queues.makeRoom { gone.append($0) }
       for key in gone {
@@ -162,7 +162,7 @@ struct S3FIFOTests {
       #expect(queues.count == known.count)
       #expect(queues.bytes == known.values.reduce(0) { $0 + $1.size })
       #expect(queues.used <= capacity && queues.count <= maxCount)
-      #expect(known.allSatisfy { queues[$0.value.place] == $0.key })
+      #expect(known.allSatisfy { queues[$0.value.index] == $0.key })
     }
   }
 }

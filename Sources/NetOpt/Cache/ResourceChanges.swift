@@ -41,13 +41,13 @@ final class ResourceChanges: Sendable {
   /// A key without its text, which may have many kilobytes. Two keys with one digest count as one resource.
   /// The cache may therefore refuse a response that it could store, but never stores one that it must refuse.
   private struct Resource: Hashable {
-    let place: UInt64
+    let tableHash: UInt64
     let digest: MD5Digest
     /// A hash that separates the variants of a resource; 0 for the resource as a whole.
     var variant = 0
 
     init(_ key: CacheKey) {
-      place = key.place
+      tableHash = key.tableHash
       digest = key.digest
     }
 
@@ -98,7 +98,7 @@ final class ResourceChanges: Sendable {
   private static let most = 256
   private let places = (0..<256).map { _ in LockedPlace() }
 
-  private func index(of key: CacheKey) -> Int { Int(key.place & 255) }
+  private func index(of key: CacheKey) -> Int { Int(key.tableHash & 255) }
   private func place(of key: CacheKey) -> LockedPlace { places[index(of: key)] }
 
   /// The number of changes of a key's resource so far.

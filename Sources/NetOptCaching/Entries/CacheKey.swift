@@ -13,9 +13,9 @@ package struct CacheKey: Hashable, Sendable {
   package let text: String
   /// The MD5 of `text`, 16 bytes.
   package let digest: MD5Digest
-  /// The location of the entry in the tables of this process. It depends on the partition and on a seed per
-  /// process, so that nobody can choose keys that all have the same location.
-  package let place: UInt64
+  /// The hash of the key in the tables of this process. It depends on the partition and on a seed per
+  /// process, so that nobody can choose keys that all have the same hash.
+  package let tableHash: UInt64
 
   /// Makes a key.
   ///
@@ -40,20 +40,20 @@ package struct CacheKey: Hashable, Sendable {
     // tenants.
     var partition = partition
     partition.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-    place = UInt64(bitPattern: Int64(hasher.finalize()))
+    tableHash = UInt64(bitPattern: Int64(hasher.finalize()))
   }
 
   /// The MD5 of a stored text; `nil` when this machine's libcrypto has no MD5.
   static func digest(of text: [UInt8]) -> MD5Digest? { (try? Digest.of(text, .md5)).map { MD5Digest($0) } }
 
-  /// Compares `place` first, because it differs for nearly all different keys.
+  /// Compares `tableHash` first, because it differs for nearly all different keys.
   package static func == (a: CacheKey, b: CacheKey) -> Bool {
-    a.place == b.place && a.digest == b.digest && a.text.hasSameBytes(as: b.text)
+    a.tableHash == b.tableHash && a.digest == b.digest && a.text.hasSameBytes(as: b.text)
       && a.partition.hasSameBytes(as: b.partition)
   }
 
-  /// Equal keys have the same `place`.
-  package func hash(into hasher: inout Hasher) { hasher.combine(place) }
+  /// Equal keys have the same `tableHash`.
+  package func hash(into hasher: inout Hasher) { hasher.combine(tableHash) }
 }
 
 /// The 16 bytes of an MD5 digest, as two 64-bit integers.

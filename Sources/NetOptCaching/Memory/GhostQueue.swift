@@ -20,7 +20,7 @@ struct GhostQueue: Sendable {
   private var first = 0
   /// The position of each ghost, as an index into `ghosts` plus `dropped`, the number of positions dropped so
   /// far.
-  private var places: [UInt64: Int] = [:]
+  private var positions: [UInt64: Int] = [:]
   private var dropped = 0
 
   init(capacity: Int, maxCount: Int) {
@@ -29,17 +29,17 @@ struct GhostQueue: Sendable {
   }
 
   /// The number of ghosts.
-  var count: Int { places.count }
+  var count: Int { positions.count }
 
   /// The bytes that the tables take.
-  var tableBytes: Int { TableSize.bytes(of: ghosts) + TableSize.bytes(of: places) }
+  var tableBytes: Int { TableSize.bytes(of: ghosts) + TableSize.bytes(of: positions) }
 
   /// Adds a fingerprint, and removes the oldest ones until there is room. A fingerprint that is in the queue
   /// keeps its position.
   mutating func insert(_ fingerprint: UInt64, size: Int) {
-    guard size <= capacity, places[fingerprint] == nil else { return }
-    while bytes > capacity - size || places.count >= maxCount { removeOldest() }
-    places[fingerprint] = dropped + ghosts.count
+    guard size <= capacity, positions[fingerprint] == nil else { return }
+    while bytes > capacity - size || positions.count >= maxCount { removeOldest() }
+    positions[fingerprint] = dropped + ghosts.count
     ghosts.append(Ghost(fingerprint: fingerprint, size: size))
     bytes += size
   }
@@ -48,9 +48,9 @@ struct GhostQueue: Sendable {
   ///
   /// - Returns: whether the queue contained the fingerprint.
   mutating func remove(_ fingerprint: UInt64) -> Bool {
-    guard let place = places.removeValue(forKey: fingerprint) else { return false }
-    bytes -= ghosts[place - dropped].size
-    ghosts[place - dropped].size = -1
+    guard let position = positions.removeValue(forKey: fingerprint) else { return false }
+    bytes -= ghosts[position - dropped].size
+    ghosts[position - dropped].size = -1
     compact()
     return true
   }
@@ -59,7 +59,7 @@ struct GhostQueue: Sendable {
   mutating func removeOldest() {
     while first < ghosts.count, ghosts[first].size < 0 { first += 1 }
     guard first < ghosts.count else { return }
-    places[ghosts[first].fingerprint] = nil
+    positions[ghosts[first].fingerprint] = nil
     bytes -= ghosts[first].size
     first += 1
     compact()
@@ -68,21 +68,21 @@ struct GhostQueue: Sendable {
   /// Drops removed elements once they outnumber the remaining ones, and shrinks tables with room for many
   /// more. As many removals came before in either case, so the cost per removal is constant.
   private mutating func compact() {
-    let count = places.count
+    let count = positions.count
     guard count > 0 else {
       dropped += ghosts.count
-      (ghosts, places, first) = ([], [:], 0)
+      (ghosts, positions, first) = ([], [:], 0)
       return
     }
-    let isSparse = TableSize.isSparse(places, least: Self.least)
+    let isSparse = TableSize.isSparse(positions, least: Self.least)
     guard isSparse || ghosts.count > 2 * count + Self.least else { return }
-    if isSparse { places = Dictionary(minimumCapacity: 2 * count) }
+    if isSparse { positions = Dictionary(minimumCapacity: 2 * count) }
     dropped += ghosts.count
     var rest: [Ghost] = []
     // The number of elements that makes the next compaction due.
     rest.reserveCapacity(2 * count + Self.least + 1)
     for ghost in ghosts[first...] where ghost.size >= 0 {
-      places[ghost.fingerprint] = dropped + rest.count
+      positions[ghost.fingerprint] = dropped + rest.count
       rest.append(ghost)
     }
     ghosts = rest

@@ -6,7 +6,7 @@ final class MemoryShard: Sendable {
     /// The capacity up to which a table is never shrunk.
     private static let least = 3
 
-    /// The slots by the places of their keys. Keys with the same place form a chain.
+    /// The slots by the hashes of their keys. Keys with the same hash form a chain.
     private(set) var slots: [UInt64: MemorySlot] = [:]
     /// Counts insertions and removals.
     var changes: UInt64 = 0
@@ -15,19 +15,19 @@ final class MemoryShard: Sendable {
     var bytes: Int { TableSize.bytes(of: slots) }
 
     func slot(of key: CacheKey) -> MemorySlot? {
-      var slot = slots[key.place]
+      var slot = slots[key.tableHash]
       while let candidate = slot, candidate.key != key { slot = candidate.next }
       return slot
     }
 
     mutating func add(_ slot: MemorySlot) {
-      slot.next = slots.updateValue(slot, forKey: slot.key.place)
+      slot.next = slots.updateValue(slot, forKey: slot.key.tableHash)
     }
 
     mutating func remove(_ slot: MemorySlot) {
-      guard let first = slots[slot.key.place] else { return }
+      guard let first = slots[slot.key.tableHash] else { return }
       if first === slot {
-        slots[slot.key.place] = slot.next
+        slots[slot.key.tableHash] = slot.next
         shrink()
       } else {
         var before = first
@@ -44,7 +44,7 @@ final class MemoryShard: Sendable {
     private mutating func shrink() {
       guard TableSize.isSparse(slots, least: Self.least) else { return }
       var rest = [UInt64: MemorySlot](minimumCapacity: 2 * slots.count)
-      for (place, slot) in slots { rest[place] = slot }
+      for (hash, slot) in slots { rest[hash] = slot }
       slots = rest
     }
   }

@@ -3,7 +3,7 @@ import Synchronization
 /// The entries of one key in a memory store.
 final class MemorySlot: @unchecked Sendable {
   // Unchecked: the lock of the slot's shard protects `entries` and `next`; the lock of the queues protects
-  // `place`. `key` and `weight` change only under both locks, so either lock is enough to read them.
+  // `queueIndex`. `key` and `weight` change only under both locks, so either lock is enough to read them.
 
   /// The key of the newest entry. Slot and entry share one string.
   private(set) var key: CacheKey
@@ -11,10 +11,10 @@ final class MemorySlot: @unchecked Sendable {
   private(set) var entries: [CacheEntry]
   /// The bytes that the slot takes.
   private(set) var weight: Int
-  /// The next slot in the chain of keys with the same place in the shard.
+  /// The next slot in the chain of keys with the same hash in the shard.
   var next: MemorySlot?
-  /// The slot's place in the queues.
-  var place: S3FIFO<MemorySlot>.Place = -1
+  /// The index of the slot in the queues.
+  var queueIndex: S3FIFO<MemorySlot>.Index = -1
   /// The number of visits since the queues read it last; at most 3, because the queues count no further.
   private let visits = Atomic<Int>(0)
 

@@ -91,7 +91,7 @@ package final class MemoryStore: CacheStore {
   package var mostBytesOfEntry: Int { max(limits.maxBytes, 0) / 10 }
 
   private func shard(of key: CacheKey) -> MemoryShard {
-    shards[Int(truncatingIfNeeded: key.place >> 32) & (Self.shardCount - 1)]
+    shards[Int(truncatingIfNeeded: key.tableHash >> 32) & (Self.shardCount - 1)]
   }
 
   /// The entries of a key, without entries older than `maxAge`.
@@ -225,24 +225,24 @@ package final class MemoryStore: CacheStore {
       return
     }
     if change.new.isEmpty {
-      queues.fifo.remove(slot.place)
+      queues.fifo.remove(slot.queueIndex)
     } else {
       evicting(&queues) { fifo, drop in
-        fifo.resize(slot.place, to: slot.weight, visits: { $0.takeVisits() }, evicted: drop)
+        fifo.resize(slot.queueIndex, to: slot.weight, visits: { $0.takeVisits() }, evicted: drop)
       }
     }
   }
 
   private func add(_ slot: MemorySlot, to shard: MemoryShard, _ queues: inout Queues) {
-    let place = evicting(&queues) { fifo, drop in
+    let index = evicting(&queues) { fifo, drop in
       fifo.insert(
-        slot, fingerprint: slot.key.place, size: slot.weight, visits: { $0.takeVisits() }, evicted: drop)
+        slot, fingerprint: slot.key.tableHash, size: slot.weight, visits: { $0.takeVisits() }, evicted: drop)
     }
-    guard let place else {
+    guard let index else {
       queues.heap?.remove(slot.entries)
       return
     }
-    slot.place = place
+    slot.queueIndex = index
     queues.tableBytes += shard.table.withLock { table in
       let before = table.bytes
       table.add(slot)
@@ -287,7 +287,7 @@ package final class MemoryStore: CacheStore {
       evicting(&queues) { fifo, drop in fifo.makeRoom(visits: { $0.takeVisits() }, evicted: drop) }
       queues.fifo.overhead = queues.overhead
     }
-    if queues.fifo.isSparse { queues.fifo.compact { $0.place = $1 } }
+    if queues.fifo.isSparse { queues.fifo.compact { $0.queueIndex = $1 } }
   }
 
   /// Removes the slots of one shard whose entries are all older than `maxAge`, if a sweep is due. The sweep
@@ -313,7 +313,7 @@ package final class MemoryStore: CacheStore {
     }
     queues.tableBytes += tableBytes
     for slot in old {
-      queues.fifo.remove(slot.place)
+      queues.fifo.remove(slot.queueIndex)
       queues.heap?.remove(slot.entries)
     }
   }

@@ -12,7 +12,7 @@
 package struct S3FIFO<Item: Sendable>: Sendable {
   /// The index of an item. It is valid until the item is removed or evicted, or until `compact` assigns a new
   /// one.
-  package typealias Place = Int32
+  package typealias Index = Int32
 
   enum Queue: Sendable { case small, main, free }
 
@@ -22,8 +22,8 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     var size: Int
     var visits: Int
     var queue: Queue
-    var next: Place
-    var previous: Place
+    var next: Index
+    var previous: Index
   }
 
   /// The capacity in bytes.
@@ -36,7 +36,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   package private(set) var count = 0
 
   private var nodes: [Node] = []
-  private var free: Place = -1
+  private var free: Index = -1
   private var small = Ends()
   private var main = Ends()
   private var ghost: GhostQueue
@@ -46,8 +46,8 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   private var hasEvicted = false
 
   private struct Ends: Sendable {
-    var newest: Place = -1
-    var oldest: Place = -1
+    var newest: Index = -1
+    var oldest: Index = -1
     var bytes = 0
     var count = 0
   }
@@ -84,14 +84,14 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   /// The number of items that the ghost queue remembers.
   package var ghostCount: Int { ghost.count }
 
-  /// The item at a place.
-  package subscript(place: Place) -> Item {
-    guard let item = nodes[Int(place)].item else { preconditionFailure("the place \(place) is free") }
+  /// The item at an index.
+  package subscript(index: Index) -> Item {
+    guard let item = nodes[Int(index)].item else { preconditionFailure("the place \(index) is free") }
     return item
   }
 
   /// Counts a visit.
-  package mutating func visit(_ place: Place) { nodes[Int(place)].visits &+= 1 }
+  package mutating func visit(_ index: Index) { nodes[Int(index)].visits &+= 1 }
 
   /// Whether the queues can accept an item of a size. Like libCacheSim, they reject items larger than the
   /// small queue.
@@ -105,11 +105,11 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   ///   - size: the size in bytes.
   ///   - visits: returns the number of visits that the caller counted for an item since the last call for
   ///     that item.
-  ///   - evicted: receives each evicted item. The item's place is free by then.
-  /// - Returns: the item's place, or `nil` when the queues reject the item.
+  ///   - evicted: receives each evicted item. The item's index is free by then.
+  /// - Returns: the item's index, or `nil` when the queues reject the item.
   package mutating func insert(
     _ item: Item, fingerprint: UInt64, size: Int, visits: (Item) -> Int = { _ in 0 }, evicted: (Item) -> Void
-  ) -> Place? {
+  ) -> Index? {
     let wasKnown = ghost.remove(fingerprint)
     guard admits(size: size) else { return nil }
     makeRoom(for: size, 1, visits, evicted)
@@ -120,19 +120,19 @@ package struct S3FIFO<Item: Sendable>: Sendable {
 
   /// Sets an item's new size, and evicts items until there is room. The item itself may be evicted.
   package mutating func resize(
-    _ place: Place, to size: Int, visits: (Item) -> Int = { _ in 0 }, evicted: (Item) -> Void
+    _ index: Index, to size: Int, visits: (Item) -> Int = { _ in 0 }, evicted: (Item) -> Void
   ) {
-    let difference = size - nodes[Int(place)].size
-    nodes[Int(place)].size = size
-    withEnds(of: nodes[Int(place)].queue) { $0.bytes += difference }
+    let difference = size - nodes[Int(index)].size
+    nodes[Int(index)].size = size
+    withEnds(of: nodes[Int(index)].queue) { $0.bytes += difference }
     bytes += difference
     makeRoom(for: 0, 0, visits, evicted)
   }
 
   /// Removes an item.
-  package mutating func remove(_ place: Place) {
-    unlink(place)
-    release(place)
+  package mutating func remove(_ index: Index) {
+    unlink(index)
+    release(index)
   }
 
   // MARK: Tables
@@ -147,8 +147,8 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   /// compacts whenever the table is sparse, the cost is constant per item removed before or added until the
   /// next time.
   ///
-  /// - Parameter moved: receives each item and its new place.
-  package mutating func compact(_ moved: (Item, Place) -> Void) {
+  /// - Parameter moved: receives each item and its new index.
+  package mutating func compact(_ moved: (Item, Index) -> Void) {
     var rest: [Node] = []
     rest.reserveCapacity(2 * count)
     small = move(small, to: &rest, moved)
@@ -158,21 +158,21 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   }
 
   /// Copies a queue, oldest item first, so that neighbours in the queue are neighbours in the table.
-  private func move(_ ends: Ends, to rest: inout [Node], _ moved: (Item, Place) -> Void) -> Ends {
+  private func move(_ ends: Ends, to rest: inout [Node], _ moved: (Item, Index) -> Void) -> Ends {
     guard ends.oldest >= 0 else { return ends }
     var new = ends
-    new.oldest = Place(rest.count)
+    new.oldest = Index(rest.count)
     var next = ends.oldest
     while next >= 0 {
       var node = nodes[Int(next)]
       next = node.next
-      let place = Place(rest.count)
-      node.previous = place == new.oldest ? -1 : place - 1
-      node.next = next < 0 ? -1 : place + 1
-      if let item = node.item { moved(item, place) }
+      let index = Index(rest.count)
+      node.previous = index == new.oldest ? -1 : index - 1
+      node.next = next < 0 ? -1 : index + 1
+      if let item = node.item { moved(item, index) }
       rest.append(node)
     }
-    new.newest = Place(rest.count - 1)
+    new.newest = Index(rest.count - 1)
     return new
   }
 
@@ -211,18 +211,18 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   /// visits move to the main queue. Evicts nothing when all have moved.
   private mutating func evictFromSmall(_ visits: (Item) -> Int, _ evicted: (Item) -> Void) {
     while small.oldest >= 0 {
-      let place = small.oldest
-      absorb(place, visits)
-      unlink(place)
-      if nodes[Int(place)].visits >= 2 {
-        nodes[Int(place)].visits = 0
-        link(place, to: .main)
+      let index = small.oldest
+      absorb(index, visits)
+      unlink(index)
+      if nodes[Int(index)].visits >= 2 {
+        nodes[Int(index)].visits = 0
+        link(index, to: .main)
         continue
       }
-      let node = nodes[Int(place)]
+      let node = nodes[Int(index)]
       ghost.insert(node.fingerprint, size: node.size)
-      let item = self[place]
-      release(place)
+      let item = self[index]
+      release(index)
       evicted(item)
       return
     }
@@ -232,60 +232,60 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   /// three) and go to the back of the queue.
   private mutating func evictFromMain(_ visits: (Item) -> Int, _ evicted: (Item) -> Void) {
     while main.oldest >= 0 {
-      let place = main.oldest
-      absorb(place, visits)
-      unlink(place)
-      if nodes[Int(place)].visits >= 1 {
-        nodes[Int(place)].visits = min(nodes[Int(place)].visits, 3) - 1
-        link(place, to: .main)
+      let index = main.oldest
+      absorb(index, visits)
+      unlink(index)
+      if nodes[Int(index)].visits >= 1 {
+        nodes[Int(index)].visits = min(nodes[Int(index)].visits, 3) - 1
+        link(index, to: .main)
         continue
       }
-      let item = self[place]
-      release(place)
+      let item = self[index]
+      release(index)
       evicted(item)
       return
     }
   }
 
-  private mutating func absorb(_ place: Place, _ visits: (Item) -> Int) {
-    nodes[Int(place)].visits += visits(self[place])
+  private mutating func absorb(_ index: Index, _ visits: (Item) -> Int) {
+    nodes[Int(index)].visits += visits(self[index])
   }
 
   // MARK: Lists
 
-  private mutating func add(_ item: Item, _ fingerprint: UInt64, _ size: Int, to queue: Queue) -> Place {
+  private mutating func add(_ item: Item, _ fingerprint: UInt64, _ size: Int, to queue: Queue) -> Index {
     let node = Node(
       item: item, fingerprint: fingerprint, size: size, visits: 0, queue: .free, next: -1, previous: -1)
-    let place: Place
+    let index: Index
     if free >= 0 {
-      place = free
-      free = nodes[Int(place)].next
-      nodes[Int(place)] = node
+      index = free
+      free = nodes[Int(index)].next
+      nodes[Int(index)] = node
     } else {
-      place = Place(nodes.count)
+      index = Index(nodes.count)
       nodes.append(node)
     }
-    link(place, to: queue)
-    return place
+    link(index, to: queue)
+    return index
   }
 
-  private mutating func release(_ place: Place) {
-    nodes[Int(place)].item = nil
-    nodes[Int(place)].queue = .free
-    nodes[Int(place)].next = free
-    free = place
+  private mutating func release(_ index: Index) {
+    nodes[Int(index)].item = nil
+    nodes[Int(index)].queue = .free
+    nodes[Int(index)].next = free
+    free = index
   }
 
-  private mutating func link(_ place: Place, to queue: Queue) {
-    let size = nodes[Int(place)].size
+  private mutating func link(_ index: Index, to queue: Queue) {
+    let size = nodes[Int(index)].size
     let newest = queue == .small ? small.newest : main.newest
-    nodes[Int(place)].queue = queue
-    nodes[Int(place)].previous = newest
-    nodes[Int(place)].next = -1
-    if newest >= 0 { nodes[Int(newest)].next = place }
+    nodes[Int(index)].queue = queue
+    nodes[Int(index)].previous = newest
+    nodes[Int(index)].next = -1
+    if newest >= 0 { nodes[Int(newest)].next = index }
     withEnds(of: queue) { ends in
-      ends.newest = place
-      if ends.oldest < 0 { ends.oldest = place }
+      ends.newest = index
+      if ends.oldest < 0 { ends.oldest = index }
       ends.bytes += size
       ends.count += 1
     }
@@ -293,14 +293,14 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     count += 1
   }
 
-  private mutating func unlink(_ place: Place) {
-    let node = nodes[Int(place)]
-    precondition(node.queue != .free, "the place \(place) is free")
+  private mutating func unlink(_ index: Index) {
+    let node = nodes[Int(index)]
+    precondition(node.queue != .free, "the place \(index) is free")
     if node.previous >= 0 { nodes[Int(node.previous)].next = node.next }
     if node.next >= 0 { nodes[Int(node.next)].previous = node.previous }
     withEnds(of: node.queue) { ends in
-      if ends.newest == place { ends.newest = node.previous }
-      if ends.oldest == place { ends.oldest = node.next }
+      if ends.newest == index { ends.newest = node.previous }
+      if ends.oldest == index { ends.oldest = node.next }
       ends.bytes -= node.size
       ends.count -= 1
     }

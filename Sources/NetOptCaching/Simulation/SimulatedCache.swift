@@ -37,19 +37,19 @@ package enum SimulatedPolicy: String, CaseIterable, Sendable {
 /// The queues of the memory tier, with keys as items.
 struct SimulatedS3FIFO: SimulatedCache {
   private var queues: S3FIFO<UInt64>
-  private var places: [UInt64: S3FIFO<UInt64>.Place] = [:]
+  private var indices: [UInt64: S3FIFO<UInt64>.Index] = [:]
 
   init(capacity: Int) { queues = S3FIFO(capacity: capacity) }
 
   mutating func request(_ key: UInt64, size: Int) -> Bool {
-    if let place = places[key] {
-      queues.visit(place)
+    if let index = indices[key] {
+      queues.visit(index)
       return true
     }
     var gone: [UInt64] = []
-    let place = queues.insert(key, fingerprint: key, size: size) { gone.append($0) }
-    for key in gone { places[key] = nil }
-    places[key] = place
+    let index = queues.insert(key, fingerprint: key, size: size) { gone.append($0) }
+    for key in gone { indices[key] = nil }
+    indices[key] = index
     return false
   }
 }
@@ -66,7 +66,7 @@ struct SimulatedQueue: SimulatedCache {
   private let capacity: Int
   private let movesHits: Bool
   private var bytes = 0
-  private var places: [UInt64: Int] = [:]
+  private var indices: [UInt64: Int] = [:]
   private var nodes: [Node] = []
   private var free: [Int] = []
   private var newest = -1
@@ -78,42 +78,42 @@ struct SimulatedQueue: SimulatedCache {
   }
 
   mutating func request(_ key: UInt64, size: Int) -> Bool {
-    if let place = places[key] {
-      if movesHits, place != newest {
-        unlink(place)
-        link(place)
+    if let index = indices[key] {
+      if movesHits, index != newest {
+        unlink(index)
+        link(index)
       }
       return true
     }
     guard size <= capacity else { return false }
     while bytes > capacity - size { evict() }
     let node = Node(key: key, size: size, newer: -1, older: -1)
-    let place = free.popLast() ?? nodes.count
-    if place == nodes.count { nodes.append(node) } else { nodes[place] = node }
-    places[key] = place
+    let index = free.popLast() ?? nodes.count
+    if index == nodes.count { nodes.append(node) } else { nodes[index] = node }
+    indices[key] = index
     bytes += size
-    link(place)
+    link(index)
     return false
   }
 
   private mutating func evict() {
-    let place = oldest
-    unlink(place)
-    places[nodes[place].key] = nil
-    bytes -= nodes[place].size
-    free.append(place)
+    let index = oldest
+    unlink(index)
+    indices[nodes[index].key] = nil
+    bytes -= nodes[index].size
+    free.append(index)
   }
 
-  private mutating func link(_ place: Int) {
-    nodes[place].older = newest
-    nodes[place].newer = -1
-    if newest >= 0 { nodes[newest].newer = place }
-    newest = place
-    if oldest < 0 { oldest = place }
+  private mutating func link(_ index: Int) {
+    nodes[index].older = newest
+    nodes[index].newer = -1
+    if newest >= 0 { nodes[newest].newer = index }
+    newest = index
+    if oldest < 0 { oldest = index }
   }
 
-  private mutating func unlink(_ place: Int) {
-    let node = nodes[place]
+  private mutating func unlink(_ index: Int) {
+    let node = nodes[index]
     if node.newer >= 0 { nodes[node.newer].older = node.older } else { newest = node.older }
     if node.older >= 0 { nodes[node.older].newer = node.newer } else { oldest = node.newer }
   }

@@ -15,7 +15,7 @@ struct SimulatedGDSF: SimulatedCache {
   private var bytes = 0
   private var clock = 0.0
   private var moment = 0
-  private var places: [UInt64: Int] = [:]
+  private var indices: [UInt64: Int] = [:]
   /// A binary heap: no entry comes before its parent.
   private var heap: [Entry] = []
 
@@ -23,18 +23,18 @@ struct SimulatedGDSF: SimulatedCache {
 
   mutating func request(_ key: UInt64, size: Int) -> Bool {
     moment += 1
-    if let place = places[key] {
-      heap[place].hits += 1
-      heap[place].priority = clock + Double(heap[place].hits) / Double(max(heap[place].size, 1))
-      heap[place].moment = moment
-      sink(place)
+    if let index = indices[key] {
+      heap[index].hits += 1
+      heap[index].priority = clock + Double(heap[index].hits) / Double(max(heap[index].size, 1))
+      heap[index].moment = moment
+      sink(index)
       return true
     }
     guard size <= capacity else { return false }
     while bytes > capacity - size { evict() }
     heap.append(
       Entry(key: key, size: size, hits: 1, priority: clock + 1 / Double(max(size, 1)), moment: moment))
-    places[key] = heap.count - 1
+    indices[key] = heap.count - 1
     bytes += size
     rise(heap.count - 1)
     return false
@@ -44,11 +44,11 @@ struct SimulatedGDSF: SimulatedCache {
     let entry = heap[0]
     clock = entry.priority
     bytes -= entry.size
-    places[entry.key] = nil
+    indices[entry.key] = nil
     let last = heap.removeLast()
     guard !heap.isEmpty else { return }
     heap[0] = last
-    places[last.key] = 0
+    indices[last.key] = 0
     sink(0)
   }
 
@@ -58,28 +58,28 @@ struct SimulatedGDSF: SimulatedCache {
 
   private mutating func swap(_ a: Int, _ b: Int) {
     heap.swapAt(a, b)
-    places[heap[a].key] = a
-    places[heap[b].key] = b
+    indices[heap[a].key] = a
+    indices[heap[b].key] = b
   }
 
-  private mutating func rise(_ place: Int) {
-    var place = place
-    while place > 0, comesBefore(place, (place - 1) / 2) {
-      swap(place, (place - 1) / 2)
-      place = (place - 1) / 2
+  private mutating func rise(_ index: Int) {
+    var index = index
+    while index > 0, comesBefore(index, (index - 1) / 2) {
+      swap(index, (index - 1) / 2)
+      index = (index - 1) / 2
     }
   }
 
-  private mutating func sink(_ place: Int) {
-    var place = place
+  private mutating func sink(_ index: Int) {
+    var index = index
     while true {
-      var first = place
-      for child in [2 * place + 1, 2 * place + 2] where child < heap.count && comesBefore(child, first) {
+      var first = index
+      for child in [2 * index + 1, 2 * index + 2] where child < heap.count && comesBefore(child, first) {
         first = child
       }
-      if first == place { return }
-      swap(place, first)
-      place = first
+      if first == index { return }
+      swap(index, first)
+      index = first
     }
   }
 }
