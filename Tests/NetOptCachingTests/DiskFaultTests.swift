@@ -140,15 +140,15 @@ struct DiskFaultTests {
     let database = directory + "/responses.db"
     let good = try read(database)
     var random = SplitMix64(seed: 3)
-    for place in stride(from: 0, to: good.count, by: 8192) {
+    for offset in stride(from: 0, to: good.count, by: 8192) {
       var bytes = good
-      let range = place..<min(place + 8192, good.count)
+      let range = offset..<min(offset + 8192, good.count)
       switch kind {
       case "zeros": bytes.replaceSubrange(range, with: [UInt8](repeating: 0, count: range.count))
       case "ones": bytes.replaceSubrange(range, with: [UInt8](repeating: 255, count: range.count))
       case "noise":
         for _ in 0..<20 { bytes[range.lowerBound + Int(random.below(UInt64(range.count)))] ^= 0x41 }
-      case "cut": bytes.removeSubrange((place + 100)...)
+      case "cut": bytes.removeSubrange((offset + 100)...)
       case "text": bytes = Array("this is no database, but a text of some length\n".utf8)
       default: bytes = []
       }
@@ -168,7 +168,7 @@ struct DiskFaultTests {
       // The insertion that finds the damage may be lost. After it the store has a new database.
       let key = try Samples.key("last")
       store.insert(Samples.entry(key))
-      #expect(store.entries(for: key).count == 1, "\(kind) at \(place): \(warnings.messages)")
+      #expect(store.entries(for: key).count == 1, "\(kind) at \(offset): \(warnings.messages)")
       #expect(warnings.messages.count <= 1, "\(warnings.messages)")
       store.close()
       if kind == "text" {
@@ -188,9 +188,9 @@ struct DiskFaultTests {
     // Simulates a killed process: copies database and log, and restores them after the store is closed.
     let database = try read(directory + "/responses.db")
     store.close()
-    for place in stride(from: 0, to: good.count, by: max(good.count / 20, 1)) {
+    for offset in stride(from: 0, to: good.count, by: max(good.count / 20, 1)) {
       var bytes = good
-      for index in place..<min(place + 500, good.count) { bytes[index] ^= 0x55 }
+      for index in offset..<min(offset + 500, good.count) { bytes[index] ^= 0x55 }
       try write(database, to: directory + "/responses.db")
       try write(bytes, to: log)
       unlink(directory + "/responses.db-shm")
@@ -323,10 +323,10 @@ struct DiskFaultTests {
     // The maximum expiry becomes the end of the year 9999.
     #expect(decoded(head)?.declaredExpiry == 253_402_300_799_999)
     // The times of request and receipt follow the status.
-    for place in [8, 16] {
+    for offset in [8, 16] {
       for byte: UInt8 in [0x7f, 0x80, 0xff] {
         var damaged = head
-        damaged[place + 7] = byte
+        damaged[offset + 7] = byte
         #expect(decoded(damaged) == nil)
       }
     }

@@ -135,9 +135,9 @@ struct HitRatioTests {
   func scans() async throws {
     var lines: [String] = []
     var next = 1_000_000
-    for (place, key) in Self.zipf(0.9, keys: 10_000, count: 50_000, seed: 9).enumerated() {
+    for (index, key) in Self.zipf(0.9, keys: 10_000, count: 50_000, seed: 9).enumerated() {
       lines.append("\(key)\n")
-      guard place % 10_000 == 9999 else { continue }
+      guard index % 10_000 == 9999 else { continue }
       for _ in 0..<5000 {
         lines.append("\(next)\n")
         next += 1

@@ -33,8 +33,8 @@ enum Samples {
       + "085125e8f7cdc99fd91dbd7280373c5bd8823e3156348f5bae6dacd436c919c6dd53e23487da03fd02396306d248cda0"
       + "e99f33420f577ee8ce54b67080280d1ec69821bcb6a8839396f965ab6ff72a70"
     func bytes(_ text: String) -> [UInt8] {
-      stride(from: 0, to: text.count, by: 2).map { place in
-        let start = text.index(text.startIndex, offsetBy: place)
+      stride(from: 0, to: text.count, by: 2).map { offset in
+        let start = text.index(text.startIndex, offsetBy: offset)
         return UInt8(text[start..<text.index(start, offsetBy: 2)], radix: 16) ?? 0
       }
     }

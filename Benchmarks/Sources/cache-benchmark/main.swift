@@ -65,7 +65,7 @@ func nanoseconds(_ store: some CacheStore, _ keys: [CacheKey], hits: Int, _ cloc
   var bytes = 0
   let rounds = (0..<10).map { _ in
     let start = seconds(clock)
-    for place in order { for entry in store.entries(for: keys[place]) { bytes += entry.body.count } }
+    for index in order { for entry in store.entries(for: keys[index]) { bytes += entry.body.count } }
     return (seconds(clock) - start) / Double(order.count) * 1e9
   }
   guard bytes == order.count * 10 * 10_240 else { fail("not every look-up was a hit") }
@@ -232,9 +232,9 @@ func memory(_ name: String, threads: Int, mebibytes: Int) throws -> String {
 }
 
 /// A number of the command line.
-func count(_ place: Int, _ usual: Int) -> Int {
-  guard CommandLine.arguments.count > place else { return usual }
-  guard let count = Int(CommandLine.arguments[place]), (1...4096).contains(count) else { fail(usage) }
+func count(_ index: Int, _ usual: Int) -> Int {
+  guard CommandLine.arguments.count > index else { return usual }
+  guard let count = Int(CommandLine.arguments[index]), (1...4096).contains(count) else { fail(usage) }
   return count
 }
 

@@ -27,11 +27,11 @@ struct ByteWriter {
 /// Decodes the bytes of a `ByteWriter`. Each method returns `nil` when the bytes do not match.
 struct ByteReader {
   private let bytes: [UInt8]
-  private var place = 0
+  private var offset = 0
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  var isAtEnd: Bool { place == bytes.count }
+  var isAtEnd: Bool { offset == bytes.count }
 
   mutating func integer() -> Int64? { number(Int64.self) }
 
@@ -45,17 +45,17 @@ struct ByteReader {
   mutating func count() -> Int? { number(UInt32.self).map(Int.init) }
 
   mutating func text() -> String? {
-    guard let count = count(), count <= bytes.count - place else { return nil }
-    defer { place += count }
-    return String(validating: bytes[place..<place + count], as: UTF8.self)
+    guard let count = count(), count <= bytes.count - offset else { return nil }
+    defer { offset += count }
+    return String(validating: bytes[offset..<offset + count], as: UTF8.self)
   }
 
   private mutating func number<Number: FixedWidthInteger>(_ type: Number.Type) -> Number? {
     let size = MemoryLayout<Number>.size
-    guard size <= bytes.count - place else { return nil }
-    defer { place += size }
+    guard size <= bytes.count - offset else { return nil }
+    defer { offset += size }
     var number: Number = 0
-    withUnsafeMutableBytes(of: &number) { $0.copyBytes(from: bytes[place..<place + size]) }
+    withUnsafeMutableBytes(of: &number) { $0.copyBytes(from: bytes[offset..<offset + size]) }
     return Number(littleEndian: number)
   }
 }

@@ -78,8 +78,8 @@ extension CacheRule {
 
   // MARK: netopt's own
 
-  private static func netopt(_ text: String, _ place: String) -> CacheRule {
-    CacheRule(text, "netopt, \(place)")
+  private static func netopt(_ text: String, _ source: String) -> CacheRule {
+    CacheRule(text, "netopt, \(source)")
   }
 
   package static let off = netopt("the cache is off for this request", "mode off")

@@ -75,7 +75,8 @@ package final class SeedPack: Sendable {
     }
     let index: Index
     do { index = try JSONDecoder().decode(Index.self, from: Data(bytes)) } catch {
-      throw Self.fault(path, "it is not as docs/schemas/seed-pack.schema.json says: \(Self.place(of: error))")
+      throw Self.fault(
+        path, "it is not as docs/schemas/seed-pack.schema.json says: \(Self.reason(for: error))")
     }
     guard index.schema == 1 else { throw Self.fault(path, "its schema is \(index.schema), not 1") }
     guard Self.dates.contains(index.issued) else {
@@ -83,15 +84,15 @@ package final class SeedPack: Sendable {
     }
     var resources: [String: Index.Resource] = [:]
     for (number, resource) in index.resources.enumerated() {
-      let place = "$.resources[\(number)]"
+      let jsonPath = "$.resources[\(number)]"
       guard Self.isInside(resource.file) else {
-        throw Self.fault(path, "\(place).file leads out of the folder: \"\(resource.file)\"")
+        throw Self.fault(path, "\(jsonPath).file leads out of the folder: \"\(resource.file)\"")
       }
       guard resource.fields?.allSatisfy({ $0.count == 2 }) ?? true else {
-        throw Self.fault(path, "\(place).fields has something else than pairs of a name and a value")
+        throw Self.fault(path, "\(jsonPath).fields has something else than pairs of a name and a value")
       }
       guard resources.updateValue(resource, forKey: Self.text(of: resource)) == nil else {
-        throw Self.fault(path, "\(place).key is there twice: \"\(resource.key)\"")
+        throw Self.fault(path, "\(jsonPath).key is there twice: \"\(resource.key)\"")
       }
     }
     self.directory = directory
@@ -157,7 +158,7 @@ package final class SeedPack: Sendable {
     NetOptError(.unreadableFile, phase: .cache, "the seed pack's \(path) cannot be used: \(reason)")
   }
 
-  private static func place(of error: any Error) -> String {
+  private static func reason(for error: any Error) -> String {
     func path(_ context: DecodingError.Context) -> String {
       context.codingPath.reduce("$") { path, key in
         key.intValue.map { "\(path)[\($0)]" } ?? "\(path).\(key.stringValue)"
