@@ -4,7 +4,7 @@ import NetOptSQLite
 
 extension DiskConnection {
   /// A key in the form that the database stores.
-  struct Place {
+  struct StoredKey {
     let digest: [UInt8]
     let owner: [UInt8]
     let text: [UInt8]
@@ -38,10 +38,10 @@ extension DiskConnection {
   /// The entries of a key that were received since `oldest`, in milliseconds since 1970. Removes entries that
   /// fail their checksum, if `changes` allows it.
   func entries(for key: CacheKey, since oldest: Int64) throws(DiskError) -> [CacheEntry] {
-    let place = try Place(key)
+    let storedKey = try StoredKey(key)
     let rows = try database { () throws(SQLiteError) in
       try statements.find.rows(
-        .blob(place.digest), .blob(place.owner), .blob(place.text), .integer(oldest)
+        .blob(storedKey.digest), .blob(storedKey.owner), .blob(storedKey.text), .integer(oldest)
       ) { row in
         StoredEntry(
           id: row.integer(0), selectors: row.bytes(1), head: row.bytes(2), checksum: row.bytes(3),
@@ -50,7 +50,7 @@ extension DiskConnection {
     }
     var entries: [CacheEntry] = []
     for row in rows {
-      if let entry = entry(key, place, row) {
+      if let entry = entry(key, storedKey, row) {
         entries.append(entry)
         if changes { pendingHits[row.id, default: 0] += 1 }
       } else if changes {
@@ -61,7 +61,7 @@ extension DiskConnection {
   }
 
   /// The entry of a row; `nil` when the row or its file is not as it was stored.
-  func entry(_ key: CacheKey, _ place: Place, _ row: StoredEntry) -> CacheEntry? {
+  func entry(_ key: CacheKey, _ storedKey: StoredKey, _ row: StoredEntry) -> CacheEntry? {
     var body = row.body
     if let file = row.file {
       guard let read = files.read(file, length: row.length) else { return nil }
@@ -69,7 +69,7 @@ extension DiskConnection {
     }
     guard body.count == row.length,
       let checksum = try? EntryCoding.checksum(
-        owner: place.owner, text: place.text, selectors: row.selectors, head: row.head, body: body),
+        owner: storedKey.owner, text: storedKey.text, selectors: row.selectors, head: row.head, body: body),
       checksum == row.checksum
     else { return nil }
     return EntryCoding.entry(key, selectors: row.selectors, head: row.head, body: body)
@@ -91,16 +91,16 @@ extension DiskConnection {
   ///   - now: the date in milliseconds since 1970, recorded with evictions. Entries of the key that were
   ///     received after it, before the clock was set back, are removed.
   func insert(_ entry: CacheEntry, _ limits: CacheLimits, now: Int64) throws(DiskError) {
-    let place = try Place(entry.key)
+    let storedKey = try StoredKey(entry.key)
     let selectors = EntryCoding.bytes(of: entry.selectors)
     let head = EntryCoding.head(of: entry)
     let checksum: [UInt8]
     do throws(CryptoError) {
       checksum = try EntryCoding.checksum(
-        owner: place.owner, text: place.text, selectors: selectors, head: head, body: entry.body)
+        owner: storedKey.owner, text: storedKey.text, selectors: selectors, head: head, body: entry.body)
     } catch { throw .unfit("\(error)") }
     let isInline = entry.body.count <= Self.mostInlineBytes
-    let texts = place.text.count + selectors.count + head.count + place.owner.count
+    let texts = storedKey.text.count + selectors.count + head.count + storedKey.owner.count
     let size = DiskSchema.footprint(
       row: texts + (isInline ? entry.body.count : 0), file: isInline ? nil : entry.body.count)
     guard size <= limits.mostBytesOfDiskEntry, limits.maxEntries ?? 1 > 0 else {
@@ -109,8 +109,8 @@ extension DiskConnection {
     func store(_ file: String?, _ publish: () throws(DiskError) -> Void) throws(DiskError) {
       let removed = try transaction { () throws(DiskError) in
         try database { () throws(SQLiteError) in try flushHits() }
-        let old = try removeRows(place) { overlaps(entry, $0) || $1 > now }
-        let crowded = try removeRows(place, beyond: Self.mostVariants - 1)
+        let old = try removeRows(storedKey) { overlaps(entry, $0) || $1 > now }
+        let crowded = try removeRows(storedKey, beyond: Self.mostVariants - 1)
         let removed = old.files + crowded + (try makeRoom(limits, for: size, entries: 1, now: now))
         try publish()
         try database { () throws(SQLiteError) in
@@ -119,7 +119,7 @@ extension DiskConnection {
           let hits = max(old.hits, 1)
           let priority = try totals().clock + Double(hits) * Double(cost) / Double(size)
           try statements.insert.run(
-            .blob(place.digest), .blob(place.owner), .blob(place.text), .blob(selectors),
+            .blob(storedKey.digest), .blob(storedKey.owner), .blob(storedKey.text), .blob(selectors),
             .integer(entry.received),
             .integer(Int64(size)), .integer(cost), .integer(hits), .real(priority),
             .integer(Int64(entry.body.count)),
@@ -141,8 +141,8 @@ extension DiskConnection {
 
   /// Whether the key has entries.
   func has(_ key: CacheKey) throws(DiskError) -> Bool {
-    let place = try Place(key)
-    return try database { () throws(SQLiteError) in try !variants(place).isEmpty }
+    let storedKey = try StoredKey(key)
+    return try database { () throws(SQLiteError) in try !variants(storedKey).isEmpty }
   }
 
   /// Removes the entries that an entry overlaps.
@@ -156,11 +156,11 @@ extension DiskConnection {
 
   /// Removes the entries of a key whose encoded selectors match the predicate.
   func remove(_ key: CacheKey, where isMeant: ([UInt8]) -> Bool) throws(DiskError) {
-    let place = try Place(key)
+    let storedKey = try StoredKey(key)
     // Usually the key has no rows. A read takes no lock, while a transaction waits for other writers.
     guard try has(key) else { return }
     let files = try transaction { () throws(DiskError) in
-      try removeRows(place) { selectors, _ in isMeant(selectors) }.files
+      try removeRows(storedKey) { selectors, _ in isMeant(selectors) }.files
     }
     for file in files { self.files.remove(file) }
   }
@@ -169,7 +169,7 @@ extension DiskConnection {
   func remove(_ keys: Set<CacheKey>) throws(DiskError) {
     let files = try transaction { () throws(DiskError) in
       var files: [String] = []
-      for key in keys { files += try removeRows(try Place(key)) { _, _ in true }.files }
+      for key in keys { files += try removeRows(try StoredKey(key)) { _, _ in true }.files }
       return files
     }
     for file in files { self.files.remove(file) }
@@ -184,8 +184,10 @@ extension DiskConnection {
   }
 
   /// The rows of a key, newest first.
-  private func variants(_ place: Place) throws(SQLiteError) -> [Variant] {
-    let rows = try statements.variants.rows(.blob(place.digest), .blob(place.owner), .blob(place.text)) {
+  private func variants(_ storedKey: StoredKey) throws(SQLiteError) -> [Variant] {
+    let rows = try statements.variants.rows(
+      .blob(storedKey.digest), .blob(storedKey.owner), .blob(storedKey.text)
+    ) {
       Variant(
         id: $0.integer(0), selectors: $0.bytes(1), received: $0.integer(2), file: $0.text(3),
         hits: $0.integer(4))
@@ -199,10 +201,10 @@ extension DiskConnection {
   /// Removes the oldest rows of a key until at most `count` are left.
   ///
   /// - Returns: the names of their files.
-  private func removeRows(_ place: Place, beyond count: Int) throws(DiskError) -> [String] {
+  private func removeRows(_ storedKey: StoredKey, beyond count: Int) throws(DiskError) -> [String] {
     try database { () throws(SQLiteError) in
       var files: [String] = []
-      for row in try variants(place).dropFirst(count) {
+      for row in try variants(storedKey).dropFirst(count) {
         try statements.delete.run(.integer(row.id))
         if let file = row.file { files.append(file) }
       }
@@ -213,12 +215,12 @@ extension DiskConnection {
   /// - Returns: the names of the files of the removed rows, and the hits of the removed row with the most
   ///   hits.
   private func removeRows(
-    _ place: Place, where isMeant: (_ selectors: [UInt8], _ received: Int64) -> Bool
+    _ storedKey: StoredKey, where isMeant: (_ selectors: [UInt8], _ received: Int64) -> Bool
   ) throws(DiskError) -> (files: [String], hits: Int64) {
     try database { () throws(SQLiteError) in
       var files: [String] = []
       var hits: Int64 = 0
-      for row in try variants(place) where isMeant(row.selectors, row.received) {
+      for row in try variants(storedKey) where isMeant(row.selectors, row.received) {
         try statements.delete.run(.integer(row.id))
         if let file = row.file { files.append(file) }
         hits = max(hits, row.hits)

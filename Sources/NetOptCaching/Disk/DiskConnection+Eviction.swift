@@ -14,7 +14,7 @@ extension DiskConnection {
     let id: Int64
     let priority: Double
     let file: String?
-    let place: Place
+    let key: StoredKey
   }
 
   /// Evicts entries older than `maxAge`, and then the entries with the lowest priority until `size` bytes and
@@ -64,9 +64,11 @@ extension DiskConnection {
   /// The time and reason of the last eviction of one of the key's entries, if it is among the last 1000
   /// evictions.
   func eviction(of key: CacheKey) throws(DiskError) -> (moment: Int64, reason: EvictionReason)? {
-    let place = try Place(key)
+    let storedKey = try StoredKey(key)
     return try database { () throws(SQLiteError) in
-      let rows = try statements.eviction.rows(.blob(place.digest), .blob(place.owner), .blob(place.text)) {
+      let rows = try statements.eviction.rows(
+        .blob(storedKey.digest), .blob(storedKey.owner), .blob(storedKey.text)
+      ) {
         (moment: $0.integer(0), reason: $0.text(1).flatMap(EvictionReason.init(rawValue:)))
       }
       return rows.first.flatMap { row in row.reason.map { (row.moment, $0) } }
@@ -77,7 +79,7 @@ extension DiskConnection {
     func read(_ row: borrowing Row) -> Victim {
       Victim(
         id: row.integer(0), priority: row.real(1), file: row.text(2),
-        place: Place(digest: row.bytes(3), owner: row.bytes(4), text: row.bytes(5)))
+        key: StoredKey(digest: row.bytes(3), owner: row.bytes(4), text: row.bytes(5)))
     }
     let rows =
       if let value = values.first { try statement.rows(value, read: read) } else {
@@ -91,7 +93,7 @@ extension DiskConnection {
   ) throws(SQLiteError) {
     try statements.delete.run(.integer(victim.id))
     try statements.recordEviction.run(
-      .blob(victim.place.digest), .blob(victim.place.owner), .blob(victim.place.text), .integer(now),
+      .blob(victim.key.digest), .blob(victim.key.owner), .blob(victim.key.text), .integer(now),
       .text(reason.rawValue))
     if let file = victim.file { files.append(file) }
   }

@@ -153,17 +153,17 @@ package final class DiskInspection {
     let ids = try read("SELECT id FROM entries ORDER BY id") { $0.integer(0) }
     for id in ids {
       // Another process may have removed the entry meanwhile.
-      guard var (place, entry) = try row(id) else { continue }
+      guard var (storedKey, entry) = try row(id) else { continue }
       result.entries += 1
-      while let reason = fault(of: entry, at: place) {
+      while let reason = fault(of: entry, for: storedKey) {
         // Reads the row again: another process may have removed or replaced the entry between the two reads.
         // An entry is damaged only if it is still the same.
         guard let (again, same) = try row(id) else { break }
         guard same.file != entry.file || same.checksum != entry.checksum else {
-          result.faults.append(.init(api: Self.shown(Self.split(place.text).api), reason: reason))
+          result.faults.append(.init(api: Self.shown(Self.split(storedKey.text).api), reason: reason))
           break
         }
-        (place, entry) = (again, same)
+        (storedKey, entry) = (again, same)
       }
     }
     result.orphans = try orphans().count
@@ -172,13 +172,13 @@ package final class DiskInspection {
 
   private func row(
     _ id: Int64
-  ) throws(NetOptError) -> (place: DiskConnection.Place, entry: DiskConnection.StoredEntry)? {
+  ) throws(NetOptError) -> (storedKey: DiskConnection.StoredKey, entry: DiskConnection.StoredEntry)? {
     try read(
       "SELECT digest, owner, text, selectors, head, checksum, file, length, body FROM entries WHERE id = ?",
       .integer(id)
     ) { row in
       (
-        DiskConnection.Place(digest: row.bytes(0), owner: row.bytes(1), text: row.bytes(2)),
+        DiskConnection.StoredKey(digest: row.bytes(0), owner: row.bytes(1), text: row.bytes(2)),
         DiskConnection.StoredEntry(
           id: id, selectors: row.bytes(3), head: row.bytes(4), checksum: row.bytes(5), file: row.text(6),
           length: Int(clamping: row.integer(7)), body: row.bytes(8))
@@ -201,13 +201,15 @@ package final class DiskInspection {
     return found ?? []
   }
 
-  private func fault(of entry: DiskConnection.StoredEntry, at place: DiskConnection.Place) -> String? {
+  private func fault(
+    of entry: DiskConnection.StoredEntry, for storedKey: DiskConnection.StoredKey
+  ) -> String? {
     if let file = entry.file, connection.files.read(file, length: entry.length) == nil {
       return "the file of its body is missing, or has another length"
     }
     let key = CacheKey(text: "", digest: MD5Digest([UInt8](repeating: 0, count: 16)))
-    if connection.entry(key, place, entry) == nil { return "it does not pass its checksum" }
-    return CacheKey.digest(of: place.text)?.bytes == place.digest ? nil : "its key has another digest"
+    if connection.entry(key, storedKey, entry) == nil { return "it does not pass its checksum" }
+    return CacheKey.digest(of: storedKey.text)?.bytes == storedKey.digest ? nil : "its key has another digest"
   }
 
   /// Removes all entries.
