@@ -108,7 +108,7 @@ struct DiskContentionTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  /// New keys without stored entries do not add up to an owed removal of all entries.
+  /// New keys without stored entries do not add up to a pending removal of all entries.
   @Test("failed insertions of many new keys remove no stored entries")
   func failedInsertions() throws {
     try fill(1)
@@ -117,7 +117,7 @@ struct DiskContentionTests {
     #expect(store.entries(for: kept).count == 1)
     let database = try Database(directory + "/responses.db")
     try database.execute("BEGIN IMMEDIATE")
-    for number in 0...OwedRemovals.mostKeys {
+    for number in 0...PendingRemovals.mostKeys {
       store.insert(Samples.entry(try Samples.key("new \(number)")))
     }
     try database.execute("COMMIT")
@@ -189,15 +189,15 @@ struct DiskContentionTests {
     #expect(warnings.messages.isEmpty, "\(warnings.messages)")
   }
 
-  @Test("owed removals of more than mostKeys keys become the removal of all entries")
+  @Test("pending removals of more than mostKeys keys become the removal of all entries")
   func tooManyKeys() throws {
-    var owed = OwedRemovals()
-    for number in 0..<OwedRemovals.mostKeys { owed.add(.entries(of: try Samples.key("\(number)"))) }
-    owed.add(.entries(of: try Samples.key("0")))
-    #expect(owed.keys.count == OwedRemovals.mostKeys && !owed.isEverything)
-    owed.add(.entries(of: try Samples.key("one more")))
-    owed.add(.entries(of: try Samples.key("another")))
-    #expect(owed.keys.isEmpty && owed.isEverything && !owed.isEmpty)
+    var removals = PendingRemovals()
+    for number in 0..<PendingRemovals.mostKeys { removals.add(.entries(of: try Samples.key("\(number)"))) }
+    removals.add(.entries(of: try Samples.key("0")))
+    #expect(removals.keys.count == PendingRemovals.mostKeys && !removals.isEverything)
+    removals.add(.entries(of: try Samples.key("one more")))
+    removals.add(.entries(of: try Samples.key("another")))
+    #expect(removals.keys.isEmpty && removals.isEverything && !removals.isEmpty)
   }
 
   /// Another process may have removed the damaged row and reused its id for a new row.

@@ -32,7 +32,7 @@ package final class DiskStore: CacheStore {
     var connection: DiskConnection?
     var said: Set<Fault> = []
     /// Removals to perform before any other work.
-    var owed = OwedRemovals()
+    var pendingRemovals = PendingRemovals()
     /// Whether waiting for the lock of the directory timed out. While this holds, opening the database does
     /// not wait for that lock.
     var isHeld = false
@@ -82,12 +82,12 @@ package final class DiskStore: CacheStore {
 
   /// Closes the database. The next use opens it again.
   package func close() {
-    let owes = state.withLock { state in
+    let hasPending = state.withLock { state in
       state.restsUntil = nil
-      return !state.owed.isEmpty
+      return !state.pendingRemovals.isEmpty
     }
-    // The last attempt at the removals that are still owed.
-    if owes { perform { (_) throws(DiskError) in } }
+    // The last attempt at the removals that are still pending.
+    if hasPending { perform { (_) throws(DiskError) in } }
     flush()
     state.withLock { $0.connection = nil }
   }
@@ -112,7 +112,7 @@ package final class DiskStore: CacheStore {
   /// Inserts an entry and removes the entries that it overlaps. The store rejects an entry larger than a
   /// tenth of `maxBytes`, but still removes the entries that it overlaps.
   package func insert(_ entry: CacheEntry) {
-    perform(owing: .entries(of: entry.key)) { (connection) throws(DiskError) in
+    perform(orRemoveLater: .entries(of: entry.key)) { (connection) throws(DiskError) in
       try connection.insert(entry, self.limits, now: self.now())
     }
   }
@@ -120,21 +120,21 @@ package final class DiskStore: CacheStore {
   /// Removes the entries that this entry overlaps, including seemingly newer ones: once the clock was set
   /// back, dates do not show which entry came first.
   package func remove(_ entry: CacheEntry) {
-    perform(owing: .entries(of: entry.key)) { (connection) throws(DiskError) in
+    perform(orRemoveLater: .entries(of: entry.key)) { (connection) throws(DiskError) in
       try connection.remove(entry)
     }
   }
 
   /// Removes all entries of a key.
   package func removeAll(for key: CacheKey) {
-    perform(owing: .entries(of: key)) { (connection) throws(DiskError) in
+    perform(orRemoveLater: .entries(of: key)) { (connection) throws(DiskError) in
       try connection.remove(key) { _ in true }
     }
   }
 
   /// Removes all entries.
   package func removeAll() {
-    perform(owing: .everything) { (connection) throws(DiskError) in try connection.removeAll() }
+    perform(orRemoveLater: .everything) { (connection) throws(DiskError) in try connection.removeAll() }
   }
 
   /// Writes the pending hit counts to the database. A hit alone writes nothing.
@@ -163,12 +163,13 @@ package final class DiskStore: CacheStore {
   /// - Parameter removal: the removal to perform later when the work fails.
   @discardableResult
   private func perform<Result: Sendable>(
-    owing removal: OwedRemovals.Removal? = nil, _ work: (DiskConnection) throws(DiskError) -> Result
+    orRemoveLater removal: PendingRemovals.Removal? = nil,
+    _ work: (DiskConnection) throws(DiskError) -> Result
   ) -> Result? {
     var warnings: [NetOptError] = []
     let result = state.withLock { state in
       let result = attempt(work, &state, &warnings)
-      if result == nil, let removal, Self.concerns(removal, state) { state.owed.add(removal) }
+      if result == nil, let removal, Self.concerns(removal, state) { state.pendingRemovals.add(removal) }
       return result
     }
     for warning in warnings { warn(warning) }
@@ -177,8 +178,8 @@ package final class DiskStore: CacheStore {
 
   /// Whether the removal concerns stored entries, as far as the store can tell. Reads do not wait for a
   /// process that locks the database, so this check works even when the removal itself failed. Without the
-  /// check, new keys without stored entries would add up until the store owes the removal of everything.
-  private static func concerns(_ removal: OwedRemovals.Removal, _ state: State) -> Bool {
+  /// check, new keys without stored entries would add up until the removal of everything is pending.
+  private static func concerns(_ removal: PendingRemovals.Removal, _ state: State) -> Bool {
     guard case .entries(let key) = removal, let connection = state.connection,
       connection.directory.databaseIdentity == connection.identity
     else { return true }
@@ -197,7 +198,7 @@ package final class DiskStore: CacheStore {
     for _ in 0..<2 {
       do throws(DiskError) {
         guard let connection = try connection(&state, &warnings) else { return nil }
-        try settle(&state.owed, connection)
+        try performPending(&state.pendingRemovals, connection)
         return try work(connection)
       } catch {
         handle(error, &state, &warnings)
@@ -207,11 +208,13 @@ package final class DiskStore: CacheStore {
     return nil
   }
 
-  /// Performs the owed removals.
-  private func settle(_ owed: inout OwedRemovals, _ connection: DiskConnection) throws(DiskError) {
-    if owed.isEmpty { return }
-    if owed.isEverything { try connection.removeAll() } else { try connection.remove(owed.keys) }
-    owed = OwedRemovals()
+  /// Performs the pending removals.
+  private func performPending(
+    _ removals: inout PendingRemovals, _ connection: DiskConnection
+  ) throws(DiskError) {
+    if removals.isEmpty { return }
+    if removals.isEverything { try connection.removeAll() } else { try connection.remove(removals.keys) }
+    removals = PendingRemovals()
   }
 
   private func connection(

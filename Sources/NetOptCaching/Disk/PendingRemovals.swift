@@ -1,6 +1,6 @@
 /// Removals that failed because another process locked the database, or because the disk could not be
 /// written. The store performs them before any other work, so that no look-up finds the entries again.
-struct OwedRemovals: Sendable {
+struct PendingRemovals: Sendable {
   /// A removal.
   enum Removal: Sendable {
     /// The entries of a key. A removal of some of them counts as a removal of all.
@@ -9,7 +9,7 @@ struct OwedRemovals: Sendable {
     case everything
   }
 
-  /// The maximum number of keys. With more keys, the store owes the removal of everything.
+  /// The maximum number of keys. With more keys, the removal of everything is pending.
   static let mostKeys = 10_000
 
   /// The keys whose entries are to be removed; empty when everything is to be removed.
@@ -17,7 +17,7 @@ struct OwedRemovals: Sendable {
   /// Whether everything is to be removed.
   private(set) var isEverything = false
 
-  /// Whether no removal is owed.
+  /// Whether no removal is pending.
   var isEmpty: Bool { keys.isEmpty && !isEverything }
 
   /// Adds a removal.
