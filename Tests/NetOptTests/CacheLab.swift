@@ -89,7 +89,7 @@ final class CacheLab: Sendable {
   var date: String { CivilTime(seconds: now.value.withLock(\.self) / 1000).http }
 
   var sent: Int { transport.requests.count }
-  var flights: Flights { get throws { try #require(client.cache).flights } }
+  var inFlightFetches: InFlightFetches { get throws { try #require(client.cache).inFlightFetches } }
 
   /// Performs a request and reads the response's body.
   func ask(

@@ -47,7 +47,8 @@ import Testing
       hits += counts
       let cache = try #require(lab.client.cache)
       await lab.client.shutdown()
-      #expect(cache.flights.count == 0 && cache.flights.waiting == 0 && cache.pendingBytes == 0)
+      let fetches = cache.inFlightFetches
+      #expect(fetches.count == 0 && fetches.waiting == 0 && cache.pendingBytes == 0)
       origin.moveClock(by: Int64(origin.pick([0, 3, 100, -50, -2000])))
     }
     #expect(origin.faults.isEmpty, "\(origin.faults.prefix(5).joined(separator: "\n"))")

@@ -203,7 +203,7 @@ import Testing
     let calls = queries.map { query in
       Task { try await lab.ask(.get, "/app.js?\(query)") { $0.options.cache = options }.text }
     }
-    try await wait(for: "one fetch of each version") { try lab.sent == 2 && lab.flights.waiting == 2 }
+    try await wait(for: "one fetch of each version") { try lab.sent == 2 && lab.inFlightFetches.waiting == 2 }
     gate.open()
     for (query, call) in zip(queries, calls) { #expect(try await call.value == query) }
     #expect(lab.sent == 2)
@@ -274,7 +274,7 @@ import Testing
     try await wait(for: "the declared request") { lab.sent == 1 }
     async let second = lab.ask(.get, other)
     try await wait(for: "the other request") {
-      let waiting = try lab.flights.waiting
+      let waiting = try lab.inFlightFetches.waiting
       return lab.sent == 2 || waiting > 0
     }
     isAsked.open()
@@ -296,7 +296,7 @@ import Testing
     }
     let (response, text) = try await lab.ask(.get, "/loop") { $0.options.timeout = .seconds(20) }
     #expect(response.status == 200 && text == "there" && lab.sent == 2)
-    #expect(try lab.flights.count == 0 && lab.flights.waiting == 0)
+    #expect(try lab.inFlightFetches.count == 0 && lab.inFlightFetches.waiting == 0)
     gate.open()
     await lab.client.shutdown()
   }

@@ -263,7 +263,7 @@ import Testing
     #expect(try await lab.ask().text == "old")
     let waiters = (0..<3).map { _ in Task { try await lab.ask().text } }
     try await wait(for: "the validation, and those who wait for it") {
-      let waiting = try lab.flights.waiting
+      let waiting = try lab.inFlightFetches.waiting
       return lab.sent == 2 && waiting == 2
     }
     switch change {

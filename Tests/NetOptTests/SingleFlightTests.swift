@@ -11,14 +11,14 @@ import Testing
   private static let fields: HeaderFields = ["Cache-Control": "max-age=60"]
 
   /// Starts `count` calls with the same request, and waits until all of them but the one that fetches have
-  /// joined a flight.
+  /// joined a fetch.
   private func start(
     _ count: Int, on lab: CacheLab, _ change: @escaping @Sendable (inout NetOptRequest) -> Void = { _ in }
   ) async throws -> [Task<String, any Error>] {
-    let before = try lab.flights.waiting
-    let leads = try lab.flights.count == 0 ? 1 : 0
+    let before = try lab.inFlightFetches.waiting
+    let leads = try lab.inFlightFetches.count == 0 ? 1 : 0
     let tasks = (0..<count).map { _ in Task { try await lab.ask(.get, "/thing", [:], change).text } }
-    try await wait(for: "the calls to join") { try lab.flights.waiting == before + count - leads }
+    try await wait(for: "the calls to join") { try lab.inFlightFetches.waiting == before + count - leads }
     return tasks
   }
 
@@ -33,7 +33,7 @@ import Testing
     gate.open()
     for call in calls { #expect(try await call.value == "answer 1") }
     #expect(lab.sent == 1)
-    #expect(try lab.flights.count == 0)
+    #expect(try lab.inFlightFetches.count == 0)
     await lab.client.shutdown()
   }
 
@@ -58,7 +58,9 @@ import Testing
       let request = try NetOptRequest(.get, "https://api.test/thing")
       return Task { try await client.execute(request).body.collect(upTo: 100) }
     }
-    try await wait(for: "the calls to join") { cache.flights.waiting == 999 && transport.received.count == 1 }
+    try await wait(for: "the calls to join") {
+      cache.inFlightFetches.waiting == 999 && transport.received.count == 1
+    }
     clock.advance(by: .seconds(2))
     for call in calls { #expect(try await call.value == Array("hello".utf8)) }
     #expect(transport.received.count == 1)
@@ -113,7 +115,7 @@ import Testing
     let first = Task { try await lab.ask(.get, "/thing", ["X-Thing": "a"]).text }
     try await wait(for: "the question") { lab.sent == 2 }
     let second = Task { try await lab.ask(.get, "/thing", ["X-Thing": "b"]).text }
-    try await wait(for: "the other call") { try lab.flights.waiting == 1 }
+    try await wait(for: "the other call") { try lab.inFlightFetches.waiting == 1 }
     gate.open()
     #expect(try await first.value == "a")
     let isShared = news["Cache-Control"] == "max-age=600"
@@ -180,7 +182,7 @@ import Testing
     for call in calls { if case .failure = await call.result { failed += 1 } }
     #expect(failed == 1000)
     #expect(lab.sent == 1)
-    #expect(try lab.flights.count == 0 && lab.flights.waiting == 0)
+    #expect(try lab.inFlightFetches.count == 0 && lab.inFlightFetches.waiting == 0)
     let next = try await start(1, on: lab)[0]
     try await wait(for: "the next fetch") { lab.sent == 2 }
     let others = try await start(1000, on: lab)
@@ -325,7 +327,7 @@ import Testing
       return CacheLab.response(request, 200, Self.fields, "answer \(number)")
     }
     let calls = try await start(2, on: lab) { $0.options.timeout = .milliseconds(100) }
-    try await wait(for: "the limit of the one that waits") { try lab.flights.waiting == 0 }
+    try await wait(for: "the limit of the one that waits") { try lab.inFlightFetches.waiting == 0 }
     gate.open()
     var codes: [NetOptError.Code?] = []
     for call in calls {
@@ -382,7 +384,7 @@ import Testing
     }
     let calls = try await start(5, on: lab)
     let other = Task { try await lab.ask(.get, "/thing", [:]) { change(&$0.options) }.text }
-    try await wait(for: "two fetches") { try lab.sent == 2 && lab.flights.waiting == 4 }
+    try await wait(for: "two fetches") { try lab.sent == 2 && lab.inFlightFetches.waiting == 4 }
     gate.open()
     for call in calls + [other] { #expect(try await call.value == "answer") }
     #expect(lab.sent == 2)
@@ -425,7 +427,7 @@ import Testing
     let calls = (0..<20).map { index in
       Task { try await lab.ask(.get, "/thing", ["A": "\(index % 2)"]).text }
     }
-    try await wait(for: "the calls to join") { try lab.flights.waiting == 18 }
+    try await wait(for: "the calls to join") { try lab.inFlightFetches.waiting == 18 }
     gate.open()
     for (index, call) in calls.enumerated() { #expect(try await call.value == "\(index % 2)") }
     #expect(lab.sent == 3)
@@ -435,22 +437,23 @@ import Testing
   @Test("a 503 or a timeout ends the wait only of calls with the same header fields")
   func outcomesOfOthers() async throws {
     let clock = ManualTimeSource()
-    let flights = Flights(clock)
+    let fetches = InFlightFetches(clock)
     let mine: HeaderFields = ["X-Trial": "1"]
-    let key = Flights.Key(key: try CacheKey(api: "a", parameters: ""), selectors: [], RequestOptions())
+    let key = InFlightFetches.Key(
+      key: try CacheKey(api: "a", parameters: ""), selectors: [], RequestOptions())
     // The waiting calls have the same deadline as the first call.
     let deadline = clock.now() + .seconds(60)
     let timeout = NetOptError(.timeout, phase: .receive, "too late")
-    let ends: [(String, @Sendable (Flights.Ticket) -> Void)] = [
+    let ends: [(String, @Sendable (InFlightFetches.Leader) -> Void)] = [
       ("answered", { $0.complete(.answered(503)) }),
       ("timeout", { $0.fail(timeout, deadline: deadline, at: deadline) }),
     ]
     for (name, end) in ends {
-      let ticket = try #require(flights.lead(key, mine))
-      let alike = Task { await flights.join(key, mine, until: deadline) }
-      let other = Task { await flights.join(key, ["X-Trial": "2"], until: deadline) }
-      try await wait(for: "both to join") { flights.waiting == 2 }
-      end(ticket)
+      let leader = try #require(fetches.lead(key, mine))
+      let alike = Task { await fetches.join(key, mine, until: deadline) }
+      let other = Task { await fetches.join(key, ["X-Trial": "2"], until: deadline) }
+      try await wait(for: "both to join") { fetches.waiting == 2 }
+      end(leader)
       switch (name, await alike.value) {
       case ("answered", .answered(503)), ("timeout", .failed): break
       case (_, let outcome): Issue.record("\(name): who has the same fields gets \(outcome)")
@@ -460,6 +463,6 @@ import Testing
         continue
       }
     }
-    #expect(flights.count == 0 && flights.waiting == 0)
+    #expect(fetches.count == 0 && fetches.waiting == 0)
   }
 }

@@ -13,8 +13,8 @@ extension CacheCall {
     var hasOthers = false
     /// The request fields that ask the origin to validate the entry.
     var conditions = HeaderFields()
-    /// The duty to give the outcome to waiting calls.
-    var ticket: Flights.Ticket?
+    /// The leader of the fetch, when other calls may wait for the outcome.
+    var leader: InFlightFetches.Leader?
     /// Whether the cache may store the response.
     var stores = true
     /// When the request was sent: by the system clock, in milliseconds since 1970, and by the monotonic
@@ -73,12 +73,14 @@ extension CacheCall {
   ) async throws(NetOptError) -> NetOptResponse {
     guard isShared else { return try await perform(fetch, next) }
     var fetch = fetch
-    switch await cache.flights.join(flightKey(isAlone: isAlone), request.headers, until: next.deadline) {
-    case .lead(let ticket):
-      fetch.ticket = ticket
+    switch await cache.inFlightFetches.join(
+      fetchKey(isAlone: isAlone), request.headers, until: next.deadline)
+    {
+    case .lead(let leader):
+      fetch.leader = leader
       // Another fetch may have ended after the look-up and before this fetch began.
       if case .serve(let service) = decide(cache.store.memory.entries(for: key)) {
-        ticket.complete(.entry(service.entry))
+        leader.complete(.entry(service.entry))
         return serve(service, refreshingWith: next)
       }
       return try await perform(fetch, next)
@@ -109,10 +111,10 @@ extension CacheCall {
 
   /// The key of the fetch: the cache key, and the request's values of the fields that the stored responses
   /// depend on.
-  private func flightKey(isAlone: Bool = false) -> Flights.Key {
+  private func fetchKey(isAlone: Bool = false) -> InFlightFetches.Key {
     let names = Set(cache.store.memory.entries(for: key).flatMap { $0.selectors.map(\.name) })
     let selectors = names.isEmpty ? [] : Vary.fields(names.sorted()).selectors(of: wanted)
-    return Flights.Key(
+    return InFlightFetches.Key(
       key: key, selectors: selectors, request.options, version: version,
       fields: isAlone ? request.headers : nil)
   }
@@ -142,7 +144,7 @@ extension CacheCall {
       let answer = try await next.proceed(request)
       return await answered(answer, fetch.sent(for: answer, of: next), next)
     } catch {
-      fetch.ticket?.fail(error, deadline: fetch.deadline, at: cache.timeSource.now())
+      fetch.leader?.fail(error, deadline: fetch.deadline, at: cache.timeSource.now())
       return try await recover(from: error, fetch, next)
     }
   }
@@ -186,7 +188,7 @@ extension CacheCall {
     let isKept = keepUpdated(updated, after: news, fetch)
     // If the updated entry must not be stored, or varies by something that no request contains (`Vary: *`),
     // only this call gets it.
-    fetch.ticket?.complete(isKept ? .entry(updated) : .unshared)
+    fetch.leader?.complete(isKept ? .entry(updated) : .unshared)
     return self.response(validated: updated, response, fetch, isStored: isKept)
   }
 
@@ -206,7 +208,7 @@ extension CacheCall {
     if CachePolicy.troubles.contains(response.status), let entry = await storedNow(fetch, next),
       let service = afterFailure(response.status, entry)
     {
-      fetch.ticket?.complete(.answered(response.status))
+      fetch.leader?.complete(.answered(response.status))
       return self.response(service, status: response.status)
     }
     let terms = ResponseTerms(
@@ -217,7 +219,7 @@ extension CacheCall {
     if isShared, !keep(&response, fields, terms, fetch, received, expiry, isStored: storing.isStored) {
       storing = .refused(.tooLarge)
     } else if !isShared {
-      fetch.ticket?.complete(.unshared)
+      fetch.leader?.complete(.unshared)
     }
     if !storing.isStored { replaced(response.status, fields, terms.control, fetch) }
     response.cacheStatus = CacheStatus(
@@ -233,7 +235,7 @@ extension CacheCall {
   private func isTrouble(_ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch)
     -> Bool
   {
-    fetch.ticket != nil && CachePolicy.troubles.contains(status) && !control.noStore
+    fetch.leader != nil && CachePolicy.troubles.contains(status) && !control.noStore
       && Vary(fields) != .everything
   }
 
@@ -245,7 +247,7 @@ extension CacheCall {
     _ received: Int64, _ expiry: Int64?, isStored: Bool
   ) -> Bool {
     if let length = response.head.first("Content-Length").flatMap({ Int($0) }), length > cache.entryLimit {
-      fetch.ticket?.complete(.unshared)
+      fetch.leader?.complete(.unshared)
       return false
     }
     let isDecoded = wanted.wantsDecoded && ContentCoding.isDecodable(fields)
@@ -253,21 +255,21 @@ extension CacheCall {
       response.head.withExactLocation(fields), control: terms.control, isDecoded: isDecoded,
       received: received)
     let draft = EntryDraft(
-      cache: cache, ticket: fetch.ticket, key: key, selectors: Vary(fields).selectors(of: wanted),
+      cache: cache, leader: fetch.leader, key: key, selectors: Vary(fields).selectors(of: wanted),
       status: response.status, fields: stored,
       requested: fetch.requested, received: received,
       declaredExpiry: expiry, resourceVersion: version,
       begun: fetch.begun, deadline: fetch.deadline, changes: fetch.changes, isStored: isStored)
     if let whole = response.body.whole {
       guard whole.count <= cache.entryLimit else {
-        fetch.ticket?.complete(.unshared)
+        fetch.leader?.complete(.unshared)
         return false
       }
       draft.complete(whole)
       return true
     }
     let body = StoringBody(response.body, draft)
-    fetch.ticket?.isReceiving(body)
+    fetch.leader?.setBody(body)
     response.body = ResponseBody(body)
     return true
   }
@@ -282,12 +284,12 @@ extension CacheCall {
   func refresh(_ entry: CacheEntry, _ next: InterceptorChain) {
     let origin = request.url.origin
     guard isShared, cache.beginRefresh(of: origin) else { return }
-    guard let ticket = cache.flights.lead(flightKey(), request.headers) else {
+    guard let leader = cache.inFlightFetches.lead(fetchKey(), request.headers) else {
       return cache.endRefresh(of: origin)
     }
     var fetch = Fetch(forward: .stale, rule: .stale, entry: entry)
     if case .http = rules { fetch.conditions = entry.terms.validators.conditions }
-    fetch.ticket = ticket
+    fetch.leader = leader
     var chain = next
     var context = next.context
     context.plan = nil

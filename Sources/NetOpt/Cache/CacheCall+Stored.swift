@@ -67,7 +67,7 @@ extension CacheCall {
       for key in keys {
         // The change is recorded before the removal, so that `insert` refuses older responses from then on.
         cache.changes.changed(key)
-        cache.flights.leave(key)
+        cache.inFlightFetches.forget(key)
         cache.store.removeAll(for: key)
         if cache.changes.areShared(key, self.key) { count += 1 }
       }

@@ -5,7 +5,7 @@ import NetOptCore
 struct EntryDraft: Sendable {
   let cache: ResponseCache
   /// The fetch of the response, when other calls may wait for it.
-  let ticket: Flights.Ticket?
+  let leader: InFlightFetches.Leader?
   let key: CacheKey
   let selectors: [CacheEntry.Selector]
   let status: Int
@@ -33,13 +33,13 @@ struct EntryDraft: Sendable {
       received: received, declaredExpiry: declaredExpiry, resourceVersion: resourceVersion,
       fetchMicroseconds: (cache.timeSource.now() - begun).microseconds)
     if isStored { cache.insert(entry, unlessChangedSince: changes, begun: begun) }
-    ticket?.complete(isStored ? .entry(entry) : .trouble(entry))
+    leader?.complete(isStored ? .entry(entry) : .trouble(entry))
   }
 
   /// Handles a body that is too large to keep: forgets the stored responses, which are older.
   func isTooLarge() {
     if isStored { cache.forget(.all, for: key, begun: begun) }
-    ticket?.complete(.unshared)
+    leader?.complete(.unshared)
   }
 
   /// Handles a body whose reader released it before its end: nobody reads the body of a redirect, and a
@@ -51,7 +51,7 @@ struct EntryDraft: Sendable {
 
   /// Handles a body that failed.
   func failed(_ error: NetOptError) {
-    ticket?.fail(error, deadline: deadline, at: cache.timeSource.now())
+    leader?.fail(error, deadline: deadline, at: cache.timeSource.now())
   }
 }
 

@@ -25,7 +25,7 @@ final class ResponseCache: Sendable {
   let trust: String
   /// The `User-Agent` of requests whose caller sets none.
   let userAgent: String
-  let flights: Flights
+  let inFlightFetches: InFlightFetches
   let changes = ResourceChanges()
   let timeSource: any TimeSource
   /// The clock of the cache, in milliseconds since 1970.
@@ -82,7 +82,7 @@ final class ResponseCache: Sendable {
     self.proxies = proxies
     now = configuration.now
     self.timeSource = timeSource
-    flights = Flights(timeSource)
+    inFlightFetches = InFlightFetches(timeSource)
   }
 
   private static func seedPack(
@@ -139,7 +139,7 @@ final class ResponseCache: Sendable {
       store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil)
     }
     // A fetch that began earlier brings an older response. Calls that begin from now on must not share it.
-    flights.leave(entry.key)
+    inFlightFetches.forget(entry.key)
     if !isStored { store.removeAll(for: entry.key) }
   }
 
@@ -161,7 +161,7 @@ final class ResponseCache: Sendable {
   func forget(_ what: Forgotten, for key: CacheKey, begun: MonotonicInstant) {
     // The new response is recorded before the removal, so that `insert` refuses older responses from then on.
     changes.answered(key, begun: begun)
-    flights.leave(key)
+    inFlightFetches.forget(key)
     switch what {
     case .overlapping(let selectors): store.remove(key) { $0.overlaps(selectors) }
     case .all: store.removeAll(for: key)

@@ -42,7 +42,7 @@ final class StoringBody: BodySource {
     draft.cache.release(count)
     if isLetGo { draft.isLetGo() }
     // If the body is not complete, a waiting call fetches it again.
-    draft.ticket?.handOver()
+    draft.leader?.handOver()
   }
 
   var timings: Timings { base.timings }

@@ -4,7 +4,7 @@ import NetOptLocking
 
 /// The running fetches (single flight): one for each key and each set of selectors. A later call for the same
 /// key waits for the outcome of the running fetch.
-final class Flights: Sendable {
+final class InFlightFetches: Sendable {
   /// The identity of a fetch. Only calls with equal keys share a fetch.
   struct Key: Hashable, Sendable {
     let key: CacheKey
@@ -12,7 +12,7 @@ final class Flights: Sendable {
     let selectors: [CacheEntry.Selector]
     /// The options of the request. With other options or another timeout a request may fail where this one
     /// succeeds.
-    let manner: RequestOptions
+    let options: RequestOptions
     /// The requested version, in versioned mode.
     let version: Int64?
     /// The fields of the request, when the outcome may depend on them.
@@ -28,17 +28,17 @@ final class Flights: Sendable {
       self.selectors = selectors
       self.version = version
       self.fields = fields.map { RequestTrace.left($0) }
-      var manner = options
-      manner.cache = nil
-      manner.maxRedirects = 0
-      self.manner = manner
+      var options = options
+      options.cache = nil
+      options.maxRedirects = 0
+      self.options = options
     }
   }
 
   /// The outcome for a call that joins a fetch.
   enum Outcome: Sendable {
     /// The call makes the fetch itself.
-    case lead(Ticket)
+    case lead(Leader)
     /// The fetch brought this entry.
     case entry(CacheEntry)
     /// The fetch brought a response that calls cannot share.
@@ -55,7 +55,7 @@ final class Flights: Sendable {
   }
 
   /// A running fetch, and the calls that wait for it.
-  final class Flight: Sendable {
+  final class InFlightFetch: Sendable {
     struct Waiter {
       let id: UInt64
       let deadline: MonotonicInstant?
@@ -75,37 +75,37 @@ final class Flights: Sendable {
     init(_ key: Key) { self.key = key }
   }
 
-  /// The right and the duty to make a fetch. Releasing an unused ticket hands the fetch over to a waiting
-  /// call.
-  final class Ticket: Sendable {
-    let flight: Flight
-    private let flights: Flights
+  /// The leading call of a fetch, which makes the fetch and must end it. Releasing a leader that has not
+  /// ended its fetch hands the fetch over to a waiting call.
+  final class Leader: Sendable {
+    let fetch: InFlightFetch
+    private let owner: InFlightFetches
     /// The fields of the request that the fetch sends.
     private let fields: HeaderFields
-    private let isUsed = Locked(false)
+    private let hasEnded = Locked(false)
 
-    fileprivate init(_ flight: Flight, _ flights: Flights, _ fields: HeaderFields) {
-      self.flight = flight
-      self.flights = flights
+    fileprivate init(_ fetch: InFlightFetch, _ owner: InFlightFetches, _ fields: HeaderFields) {
+      self.fetch = fetch
+      self.owner = owner
       self.fields = fields
     }
 
     deinit { handOver() }
 
-    private func use() -> Bool {
-      isUsed.withLock { isUsed in
-        defer { isUsed = true }
-        return !isUsed
+    private func markEnded() -> Bool {
+      hasEnded.withLock { hasEnded in
+        defer { hasEnded = true }
+        return !hasEnded
       }
     }
 
     /// Ends the fetch with an outcome for all waiting calls. A 5xx outcome is only for the calls whose
     /// requests have the same fields; the other calls get `ofOthers`.
     func complete(_ outcome: Outcome) {
-      guard use() else { return }
+      guard markEnded() else { return }
       switch outcome {
-      case .trouble, .answered: flights.complete(flight, outcome, of: fields)
-      default: flights.complete(flight, outcome)
+      case .trouble, .answered: owner.complete(fetch, outcome, of: fields)
+      default: owner.complete(fetch, outcome)
       }
     }
 
@@ -116,7 +116,7 @@ final class Flights: Sendable {
     ///   - error: the error for the waiting calls when no such call waits. Calls whose requests have other
     ///     fields get `ofOthers`.
     func handOver(beyond deadline: MonotonicInstant? = nil, else error: NetOptError? = nil) {
-      if use() { flights.handOver(flight, of: fields, beyond: deadline, else: error) }
+      if markEnded() { owner.handOver(fetch, of: fields, beyond: deadline, else: error) }
     }
 
     /// Ends the fetch with an error.
@@ -131,31 +131,31 @@ final class Flights: Sendable {
       if error.code == .timeout, let deadline, now + .milliseconds(50) >= deadline {
         return handOver(beyond: deadline + .milliseconds(100), else: error)
       }
-      if Self.failuresOfTheWay.contains(error.code) {
+      if Self.failuresBeforeSending.contains(error.code) {
         complete(.failed(error))
-      } else if Self.failuresOfTheRequest.contains(error.code) {
-        if use() { flights.complete(flight, .failed(error), of: fields) }
+      } else if Self.failuresAfterSending.contains(error.code) {
+        if markEnded() { owner.complete(fetch, .failed(error), of: fields) }
       } else {
         handOver()
       }
     }
 
     /// The failures that every request with the same options would meet.
-    private static let failuresOfTheWay: Set<NetOptError.Code> = [
+    private static let failuresBeforeSending: Set<NetOptError.Code> = [
       .shutDown, .nameNotFound, .resolverFailed, .connectFailed, .proxyFailed, .tlsFailed, .certificateName,
       .certificateUntrusted, .certificateExpired, .noAuthorities,
     ]
 
     /// The failures that every request with the same options and the same fields would meet. A server that
     /// cannot handle a field may close the connection or not answer.
-    private static let failuresOfTheRequest: Set<NetOptError.Code> = [
+    private static let failuresAfterSending: Set<NetOptError.Code> = [
       .timeout, .sendFailed, .receiveFailed, .protocolViolation, .decodeFailed, .headTooLarge,
     ]
 
-    /// Notes the body that the fetch is receiving. When calls wait for the body, a task reads it ahead of its
+    /// Sets the body that the fetch is receiving. When calls wait for the body, a task reads it ahead of its
     /// reader.
-    func isReceiving(_ body: StoringBody) {
-      let hasWaiters = flight.state.withLock { state in
+    func setBody(_ body: StoringBody) {
+      let hasWaiters = fetch.state.withLock { state in
         state.body = body
         return !state.waiters.isEmpty
       }
@@ -165,30 +165,30 @@ final class Flights: Sendable {
 
   private struct State {
     /// The fetches, grouped by cache key, so that all fetches of a key are found at once.
-    private var underWay: [CacheKey: [Key: Flight]] = [:]
+    private var fetches: [CacheKey: [Key: InFlightFetch]] = [:]
     /// The fetch of each waiting call, by the call's number.
-    var waiting: [UInt64: Flight] = [:]
+    var waiting: [UInt64: InFlightFetch] = [:]
     /// The calls that are about to wait, and the errors of the calls that had to leave before they began to
     /// wait.
     var joining: Set<UInt64> = []
-    var gone: [UInt64: NetOptError] = [:]
+    var earlyErrors: [UInt64: NetOptError] = [:]
     var lastID: UInt64 = 0
 
-    var count: Int { underWay.values.reduce(0) { $0 + $1.count } }
+    var count: Int { fetches.values.reduce(0) { $0 + $1.count } }
 
-    func flight(of key: Key) -> Flight? { underWay[key.key]?[key] }
+    func fetch(of key: Key) -> InFlightFetch? { fetches[key.key]?[key] }
 
-    mutating func add(_ flight: Flight) { underWay[flight.key.key, default: [:]][flight.key] = flight }
+    mutating func add(_ fetch: InFlightFetch) { fetches[fetch.key.key, default: [:]][fetch.key] = fetch }
 
     /// Removes a fetch, unless another fetch has taken its place.
-    mutating func remove(_ flight: Flight) {
-      let key = flight.key
-      guard self.flight(of: key) === flight else { return }
-      underWay[key.key]?[key] = nil
-      if underWay[key.key]?.isEmpty == true { underWay[key.key] = nil }
+    mutating func remove(_ fetch: InFlightFetch) {
+      let key = fetch.key
+      guard self.fetch(of: key) === fetch else { return }
+      fetches[key.key]?[key] = nil
+      if fetches[key.key]?.isEmpty == true { fetches[key.key] = nil }
     }
 
-    mutating func removeAll(for key: CacheKey) { underWay[key] = nil }
+    mutating func removeAll(for key: CacheKey) { fetches[key] = nil }
   }
 
   private let state = Locked(State())
@@ -205,43 +205,44 @@ final class Flights: Sendable {
   /// Begins a fetch; returns `nil` when the same fetch is already running.
   ///
   /// - Parameter fields: the fields of the request.
-  func lead(_ key: Key, _ fields: HeaderFields) -> Ticket? {
-    let flight = state.withLock { state -> Flight? in
-      guard state.flight(of: key) == nil else { return nil }
-      let flight = Flight(key)
-      state.add(flight)
-      return flight
+  func lead(_ key: Key, _ fields: HeaderFields) -> Leader? {
+    let fetch = state.withLock { state -> InFlightFetch? in
+      guard state.fetch(of: key) == nil else { return nil }
+      let fetch = InFlightFetch(key)
+      state.add(fetch)
+      return fetch
     }
-    return flight.map { Ticket($0, self, fields) }
+    return fetch.map { Leader($0, self, fields) }
   }
 
   /// Begins a fetch, or waits for the running one. The outcome is `failed` when the call's deadline passes
   /// first, or when the call is cancelled.
   func join(_ key: Key, _ fields: HeaderFields, until deadline: MonotonicInstant?) async -> Outcome {
-    if let ticket = lead(key, fields) { return .lead(ticket) }
+    if let leader = lead(key, fields) { return .lead(leader) }
     let id = state.withLock { state in
       state.lastID += 1
       state.joining.insert(state.lastID)
       return state.lastID
     }
-    let alarm = deadline.map { deadline in
-      let left = deadline - timeSource.now()
+    let timeoutTask = deadline.map { deadline in
+      let remaining = deadline - timeSource.now()
       return Task { [weak self] in
-        do { try await Task.sleep(for: max(left, .zero)) } catch { return }
+        do { try await Task.sleep(for: max(remaining, .zero)) } catch { return }
         self?.leave(id, Self.timeout)
       }
     }
     let outcome = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        wait(Flight.Waiter(id: id, deadline: deadline, fields: fields, continuation: continuation), key)
+        wait(
+          InFlightFetch.Waiter(id: id, deadline: deadline, fields: fields, continuation: continuation), key)
       }
     } onCancel: {
       leave(id, Self.cancelled)
     }
-    alarm?.cancel()
+    timeoutTask?.cancel()
     state.withLock { state in
       state.joining.remove(id)
-      state.gone[id] = nil
+      state.earlyErrors[id] = nil
     }
     return outcome
   }
@@ -249,28 +250,28 @@ final class Flights: Sendable {
   /// What happens to a call that begins to wait.
   private enum Admission {
     case waits(StoringBody?)
-    case leads(Flight)
+    case leads(InFlightFetch)
     case left(NetOptError)
   }
 
-  private func wait(_ waiter: Flight.Waiter, _ key: Key) {
+  private func wait(_ waiter: InFlightFetch.Waiter, _ key: Key) {
     let admission = state.withLock { state -> Admission in
-      if let error = state.gone.removeValue(forKey: waiter.id) { return .left(error) }
-      guard let flight = state.flight(of: key) else {
-        let flight = Flight(key)
-        state.add(flight)
-        return .leads(flight)
+      if let error = state.earlyErrors.removeValue(forKey: waiter.id) { return .left(error) }
+      guard let fetch = state.fetch(of: key) else {
+        let fetch = InFlightFetch(key)
+        state.add(fetch)
+        return .leads(fetch)
       }
-      state.waiting[waiter.id] = flight
+      state.waiting[waiter.id] = fetch
       return .waits(
-        flight.state.withLock { state in
+        fetch.state.withLock { state in
           state.waiters.append(waiter)
           return state.body
         })
     }
     switch admission {
     case .left(let error): waiter.continuation.resume(returning: .failed(error))
-    case .leads(let flight): waiter.continuation.resume(returning: .lead(Ticket(flight, self, waiter.fields)))
+    case .leads(let fetch): waiter.continuation.resume(returning: .lead(Leader(fetch, self, waiter.fields)))
     case .waits(let body): body?.readAhead()
     }
   }
@@ -278,12 +279,12 @@ final class Flights: Sendable {
   /// Ends the wait of a call with an error. A call that has not begun to wait yet gets the error when it
   /// begins.
   private func leave(_ id: UInt64, _ error: NetOptError) {
-    let waiter = state.withLock { state -> Flight.Waiter? in
-      guard let flight = state.waiting.removeValue(forKey: id) else {
-        if state.joining.contains(id) { state.gone[id] = error }
+    let waiter = state.withLock { state -> InFlightFetch.Waiter? in
+      guard let fetch = state.waiting.removeValue(forKey: id) else {
+        if state.joining.contains(id) { state.earlyErrors[id] = error }
         return nil
       }
-      return flight.state.withLock { state in
+      return fetch.state.withLock { state in
         state.waiters.firstIndex { $0.id == id }.map { state.waiters.remove(at: $0) }
       }
     }
@@ -294,10 +295,10 @@ final class Flights: Sendable {
   ///
   /// - Parameter fields: the fields of the fetch's request, when the outcome is only for requests with the
   ///   same fields.
-  private func complete(_ flight: Flight, _ outcome: Outcome, of fields: HeaderFields? = nil) {
+  private func complete(_ fetch: InFlightFetch, _ outcome: Outcome, of fields: HeaderFields? = nil) {
     let waiters = state.withLock { state in
-      state.remove(flight)
-      let waiters = flight.state.withLock { state in
+      state.remove(fetch)
+      let waiters = fetch.state.withLock { state in
         defer { state.waiters = [] }
         return state.waiters
       }
@@ -311,10 +312,11 @@ final class Flights: Sendable {
   }
 
   private func handOver(
-    _ flight: Flight, of fields: HeaderFields, beyond deadline: MonotonicInstant?, else error: NetOptError?
+    _ fetch: InFlightFetch, of fields: HeaderFields, beyond deadline: MonotonicInstant?,
+    else error: NetOptError?
   ) {
-    let next = state.withLock { state -> Flight.Waiter? in
-      let next = flight.state.withLock { state -> Flight.Waiter? in
+    let next = state.withLock { state -> InFlightFetch.Waiter? in
+      let next = fetch.state.withLock { state -> InFlightFetch.Waiter? in
         state.body = nil
         let index = state.waiters.firstIndex { waiter in
           guard let deadline, let theirs = waiter.deadline else { return true }
@@ -326,14 +328,14 @@ final class Flights: Sendable {
       return next
     }
     if let next {
-      next.continuation.resume(returning: .lead(Ticket(flight, self, next.fields)))
+      next.continuation.resume(returning: .lead(Leader(fetch, self, next.fields)))
     } else {
-      complete(flight, error.map { .failed($0) } ?? .unshared, of: error == nil ? nil : fields)
+      complete(fetch, error.map { .failed($0) } ?? .unshared, of: error == nil ? nil : fields)
     }
   }
 
   /// Makes later calls ignore the running fetches of a key. Calls that already wait still get the outcome.
-  func leave(_ key: CacheKey) {
+  func forget(_ key: CacheKey) {
     state.withLock { $0.removeAll(for: key) }
   }
 
