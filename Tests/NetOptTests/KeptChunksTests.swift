@@ -42,7 +42,7 @@ import Testing
           #expect(read == sent, "seed \(seed), step \(step)")
         }
       default:
-        if !keeps, step >= end { chunks.keepNoMore() }
+        if !keeps, step >= end { chunks.stopKeeping() }
       }
       let held = chunks.all.reduce(0) { $0 + $1.count }
       // A chunk that the reader has had in part is held as a whole.

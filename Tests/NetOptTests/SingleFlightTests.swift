@@ -445,7 +445,7 @@ import Testing
     let deadline = clock.now() + .seconds(60)
     let timeout = NetOptError(.timeout, phase: .receive, "too late")
     let ends: [(String, @Sendable (InFlightFetches.Leader) -> Void)] = [
-      ("answered", { $0.complete(.answered(503)) }),
+      ("503", { $0.complete(.staleIfError(503)) }),
       ("timeout", { $0.fail(timeout, deadline: deadline, at: deadline) }),
     ]
     for (name, end) in ends {
@@ -455,10 +455,10 @@ import Testing
       try await wait(for: "both to join") { fetches.waiting == 2 }
       end(leader)
       switch (name, await alike.value) {
-      case ("answered", .answered(503)), ("timeout", .failed): break
+      case ("503", .staleIfError(503)), ("timeout", .failed): break
       case (_, let outcome): Issue.record("\(name): who has the same fields gets \(outcome)")
       }
-      guard case .ofOthers = await other.value else {
+      guard case .failedWithOtherFields = await other.value else {
         Issue.record("\(name): who has other fields gets an outcome that may depend on them")
         continue
       }

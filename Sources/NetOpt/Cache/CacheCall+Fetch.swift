@@ -97,13 +97,14 @@ extension CacheCall {
       }
     case .unshared: break
     // Requests with the same fields share a fetch of their own.
-    case .ofOthers: if !isAlone { return try await share(fetch, next, isAgain: isAgain, isAlone: true) }
-    case .answered(let status):
+    case .failedWithOtherFields:
+      if !isAlone { return try await share(fetch, next, isAgain: isAgain, isAlone: true) }
+    case .staleIfError(let status):
       if let service = await storedNow(fetch, next).flatMap({ afterFailure(status, $0) }) {
         return response(service, isCollapsed: true)
       }
-    case .trouble(let entry):
-      if wanted.decodes(entry), Vary.selects(entry, wanted) { return response(trouble: entry, fetch) }
+    case .serverError(let entry):
+      if wanted.decodes(entry), Vary.selects(entry, wanted) { return response(serverError: entry, fetch) }
     case .failed(let error): return try await recover(from: error, fetch, next)
     }
     return try await perform(fetch, next)
@@ -205,17 +206,17 @@ extension CacheCall {
     if wanted.method == .head, fetch.stores {
       freshen(response.status, response.head.withExactLocation(fields), fetch, received)
     }
-    if CachePolicy.troubles.contains(response.status), let entry = await storedNow(fetch, next),
+    if CachePolicy.serverErrors.contains(response.status), let entry = await storedNow(fetch, next),
       let service = afterFailure(response.status, entry)
     {
-      fetch.leader?.complete(.answered(response.status))
+      fetch.leader?.complete(.staleIfError(response.status))
       return self.response(service, status: response.status)
     }
     let terms = ResponseTerms(
       status: response.status, fields: fields, requested: fetch.requested, received: received)
     let expiry = declaredExpiry(response.status, received: received)
     var storing = fetch.stores ? self.storing(response.status, fields, terms) : .refused(fetch.rule)
-    let isShared = storing.isStored || isTrouble(response.status, fields, terms.control, fetch)
+    let isShared = storing.isStored || isSharedServerError(response.status, fields, terms.control, fetch)
     if isShared, !keep(&response, fields, terms, fetch, received, expiry, isStored: storing.isStored) {
       storing = .refused(.tooLarge)
     } else if !isShared {
@@ -232,10 +233,10 @@ extension CacheCall {
 
   /// Whether waiting calls share a 5xx response, which is not stored. If each call asked for itself, a
   /// failing server would get all their requests at once.
-  private func isTrouble(_ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch)
-    -> Bool
-  {
-    fetch.leader != nil && CachePolicy.troubles.contains(status) && !control.noStore
+  private func isSharedServerError(
+    _ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch
+  ) -> Bool {
+    fetch.leader != nil && CachePolicy.serverErrors.contains(status) && !control.noStore
       && Vary(fields) != .everything
   }
 
@@ -254,7 +255,7 @@ extension CacheCall {
     let stored = StoredFields.stored(
       response.head.withExactLocation(fields), control: terms.control, isDecoded: isDecoded,
       received: received)
-    let draft = EntryDraft(
+    let pendingEntry = PendingEntry(
       cache: cache, leader: fetch.leader, key: key, selectors: Vary(fields).selectors(of: wanted),
       status: response.status, fields: stored,
       requested: fetch.requested, received: received,
@@ -265,10 +266,10 @@ extension CacheCall {
         fetch.leader?.complete(.unshared)
         return false
       }
-      draft.complete(whole)
+      pendingEntry.complete(whole)
       return true
     }
-    let body = StoringBody(response.body, draft)
+    let body = StoringBody(response.body, pendingEntry)
     fetch.leader?.setBody(body)
     response.body = ResponseBody(body)
     return true

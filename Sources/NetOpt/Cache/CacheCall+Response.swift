@@ -44,7 +44,7 @@ extension CacheCall {
   }
 
   /// Makes a response from the 5xx response that the origin gave to another call.
-  func response(trouble entry: CacheEntry, _ fetch: Fetch) -> NetOptResponse {
+  func response(serverError entry: CacheEntry, _ fetch: Fetch) -> NetOptResponse {
     var response = response(entry, .whole, age: nil, route: nil)
     response.cacheStatus = CacheStatus(
       .miss, by: fetch.rule, forward: fetch.forward, forwardedStatus: entry.status, isCollapsed: true)

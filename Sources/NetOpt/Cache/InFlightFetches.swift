@@ -45,11 +45,11 @@ final class InFlightFetches: Sendable {
     case unshared
     /// The fetch failed, possibly because of the fields of its request. A request with other fields may
     /// succeed.
-    case ofOthers
+    case failedWithOtherFields
     /// The origin answered with this 5xx status, and a stored response may be served instead.
-    case answered(Int)
+    case staleIfError(Int)
     /// The origin answered with this 5xx response, which is not stored.
-    case trouble(CacheEntry)
+    case serverError(CacheEntry)
     /// The fetch failed.
     case failed(NetOptError)
   }
@@ -100,11 +100,11 @@ final class InFlightFetches: Sendable {
     }
 
     /// Ends the fetch with an outcome for all waiting calls. A 5xx outcome is only for the calls whose
-    /// requests have the same fields; the other calls get `ofOthers`.
+    /// requests have the same fields; the other calls get `failedWithOtherFields`.
     func complete(_ outcome: Outcome) {
       guard markEnded() else { return }
       switch outcome {
-      case .trouble, .answered: owner.complete(fetch, outcome, of: fields)
+      case .serverError, .staleIfError: owner.complete(fetch, outcome, of: fields)
       default: owner.complete(fetch, outcome)
       }
     }
@@ -114,7 +114,7 @@ final class InFlightFetches: Sendable {
     /// - Parameters:
     ///   - deadline: only a call with a later deadline than this may make the fetch again.
     ///   - error: the error for the waiting calls when no such call waits. Calls whose requests have other
-    ///     fields get `ofOthers`.
+    ///     fields get `failedWithOtherFields`.
     func handOver(beyond deadline: MonotonicInstant? = nil, else error: NetOptError? = nil) {
       if markEnded() { owner.handOver(fetch, of: fields, beyond: deadline, else: error) }
     }
@@ -307,7 +307,7 @@ final class InFlightFetches: Sendable {
     }
     for waiter in waiters {
       let isFor = fields.map { RequestTrace.areAlike($0, waiter.fields) } ?? true
-      waiter.continuation.resume(returning: isFor ? outcome : .ofOthers)
+      waiter.continuation.resume(returning: isFor ? outcome : .failedWithOtherFields)
     }
   }
 

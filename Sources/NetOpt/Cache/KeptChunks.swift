@@ -16,7 +16,7 @@ struct KeptChunks {
 
   /// Takes the next chunk, or the rest of it; `nil` when the reader has taken all chunks so far.
   mutating func take() -> [UInt8]? {
-    passRead()
+    skipRead()
     guard position < all.count, offset < all[position].count else { return nil }
     let chunk = offset == 0 ? all[position] : Array(all[position][offset...])
     offset += chunk.count
@@ -25,13 +25,13 @@ struct KeptChunks {
   }
 
   /// Drops the chunks that the reader has taken, now and later, because the body will not be stored.
-  mutating func keepNoMore() {
+  mutating func stopKeeping() {
     areKept = false
     dropRead()
   }
 
   /// Advances to the next chunk, if there is one. The last chunk may still grow.
-  private mutating func passRead() {
+  private mutating func skipRead() {
     while position < all.count - 1, offset == all[position].count { (position, offset) = (position + 1, 0) }
   }
 

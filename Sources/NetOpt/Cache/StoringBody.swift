@@ -29,20 +29,20 @@ final class StoringBody: BodySource {
   }
 
   private let base: ResponseBody
-  private let draft: EntryDraft
+  private let pendingEntry: PendingEntry
   private let state = Locked(State())
 
-  init(_ base: ResponseBody, _ draft: EntryDraft) {
+  init(_ base: ResponseBody, _ pendingEntry: PendingEntry) {
     self.base = base
-    self.draft = draft
+    self.pendingEntry = pendingEntry
   }
 
   deinit {
-    let (count, isLetGo) = state.withLock { ($0.count, $0.end == nil && $0.chunks.areKept) }
-    draft.cache.release(count)
-    if isLetGo { draft.isLetGo() }
+    let (count, isReleasedEarly) = state.withLock { ($0.count, $0.end == nil && $0.chunks.areKept) }
+    pendingEntry.cache.release(count)
+    if isReleasedEarly { pendingEntry.discardUnread() }
     // If the body is not complete, a waiting call fetches it again.
-    draft.leader?.handOver()
+    pendingEntry.leader?.handOver()
   }
 
   var timings: Timings { base.timings }
@@ -79,9 +79,9 @@ final class StoringBody: BodySource {
       return !state.isReadAhead && state.end == nil && state.chunks.areKept
     }
     guard begins else { return }
-    draft.cache.inBackground { [self] in
+    pendingEntry.cache.inBackground { [self] in
       while true {
-        switch aheadStep() {
+        switch nextReadAheadStep() {
         case .read: await read()
         case .wait: await wait()
         case .chunk, .end: return
@@ -90,7 +90,7 @@ final class StoringBody: BodySource {
     }
   }
 
-  private func aheadStep() -> Step {
+  private func nextReadAheadStep() -> Step {
     state.withLock { state in
       if state.end != nil || !state.chunks.areKept || Task.isCancelled { return .end(nil) }
       if state.isReading { return .wait }
@@ -129,31 +129,31 @@ final class StoringBody: BodySource {
   private func read() async {
     var iterator = base.makeAsyncIterator()
     do throws(NetOptError) {
-      took(try await iterator.next())
+      receive(try await iterator.next())
     } catch {
-      failed(error)
+      fail(error)
     }
     wake()
   }
 
-  private func took(_ chunk: [UInt8]?) {
+  private func receive(_ chunk: [UInt8]?) {
     guard let chunk else {
       complete()
       return
     }
     // A body that only passes through needs no reservation.
-    let isReserved = state.withLock(\.chunks.areKept) && draft.cache.reserve(chunk.count)
+    let isReserved = state.withLock(\.chunks.areKept) && pendingEntry.cache.reserve(chunk.count)
     let released = state.withLock { state -> Int? in
       state.chunks.append(chunk)
       if isReserved { state.count += chunk.count }
-      guard state.chunks.areKept, !isReserved || state.count > draft.limit else { return nil }
-      state.chunks.keepNoMore()
+      guard state.chunks.areKept, !isReserved || state.count > pendingEntry.limit else { return nil }
+      state.chunks.stopKeeping()
       defer { state.count = 0 }
       return state.count
     }
     if let released {
-      draft.cache.release(released)
-      draft.isTooLarge()
+      pendingEntry.cache.release(released)
+      pendingEntry.discardTooLarge()
     }
     state.withLock { $0.isReading = false }
   }
@@ -164,13 +164,13 @@ final class StoringBody: BodySource {
     let kept = state.withLock { state -> (chunks: [[UInt8]], count: Int)? in
       guard state.chunks.areKept else { return nil }
       let kept = (state.chunks.all, state.count)
-      state.chunks.keepNoMore()
+      state.chunks.stopKeeping()
       state.count = 0
       return kept
     }
     if let kept {
-      draft.cache.release(kept.count)
-      draft.complete(Self.joined(kept.chunks, count: kept.count))
+      pendingEntry.cache.release(kept.count)
+      pendingEntry.complete(Self.joined(kept.chunks, count: kept.count))
     }
     state.withLock { state in
       state.isReading = false
@@ -186,12 +186,12 @@ final class StoringBody: BodySource {
     return body
   }
 
-  private func failed(_ error: NetOptError) {
+  private func fail(_ error: NetOptError) {
     state.withLock { state in
       state.isReading = false
       state.end = error
     }
-    draft.failed(error)
+    pendingEntry.fail(error)
   }
 
   private static let cancelled = NetOptError(

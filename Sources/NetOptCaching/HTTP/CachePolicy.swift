@@ -9,7 +9,7 @@ package struct CachePolicy: Sendable {
   package var staleWhenUnreachable: Int64
 
   /// 5xx statuses that allow serving a stale response (RFC 5861, section 4).
-  package static let troubles: Set = [500, 502, 503, 504]
+  package static let serverErrors: Set = [500, 502, 503, 504]
 
   /// Makes a policy.
   package init(staleWhenUnreachable: Int64 = 86_400_000) {
@@ -109,7 +109,7 @@ package struct CachePolicy: Sendable {
   }
 
   /// Decides whether a stored response replaces a response that did not arrive, or a response with a 5xx
-  /// status of `troubles`.
+  /// status of `serverErrors`.
   ///
   /// - Parameter status: the status of the response; `nil` when no response arrived.
   /// - Returns: the stored response to serve, or `nil` when it must not be used.
@@ -117,7 +117,7 @@ package struct CachePolicy: Sendable {
     _ status: Int?, _ request: CacheRequest, _ entry: CacheEntry, at now: Int64
   ) -> CacheService? {
     let terms = entry.terms
-    if let status, !Self.troubles.contains(status) { return nil }
+    if let status, !Self.serverErrors.contains(status) { return nil }
     // With `no-cache` in the request, the caller wants a new response, so the stored one must not answer.
     if request.control.noCache || terms.control.noCache || request.method != .get && request.method != .head {
       return nil

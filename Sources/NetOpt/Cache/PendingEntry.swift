@@ -2,7 +2,7 @@ import NetOptCaching
 import NetOptCore
 
 /// A response to store once its body is complete.
-struct EntryDraft: Sendable {
+struct PendingEntry: Sendable {
   let cache: ResponseCache
   /// The fetch of the response, when other calls may wait for it.
   let leader: InFlightFetches.Leader?
@@ -33,11 +33,11 @@ struct EntryDraft: Sendable {
       received: received, declaredExpiry: declaredExpiry, resourceVersion: resourceVersion,
       fetchMicroseconds: (cache.timeSource.now() - begun).microseconds)
     if isStored { cache.insert(entry, unlessChangedSince: changes, begun: begun) }
-    leader?.complete(isStored ? .entry(entry) : .trouble(entry))
+    leader?.complete(isStored ? .entry(entry) : .serverError(entry))
   }
 
   /// Handles a body that is too large to keep: forgets the stored responses, which are older.
-  func isTooLarge() {
+  func discardTooLarge() {
     if isStored { cache.forget(.all, for: key, begun: begun) }
     leader?.complete(.unshared)
   }
@@ -45,12 +45,12 @@ struct EntryDraft: Sendable {
   /// Handles a body whose reader released it before its end: nobody reads the body of a redirect, and a
   /// caller may have seen enough. Forgets the stored responses that the new one would replace, because they
   /// are older.
-  func isLetGo() {
+  func discardUnread() {
     if isStored { cache.forget(.overlapping(selectors), for: key, begun: begun) }
   }
 
   /// Handles a body that failed.
-  func failed(_ error: NetOptError) {
+  func fail(_ error: NetOptError) {
     leader?.fail(error, deadline: deadline, at: cache.timeSource.now())
   }
 }
