@@ -6,9 +6,9 @@ import Testing
 
 @testable import NetOptCaching
 
-/// Body files with several writers, while another thread removes abandoned drafts.
+/// Body files with several writers, while another thread removes abandoned temporary files.
 @Suite struct BodyFilesTests {
-  @Test("a sweep does not remove a draft between its creation and its locking")
+  @Test("a sweep does not remove a temporary file between its creation and its locking")
   func draftsOfTheLiving() throws {
     let files = BodyFiles(directory: try TemporaryDirectory.make("body-files"))
     let isOver = Locked(false)
@@ -27,9 +27,9 @@ import Testing
       queue.async(group: writers) {
         for number in 0..<2000 {
           do throws(DiskError) {
-            let draft = try files.write([UInt8(writer), UInt8(number & 255)])
-            try files.publish(draft)
-            let name = draft.name
+            let file = try files.write([UInt8(writer), UInt8(number & 255)])
+            try files.publish(file)
+            let name = file.name
             published.withLock { $0.append(name) }
           } catch {
             failures.withLock { $0.append("\(error)") }

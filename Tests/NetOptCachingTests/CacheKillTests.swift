@@ -19,11 +19,11 @@ import Testing
     let rounds = ProcessInfo.processInfo.environment["KILL_ROUNDS"].flatMap { Int($0) } ?? 20
     var random = SplitMix64(seed: UInt64(rounds))
     var orphans = 0
-    var drafts = 0
+    var temporaryFiles = 0
     var entries: Int64 = 0
     var round = 0
     // Slow machines and sanitizers need more rounds until a kill interrupts a write.
-    while round < rounds || (orphans == 0 || drafts == 0) && round < 20 * rounds {
+    while round < rounds || (orphans == 0 || temporaryFiles == 0) && round < 20 * rounds {
       round += 1
       let writers = try (0..<2).map { number in
         // Each round has its own output files.
@@ -52,7 +52,7 @@ import Testing
       }
       // The first writers may have been killed before they created the tables.
       let left = (try? FileManager.default.contentsOfDirectory(atPath: directory + "/bodies")) ?? []
-      drafts += left.filter { $0.hasSuffix(".part") }.count
+      temporaryFiles += left.filter { $0.hasSuffix(".part") }.count
       orphans += (try? DiskInspection(directory).verify().orphans) ?? 0
 
       let warnings = Warnings()
@@ -72,9 +72,11 @@ import Testing
       #expect(warnings.messages.isEmpty, "round \(round): \(warnings.messages)")
       store.close()
     }
-    // Without entries, orphans and drafts no write was interrupted, and the test would prove nothing.
+    // Without entries, orphans and temporary files no write was interrupted, and the test would prove
+    // nothing.
     #expect(entries > 10)
-    #expect(orphans > 0 && drafts > 0, "\(orphans) orphans, \(drafts) of them drafts")
+    #expect(
+      orphans > 0 && temporaryFiles > 0, "\(orphans) orphans, \(temporaryFiles) of them temporary files")
   }
 
   /// Whether the body is the one that the writer generates from the entry's version and number.

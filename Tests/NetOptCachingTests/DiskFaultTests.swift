@@ -267,7 +267,7 @@ struct DiskFaultTests {
     if kind == "link" { #expect(try read(parent + "/elsewhere").count == 200_000) }
   }
 
-  @Test("opening the store removes orphaned body files, but no drafts in use and no other files")
+  @Test("opening the store removes orphaned body files, but no temporary files in use and no other files")
   func orphans() throws {
     try fill(1)
     let bodies = directory + "/bodies"
@@ -275,14 +275,14 @@ struct DiskFaultTests {
     try write([1], to: "\(bodies)/\(orphan)")
     try write([1], to: "\(bodies)/\(orphan.replacing("a", with: "b")).part")
     try write([1], to: "\(bodies)/README")
-    // A draft that a living process is writing.
+    // A temporary file that a living process is writing.
     let files = BodyFiles(directory: bodies)
-    let draft = try files.write([1, 2, 3])
-    let name = draft.name
+    let file = try files.write([1, 2, 3])
+    let name = file.name
     store().open()
     let left = Set(try FileManager.default.contentsOfDirectory(atPath: bodies))
     #expect(left.count == 3 && left.contains("README") && left.contains(name + ".part"))
-    files.discard(draft)
+    files.discard(file)
   }
 
   @Test("a full disk causes one warning, and the store writes again when there is room")

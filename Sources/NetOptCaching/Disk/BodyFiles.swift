@@ -1,11 +1,11 @@
 import Glibc
 import NetOptCore
 
-/// Files for bodies that are too large for the database. The writer writes a body to a draft, syncs it to the
-/// disk and renames it. Only then does a database row name the file. A file that no row names is an orphan,
-/// left by a process that was killed.
+/// Files for bodies that are too large for the database. The writer writes a body to a temporary file, syncs
+/// it to the disk and renames it. Only then does a database row name the file. A file that no row names is an
+/// orphan, left by a process that was killed.
 struct BodyFiles: Sendable {
-  private static let draftSuffix = ".part"
+  private static let temporarySuffix = ".part"
   /// `O_NONBLOCK`: a FIFO in place of a body must not make open(2) wait for a writer.
   private static let reading = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
 
@@ -13,7 +13,7 @@ struct BodyFiles: Sendable {
 
   /// A file that is being written. The writer holds a lock on the file, which shows other processes that the
   /// writer is alive.
-  struct Draft: ~Copyable {
+  struct TemporaryFile: ~Copyable {
     let name: String
     fileprivate let path: String
     fileprivate let descriptor: Int32
@@ -23,14 +23,14 @@ struct BodyFiles: Sendable {
 
   private func path(_ name: String) -> String { "\(directory)/\(name)" }
 
-  /// Creates an empty draft and locks it. Returns `nil` when another process took the draft for an abandoned
-  /// one before it was locked.
-  private func makeDraft() throws(DiskError) -> Draft? {
+  /// Creates an empty temporary file and locks it. Returns `nil` when another process took the file for an
+  /// abandoned one before it was locked.
+  private func makeTemporaryFile() throws(DiskError) -> TemporaryFile? {
     let name = Hex.text((0..<16).map { _ in UInt8.random(in: 0 ... .max) })
-    let path = path(name + Self.draftSuffix)
+    let path = path(name + Self.temporarySuffix)
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { throw .system("written", path, errno) }
-    let draft = Draft(name: name, path: path, descriptor: descriptor)
+    let file = TemporaryFile(name: name, path: path, descriptor: descriptor)
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       let code = errno
       unlink(path)
@@ -39,21 +39,21 @@ struct BodyFiles: Sendable {
     }
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_nlink > 0 else { return nil }
-    return draft
+    return file
   }
 
-  /// Writes a body to a draft and syncs it to the disk. Removes the draft when that fails.
-  func write(_ body: [UInt8]) throws(DiskError) -> Draft {
+  /// Writes a body to a temporary file and syncs it to the disk. Removes the temporary file when that fails.
+  func write(_ body: [UInt8]) throws(DiskError) -> TemporaryFile {
     while true {
-      if let draft = try makeDraft() {
-        try fill(draft, body)
-        return draft
+      if let file = try makeTemporaryFile() {
+        try fill(file, body)
+        return file
       }
     }
   }
 
-  private func fill(_ draft: borrowing Draft, _ body: [UInt8]) throws(DiskError) {
-    let descriptor = draft.descriptor
+  private func fill(_ file: borrowing TemporaryFile, _ body: [UInt8]) throws(DiskError) {
+    let descriptor = file.descriptor
     var rest = body[...]
     var code: Int32 = 0
     while code == 0, !rest.isEmpty {
@@ -62,21 +62,21 @@ struct BodyFiles: Sendable {
     }
     if code == 0, fsync(descriptor) != 0 { code = errno }
     guard code == 0 else {
-      unlink(draft.path)
-      throw .system("written", draft.path, code)
+      unlink(file.path)
+      throw .system("written", file.path, code)
     }
   }
 
-  /// Renames a draft to its final name. Call it in the transaction that writes the row, so that no process
-  /// takes the file for an orphan.
-  func publish(_ draft: borrowing Draft) throws(DiskError) {
-    guard rename(draft.path, path(draft.name)) == 0 else { throw .system("renamed", draft.path, errno) }
+  /// Renames a temporary file to its final name. Call it in the transaction that writes the row, so that no
+  /// process takes the file for an orphan.
+  func publish(_ file: borrowing TemporaryFile) throws(DiskError) {
+    guard rename(file.path, path(file.name)) == 0 else { throw .system("renamed", file.path, errno) }
   }
 
-  /// Removes a draft, under its draft name and its final name.
-  func discard(_ draft: borrowing Draft) {
-    unlink(draft.path)
-    unlink(path(draft.name))
+  /// Removes a temporary file, under its temporary name and its final name.
+  func discard(_ file: borrowing TemporaryFile) {
+    unlink(file.path)
+    unlink(path(file.name))
   }
 
   /// Removes a body.
@@ -111,13 +111,13 @@ struct BodyFiles: Sendable {
     return bytes.count == length ? bytes : nil
   }
 
-  /// The files that no row names, and the drafts of dead writers. Call it in a write transaction: no draft
-  /// gets its final name meanwhile.
+  /// The files that no row names, and the temporary files of dead writers. Call it in a write transaction: no
+  /// temporary file gets its final name meanwhile.
   func orphans(_ isNamed: (String) throws(DiskError) -> Bool) throws(DiskError) -> [String] {
     var orphans: [String] = []
     for name in names() {
-      if name.hasSuffix(Self.draftSuffix) {
-        if Self.isName(String(name.dropLast(Self.draftSuffix.count))), isAbandoned(name) {
+      if name.hasSuffix(Self.temporarySuffix) {
+        if Self.isName(String(name.dropLast(Self.temporarySuffix.count))), isAbandoned(name) {
           orphans.append(name)
         }
       } else if Self.isName(name), try !isNamed(name) {
@@ -130,9 +130,9 @@ struct BodyFiles: Sendable {
   /// Removes the files that `orphans` found.
   func sweep(_ orphans: [String]) {
     for name in orphans {
-      if name.hasSuffix(Self.draftSuffix) {
-        // Holds the lock of the draft while removing it. Otherwise the writer of a new draft could lock the
-        // file just before it is removed, and lose it.
+      if name.hasSuffix(Self.temporarySuffix) {
+        // Holds the lock of the temporary file while removing it. Otherwise the writer of a new one could lock
+        // the file just before it is removed, and lose it.
         _ = isAbandoned(name) { unlink(path(name)) }
       } else {
         unlink(path(name))
@@ -140,7 +140,7 @@ struct BodyFiles: Sendable {
     }
   }
 
-  /// Whether no process holds the lock of a draft.
+  /// Whether no process holds the lock of a temporary file.
   ///
   /// - Parameter action: runs while this process holds the lock.
   private func isAbandoned(_ name: String, _ action: () -> Void = {}) -> Bool {

@@ -130,11 +130,11 @@ extension DiskConnection {
       for file in removed { files.remove(file) }
     }
     if isInline { return try store(nil) { () throws(DiskError) in } }
-    let draft = try files.write(entry.body)
+    let temporaryFile = try files.write(entry.body)
     do throws(DiskError) {
-      try store(draft.name) { () throws(DiskError) in try files.publish(draft) }
+      try store(temporaryFile.name) { () throws(DiskError) in try files.publish(temporaryFile) }
     } catch {
-      files.discard(draft)
+      files.discard(temporaryFile)
       throw error
     }
   }
