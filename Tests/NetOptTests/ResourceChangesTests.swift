@@ -22,7 +22,7 @@ import Testing
     let key = try Self.key(0)
     func store(_ key: CacheKey, begun: Int) -> Bool {
       var isStored = false
-      _ = changes.unlessOvertaken(key, [], since: 0, begun: Self.moment(begun)) { isStored = true }
+      _ = changes.storeUnlessOvertaken(key, [], since: 0, begun: Self.moment(begun)) { isStored = true }
       return isStored
     }
     #expect(store(key, begun: 2))
@@ -39,7 +39,9 @@ import Testing
       let selectors = (0..<64).map {
         CacheEntry.Selector(name: String(repeating: "x", count: 1000) + "\(number) \($0)", value: nil)
       }
-      _ = changes.unlessOvertaken(try Self.key(number), selectors, since: 0, begun: Self.moment(number)) {}
+      _ = changes.storeUnlessOvertaken(
+        try Self.key(number), selectors, since: 0, begun: Self.moment(number)
+      ) {}
     }
     #expect(ProcessFootprint.now.memoryBytes - before < 20 << 20)
   }
@@ -58,11 +60,11 @@ import Testing
         random.below(8) == 0 ? nil : CacheEntry.Selector(name: name, value: "\(random.below(2))")
       }
       if random.below(20) == 0 {
-        changes.answered(key, begun: Self.moment(begun))
+        changes.recordUnstoredResponse(for: key, begun: Self.moment(begun))
         known.append(([], begun))
         continue
       }
-      _ = changes.unlessOvertaken(key, selectors, since: 0, begun: Self.moment(begun)) {
+      _ = changes.storeUnlessOvertaken(key, selectors, since: 0, begun: Self.moment(begun)) {
         stored += 1
         let newer = known.filter { known in
           known.begun > begun

@@ -128,7 +128,7 @@ extension CacheCall {
     fetch.requested = cache.now()
     fetch.begun = cache.timeSource.now()
     fetch.deadline = next.deadline
-    fetch.changes = cache.changes.count(of: key)
+    fetch.changes = cache.changes.changeCount(of: key)
     do throws(NetOptError) {
       let response = try await next.proceed(forwarded)
       fetch = fetch.sent(for: response, of: next)

@@ -66,10 +66,10 @@ extension CacheCall {
       }
       for key in keys {
         // The change is recorded before the removal, so that `insert` refuses older responses from then on.
-        cache.changes.changed(key)
+        cache.changes.recordChange(of: key)
         cache.inFlightFetches.forget(key)
         cache.store.removeAll(for: key)
-        if cache.changes.areShared(key, self.key) { count += 1 }
+        if cache.changes.areCountedTogether(key, self.key) { count += 1 }
       }
     }
     return count

@@ -135,7 +135,7 @@ final class ResponseCache: Sendable {
     // An entry that is stale on arrival is stored for revalidation. How long it is of use is unknown, so
     // `ageLeft` is `nil`.
     let isRFC = entry.declaredExpiry == nil && entry.resourceVersion == nil && left > 0
-    let isStored = changes.unlessOvertaken(entry.key, entry.selectors, since: count, begun: begun) {
+    let isStored = changes.storeUnlessOvertaken(entry.key, entry.selectors, since: count, begun: begun) {
       store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil)
     }
     // A fetch that began earlier brings an older response. Calls that begin from now on must not share it.
@@ -160,7 +160,7 @@ final class ResponseCache: Sendable {
   ///     longer stored.
   func forget(_ what: Forgotten, for key: CacheKey, begun: MonotonicInstant) {
     // The new response is recorded before the removal, so that `insert` refuses older responses from then on.
-    changes.answered(key, begun: begun)
+    changes.recordUnstoredResponse(for: key, begun: begun)
     inFlightFetches.forget(key)
     switch what {
     case .overlapping(let selectors): store.remove(key) { $0.overlaps(selectors) }
