@@ -53,11 +53,11 @@ import Testing
     let pieces = [":", ":443", ":8443", ".", "[", "]", "0", "a", "%41", "::1", "@", "-", "2001:db8::1", ":x"]
     for _ in 0..<40 {
       var changed = Array(host)
-      let place = Int(random.below(UInt64(changed.count + 1)))
+      let index = Int(random.below(UInt64(changed.count + 1)))
       switch random.below(3) {
-      case 0: changed.insert(contentsOf: pick(pieces, &random), at: place)
-      case 1 where place < changed.count: changed.remove(at: place)
-      default: changed.replaceSubrange(place..<min(place + 1, changed.count), with: pick(pieces, &random))
+      case 0: changed.insert(contentsOf: pick(pieces, &random), at: index)
+      case 1 where index < changed.count: changed.remove(at: index)
+      default: changed.replaceSubrange(index..<min(index + 1, changed.count), with: pick(pieces, &random))
       }
       let other = String(changed)
       guard Self.meaning(other) != Self.meaning(host) else { continue }

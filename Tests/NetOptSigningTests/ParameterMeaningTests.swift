@@ -115,16 +115,16 @@ import Testing
   /// The query with one random change.
   private func changed(_ query: String, _ random: inout SplitMix64) -> String? {
     var pieces = query.split(separator: "&", omittingEmptySubsequences: false).map { String($0) }
-    let place = Int(random.below(UInt64(pieces.count)))
+    let index = Int(random.below(UInt64(pieces.count)))
     let other = Int(random.below(UInt64(pieces.count)))
     var bytes = Array(query.utf8)
     let byte = bytes.isEmpty ? 0 : Int(random.below(UInt64(bytes.count)))
     switch random.below(9) {
-    case 0: pieces.swapAt(place, other)
-    case 1: pieces.insert(pieces[place], at: other)
-    case 2: pieces.remove(at: place)
-    case 3: pieces[place] += Self.values.randomElement(using: &random) ?? ""
-    case 4: pieces.insert("role=admin", at: place)
+    case 0: pieces.swapAt(index, other)
+    case 1: pieces.insert(pieces[index], at: other)
+    case 2: pieces.remove(at: index)
+    case 3: pieces[index] += Self.values.randomElement(using: &random) ?? ""
+    case 4: pieces.insert("role=admin", at: index)
     case 5: pieces.reverse()
     case 6:
       guard !bytes.isEmpty else { return nil }
@@ -184,15 +184,15 @@ import Testing
   /// The target with some bytes changed. The first slash stays.
   private func changedTarget(_ target: String, _ random: inout SplitMix64) -> String? {
     var bytes = Array(target.utf8)
-    let place = 1 + Int(random.below(UInt64(bytes.count)))
+    let offset = 1 + Int(random.below(UInt64(bytes.count)))
     let marks = ["#", "\\", "#&role=admin", "?role=admin#", "/", ";", "&", "?", "%23", "%5C", "%2F", "a"]
     let mark = Array((marks.randomElement(using: &random) ?? "").utf8)
     switch random.below(4) {
-    case 0: bytes.insert(contentsOf: mark, at: place)
-    case 1: bytes.replaceSubrange(place..<min(place + 1, bytes.count), with: mark)
+    case 0: bytes.insert(contentsOf: mark, at: offset)
+    case 1: bytes.replaceSubrange(offset..<min(offset + 1, bytes.count), with: mark)
     case 2:
       // Decodes "%5C" to a backslash.
-      guard let found = bytes[place...].firstRange(of: [0x25, 0x35, 0x43]) else { return nil }
+      guard let found = bytes[offset...].firstRange(of: [0x25, 0x35, 0x43]) else { return nil }
       bytes.replaceSubrange(found, with: [0x5c])
     default: bytes += mark
     }
@@ -341,7 +341,7 @@ import Testing
       ("/%", "q", 2, "path"),
       ("/a%2", nil, 3, "path"), ("/a", "q=%25%", 6, "query"),
     ] as [(String, String?, Int, String)])
-  func stray(path: String, query: String?, place: Int, part: String) throws {
+  func stray(path: String, query: String?, byte: Int, part: String) throws {
     var request = try signed("q=1")
     request.path = path
     request.query = query
@@ -351,6 +351,6 @@ import Testing
       try NetOpt1().sign(request, with: Self.key, at: SigningMoment(now: Self.now))
     }
     #expect(fault?.reason == .malformedRequest)
-    #expect(fault?.detail.contains("the % at byte \(place) of the \(part);") == true)
+    #expect(fault?.detail.contains("the % at byte \(byte) of the \(part);") == true)
   }
 }

@@ -178,8 +178,8 @@ import Testing
       let request = try signed(request(&random, kind), kind)
       #expect(verdict(request, kind) == .ok)
       let meaning = kind.meaning(request)
-      for place in places(request) {
-        guard let changed = place(&random), kind.meaning(changed) != meaning else { continue }
+      for change in byteChanges(request) {
+        guard let changed = change(&random), kind.meaning(changed) != meaning else { continue }
         changes += 1
         #expect(verdict(changed, kind) != .ok, "seed \(seed): \(changed) for \(request)")
       }
@@ -211,11 +211,11 @@ import Testing
 
   /// Closures that each change one byte of a request. Together they cover all bytes of all parts, including
   /// the fields with key id, time, nonce and signature.
-  private func places(_ request: SigningRequest) -> [(inout SplitMix64) -> SigningRequest?] {
-    var places: [(inout SplitMix64) -> SigningRequest?] = []
+  private func byteChanges(_ request: SigningRequest) -> [(inout SplitMix64) -> SigningRequest?] {
+    var byteChanges: [(inout SplitMix64) -> SigningRequest?] = []
     func add(_ path: WritableKeyPath<SigningRequest, String>) {
       for offset in 0..<request[keyPath: path].utf8.count {
-        places.append { random in
+        byteChanges.append { random in
           var bytes = Array(request[keyPath: path].utf8)
           bytes[offset] = Self.other(bytes[offset], &random)
           guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
@@ -234,13 +234,13 @@ import Testing
       add(\.headers[index].value)
     }
     for index in request.body.indices {
-      places.append { random in
+      byteChanges.append { random in
         var changed = request
         changed.body[index] ^= UInt8(1 + random.below(255))
         return changed
       }
     }
-    return places
+    return byteChanges
   }
 
   private static func other(_ byte: UInt8, _ random: inout SplitMix64) -> UInt8 {

@@ -69,7 +69,7 @@ struct FetchLine: Sendable {
   }
 
   private static func malformed(_ fault: JSONFault) -> NetOptError {
-    NetOptError(.invalidRequest, phase: .send, "the line is no request: \(fault.place): \(fault.rule)")
+    NetOptError(.invalidRequest, phase: .send, "the line is no request: \(fault.location): \(fault.rule)")
   }
 
   private static func method(_ root: JSONPart) throws -> NetOptRequest.Method {

@@ -97,7 +97,7 @@ struct KeysNewCommand: Command {
       return before[..<closing.byte] + Array(added.utf8) + before[closing.byte...]
     } catch {
       throw NetOptError(
-        .invalidKeys, phase: .sign, "the key ring is not usable: \(error.place): \(error.rule)")
+        .invalidKeys, phase: .sign, "the key ring is not usable: \(error.location): \(error.rule)")
     }
   }
 }

@@ -85,7 +85,7 @@ enum SigningOptions {
       text = try object(arguments, scheme).bytes()
     }
     do { return try JSONDocument.read(SecretBytes(copying: text)) } catch {
-      throw UsageError("--options is no JSON: \(error.place): \(error.rule)")
+      throw UsageError("--options is no JSON: \(error.location): \(error.rule)")
     }
   }
 

@@ -39,14 +39,14 @@ public struct KeyRing: Sendable {
   /// Reads a key ring file (docs/schemas/keys.schema.json).
   ///
   /// - Parameter path: a regular file that only its owner can read.
-  /// - Throws: `unreadableFile`; `invalidKeys` with the place in the file and the rule that it breaks.
+  /// - Throws: `unreadableFile`; `invalidKeys` with the location in the file and the rule that it breaks.
   public static func load(_ path: String) throws(NetOptError) -> KeyRing {
     let text = try KeyFile.read(path)
     do throws(JSONFault) {
       return try KeyRing(json: text)
     } catch {
       throw NetOptError(
-        .invalidKeys, phase: .sign, "the key ring \(path) is not usable: \(error.place): \(error.rule)")
+        .invalidKeys, phase: .sign, "the key ring \(path) is not usable: \(error.location): \(error.rule)")
     }
   }
 

@@ -20,7 +20,7 @@ package enum SchemeOptions {
       }
       return try kind.scheme(options, isLenient: isLenient, keys: keys).get()
     } catch let fault as JSONFault {
-      throw OptionFault(detail: "\(fault.place): \(fault.rule)")
+      throw OptionFault(detail: "\(fault.location): \(fault.rule)")
     } catch {
       throw OptionFault(detail: (error as? SigningFault)?.detail ?? "\(error)")
     }
@@ -40,6 +40,6 @@ package enum SchemeOptions {
 
 /// A fault in the options of a scheme.
 package struct OptionFault: Error, Hashable, Sendable {
-  /// The place and the rule that it breaks.
+  /// The location and the rule that it breaks.
   package let detail: String
 }

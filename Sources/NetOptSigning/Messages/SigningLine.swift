@@ -59,7 +59,7 @@ package struct SigningLine: Sendable {
   }
 
   private static func malformed(_ fault: JSONFault) -> SigningFault {
-    SigningFault(.malformedRequest, "\(fault.place): \(fault.rule)")
+    SigningFault(.malformedRequest, "\(fault.location): \(fault.rule)")
   }
 
   private init(_ root: JSONPart, id: JSONValue) throws(SigningFault) {

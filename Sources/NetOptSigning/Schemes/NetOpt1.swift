@@ -223,17 +223,17 @@ package struct NetOpt1: SigningScheme {
       }
       let name = pair[..<mark]
       guard
-        let place = parameterNames.firstIndex(where: { known in
+        let index = parameterNames.firstIndex(where: { known in
           known.withUTF8Buffer { name.elementsEqual($0) }
         })
       else {
         throw SigningFault(.malformedSignature, "Authorization has a parameter that netopt1 does not have")
       }
-      guard seen & 1 << place == 0 else {
-        throw SigningFault(.malformedSignature, "Authorization has \(parameterNames[place]) twice")
+      guard seen & 1 << index == 0 else {
+        throw SigningFault(.malformedSignature, "Authorization has \(parameterNames[index]) twice")
       }
-      seen |= 1 << place
-      values[place] = pair[(mark + 1)...]
+      seen |= 1 << index
+      values[index] = pair[(mark + 1)...]
       guard end < rest.endIndex else { break }
       rest = rest[(end + 1)...]
     }

@@ -141,7 +141,7 @@ extension SchemeOptions {
       return try scheme(name, part, isLenient: false, keys: keys)
     } catch {
       let detail =
-        (error as? OptionFault)?.detail ?? (error as? JSONFault).map { "\($0.place): \($0.rule)" } ?? ""
+        (error as? OptionFault)?.detail ?? (error as? JSONFault).map { "\($0.location): \($0.rule)" } ?? ""
       throw NetOptError(
         .invalidConfiguration, phase: .sign, "the options of \(name.rawValue) are wrong: \(detail)")
     }

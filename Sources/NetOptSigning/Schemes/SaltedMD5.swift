@@ -18,7 +18,7 @@ package struct SaltedMD5: SigningScheme {
   }
 
   /// A position: before or after another text.
-  package enum Place: String, CaseIterable, Sendable {
+  package enum Position: String, CaseIterable, Sendable {
     case prefix, suffix
   }
 
@@ -32,9 +32,9 @@ package struct SaltedMD5: SigningScheme {
     /// with the salt. The classic variant has 2 rounds.
     package var rounds = 2
     /// The position of the secret relative to API and parameters.
-    package var secret = Place.prefix
+    package var secret = Position.prefix
     /// The position of the salt relative to the hash of the previous round.
-    package var salt = Place.suffix
+    package var salt = Position.suffix
     /// Whether parameters with empty values are hashed.
     package var keepEmpty = false
     /// Whether keys and values are percent-encoded before they are hashed.
@@ -108,7 +108,7 @@ package struct SaltedMD5: SigningScheme {
     }
     let keepsEmpty = options.keepEmpty != mutations.contains(.emptiesDropped)
     let isEncoded = options.encode != mutations.contains(.encodedTwice)
-    var pairs: [(text: [UInt8], key: [UInt8], place: Int)] = []
+    var pairs: [(text: [UInt8], key: [UInt8], index: Int)] = []
     for pair in QueryParameters(request.query, plus: true).pairs where !own.contains(pair.key) {
       if pair.value.isEmpty, !keepsEmpty { continue }
       var text: [UInt8] = []
@@ -122,7 +122,7 @@ package struct SaltedMD5: SigningScheme {
       pairs.append((text, key, pairs.count))
     }
     if mutations.contains(.duplicateOrder) {
-      pairs.sort { $0.key == $1.key ? $0.place < $1.place : less($0.key, $1.key) }
+      pairs.sort { $0.key == $1.key ? $0.index < $1.index : less($0.key, $1.key) }
     } else if !mutations.contains(.paramsNotSorted) {
       pairs.sort { less($0.text, $1.text) }
     }

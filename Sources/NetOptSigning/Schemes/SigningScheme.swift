@@ -226,16 +226,16 @@ enum NonceSource {
     let digits = Base64.urlDigits
     return String(unsafeUninitializedCapacity: 22) { out in
       var end = 0
-      var place = bytes.startIndex
+      var index = bytes.startIndex
       // Five groups of three bytes, then the last byte.
       while end < 20 {
-        let bits = UInt32(bytes[place]) << 16 | UInt32(bytes[place + 1]) << 8 | UInt32(bytes[place + 2])
+        let bits = UInt32(bytes[index]) << 16 | UInt32(bytes[index + 1]) << 8 | UInt32(bytes[index + 2])
         for digit in 0..<4 { out[end + digit] = digits[Int(bits >> UInt32(18 - 6 * digit) & 63)] }
-        place += 3
+        index += 3
         end += 4
       }
-      out[20] = digits[Int(bytes[place] >> 2)]
-      out[21] = digits[Int(bytes[place] << 4 & 63)]
+      out[20] = digits[Int(bytes[index] >> 2)]
+      out[21] = digits[Int(bytes[index] << 4 & 63)]
       return 22
     }
   }

@@ -24,17 +24,17 @@ package final class JSONDocument: Sendable {
     if let duplicate = outline.duplicates.first {
       // The offset after the second of the equal names and its quote.
       let offset = outline.nodes[duplicate.key].range.upperBound + 1
-      throw JSONFault(place: "byte \(offset)", rule: "two members have the same name")
+      throw JSONFault(location: "byte \(offset)", rule: "two members have the same name")
     }
-    if let fault = outline.fault { throw JSONFault(place: "byte \(fault.offset)", rule: fault.rule) }
+    if let fault = outline.fault { throw JSONFault(location: "byte \(fault.offset)", rule: fault.rule) }
     return JSONPart(document: JSONDocument(text, outline.nodes), index: 0, path: "$")
   }
 }
 
 /// The rule that a JSON text breaks, and where. The fault contains no part of the text except member names.
 package struct JSONFault: Error, Hashable, Sendable {
-  /// The place, for example `byte 12` or `$.keys[0].id`.
-  package let place: String
+  /// The location, for example `byte 12` or `$.keys[0].id`.
+  package let location: String
   /// The rule.
   package let rule: String
 }
@@ -50,7 +50,7 @@ package struct JSONPart: Sendable {
   private var node: JSONNode { document.nodes[index] }
 
   /// Makes a fault at this value.
-  package func fault(_ rule: String) -> JSONFault { JSONFault(place: path, rule: rule) }
+  package func fault(_ rule: String) -> JSONFault { JSONFault(location: path, rule: rule) }
 
   /// The members of an object.
   ///

@@ -25,7 +25,7 @@ public struct VerificationReport: Sendable {
     public let detail: String
   }
 
-  /// The first place at which two strings differ.
+  /// The first position at which two strings differ.
   public struct Difference: Hashable, Sendable {
     /// The line, counted from 1.
     public let line: Int

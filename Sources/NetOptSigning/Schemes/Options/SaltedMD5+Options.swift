@@ -18,8 +18,8 @@ extension SaltedMD5: SchemeKind {
     made.api = try options?.member("api")?.string()
     if let hash: SaltedMD5.Hash = try SchemeOptions.word(options, "hash") { made.hash = hash }
     if let rounds = try options?.member("rounds")?.integer() { made.rounds = Int(clamping: rounds) }
-    if let place: SaltedMD5.Place = try SchemeOptions.word(options, "secret") { made.secret = place }
-    if let place: SaltedMD5.Place = try SchemeOptions.word(options, "salt") { made.salt = place }
+    if let position: SaltedMD5.Position = try SchemeOptions.word(options, "secret") { made.secret = position }
+    if let position: SaltedMD5.Position = try SchemeOptions.word(options, "salt") { made.salt = position }
     made.keepEmpty = try options?.member("keep_empty")?.bool() ?? false
     made.encode = try options?.member("encode")?.bool() ?? false
     let names = (try options?.member("key_param")?.string(), try options?.member("sig_param")?.string())

@@ -20,7 +20,7 @@ extension SealedKey: SchemeKind {
     switch try options?.member("inner")?.string() ?? "netopt1" {
     case "netopt1": inner = try NetOpt1.made(of: options).map { .netopt1($0) }
     case "salted-md5": inner = try SaltedMD5.made(of: options).map { .saltedMD5($0) }
-    default: throw JSONFault(place: "$.options.inner", rule: "is netopt1 or salted-md5")
+    default: throw JSONFault(location: "$.options.inner", rule: "is netopt1 or salted-md5")
     }
     return inner.map { SealedKey($0, platform: platform, sealNonce: nonce) }
   }
