@@ -41,11 +41,13 @@ struct Chart {
   }
 
   /// The horizontal position of a value.
-  func across(_ value: Double) -> Double { left + x.place(value) * (Self.width - left - Self.right) }
+  func xPosition(of value: Double) -> Double {
+    left + x.position(of: value) * (Self.width - left - Self.right)
+  }
 
   /// The vertical position of a value.
-  func up(_ value: Double) -> Double {
-    height - Self.bottom - (y?.place(value) ?? 0) * (height - Self.bottom - Self.top)
+  func yPosition(of value: Double) -> Double {
+    height - Self.bottom - (y?.position(of: value) ?? 0) * (height - Self.bottom - Self.top)
   }
 
   /// The vertical position of a row's middle.
@@ -56,23 +58,27 @@ struct Chart {
   /// Adds a line through points, given as values.
   mutating func line(_ points: [(Double, Double)], class name: String) {
     guard points.count > 1 else { return }
-    let places = points.map { "\(Markup.number(across($0.0))),\(Markup.number(up($0.1)))" }
-    content += "<polyline class=\"line \(name)\" points=\"\(places.joined(separator: " "))\"/>\n"
+    let coordinates = points.map {
+      "\(Markup.number(xPosition(of: $0.0))),\(Markup.number(yPosition(of: $0.1)))"
+    }
+    content += "<polyline class=\"line \(name)\" points=\"\(coordinates.joined(separator: " "))\"/>\n"
   }
 
   /// Adds an area between two lines.
   mutating func band(_ points: [(x: Double, low: Double, high: Double)], class name: String) {
     guard points.count > 1 else { return }
     let edge = points.map { ($0.x, $0.high) } + points.reversed().map { ($0.x, $0.low) }
-    let places = edge.map { "\(Markup.number(across($0.0))),\(Markup.number(up($0.1)))" }
-    content += "<polygon class=\"band \(name)\" points=\"\(places.joined(separator: " "))\"/>\n"
+    let coordinates = edge.map {
+      "\(Markup.number(xPosition(of: $0.0))),\(Markup.number(yPosition(of: $0.1)))"
+    }
+    content += "<polygon class=\"band \(name)\" points=\"\(coordinates.joined(separator: " "))\"/>\n"
   }
 
   /// Adds a bar in a row, from one value to another.
   mutating func bar(
     _ row: Double, from start: Double, to end: Double, thick: Double, class name: String, _ title: String
   ) {
-    let (low, high) = (across(start), across(end))
+    let (low, high) = (xPosition(of: start), xPosition(of: end))
     content +=
       "<rect class=\"\(name)\" x=\"\(Markup.number(low))\" y=\"\(Markup.number(row - thick / 2))\" "
       + "width=\"\(Markup.number(max(high - low, 0.5)))\" height=\"\(Markup.number(thick))\">"
@@ -101,7 +107,7 @@ struct Chart {
 
   /// Adds a horizontal line at a value.
   mutating func level(_ value: Double, class name: String) {
-    let y = Markup.number(up(value))
+    let y = Markup.number(yPosition(of: value))
     content +=
       "<line class=\"\(name)\" x1=\"\(Markup.number(left))\" x2=\"\(Markup.number(Self.width - Self.right))\" y1=\"\(y)\" y2=\"\(y)\"/>\n"
   }
@@ -120,24 +126,24 @@ struct Chart {
     let base = height - Self.bottom
     var text = "<g class=\"axis\">\n"
     for tick in x.ticks {
-      let place = Markup.number(across(tick.value))
+      let x = Markup.number(xPosition(of: tick.value))
       text +=
-        "<line x1=\"\(place)\" x2=\"\(place)\" y1=\"\(Markup.number(Self.top))\" y2=\"\(Markup.number(base))\"/>"
-        + "<text class=\"below\" x=\"\(place)\" y=\"\(Markup.number(base + 16))\">\(tick.label)</text>\n"
+        "<line x1=\"\(x)\" x2=\"\(x)\" y1=\"\(Markup.number(Self.top))\" y2=\"\(Markup.number(base))\"/>"
+        + "<text class=\"below\" x=\"\(x)\" y=\"\(Markup.number(base + 16))\">\(tick.label)</text>\n"
     }
     for tick in y?.ticks ?? [] {
-      let place = Markup.number(up(tick.value))
+      let y = Markup.number(yPosition(of: tick.value))
       text +=
-        "<line x1=\"\(Markup.number(left))\" x2=\"\(Markup.number(Self.width - Self.right))\" y1=\"\(place)\" y2=\"\(place)\"/>"
-        + "<text class=\"name\" x=\"\(Markup.number(left - 6))\" y=\"\(Markup.number(up(tick.value) + 4))\">\(tick.label)</text>\n"
+        "<line x1=\"\(Markup.number(left))\" x2=\"\(Markup.number(Self.width - Self.right))\" y1=\"\(y)\" y2=\"\(y)\"/>"
+        + "<text class=\"name\" x=\"\(Markup.number(left - 6))\" y=\"\(Markup.number(yPosition(of: tick.value) + 4))\">\(tick.label)</text>\n"
     }
-    let middle = Markup.number((Self.width + left) / 2)
+    let xMiddle = Markup.number((Self.width + left) / 2)
     text +=
-      "<text class=\"below title\" x=\"\(middle)\" y=\"\(Markup.number(height - 8))\">\(Markup.text(xTitle))</text>\n"
+      "<text class=\"below title\" x=\"\(xMiddle)\" y=\"\(Markup.number(height - 8))\">\(Markup.text(xTitle))</text>\n"
     if y != nil {
-      let across = Markup.number(Self.top + (base - Self.top) / 2)
+      let yMiddle = Markup.number(Self.top + (base - Self.top) / 2)
       text +=
-        "<text class=\"below title\" transform=\"translate(14 \(across)) rotate(-90)\">\(Markup.text(yTitle))</text>\n"
+        "<text class=\"below title\" transform=\"translate(14 \(yMiddle)) rotate(-90)\">\(Markup.text(yTitle))</text>\n"
     }
     return text + "</g>\n"
   }

@@ -29,7 +29,7 @@ struct RankingChart {
         "\(id): \(Markup.number(Double(value) / 1000)) ms, \(Markup.number(Double(low) / 1000)) to \(Markup.number(Double(high) / 1000))"
       chart.name("\(rank)  \(id)", row: row)
       chart.bar(row, from: Double(low) / 1000, to: Double(high) / 1000, thick: 6, class: "span c0", title)
-      chart.dot(chart.across(Double(value) / 1000), row, class: "c0", title)
+      chart.dot(chart.xPosition(of: Double(value) / 1000), row, class: "c0", title)
     }
     return chart.markup
   }

@@ -49,7 +49,7 @@ struct RoundCharts {
       for index in stride(from: 0, to: failed.count, by: step) {
         let round = failed[index]
         chart.cross(
-          chart.across(Double(round) + 0.5), 8 + Double(colour) * 3, class: "c\(colour)",
+          chart.xPosition(of: Double(round) + 0.5), 8 + Double(colour) * 3, class: "c\(colour)",
           "\(id), round \(round + 1): \(series.kinds[round].label)")
       }
     }

@@ -45,14 +45,14 @@ struct Scale {
   }
 
   /// The position of a value, limited to 0 to 1.
-  func place(_ value: Double) -> Double {
-    let position =
+  func position(of value: Double) -> Double {
+    let scaled =
       switch kind {
       case .linear: value
       case .logarithmic: log10(max(value, 1e-9))
       case .tail: Self.tail(value)
       }
-    return high > low ? min(1, max(0, (position - low) / (high - low))) : 0
+    return high > low ? min(1, max(0, (scaled - low) / (high - low))) : 0
   }
 
   private static func tail(_ share: Double) -> Double { -log10(max(1 - share, 1e-7)) }
