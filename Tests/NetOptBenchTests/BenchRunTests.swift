@@ -44,12 +44,12 @@ import Testing
       return .answer(request)
     }
     _ = await BenchRun(settings, clients: [client], clock: client).report(Fixtures.context)
-    #expect(client.state.withLock(\.mostUnderWay) == Preflight.concurrency)
+    #expect(client.state.withLock(\.mostInProgress) == Preflight.concurrency)
 
     let calm = FakeBenchClient { request, _ in .answer(request) }
     let one = try Fixtures.settings([Fixtures.first], dns: false)
     _ = await BenchRun(one, clients: [calm], clock: calm).report(Fixtures.context)
-    #expect(calm.state.withLock(\.mostUnderWay) == 1)
+    #expect(calm.state.withLock(\.mostInProgress) == 1)
   }
 
   @Test("a run excludes an unusable target and measures the other targets")
@@ -229,7 +229,7 @@ import Testing
     let report = await BenchRun(settings, clients: clients, clock: clients[0]).report(Fixtures.context)
     #expect(report.rounds == [.warm: 60])
     #expect(report.targets[0].blocks[.warm]?.requests == 60)
-    #expect(clients.allSatisfy { $0.state.withLock(\.mostUnderWay) == 3 })
+    #expect(clients.allSatisfy { $0.state.withLock(\.mostInProgress) == 3 })
   }
 
   @Test("a run warns when the DNS answer changes during the run")

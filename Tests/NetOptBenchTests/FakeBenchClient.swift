@@ -8,8 +8,8 @@ final class FakeBenchClient: BenchClient, BenchClock {
   struct State {
     var requests: [NetOptRequest] = []
     var counts: [String: Int] = [:]
-    var underWay = 0
-    var mostUnderWay = 0
+    var inProgress = 0
+    var mostInProgress = 0
     var now = MonotonicInstant(nanoseconds: 0)
   }
 
@@ -43,11 +43,11 @@ final class FakeBenchClient: BenchClient, BenchClock {
       let number = state.counts[request.target, default: 0]
       state.counts[request.target] = number + 1
       state.requests.append(request)
-      state.underWay += 1
-      state.mostUnderWay = max(state.mostUnderWay, state.underWay)
+      state.inProgress += 1
+      state.mostInProgress = max(state.mostInProgress, state.inProgress)
       return number
     }
-    defer { state.withLock { $0.underWay -= 1 } }
+    defer { state.withLock { $0.inProgress -= 1 } }
     let response = try await answer(request, number)
     state.withLock { $0.now = $0.now + response.timings.total }
     return response

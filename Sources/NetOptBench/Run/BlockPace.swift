@@ -21,7 +21,7 @@ struct BlockPace {
 
   /// Whether the block begins another round. The first round always begins, however short the duration: a run
   /// without a sample is useless.
-  func goesOn(after done: Int, at now: MonotonicInstant) -> Bool {
+  func continues(after done: Int, at now: MonotonicInstant) -> Bool {
     if let planned { return done < planned }
     return share.map { done == 0 || now - start < $0 } ?? false
   }

@@ -55,7 +55,7 @@ final class BlockRecord: Sendable {
   /// Begins the next round, or returns `nil` when the block is over.
   func begin(at now: MonotonicInstant) -> Round? {
     state.withLock { state in
-      guard state.stop == nil, pace.goesOn(after: state.begun, at: now) else { return nil }
+      guard state.stop == nil, pace.continues(after: state.begun, at: now) else { return nil }
       guard state.begun < roundLimit else {
         state.stop = .sampleLimit
         return nil
@@ -69,7 +69,7 @@ final class BlockRecord: Sendable {
 
   /// Adds a sample to a round.
   func add(_ sample: Sample, of target: Int, in round: Int, at now: MonotonicInstant) {
-    let news = state.withLock { state -> BenchProgress? in
+    let update = state.withLock { state -> BenchProgress? in
       state.pending[round]?[target] = sample
       guard let samples = state.pending[round], samples.allSatisfy({ $0 != nil }) else { return nil }
       state.pending[round] = nil
@@ -87,7 +87,7 @@ final class BlockRecord: Sendable {
       }
       return pace.progress(after: state.done, at: now, medians: state.medians)
     }
-    if let news { progress(news) }
+    if let update { progress(update) }
   }
 
   /// Stops the block: no further round begins, and unfinished rounds are dropped.

@@ -5,7 +5,7 @@ import Synchronization
 struct BlockRun: Sendable {
   /// The maximum number of concurrent requests in an open loop. Requests that are due at this limit begin
   /// late, and count as late.
-  static let mostUnderWay = 10_000
+  static let maxCallsInProgress = 10_000
 
   private let block: Block
   private let targets: [BenchTarget]
@@ -56,24 +56,26 @@ struct BlockRun: Sendable {
   func openLoop(rate: Double) async {
     // Starts the requests on the executor that performs them. From another thread, each request would take
     // two thread switches and contend for locks.
-    await withTaskExecutorPreference(samplers[0].executor) { await pace(rate) }
+    await withTaskExecutorPreference(samplers[0].executor) { await startRequests(at: rate) }
   }
 
-  private func pace(_ rate: Double) async {
+  private func startRequests(at rate: Double) async {
     let start = clock.now()
     await withDiscardingTaskGroup { group in
       var slot = 0
-      let underWay = UnderWay()
+      let callsInProgress = CallsInProgress()
       while let round = record.begin(at: start + Self.offset(of: slot, at: rate)) {
         for index in round.order {
           let due = start + Self.offset(of: slot, at: rate)
           let sampler = samplers[slot % samplers.count]
           slot += 1
-          guard await clock.wait(until: due), await room(underWay) else { return record.interrupt() }
-          underWay.count.add(1, ordering: .relaxed)
+          guard await clock.wait(until: due), await waitForCapacity(callsInProgress) else {
+            return record.interrupt()
+          }
+          callsInProgress.count.add(1, ordering: .relaxed)
           group.addTask(executorPreference: sampler.executor) {
             let sample = await sampler.sample(targets[index], block.connection, due: due)
-            underWay.count.subtract(1, ordering: .relaxed)
+            callsInProgress.count.subtract(1, ordering: .relaxed)
             guard let sample else { return record.interrupt() }
             record.add(sample, of: index, in: round.number, at: clock.now())
           }
@@ -82,13 +84,13 @@ struct BlockRun: Sendable {
     }
   }
 
-  /// Waits until fewer than `mostUnderWay` requests are under way.
+  /// Waits until fewer than `maxCallsInProgress` requests are in progress.
   ///
   /// - Returns: `false` when the task was cancelled, otherwise `true`.
-  private func room(_ underWay: UnderWay) async -> Bool {
-    while underWay.count.load(ordering: .relaxed) >= Self.mostUnderWay {
+  private func waitForCapacity(_ callsInProgress: CallsInProgress) async -> Bool {
+    while callsInProgress.count.load(ordering: .relaxed) >= Self.maxCallsInProgress {
       guard await clock.wait(until: clock.now() + .milliseconds(1)) else { return false }
-      // A test's clock may return at once. The yield lets the requests under way proceed nevertheless.
+      // A test's clock may return at once. The yield lets the requests in progress proceed nevertheless.
       await Task.yield()
     }
     return true
@@ -99,8 +101,8 @@ struct BlockRun: Sendable {
   }
 }
 
-/// The number of requests under way in an open loop.
-private final class UnderWay: Sendable {
+/// The number of requests in progress in an open loop.
+private final class CallsInProgress: Sendable {
   let count = Atomic(0)
 }
 
