@@ -61,10 +61,10 @@ import Testing
     var histogram = HDRHistogram()
     for value in stride(from: Int64(1), to: 60_000, by: 777) { histogram.record(value) }
     let good = Array(histogram.encoded.utf8)
-    for place in good.indices {
+    for index in good.indices {
       for letter in "Az9+".utf8 {
         var broken = good
-        broken[place] = letter
+        broken[index] = letter
         _ = try? HDRHistogram(encoded: String(decoding: broken, as: UTF8.self))
       }
     }

@@ -145,14 +145,14 @@ import Testing
   @Test("merge reads or refuses a run with odd numbers, and compare and suggest do not trap")
   func brokenNumbers() async throws {
     let good = try Files.read(try await Self.save("good", in: folder, usual, rounds: 8))
-    let places = good.indices.filter { index in
+    let numberStarts = good.indices.filter { index in
       good[index].isNumber && index > good.startIndex && !good[good.index(before: index)].isNumber
         && ":,[".contains(good[good.index(before: index)])
     }
-    for (number, place) in places.enumerated() where number % 7 == 0 {
-      let end = good[place...].firstIndex { !$0.isNumber } ?? good.endIndex
+    for (number, start) in numberStarts.enumerated() where number % 7 == 0 {
+      let end = good[start...].firstIndex { !$0.isNumber } ?? good.endIndex
       for value in ["-1", "9223372036854775807", "0", "1e308", "null", "18446744073709551616"] {
-        let broken = good[..<place] + value + good[end...]
+        let broken = good[..<start] + value + good[end...]
         let file = "\(folder)/broken.json"
         try Files.write(String(broken), to: file)
         let code = await Run(["merge", file]).code

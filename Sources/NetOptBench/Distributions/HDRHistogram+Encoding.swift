@@ -108,13 +108,13 @@ extension HDRHistogram {
 
   private static func next(_ bytes: inout ArraySlice<UInt8>) -> Int64? {
     var value: UInt64 = 0
-    for place in 0..<9 {
+    for byteIndex in 0..<9 {
       guard let byte = bytes.popFirst() else { return nil }
-      if place == 8 {
+      if byteIndex == 8 {
         value |= UInt64(byte) << 56
         break
       }
-      value |= UInt64(byte & 0x7f) << UInt64(7 * place)
+      value |= UInt64(byte & 0x7f) << UInt64(7 * byteIndex)
       if byte & 0x80 == 0 { break }
     }
     return Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)

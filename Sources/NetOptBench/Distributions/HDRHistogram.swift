@@ -44,9 +44,9 @@ package struct HDRHistogram: Hashable, Sendable {
       counts.insert(contentsOf: repeatElement(0, count: first - index), at: 0)
       first = index
     }
-    let place = index - first
-    if place >= counts.count { counts += repeatElement(0, count: place + 1 - counts.count) }
-    counts[place] += count
+    let offset = index - first
+    if offset >= counts.count { counts += repeatElement(0, count: offset + 1 - counts.count) }
+    counts[offset] += count
     total += count
   }
 

@@ -238,10 +238,10 @@ extension BenchReport {
     let ranks = ranks
     func rank(_ result: TargetResult?) -> Int? { ranks.first { $0.target.target == result?.target }?.rank }
     let both = listed.compactMap { result -> (Double, Double)? in
-      guard let address = result.target.address, let place = probeRanking.firstIndex(of: address),
+      guard let address = result.target.address, let index = probeRanking.firstIndex(of: address),
         let median = result.median(rankingBlock)
       else { return nil }
-      return (Double(place), Double(median))
+      return (Double(index), Double(median))
     }
     return Picker(
       chosen: choice, best: best?.target.address, regret: regret,

@@ -4,7 +4,7 @@ package import NetOptCore
 /// remove, each with its evidence.
 package struct ListSuggestion: Sendable {
   /// An address to keep.
-  package struct Place: Hashable, Sendable {
+  package struct RankedAddress: Hashable, Sendable {
     /// The address.
     package let address: String
     /// The rank. Addresses without a significant difference share a rank and keep their order in the list.
@@ -22,7 +22,7 @@ package struct ListSuggestion: Sendable {
   }
 
   /// An address that the run could not measure, because its machine has no route to the address.
-  package struct Gap: Hashable, Sendable {
+  package struct UnmeasuredAddress: Hashable, Sendable {
     /// The address.
     package let address: String
     /// The reason that the run recorded.
@@ -38,11 +38,11 @@ package struct ListSuggestion: Sendable {
   /// The names of the runs in the file.
   package let runs: [String]
   /// The addresses to keep, the best first.
-  package let order: [Place]
+  package let order: [RankedAddress]
   /// The addresses to remove.
   package let removals: [Removal]
   /// The addresses that the run could not measure.
-  package let unmeasured: [Gap]
+  package let unmeasured: [UnmeasuredAddress]
 
   /// Derives a suggestion from a run.
   ///
@@ -55,7 +55,7 @@ package struct ListSuggestion: Sendable {
       throw Refusal(description: "the run measured no address of a list: measure with --targets ip,dns")
     }
     unmeasured = listed.filter(Self.isUnmeasured).map {
-      Gap(address: $0.id, reason: TextLayout.printable($0.exclusion?.reason ?? ""))
+      UnmeasuredAddress(address: $0.id, reason: TextLayout.printable($0.exclusion?.reason ?? ""))
     }
     guard unmeasured.count < listed.count else {
       throw Refusal(
@@ -67,12 +67,12 @@ package struct ListSuggestion: Sendable {
           "the run has no ranks (it was merged, or had too few samples): take one of a single machine")
     }
     var removals: [Removal] = []
-    var order: [Place] = []
+    var order: [RankedAddress] = []
     for target in listed where !Self.isUnmeasured(target) {
       if let evidence = Self.evidence(against: target, run) {
         removals.append(Removal(address: target.id, evidence: evidence))
       } else if let rank = target.rank {
-        order.append(Place(address: target.id, rank: rank, evidence: Self.evidence(for: target, run)))
+        order.append(RankedAddress(address: target.id, rank: rank, evidence: Self.evidence(for: target, run)))
       }
     }
     // The standard library's sort is stable: addresses of equal rank keep the order of the list.
@@ -147,19 +147,19 @@ package struct ListSuggestion: Sendable {
   package var text: String {
     var lines: [String] = []
     if !order.isEmpty { lines.append("ORDER") }
-    for place in order {
-      let shares = order.count { $0.rank == place.rank } > 1
+    for ranked in order {
+      let shares = order.count { $0.rank == ranked.rank } > 1
       lines += TextLayout.hanging(
-        "  \(TextLayout.right("\(place.rank)\(shares ? "=" : " ")", 4)) ",
-        "\(TextLayout.printable(place.address))  \(place.evidence)")
+        "  \(TextLayout.right("\(ranked.rank)\(shares ? "=" : " ")", 4)) ",
+        "\(TextLayout.printable(ranked.address))  \(ranked.evidence)")
     }
     if !removals.isEmpty { lines.append("REMOVE") }
     for removal in removals {
       lines += TextLayout.hanging("     - ", "\(TextLayout.printable(removal.address))  \(removal.evidence)")
     }
     if !unmeasured.isEmpty { lines.append("NOT MEASURED FROM THERE") }
-    for gap in unmeasured {
-      lines += TextLayout.hanging("     ? ", "\(TextLayout.printable(gap.address))  \(gap.reason)")
+    for entry in unmeasured {
+      lines += TextLayout.hanging("     ? ", "\(TextLayout.printable(entry.address))  \(entry.reason)")
     }
     return lines.map { $0 + "\n" }.joined()
   }

@@ -7,7 +7,7 @@ package struct MergedRun: Sendable {
   /// The summed run.
   package private(set) var run: SavedRun
   /// The index of each target in `run.targets`, by the target's name.
-  private var places: [String: Int] = [:]
+  private var targetIndices: [String: Int] = [:]
 
   /// Starts the sum with one run.
   package init(_ first: SavedRun) {
@@ -35,8 +35,8 @@ package struct MergedRun: Sendable {
   }
 
   private mutating func add(_ target: SavedRun.Target) {
-    if let place = places[target.id] { return run.targets[place].add(target) }
-    places[target.id] = run.targets.count
+    if let index = targetIndices[target.id] { return run.targets[index].add(target) }
+    targetIndices[target.id] = run.targets.count
     var target = target
     target.rank = nil
     for block in target.blocks.keys { target.blocks[block]?.forgetMedians() }

@@ -4,9 +4,9 @@ import NetOptCore
 /// A run read from a file of `netopt bench --json` or `netopt merge`. Other runs can be compared with this
 /// run or added to this run.
 package struct SavedRun: Sendable {
-  /// The reason why a file is not a saved run: the place in the file and the broken rule.
+  /// The reason why a file is not a saved run: the path in the file and the broken rule.
   package struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The place and the rule, as in `$.targets[0].id: is missing`.
+    /// The path and the rule, as in `$.targets[0].id: is missing`.
     package let description: String
   }
 
@@ -150,20 +150,20 @@ package struct SavedRun: Sendable {
     var ids: Set<String> = []
     var room = mostCounters
     for (index, target) in file.targets.enumerated() {
-      let place = "$.targets[\(index)]"
+      let path = "$.targets[\(index)]"
       guard let kind = BenchTarget.Kind(rawValue: target.kind) else {
-        throw Fault(description: "\(place).kind: is ip or dns, not \"\(target.kind)\"")
+        throw Fault(description: "\(path).kind: is ip or dns, not \"\(target.kind)\"")
       }
       guard ids.insert(target.id).inserted else {
-        throw Fault(description: "\(place).id: \"\(target.id)\" is there twice")
+        throw Fault(description: "\(path).id: \"\(target.id)\" is there twice")
       }
       guard target.rank.map({ $0 > 0 }) ?? true, target.counts.values.allSatisfy(Self.numbers.contains)
       else {
-        throw Fault(description: "\(place): has a count that is none, or a rank below 1")
+        throw Fault(description: "\(path): has a count that is none, or a rank below 1")
       }
       var blocks: [Block: BlockTimes] = [:]
-      if let cold = target.cold { blocks[.cold] = try cold.times("\(place).cold", &room) }
-      if let warm = target.warm { blocks[.warm] = try warm.times("\(place).warm", &room) }
+      if let cold = target.cold { blocks[.cold] = try cold.times("\(path).cold", &room) }
+      if let warm = target.warm { blocks[.warm] = try warm.times("\(path).warm", &room) }
       let counts = target.counts.compactMap { key, count in SampleKind(rawValue: key).map { ($0, count) } }
       targets.append(
         Target(
@@ -205,32 +205,32 @@ private struct SavedRunFile: Decodable {
     let hdr: String
 
     /// - Parameter room: the number of counters left for the rest of the file.
-    func times(_ place: String, _ room: inout Int) throws(SavedRun.Fault) -> SavedRun.Times {
+    func times(_ path: String, _ room: inout Int) throws(SavedRun.Fault) -> SavedRun.Times {
       let histogram: HDRHistogram
       do throws(HDRHistogram.Fault) {
         histogram = try HDRHistogram(encoded: hdr)
-      } catch { throw SavedRun.Fault(description: "\(place).hdr: \(error)") }
+      } catch { throw SavedRun.Fault(description: "\(path).hdr: \(error)") }
       room -= histogram.counters
       guard room >= 0 else {
         throw SavedRun.Fault(
           description:
-            "\(place).hdr: the histograms up to here have more counters than are read; "
+            "\(path).hdr: the histograms up to here have more counters than are read; "
             + "measure fewer targets in a run")
       }
       guard n >= 0, UInt64(n) == histogram.total else {
         throw SavedRun.Fault(
-          description: "\(place).n: is \(n), and the histogram has \(histogram.total) values")
+          description: "\(path).n: is \(n), and the histogram has \(histogram.total) values")
       }
       let timeouts = timeouts ?? 0
       guard SavedRun.numbers.contains(timeouts), SavedRun.numbers.contains(n) else {
-        throw SavedRun.Fault(description: "\(place).timeouts: is no number of requests")
+        throw SavedRun.Fault(description: "\(path).timeouts: is no number of requests")
       }
       var times = SavedRun.Times(histogram: histogram, timeouts: timeouts)
       if let median = percentiles.first(where: { $0.p == 50 }), let value = median.value, let low = median.lo,
         let high = median.hi
       {
         guard low >= 0, low <= value, value <= high, SavedRun.numbers.contains(Int(high)) else {
-          throw SavedRun.Fault(description: "\(place).percentiles: p50 is not within its interval")
+          throw SavedRun.Fault(description: "\(path).percentiles: p50 is not within its interval")
         }
         times.median = (value, low, high)
       }
@@ -245,21 +245,21 @@ private struct SavedRunFile: Decodable {
     let service_us: Distribution
     let phases_us: [String: Distribution]
 
-    func times(_ place: String, _ room: inout Int) throws(SavedRun.Fault) -> SavedRun.BlockTimes {
-      let response = try response_us.times("\(place).response_us", &room)
+    func times(_ path: String, _ room: inout Int) throws(SavedRun.Fault) -> SavedRun.BlockTimes {
+      let response = try response_us.times("\(path).response_us", &room)
       guard SavedRun.numbers.contains(n), n >= response.total else {
-        throw SavedRun.Fault(description: "\(place).n: is \(n), less than there are responses")
+        throw SavedRun.Fault(description: "\(path).n: is \(n), less than there are responses")
       }
       var phases: [SamplePhase: SavedRun.Times] = [:]
       for phase in SamplePhase.allCases {
         phases[phase] = try phases_us[phase.rawValue]?.times(
-          "\(place).phases_us.\(phase.rawValue)", &room)
+          "\(path).phases_us.\(phase.rawValue)", &room)
       }
       guard dependence.map({ $0 >= 1 && $0 <= 1e6 }) ?? true else {
-        throw SavedRun.Fault(description: "\(place).dependence: is no factor of 1 or more")
+        throw SavedRun.Fault(description: "\(path).dependence: is no factor of 1 or more")
       }
       return SavedRun.BlockTimes(
-        requests: n, response: response, service: try service_us.times("\(place).service_us", &room),
+        requests: n, response: response, service: try service_us.times("\(path).service_us", &room),
         phases: phases, dependence: dependence)
     }
   }
@@ -287,17 +287,17 @@ private struct SavedRunFile: Decodable {
 extension SavedRun.Fault {
   /// Describes where the decoder stopped, and why.
   fileprivate init(_ error: DecodingError) {
-    func place(_ path: [any CodingKey]) -> String {
-      path.reduce("$") { $0 + ($1.intValue.map { "[\($0)]" } ?? ".\($1.stringValue)") }
+    func jsonPath(_ keys: [any CodingKey]) -> String {
+      keys.reduce("$") { $0 + ($1.intValue.map { "[\($0)]" } ?? ".\($1.stringValue)") }
     }
     switch error {
     case .keyNotFound(let key, let context):
-      self.init(description: "\(place(context.codingPath + [key])): is missing")
-    case .valueNotFound(_, let context): self.init(description: "\(place(context.codingPath)): is null")
+      self.init(description: "\(jsonPath(context.codingPath + [key])): is missing")
+    case .valueNotFound(_, let context): self.init(description: "\(jsonPath(context.codingPath)): is null")
     case .typeMismatch(let type, let context):
-      self.init(description: "\(place(context.codingPath)): is no \(type)")
+      self.init(description: "\(jsonPath(context.codingPath)): is no \(type)")
     case .dataCorrupted(let context):
-      self.init(description: "\(place(context.codingPath)): is no JSON that a run is written in")
+      self.init(description: "\(jsonPath(context.codingPath)): is no JSON that a run is written in")
     @unknown default: self.init(description: "it is no saved run")
     }
   }

@@ -117,13 +117,13 @@ struct Waterfall: Sendable {
   /// last attempt.
   private func attempts(_ columns: Int) -> [String] {
     guard !otherAttempts.isEmpty else { return [] }
-    let places = otherAttempts.map { $0.remote?.description ?? "nowhere" }
-    let width = max(places.map(\.count).max() ?? 0, "ATTEMPT".count)
+    let remotes = otherAttempts.map { $0.remote?.description ?? "nowhere" }
+    let width = max(remotes.map(\.count).max() ?? 0, "ATTEMPT".count)
     let heading = " #  " + Text.left("ATTEMPT", width) + Text.right("FROM", 12) + Text.right("TO", 12)
     return [heading]
-      + zip(otherAttempts, places).map { attempt, place in
+      + zip(otherAttempts, remotes).map { attempt, remote in
         let times = Text.right(Text.time(attempt.started), 12) + Text.right(Text.time(attempt.ended), 12)
-        let start = Text.right("\(attempt.number)", 2) + "  " + Text.left(place, width) + times
+        let start = Text.right("\(attempt.number)", 2) + "  " + Text.left(remote, width) + times
         return Text.cut(start + "  " + Text.printable(attempt.summary), to: columns)
       }
   }

@@ -41,16 +41,17 @@ struct ProbeReport: Sendable {
 
   private func table(_ probe: HostProbe) -> [String] {
     let width = max(probe.endpoints.map(\.address.description.count).max() ?? 0, "ENDPOINT".count)
-    let places = probe.endpoints.map { [$0.region, $0.isp].compactMap(\.self).joined(separator: " ") }
-    let placeWidth = max(places.map(\.count).max() ?? 0, "PLACE".count)
+    let locations = probe.endpoints.map { [$0.region, $0.isp].compactMap(\.self).joined(separator: " ") }
+    let locationWidth = max(locations.map(\.count).max() ?? 0, "PLACE".count)
     let heading =
       "  #  " + Text.left("ENDPOINT", width) + Text.right("RTT", 11) + "  "
-      + Text.left("STATE", 11) + "  " + Text.left("PLACE", placeWidth) + "  SAMPLES ms"
-    let rows = zip(probe.endpoints, places).map { endpoint, place in
+      + Text.left("STATE", 11) + "  " + Text.left("PLACE", locationWidth) + "  SAMPLES ms"
+    let rows = zip(probe.endpoints, locations).map { endpoint, location in
       (endpoint.chosen ? "*" : " ") + Text.right(endpoint.rank.map(String.init) ?? "!", 2) + "  "
         + Text.left(endpoint.address.description, width)
         + Text.right(endpoint.rtt.map(Text.time) ?? "-", 11) + "  "
-        + Text.left(endpoint.state.rawValue, 11) + "  " + Text.left(Text.printable(place), placeWidth) + "  "
+        + Text.left(endpoint.state.rawValue, 11) + "  "
+        + Text.left(Text.printable(location), locationWidth) + "  "
         + (endpoint.failure.map { Text.printable($0.message) }
           ?? endpoint.samples.map(Text.milliseconds).joined(separator: " "))
     }

@@ -4,7 +4,7 @@ import NetOptCore
 extension CommandContext {
   /// Reads a saved run.
   ///
-  /// - Throws: `unreadableFile`. For a file that is not a saved run, the error has the place in the file and
+  /// - Throws: `unreadableFile`. For a file that is not a saved run, the error has the path in the file and
   ///   the rule.
   func savedRun(_ file: String) throws(NetOptError) -> SavedRun {
     let bytes = try read(file, upTo: SavedRun.maximumBytes, for: .list)
