@@ -36,7 +36,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   package private(set) var count = 0
 
   private var nodes: [Node] = []
-  private var free: Index = -1
+  private var firstFree: Index = -1
   private var small = Ends()
   private var main = Ends()
   private var ghost: GhostQueue
@@ -154,7 +154,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     small = move(small, to: &rest, moved)
     main = move(main, to: &rest, moved)
     nodes = rest
-    free = -1
+    firstFree = -1
   }
 
   /// Copies a queue, oldest item first, so that neighbours in the queue are neighbours in the table.
@@ -203,7 +203,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     while used > capacity - size, ghost.count > 0 { ghost.removeOldest() }
     if count == 0, used > capacity - size {
       nodes = []
-      free = -1
+      firstFree = -1
     }
   }
 
@@ -212,7 +212,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   private mutating func evictFromSmall(_ visits: (Item) -> Int, _ evicted: (Item) -> Void) {
     while small.oldest >= 0 {
       let index = small.oldest
-      absorb(index, visits)
+      addVisits(index, visits)
       unlink(index)
       if nodes[Int(index)].visits >= 2 {
         nodes[Int(index)].visits = 0
@@ -233,7 +233,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   private mutating func evictFromMain(_ visits: (Item) -> Int, _ evicted: (Item) -> Void) {
     while main.oldest >= 0 {
       let index = main.oldest
-      absorb(index, visits)
+      addVisits(index, visits)
       unlink(index)
       if nodes[Int(index)].visits >= 1 {
         nodes[Int(index)].visits = min(nodes[Int(index)].visits, 3) - 1
@@ -247,7 +247,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     }
   }
 
-  private mutating func absorb(_ index: Index, _ visits: (Item) -> Int) {
+  private mutating func addVisits(_ index: Index, _ visits: (Item) -> Int) {
     nodes[Int(index)].visits += visits(self[index])
   }
 
@@ -257,9 +257,9 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     let node = Node(
       item: item, fingerprint: fingerprint, size: size, visits: 0, queue: .free, next: -1, previous: -1)
     let index: Index
-    if free >= 0 {
-      index = free
-      free = nodes[Int(index)].next
+    if firstFree >= 0 {
+      index = firstFree
+      firstFree = nodes[Int(index)].next
       nodes[Int(index)] = node
     } else {
       index = Index(nodes.count)
@@ -272,8 +272,8 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   private mutating func release(_ index: Index) {
     nodes[Int(index)].item = nil
     nodes[Int(index)].queue = .free
-    nodes[Int(index)].next = free
-    free = index
+    nodes[Int(index)].next = firstFree
+    firstFree = index
   }
 
   private mutating func link(_ index: Index, to queue: Queue) {

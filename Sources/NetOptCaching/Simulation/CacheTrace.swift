@@ -34,10 +34,10 @@ package struct CacheTrace: Sendable {
   ///   - ignoresSizes: whether every object has the size 1.
   /// - Throws: `unreadableFile` with the line and the reason.
   package init(
-    _ text: [UInt8], file: String, columns told: (key: Int, size: Int?)? = nil, ignoresSizes: Bool = false
+    _ text: [UInt8], file: String, columns selected: (key: Int, size: Int?)? = nil, ignoresSizes: Bool = false
   ) throws(NetOptError) {
     var sizes: [UInt64: Int] = [:]
-    var columns: (key: Int, size: Int?) = told.map { ($0.key - 1, $0.size.map { $0 - 1 }) } ?? (0, 1)
+    var columns: (key: Int, size: Int?) = selected.map { ($0.key - 1, $0.size.map { $0 - 1 }) } ?? (0, 1)
     var mayBeHeader = true
     var number = 0
     var start = 0
@@ -49,12 +49,12 @@ package struct CacheTrace: Sendable {
       guard let first = fields.first, first.first != 0x23 else { continue }
       if mayBeHeader {
         mayBeHeader = false
-        if let told, Self.isHeader(fields, told) { continue }
-        if told == nil, let header = try Self.header(fields, file, number) {
+        if let selected, Self.isHeader(fields, selected) { continue }
+        if selected == nil, let header = try Self.header(fields, file, number) {
           columns = header
           continue
         }
-        if told == nil, fields.count > 2 {
+        if selected == nil, fields.count > 2 {
           throw Self.fault(
             file, number, "it has \(fields.count) columns; say with --key-column which has the keys")
         }

@@ -27,7 +27,7 @@ struct SimulatedGDSF: SimulatedCache {
       heap[index].hits += 1
       heap[index].priority = clock + Double(heap[index].hits) / Double(max(heap[index].size, 1))
       heap[index].moment = moment
-      sink(index)
+      siftDown(index)
       return true
     }
     guard size <= capacity else { return false }
@@ -36,7 +36,7 @@ struct SimulatedGDSF: SimulatedCache {
       Entry(key: key, size: size, hits: 1, priority: clock + 1 / Double(max(size, 1)), moment: moment))
     indices[key] = heap.count - 1
     bytes += size
-    rise(heap.count - 1)
+    siftUp(heap.count - 1)
     return false
   }
 
@@ -49,7 +49,7 @@ struct SimulatedGDSF: SimulatedCache {
     guard !heap.isEmpty else { return }
     heap[0] = last
     indices[last.key] = 0
-    sink(0)
+    siftDown(0)
   }
 
   private func comesBefore(_ a: Int, _ b: Int) -> Bool {
@@ -62,7 +62,7 @@ struct SimulatedGDSF: SimulatedCache {
     indices[heap[b].key] = b
   }
 
-  private mutating func rise(_ index: Int) {
+  private mutating func siftUp(_ index: Int) {
     var index = index
     while index > 0, comesBefore(index, (index - 1) / 2) {
       swap(index, (index - 1) / 2)
@@ -70,7 +70,7 @@ struct SimulatedGDSF: SimulatedCache {
     }
   }
 
-  private mutating func sink(_ index: Int) {
+  private mutating func siftDown(_ index: Int) {
     var index = index
     while true {
       var first = index
