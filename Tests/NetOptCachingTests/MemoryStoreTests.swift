@@ -237,7 +237,7 @@ struct MemoryStoreTests {
     let key = try Samples.key("a")
     let small = Samples.entry(key, body: [UInt8](repeating: 1, count: 1000))
     let large = Samples.entry(key, body: [UInt8](repeating: 1, count: 100_000))
-    var heap = HeapUse(most: 300_000, mostGaps: 1_000_000)
+    var heap = HeapUse(maxIdle: 300_000, maxGaps: 1_000_000)
     var now = MonotonicInstant(nanoseconds: 0)
     var isDue = false
     for _ in 0..<400 { heap.add([small]) }
@@ -260,27 +260,27 @@ struct MemoryStoreTests {
     #expect(!isDue)
     // A third of the idle memory is gaps, which new entries fill.
     let idle = heap.idle
-    heap.gaveBack(.init(returned: idle / 3 * 2, free: .max), from: now, to: now)
+    heap.recordTrim(.init(returned: idle / 3 * 2, free: .max), from: now, to: now)
     #expect(heap.gaps > idle / 4 && heap.gaps < idle / 2 && heap.idle == heap.gaps)
     for _ in 0..<200 { heap.add([small]) }
     #expect(heap.gaps == 0)
-    heap.gaveBack(.init(returned: 0, free: 0), from: now, to: now)
+    heap.recordTrim(.init(returned: 0, free: 0), from: now, to: now)
     heap.remove([large])
     isDue = heap.isDue { now }
     #expect(heap.idle > 100_000 && heap.gaps == 0 && !isDue)
     heap.add([large])
     #expect(heap.idle == 0)
-    // An unknown result counts as everything returned, and `mostGaps` limits the gaps.
+    // An unknown result counts as everything returned, and `maxGaps` limits the gaps.
     for _ in 0..<2000 { heap.add([small]) }
     for _ in 0..<2000 { heap.remove([small]) }
-    heap.gaveBack(.init(returned: nil, free: .max), from: now, to: now)
+    heap.recordTrim(.init(returned: nil, free: .max), from: now, to: now)
     #expect(heap.gaps == 0)
     for _ in 0..<2000 { heap.add([small]) }
     for _ in 0..<2000 { heap.remove([small]) }
     isDue = heap.isDue { now }
     #expect(isDue && heap.idle > 1_500_000)
     // This call took 200 ms, so the next one is due 2 s later.
-    heap.gaveBack(.init(returned: 0, free: .max), from: now, to: now + .milliseconds(200))
+    heap.recordTrim(.init(returned: 0, free: .max), from: now, to: now + .milliseconds(200))
     #expect(abs(heap.gaps - 1_000_000) < 10)
     for _ in 0..<2000 { heap.add([small]) }
     for _ in 0..<2000 { heap.remove([small]) }
@@ -297,9 +297,9 @@ struct MemoryStoreTests {
     final class Heap: ProcessHeap {
       let page = 4096
       let requests = Atomic(0)
-      func giveBack() -> GivenBackHeap {
+      func trim() -> HeapTrimResult {
         requests.add(1, ordering: .relaxed)
-        return GivenBackHeap(returned: 0, free: .max)
+        return HeapTrimResult(returned: 0, free: .max)
       }
     }
     func fill(_ store: MemoryStore) throws {
@@ -355,7 +355,7 @@ struct MemoryStoreTests {
   func revalidations() throws {
     let key = try Samples.key("a")
     let large = Samples.entry(key, body: [UInt8](repeating: 1, count: 300_000))
-    var heap = HeapUse(most: 300_000, mostGaps: 1_000_000)
+    var heap = HeapUse(maxIdle: 300_000, maxGaps: 1_000_000)
     let now = MonotonicInstant(nanoseconds: 0)
     let variants = Array(repeating: large, count: 16)
     heap.add(variants)

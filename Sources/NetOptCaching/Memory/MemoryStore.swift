@@ -75,7 +75,7 @@ package final class MemoryStore: CacheStore {
     let bytes = max(limits.maxBytes, 0)
     return Queues(
       fifo: S3FIFO(capacity: bytes, maxCount: max(limits.maxEntries ?? .max, 0), countsTables: true),
-      heap: heap.map { _ in HeapUse(most: max(bytes / 64, 1 << 20), mostGaps: bytes / 4 * 3) },
+      heap: heap.map { _ in HeapUse(maxIdle: max(bytes / 64, 1 << 20), maxGaps: bytes / 4 * 3) },
       page: heap?.page ?? 0)
   }
 
@@ -151,7 +151,7 @@ package final class MemoryStore: CacheStore {
       }
       queues = Self.emptyQueues(limits, heap)
     }
-    _ = heap?.giveBack()
+    _ = heap?.trim()
   }
 
   // MARK: Coming up from another tier
@@ -200,10 +200,10 @@ package final class MemoryStore: CacheStore {
     guard isDue, let heap else { return }
     // Runs outside the locks, so that other callers of the store do not wait.
     let begun = clock.now()
-    let result = heap.giveBack()
+    let result = heap.trim()
     let ended = clock.now()
     queues.withLock { queues in
-      queues.heap?.gaveBack(result, from: begun, to: ended)
+      queues.heap?.recordTrim(result, from: begun, to: ended)
       settle(&queues)
     }
   }

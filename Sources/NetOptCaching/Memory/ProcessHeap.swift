@@ -5,11 +5,11 @@ package protocol ProcessHeap: Sendable {
   var page: Int { get }
 
   /// Returns whole free pages to the system. It may take milliseconds.
-  func giveBack() -> GivenBackHeap
+  func trim() -> HeapTrimResult
 }
 
 /// The result of returning freed memory to the system.
-package struct GivenBackHeap: Sendable {
+package struct HeapTrimResult: Sendable {
   /// The decrease of the process's resident memory in bytes; `nil` when it is unknown.
   var returned: Int?
   /// The number of free bytes in the heap of the process, resident or not.

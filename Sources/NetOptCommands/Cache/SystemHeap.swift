@@ -10,11 +10,11 @@ package struct SystemHeap: ProcessHeap {
 
   /// Returns whole free pages to the system (malloc_trim(3)). The call takes in the order of 1 ms for 64 MiB
   /// of free memory in the process. A thread that allocates from the arena being trimmed waits for the call.
-  package func giveBack() -> GivenBackHeap {
+  package func trim() -> HeapTrimResult {
     let before = resident()
     malloc_trim(0)
     let after = resident()
-    return GivenBackHeap(
+    return HeapTrimResult(
       returned: before.flatMap { before in after.map { before - $0 } }, free: netopt_heap_free())
   }
 
