@@ -16,8 +16,8 @@ struct DiskContentionTests {
 
   init() throws { directory = try TemporaryDirectory.make("disk-contention") + "/cache" }
 
-  private func store(rest: Duration = .zero) -> DiskStore {
-    DiskStore(directory, patience: 200, rest: rest) { [warnings] in warnings.add($0) }
+  private func store(pause: Duration = .zero) -> DiskStore {
+    DiskStore(directory, patience: 200, pause: pause) { [warnings] in warnings.add($0) }
   }
 
   /// Takes the directory's lock, as another process would.
@@ -89,10 +89,10 @@ struct DiskContentionTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  @Test("the store does not use a busy database during the rest time, and close does the removals")
+  @Test("the store does not use a busy database during the pause, and close does the removals")
   func busyDatabase() throws {
     try fill(1)
-    let store = store(rest: .seconds(3600))
+    let store = store(pause: .seconds(3600))
     let key = try Samples.key("0")
     #expect(store.entries(for: key).count == 1)
     let database = try Database(directory + "/responses.db")
@@ -100,7 +100,7 @@ struct DiskContentionTests {
     store.insert(Samples.entry(try Samples.key("a")))
     try database.execute("COMMIT")
     #expect(store.entries(for: try Samples.key("large")).isEmpty)
-    // The store performs removals of the rest time at the latest when it is closed.
+    // The store performs removals of the pause at the latest when it is closed.
     store.removeAll(for: key)
     store.close()
     #expect(try DiskInspection(directory).usage().entries == 1)
@@ -112,7 +112,7 @@ struct DiskContentionTests {
   @Test("failed insertions of many new keys remove no stored entries")
   func failedInsertions() throws {
     try fill(1)
-    let store = store(rest: .seconds(3600))
+    let store = store(pause: .seconds(3600))
     let kept = try Samples.key("0")
     #expect(store.entries(for: kept).count == 1)
     let database = try Database(directory + "/responses.db")
@@ -133,7 +133,7 @@ struct DiskContentionTests {
     let descriptor = open(directory + "/lock", O_RDWR | O_CLOEXEC)
     defer { close(descriptor) }
     try #require(flock(descriptor, LOCK_EX | LOCK_NB) == 0)
-    let store = store(rest: .seconds(3600))
+    let store = store(pause: .seconds(3600))
     let key = try Samples.key("0")
     let clock = ContinuousClock()
     let first = clock.measure { #expect(store.entries(for: key).isEmpty) }
@@ -150,7 +150,7 @@ struct DiskContentionTests {
     #expect(warnings.messages[0].contains("/lock has been locked by another process for more than 200 ms"))
     #expect(warnings.messages[0].hasSuffix("nothing is cached on disk until it lets go"))
     flock(descriptor, LOCK_UN)
-    // Closing the store ends the rest time.
+    // Closing the store ends the pause.
     store.close()
     #expect(store.entries(for: key).count == 1)
     store.insert(Samples.entry(try Samples.key("new")))
@@ -223,7 +223,7 @@ struct DiskContentionTests {
     let key = try Samples.key("0")
     let lock = try holdDirectory()
     defer { close(lock) }
-    let store = DiskStore(directory, patience: 20_000, rest: .zero) { [warnings] in warnings.add($0) }
+    let store = DiskStore(directory, patience: 20_000, pause: .zero) { [warnings] in warnings.add($0) }
     let tiers = TieredStore(memory: MemoryStore(CacheLimits(maxBytes: 100_000)), disk: DiskCache(store))
     let start = ContinuousClock.now
     #expect(await tiers.entries(for: key, within: .milliseconds(50)).isEmpty)
@@ -245,7 +245,7 @@ struct DiskContentionTests {
     try fill(3)
     let kept = try Samples.key("kept")
     let cache = DiskCache(
-      DiskStore(directory, rest: .zero) { [warnings] in warnings.add($0) }, mostWaiting: 1 << 20)
+      DiskStore(directory, pause: .zero) { [warnings] in warnings.add($0) }, mostWaiting: 1 << 20)
     let isBack = DispatchSemaphore(value: 0)
     let hung = Task { await cache.run { isBack.wait() } }
     let name = String(repeating: "x", count: 1000)
@@ -272,7 +272,7 @@ struct DiskContentionTests {
     let lock = try holdDirectory()
     defer { close(lock) }
     let cache = DiskCache(
-      DiskStore(directory, patience: 60_000, rest: .zero) { [warnings] in warnings.add($0) })
+      DiskStore(directory, patience: 60_000, pause: .zero) { [warnings] in warnings.add($0) })
     let start = ContinuousClock.now
     #expect(await cache.entries(for: key, within: .milliseconds(20)).isEmpty)
     cache.insert(Samples.entry(key))

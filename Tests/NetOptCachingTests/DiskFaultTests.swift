@@ -21,7 +21,7 @@ struct DiskFaultTests {
   }
 
   func store(_ directory: String? = nil) -> DiskStore {
-    DiskStore(directory ?? self.directory, patience: 200, rest: .zero) { [warnings] in warnings.add($0) }
+    DiskStore(directory ?? self.directory, patience: 200, pause: .zero) { [warnings] in warnings.add($0) }
   }
 
   /// Calls every method of a store that cannot work.
@@ -424,7 +424,7 @@ struct DiskFaultTests {
   @Test("a read-only store creates no file, removes no entry and counts no hit")
   func readOnlyStore() throws {
     func look(_ name: String) throws -> [CacheEntry] {
-      let store = DiskStore(directory, rest: .zero, changes: false) { [warnings] in warnings.add($0) }
+      let store = DiskStore(directory, pause: .zero, changes: false) { [warnings] in warnings.add($0) }
       defer { store.close() }
       return try store.entries(for: Samples.key(name))
     }

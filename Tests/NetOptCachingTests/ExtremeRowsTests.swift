@@ -21,7 +21,7 @@ import Testing
       let note = LastNote(path)
       let directory = try TemporaryDirectory.make("rows") + "/cache"
       func store(_ limits: CacheLimits = .disk) -> DiskStore {
-        DiskStore(directory, limits: limits, rest: .zero) { _ in }
+        DiskStore(directory, limits: limits, pause: .zero) { _ in }
       }
       let keys = try (0..<3).map { try Samples.key("\($0)") }
       var tables = Self.columns.map { ("entries", $0) }
@@ -105,7 +105,7 @@ import Testing
         if random.isOne(in: 2) { limits.maxAge = random.element(of: ExtremeNumbers.durations) }
         note.write("seed \(seed): \(limits)")
         let stores: [any CacheStore] = [
-          MemoryStore(limits), DiskStore("\(directory)/\(seed)", limits: limits, rest: .zero) { _ in },
+          MemoryStore(limits), DiskStore("\(directory)/\(seed)", limits: limits, pause: .zero) { _ in },
         ]
         for store in stores {
           for number in 0..<20 {

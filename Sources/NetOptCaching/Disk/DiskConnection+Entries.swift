@@ -155,12 +155,12 @@ extension DiskConnection {
   }
 
   /// Removes the entries of a key whose encoded selectors match the predicate.
-  func remove(_ key: CacheKey, where isMeant: ([UInt8]) -> Bool) throws(DiskError) {
+  func remove(_ key: CacheKey, where predicate: ([UInt8]) -> Bool) throws(DiskError) {
     let storedKey = try StoredKey(key)
     // Usually the key has no rows. A read takes no lock, while a transaction waits for other writers.
     guard try has(key) else { return }
     let files = try transaction { () throws(DiskError) in
-      try removeRows(storedKey) { selectors, _ in isMeant(selectors) }.files
+      try removeRows(storedKey) { selectors, _ in predicate(selectors) }.files
     }
     for file in files { self.files.remove(file) }
   }
@@ -215,12 +215,12 @@ extension DiskConnection {
   /// - Returns: the names of the files of the removed rows, and the hits of the removed row with the most
   ///   hits.
   private func removeRows(
-    _ storedKey: StoredKey, where isMeant: (_ selectors: [UInt8], _ received: Int64) -> Bool
+    _ storedKey: StoredKey, where predicate: (_ selectors: [UInt8], _ received: Int64) -> Bool
   ) throws(DiskError) -> (files: [String], hits: Int64) {
     try database { () throws(SQLiteError) in
       var files: [String] = []
       var hits: Int64 = 0
-      for row in try variants(storedKey) where isMeant(row.selectors, row.received) {
+      for row in try variants(storedKey) where predicate(row.selectors, row.received) {
         try statements.delete.run(.integer(row.id))
         if let file = row.file { files.append(file) }
         hits = max(hits, row.hits)

@@ -96,7 +96,7 @@ struct DiskDirectory: Sendable {
   /// already replaced it. A database that was moved aside before is overwritten.
   ///
   /// - Returns: whether this call moved the database.
-  func setAside(_ identity: Identity?, patience: Int32) throws(DiskError) -> Bool {
+  func moveDatabaseAside(_ identity: Identity?, patience: Int32) throws(DiskError) -> Bool {
     try locked(exclusively: true, patience: patience) { () throws(DiskError) in
       guard let identity, databaseIdentity == identity else { return false }
       // Moves the log first: SQLite would take a log that is left behind for the log of the next database.

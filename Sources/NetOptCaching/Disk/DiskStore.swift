@@ -19,7 +19,7 @@ package final class DiskStore: CacheStore {
   private let state = Locked(State())
   private let now: @Sendable () -> Int64
   private let patience: Int32
-  private let rest: Duration
+  private let pause: Duration
   private let warn: @Sendable (NetOptError) -> Void
 
   /// Whether the store may change the directory, and create it when it is missing.
@@ -30,15 +30,15 @@ package final class DiskStore: CacheStore {
   private struct State: @unchecked Sendable {
     // Unchecked: the connection is used only under the lock.
     var connection: DiskConnection?
-    var said: Set<Fault> = []
+    var reportedFaults: Set<Fault> = []
     /// Removals to perform before any other work.
     var pendingRemovals = PendingRemovals()
     /// Whether waiting for the lock of the directory timed out. While this holds, opening the database does
     /// not wait for that lock.
-    var isHeld = false
+    var hasLockTimedOut = false
     /// The store does not use the directory before this time, because another process kept it locked, or
     /// because it was unusable.
-    var restsUntil: MonotonicInstant?
+    var pausedUntil: MonotonicInstant?
   }
 
   /// Makes a store. The store opens the directory at its first use.
@@ -48,7 +48,7 @@ package final class DiskStore: CacheStore {
   ///     must not be writable by others, and must not be a symbolic link.
   ///   - limits: the limits of the store; 1 GiB by default.
   ///   - patience: how long to wait for other processes that write, in milliseconds; 2000 by default.
-  ///   - rest: after a wait timed out, every call is a miss for this time, without another wait; 5 s by
+  ///   - pause: after a wait timed out, every call is a miss for this time, without another wait; 5 s by
   ///     default. The store retries an unusable directory after twelve times this time.
   ///   - changes: whether the store may change the directory. If not, the directory must exist, and only
   ///     `entries` and `eviction` are useful.
@@ -57,13 +57,13 @@ package final class DiskStore: CacheStore {
   ///     store.
   package init(
     _ directory: String, limits: CacheLimits = .disk, patience: Int32 = 2000,
-    rest: Duration = .seconds(5), changes: Bool = true,
+    pause: Duration = .seconds(5), changes: Bool = true,
     now: @escaping @Sendable () -> Int64 = WallClock.now, warn: @escaping @Sendable (NetOptError) -> Void
   ) {
     self.directory = directory
     self.limits = limits
     self.patience = patience
-    self.rest = rest
+    self.pause = pause
     self.changes = changes
     self.now = now
     self.warn = warn
@@ -83,7 +83,7 @@ package final class DiskStore: CacheStore {
   /// Closes the database. The next use opens it again.
   package func close() {
     let hasPending = state.withLock { state in
-      state.restsUntil = nil
+      state.pausedUntil = nil
       return !state.pendingRemovals.isEmpty
     }
     // The last attempt at the removals that are still pending.
@@ -190,9 +190,9 @@ package final class DiskStore: CacheStore {
     _ work: (DiskConnection) throws(DiskError) -> Result, _ state: inout State,
     _ warnings: inout [NetOptError]
   ) -> Result? {
-    if let end = state.restsUntil {
+    if let end = state.pausedUntil {
       if SystemTimeSource().now() < end { return nil }
-      state.restsUntil = nil
+      state.pausedUntil = nil
     }
     // Retries once with the new database that replaces a corrupt one.
     for _ in 0..<2 {
@@ -227,25 +227,25 @@ package final class DiskStore: CacheStore {
     }
     do throws(DiskError) {
       let connection: DiskConnection
-      let patience = state.isHeld ? 0 : patience
+      let patience = state.hasLockTimedOut ? 0 : patience
       do throws(DiskError) { connection = try connect(patience) } catch  where error.isCorrupt && changes {
-        putAside(nil, error, &state, &warnings)
+        moveAside(nil, error, &state, &warnings)
         connection = try connect(patience)
       }
-      state.isHeld = false
+      state.hasLockTimedOut = false
       state.connection = connection
       return connection
     } catch {
       if error.isBusy { throw error }
-      isUnusable(error, &state, &warnings)
+      pauseUnusable(error, &state, &warnings)
       return nil
     }
   }
 
-  /// Leaves the directory alone for twelve times `rest`. After someone repairs the directory, the process
+  /// Leaves the directory alone for twelve times `pause`. After someone repairs the directory, the process
   /// does not have to be restarted.
-  private func isUnusable(_ error: DiskError, _ state: inout State, _ warnings: inout [NetOptError]) {
-    state.restsUntil = SystemTimeSource().now() + rest * 12
+  private func pauseUnusable(_ error: DiskError, _ state: inout State, _ warnings: inout [NetOptError]) {
+    state.pausedUntil = SystemTimeSource().now() + pause * 12
     report(
       .unusable, error,
       changes ? "nothing is cached on disk until that is mended" : "nothing is found there", &state, &warnings
@@ -264,15 +264,15 @@ package final class DiskStore: CacheStore {
     if error.isCorrupt, changes {
       let identity = state.connection?.identity
       state.connection = nil
-      putAside(identity, error, &state, &warnings)
+      moveAside(identity, error, &state, &warnings)
     } else if case .database(let cause) = error, cause.isMoved {
       state.connection = nil
     } else if error.isBusy {
       // Another process writes. The store skips this call, and the next calls do not wait one by one.
-      state.restsUntil = SystemTimeSource().now() + rest
+      state.pausedUntil = SystemTimeSource().now() + pause
       // A process that writes is soon done; a process that locks the directory itself for so long is not.
       if case .locked = error {
-        state.isHeld = true
+        state.hasLockTimedOut = true
         report(.locked, error, "nothing is cached on disk until it lets go", &state, &warnings)
       }
     } else {
@@ -282,16 +282,18 @@ package final class DiskStore: CacheStore {
   }
 
   /// Moves a corrupt database aside, so that the next use creates a new one.
-  private func putAside(
+  private func moveAside(
     _ identity: DiskDirectory.Identity?, _ error: DiskError, _ state: inout State,
     _ warnings: inout [NetOptError]
   ) {
     do throws(DiskError) {
       let directory = try DiskDirectory(directory, mayCreate: true)
-      guard try directory.setAside(identity ?? directory.databaseIdentity, patience: patience) else { return }
+      let isMoved = try directory.moveDatabaseAside(
+        identity ?? directory.databaseIdentity, patience: patience)
+      guard isMoved else { return }
       report(.broken, error, "it is now \(directory.broken), and a new one is begun", &state, &warnings)
     } catch {
-      if error.isBusy { handle(error, &state, &warnings) } else { isUnusable(error, &state, &warnings) }
+      if error.isBusy { handle(error, &state, &warnings) } else { pauseUnusable(error, &state, &warnings) }
     }
   }
 
@@ -299,6 +301,6 @@ package final class DiskStore: CacheStore {
     _ fault: Fault, _ error: DiskError, _ consequence: String, _ state: inout State,
     _ warnings: inout [NetOptError]
   ) {
-    if state.said.insert(fault).inserted { warnings.append(error.netOptError(consequence)) }
+    if state.reportedFaults.insert(fault).inserted { warnings.append(error.netOptError(consequence)) }
   }
 }

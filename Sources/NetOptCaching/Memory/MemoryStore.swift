@@ -133,8 +133,8 @@ package final class MemoryStore: CacheStore {
 
   /// Removes the entries of a key that match the predicate. The key's mark changes even when no entry
   /// matches, so that `promote` rejects entries that are being read from another tier.
-  package func remove(_ key: CacheKey, where isMeant: (CacheEntry) -> Bool) {
-    change(key) { entries in entries.filter { !isMeant($0) } }
+  package func remove(_ key: CacheKey, where predicate: (CacheEntry) -> Bool) {
+    change(key) { entries in entries.filter { !predicate($0) } }
   }
 
   /// Removes all entries of a key.

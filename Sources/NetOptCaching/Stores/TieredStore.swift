@@ -85,9 +85,9 @@ package final class TieredStore: Sendable {
   /// Removes the entries of a key that match the predicate from memory, and all entries of the key from the
   /// disk. The disk may have entries that memory lacks: variants that memory evicted, or entries that another
   /// process stored.
-  package func remove(_ key: CacheKey, where isMeant: (CacheEntry) -> Bool) {
+  package func remove(_ key: CacheKey, where predicate: (CacheEntry) -> Bool) {
     disk?.removeAll(for: key)
-    memory.remove(key, where: isMeant)
+    memory.remove(key, where: predicate)
   }
 
   /// Removes all entries of a key from memory and disk.
