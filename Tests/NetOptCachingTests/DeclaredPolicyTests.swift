@@ -83,9 +83,10 @@ struct VersionedPolicyTests {
       (1, 7, "hit"), (1, 6, "hit"), (1, 8, "fetch:stale"), (3, 8, "stale+refresh"), (3, 9, "stale+refresh"),
       (3, 10, "fetch:stale"), (3, .max, "fetch:stale"),
     ] as [(Int64, Int64, String)])
-  func versions(_ threshold: Int64, _ wanted: Int64, _ word: String) throws {
+  func versions(_ threshold: Int64, _ requested: Int64, _ word: String) throws {
     let entry = try stored([:], version: 7)
-    #expect(words(policy(threshold: threshold).decide(try asked(), wanted: wanted, [entry])).word == word)
+    let decision = policy(threshold: threshold).decide(try asked(), requestedVersion: requested, [entry])
+    #expect(words(decision).word == word)
   }
 
   @Test(
@@ -94,7 +95,7 @@ struct VersionedPolicyTests {
   func conditions(_ name: String) throws {
     let request = try asked([name: name == "If-Match" ? "\"b\"" : date(-1)])
     let entry = try stored([:], version: 7)
-    #expect(words(policy().decide(request, wanted: 7, [entry])).word == "bypass")
+    #expect(words(policy().decide(request, requestedVersion: 7, [entry])).word == "bypass")
     let declaration = CacheOptions.Declaration(timeToLive: .seconds(60))
     #expect(words(DeclaredPolicy(declaration).decide(request, [entry], at: start)).word == "bypass")
   }
@@ -102,7 +103,7 @@ struct VersionedPolicyTests {
   @Test("the version parameter is removed from the query, unless its value is not a number")
   func versionParameter() throws {
     let found = policy().version(of: try HTTPURL("https://api.test/x.js?a=1&cachevers=12&b=2"))
-    #expect(found?.wanted == 12)
+    #expect(found?.version == 12)
     #expect(found?.query == "a=1&b=2")
     #expect(policy().version(of: try HTTPURL("https://api.test/x.js?cachevers=new")) == nil)
     #expect(policy().version(of: try HTTPURL("https://api.test/x.js?cachevers")) == nil)

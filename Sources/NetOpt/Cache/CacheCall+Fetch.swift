@@ -91,7 +91,7 @@ extension CacheCall {
       default:
         // The response depends on request fields in which this request differs. Requests with the same values
         // share another fetch.
-        if !isAgain, !Vary.selects(entry, wanted) {
+        if !isAgain, !Vary.selects(entry, cacheRequest) {
           return try await share(fetch, next, isAgain: true, isAlone: isAlone)
         }
       }
@@ -104,7 +104,9 @@ extension CacheCall {
         return response(service, isCollapsed: true)
       }
     case .serverError(let entry):
-      if wanted.decodes(entry), Vary.selects(entry, wanted) { return response(serverError: entry, fetch) }
+      if cacheRequest.decodes(entry), Vary.selects(entry, cacheRequest) {
+        return response(serverError: entry, fetch)
+      }
     case .failed(let error): return try await recover(from: error, fetch, next)
     }
     return try await perform(fetch, next)
@@ -114,7 +116,7 @@ extension CacheCall {
   /// depend on.
   private func fetchKey(isAlone: Bool = false) -> InFlightFetches.Key {
     let names = Set(cache.store.memory.entries(for: key).flatMap { $0.selectors.map(\.name) })
-    let selectors = names.isEmpty ? [] : Vary.fields(names.sorted()).selectors(of: wanted)
+    let selectors = names.isEmpty ? [] : Vary.fields(names.sorted()).selectors(of: cacheRequest)
     return InFlightFetches.Key(
       key: key, selectors: selectors, request.options, version: version,
       fields: isAlone ? request.headers : nil)
@@ -174,7 +176,7 @@ extension CacheCall {
   private func storedNow(_ fetch: Fetch, _ next: InterceptorChain) async -> CacheEntry? {
     guard fetch.entry != nil else { return nil }
     let entries = await cache.store.entries(for: key, within: cache.patience(until: next.deadline))
-    return CachePolicy.selected(ofRules(entries), for: wanted)
+    return CachePolicy.selected(ofRules(entries), for: cacheRequest)
   }
 
   // MARK: Responses of the origin
@@ -185,7 +187,7 @@ extension CacheCall {
   ) -> NetOptResponse {
     let received = cache.now()
     let updated = Freshening.updated(
-      entry, with: news, for: wanted, requested: fetch.requested, received: received)
+      entry, with: news, for: cacheRequest, requested: fetch.requested, received: received)
     let isKept = keepUpdated(updated, after: news, fetch)
     // If the updated entry must not be stored, or varies by something that no request contains (`Vary: *`),
     // only this call gets it.
@@ -203,7 +205,7 @@ extension CacheCall {
     // A response is never older than the change that its own request made, so this change does not keep it
     // from being stored. A change by another request since then does.
     fetch.changes &+= invalidate(response.status, fields)
-    if wanted.method == .head, fetch.stores {
+    if cacheRequest.method == .head, fetch.stores {
       freshen(response.status, response.head.withExactLocation(fields), fetch, received)
     }
     if CachePolicy.serverErrors.contains(response.status), let entry = await storedNow(fetch, next),
@@ -251,12 +253,12 @@ extension CacheCall {
       fetch.leader?.complete(.unshared)
       return false
     }
-    let isDecoded = wanted.wantsDecoded && ContentCoding.isDecodable(fields)
+    let isDecoded = cacheRequest.wantsDecoded && ContentCoding.isDecodable(fields)
     let stored = StoredFields.stored(
       response.head.withExactLocation(fields), control: terms.control, isDecoded: isDecoded,
       received: received)
     let pendingEntry = PendingEntry(
-      cache: cache, leader: fetch.leader, key: key, selectors: Vary(fields).selectors(of: wanted),
+      cache: cache, leader: fetch.leader, key: key, selectors: Vary(fields).selectors(of: cacheRequest),
       status: response.status, fields: stored,
       requested: fetch.requested, received: received,
       declaredExpiry: expiry, resourceVersion: version,

@@ -15,16 +15,17 @@ extension CacheCall {
   /// responses.
   func replaced(_ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch) {
     if Self.partial.contains(status), fetch.stores { return compare(fields, fetch) }
-    guard wanted.method == .get, status < 500, !Self.silent.contains(status) else { return }
+    guard cacheRequest.method == .get, status < 500, !Self.silent.contains(status) else { return }
     guard fetch.stores || control.noStore || !(200..<300 ~= status) else { return }
     cache.forget(
-      fetch.hasOthers ? .all : .overlapping(Vary(fields).selectors(of: wanted)), for: key, begun: fetch.begun)
+      fetch.hasOthers ? .all : .overlapping(Vary(fields).selectors(of: cacheRequest)), for: key,
+      begun: fetch.begun)
   }
 
   /// Forgets stored responses when a response about a part of the representation has a validator of another
   /// version.
   private func compare(_ fields: HeaderFields, _ fetch: Fetch) {
-    guard case .http = rules, wanted.method == .get, !Validators(fields).isEmpty else { return }
+    guard case .http = rules, cacheRequest.method == .get, !Validators(fields).isEmpty else { return }
     var whole = fields
     // These fields describe the part.
     whole.removeAll {
@@ -34,12 +35,13 @@ extension CacheCall {
     if let entry, Freshening.afterHead(entry, status: 200, whole) != .remove { return }
     // Without an entry in memory, an older response may still be in transfer, or only on the disk.
     cache.forget(
-      .overlapping(entry?.selectors ?? Vary(fields).selectors(of: wanted)), for: key, begun: fetch.begun)
+      .overlapping(entry?.selectors ?? Vary(fields).selectors(of: cacheRequest)), for: key,
+      begun: fetch.begun)
   }
 
   /// The stored response in memory that the request selects now, or else the entry of the decision.
   private func selectedInMemory(_ fetch: Fetch) -> CacheEntry? {
-    CachePolicy.selected(ofRules(cache.store.memory.entries(for: key)), for: wanted) ?? fetch.entry
+    CachePolicy.selected(ofRules(cache.store.memory.entries(for: key)), for: cacheRequest) ?? fetch.entry
   }
 
   /// Forgets the stored responses that the call's request has changed (RFC 9111, section 4.4).
@@ -49,7 +51,7 @@ extension CacheCall {
     // A POST to a declared API changes nothing.
     if case .declared = rules { return 0 }
     var count: UInt32 = 0
-    let urls = Invalidation.urls(wanted, status: status, fields)
+    let urls = Invalidation.urls(cacheRequest, status: status, fields)
     let concerned = urls.isEmpty ? [] : partitions
     for url in urls {
       var keys: Set<CacheKey> = url == request.url ? [key] : []
@@ -81,14 +83,14 @@ extension CacheCall {
     guard let entry = selectedInMemory(fetch) else {
       // An older response may still be in transfer, or only on the disk.
       if status == 200, !Validators(fields).isEmpty {
-        cache.forget(.overlapping(Vary(fields).selectors(of: wanted)), for: key, begun: fetch.begun)
+        cache.forget(.overlapping(Vary(fields).selectors(of: cacheRequest)), for: key, begun: fetch.begun)
       }
       return
     }
     switch Freshening.afterHead(entry, status: status, fields) {
     case .update:
       let updated = Freshening.updated(
-        entry, with: fields, for: wanted, requested: fetch.requested, received: received)
+        entry, with: fields, for: cacheRequest, requested: fetch.requested, received: received)
       _ = keepUpdated(updated, after: fields, fetch)
     case .remove: cache.forget(.overlapping(entry.selectors), for: key, begun: fetch.begun)
     case .nothing: break

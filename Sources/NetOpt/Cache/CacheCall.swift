@@ -8,14 +8,14 @@ struct CacheCall: Sendable {
   enum Rules: Sendable {
     case http(CachePolicy)
     case declared(DeclaredPolicy)
-    case versioned(VersionedPolicy, wanted: Int64)
+    case versioned(VersionedPolicy, requestedVersion: Int64)
     /// No rules: a request of versioned mode without a version, a request that the declaration of an API does
     /// not cover, or a request with a body that cannot be compared.
     case none(CacheRule)
   }
 
   let request: NetOptRequest
-  let wanted: CacheRequest
+  let cacheRequest: CacheRequest
   let key: CacheKey
   let rules: Rules
   let cache: ResponseCache
@@ -24,13 +24,13 @@ struct CacheCall: Sendable {
   init?(_ request: NetOptRequest, _ cache: ResponseCache) {
     let options = request.options.cache ?? cache.options
     guard options.mode != .off else { return nil }
-    let wanted = CacheRequest(request, userAgent: cache.userAgent)
+    let cacheRequest = CacheRequest(request, userAgent: cache.userAgent)
     self.request = request
-    self.wanted = wanted
+    self.cacheRequest = cacheRequest
     self.cache = cache
     do {
-      let partition = try Self.partition(of: wanted, request, cache)
-      (key, rules) = try Self.key(options.mode, request, wanted, cache.policy, partition)
+      let partition = try Self.partition(of: cacheRequest, request, cache)
+      (key, rules) = try Self.key(options.mode, request, cacheRequest, cache.policy, partition)
     } catch {
       // Without MD5 there is no key, so the call skips the cache.
       return nil
@@ -38,10 +38,11 @@ struct CacheCall: Sendable {
   }
 
   private static func partition(
-    of wanted: CacheRequest, _ request: NetOptRequest, _ cache: ResponseCache, isAnonymous: Bool = false
+    of cacheRequest: CacheRequest, _ request: NetOptRequest, _ cache: ResponseCache, isAnonymous: Bool = false
   ) throws(CryptoError) -> String {
     try RequestKey.partition(
-      (request.options.cache ?? cache.options).partition, wanted, credentialFields: cache.credentialFields,
+      (request.options.cache ?? cache.options).partition, cacheRequest,
+      credentialFields: cache.credentialFields,
       isVerified: request.options.verification == .full, trust: cache.trust,
       signedBy: cache.signer(for: request.url.origin.host),
       proxyUser: cache.proxies.credentials(for: request.url.origin), isAnonymous: isAnonymous)
@@ -50,12 +51,12 @@ struct CacheCall: Sendable {
   /// The partitions whose responses a change by this call affects: the caller's partition, and the partition
   /// of the same caller without credentials.
   var partitions: Set<String> {
-    let anonymous = try? Self.partition(of: wanted, request, cache, isAnonymous: true)
+    let anonymous = try? Self.partition(of: cacheRequest, request, cache, isAnonymous: true)
     return Set([key.partition, anonymous].compactMap(\.self))
   }
 
   private static func key(
-    _ mode: CacheOptions.Mode, _ request: NetOptRequest, _ wanted: CacheRequest, _ policy: CachePolicy,
+    _ mode: CacheOptions.Mode, _ request: NetOptRequest, _ cacheRequest: CacheRequest, _ policy: CachePolicy,
     _ partition: String
   ) throws -> (CacheKey, Rules) {
     let isRead = request.method == .get || request.method == .head
@@ -75,15 +76,16 @@ struct CacheCall: Sendable {
         return (try RequestKey.url(request.url, partition: partition), .none(.notDeclared))
       }
       let key = try RequestKey.api(
-        declaration.name, wanted, query: request.url.query.map(String.init), body: body, partition: partition)
+        declaration.name, cacheRequest, query: request.url.query.map(String.init), body: body,
+        partition: partition)
       return (key, .declared(DeclaredPolicy(declaration)))
     case .versioned(let versions) where isRead:
       let policy = VersionedPolicy(versions)
       guard let (version, query) = policy.version(of: request.url) else {
         return (try RequestKey.url(request.url, partition: partition), .none(.versionMissing))
       }
-      let key = try RequestKey.api(versions.name, wanted, query: query, body: [], partition: partition)
-      return (key, .versioned(policy, wanted: version))
+      let key = try RequestKey.api(versions.name, cacheRequest, query: query, body: [], partition: partition)
+      return (key, .versioned(policy, requestedVersion: version))
     case .api, .versioned: return (try RequestKey.url(request.url, partition: partition), .none(.notDeclared))
     case .http, .off: return (try RequestKey.url(request.url, partition: partition), .http(policy))
     }
@@ -92,13 +94,14 @@ struct CacheCall: Sendable {
   // MARK: Decisions
 
   /// Decides how the stored entries answer the request.
-  func decide(_ entries: [CacheEntry]) -> CacheDecision { decideByRules(entries).honouring(wanted) }
+  func decide(_ entries: [CacheEntry]) -> CacheDecision { decideByRules(entries).honouring(cacheRequest) }
 
   private func decideByRules(_ entries: [CacheEntry]) -> CacheDecision {
     switch rules {
-    case .http(let policy): return policy.decide(wanted, ofRules(entries), at: cache.now())
-    case .declared(let policy): return policy.decide(wanted, entries, at: cache.now())
-    case .versioned(let policy, let version): return policy.decide(wanted, wanted: version, entries)
+    case .http(let policy): return policy.decide(cacheRequest, ofRules(entries), at: cache.now())
+    case .declared(let policy): return policy.decide(cacheRequest, entries, at: cache.now())
+    case .versioned(let policy, let version):
+      return policy.decide(cacheRequest, requestedVersion: version, entries)
     case .none(let rule): return .bypass(rule)
     }
   }
@@ -116,15 +119,15 @@ struct CacheCall: Sendable {
   /// - Parameter status: the status of the response; `nil` when there was none.
   func afterFailure(_ status: Int?, _ entry: CacheEntry) -> CacheService? {
     guard case .http(let policy) = rules else { return nil }
-    return policy.afterFailure(status, wanted, entry, at: cache.now())
+    return policy.afterFailure(status, cacheRequest, entry, at: cache.now())
   }
 
   /// Whether the rules allow the cache to store a response.
   func storing(_ status: Int, _ fields: HeaderFields, _ terms: ResponseTerms) -> Storing {
     switch rules {
-    case .http: Storing(wanted, status: status, fields, terms)
-    case .declared(let policy): policy.storing(wanted, status: status, fields, terms.control)
-    case .versioned(let policy, _): policy.storing(wanted, status: status, fields, terms.control)
+    case .http: Storing(cacheRequest, status: status, fields, terms)
+    case .declared(let policy): policy.storing(cacheRequest, status: status, fields, terms.control)
+    case .versioned(let policy, _): policy.storing(cacheRequest, status: status, fields, terms.control)
     case .none(let rule): .refused(rule)
     }
   }
@@ -137,13 +140,13 @@ struct CacheCall: Sendable {
   }
 
   /// The version of the response, in versioned mode.
-  var version: Int64? { if case .versioned(_, let wanted) = rules { wanted } else { nil } }
+  var version: Int64? { if case .versioned(_, let requested) = rules { requested } else { nil } }
 
   /// Whether the call may wait for the response to another call, and other calls for its response.
   var isShared: Bool {
     let isPlain =
-      !wanted.conditions.isForCache && wanted.range == nil && !wanted.control.noCache
-      && wanted.control.maxAge == nil
+      !cacheRequest.conditions.isForCache && cacheRequest.range == nil && !cacheRequest.control.noCache
+      && cacheRequest.control.maxAge == nil
     if case .declared = rules { return isPlain && request.method != .head }
     return isPlain && request.method == .get
   }

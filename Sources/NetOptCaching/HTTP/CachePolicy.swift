@@ -80,26 +80,26 @@ package struct CachePolicy: Sendable {
     let terms = entry.terms
     let age = terms.age(at: now)
     let left = terms.freshness.lifetime - age
-    let wanted = request.control
-    if wanted.noCache { return Usability(rule: .requestNoCache, forward: .request) }
+    let directives = request.control
+    if directives.noCache { return Usability(rule: .requestNoCache, forward: .request) }
     if terms.control.noCache { return Usability(rule: .noCache) }
     if now < terms.received { return Usability(rule: .clockSetBack) }
     if left > 0 {
       // The request's `max-age` and `min-fresh` do not apply to an immutable response, so a reload with
       // `max-age=0` does not fetch it again (RFC 8246, section 2).
       if terms.control.immutable { return Usability(rule: .immutable, refresh: false) }
-      if let most = wanted.maxAge, age > most || most == 0 {
+      if let most = directives.maxAge, age > most || most == 0 {
         return Usability(rule: .requestMaxAge, forward: .request)
       }
-      if let least = wanted.minFresh, left < least {
+      if let least = directives.minFresh, left < least {
         return Usability(rule: .requestMinFresh, forward: .request)
       }
       return Usability(rule: terms.freshness.rule, refresh: false)
     }
     if terms.control.mustRevalidate { return Usability(rule: .mustRevalidate) }
-    if let most = wanted.maxAge, age > most { return Usability(rule: .requestMaxAge, forward: .request) }
-    if wanted.minFresh != nil { return Usability(rule: .requestMinFresh, forward: .request) }
-    if let most = wanted.maxStale, -left <= most {
+    if let most = directives.maxAge, age > most { return Usability(rule: .requestMaxAge, forward: .request) }
+    if directives.minFresh != nil { return Usability(rule: .requestMinFresh, forward: .request) }
+    if let most = directives.maxStale, -left <= most {
       return Usability(rule: .maxStale, outcome: .stale, refresh: false)
     }
     if let window = terms.control.staleWhileRevalidate, -left <= window {

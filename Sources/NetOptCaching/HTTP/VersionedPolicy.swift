@@ -10,24 +10,24 @@ package struct VersionedPolicy: Sendable {
 
   /// The version in a URL's query, and the query without it; `nil` when there is no version, or when it is
   /// not an integer.
-  package func version(of url: HTTPURL) -> (wanted: Int64, query: String)? {
+  package func version(of url: HTTPURL) -> (version: Int64, query: String)? {
     guard let query = url.query else { return nil }
-    var wanted: Int64?
+    var version: Int64?
     var rest: [Substring] = []
     for piece in query.split(separator: "&", omittingEmptySubsequences: false) {
       let name = piece.prefix { $0 != "=" }
       if name == versions.parameter {
-        wanted = wanted ?? Int64(piece.dropFirst(name.count + 1))
+        version = version ?? Int64(piece.dropFirst(name.count + 1))
       } else {
         rest.append(piece)
       }
     }
-    return wanted.map { ($0, rest.joined(separator: "&")) }
+    return version.map { ($0, rest.joined(separator: "&")) }
   }
 
   /// Decides how to answer a request that names a version.
   package func decide(
-    _ request: CacheRequest, wanted: Int64, _ entries: [CacheEntry]
+    _ request: CacheRequest, requestedVersion: Int64, _ entries: [CacheEntry]
   ) -> CacheDecision {
     if request.control.noStore { return .bypass(.requestNoStore) }
     if request.conditions.isForOrigin { return .bypass(.condition) }
@@ -38,10 +38,10 @@ package struct VersionedPolicy: Sendable {
     guard let part = RangePart(of: entry, for: request) else {
       return .origin(for: request, .partial, .otherRange)
     }
-    if version >= wanted {
+    if version >= requestedVersion {
       return .serve(CacheService(entry, part, .versionFresh, outcome: .hit, refreshes: false))
     }
-    let (behind, overflow) = wanted.subtractingReportingOverflow(version)
+    let (behind, overflow) = requestedVersion.subtractingReportingOverflow(version)
     if !overflow, behind < versions.threshold {
       return .serve(CacheService(entry, part, .versionRefresh, outcome: .stale, refreshes: true))
     }
