@@ -64,9 +64,9 @@ struct DeclaredPolicyTests {
   @Test("a response expires at the declared time or up to a tenth of it earlier")
   func expiry() {
     let policy = policy()
-    #expect(policy.expiry(status: 200, received: start, luck: 0) == start + 60_000)
-    #expect(policy.expiry(status: 200, received: start, luck: 1) == start + 54_000)
-    #expect(policy.expiry(status: 404, received: start, luck: 0) == nil)
+    #expect(policy.expiry(status: 200, received: start, jitterShare: 0) == start + 60_000)
+    #expect(policy.expiry(status: 200, received: start, jitterShare: 1) == start + 54_000)
+    #expect(policy.expiry(status: 404, received: start, jitterShare: 0) == nil)
   }
 }
 

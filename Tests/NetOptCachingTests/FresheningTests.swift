@@ -3,9 +3,9 @@ import NetOptCore
 import Testing
 
 struct FresheningTests {
-  private func updated(_ old: HeaderFields, _ news: HeaderFields) throws -> CacheEntry {
+  private func updated(_ old: HeaderFields, _ newFields: HeaderFields) throws -> CacheEntry {
     Freshening.updated(
-      try stored(old), with: news, for: try asked(["Foo": "1"]), requested: start + 5000,
+      try stored(old), with: newFields, for: try asked(["Foo": "1"]), requested: start + 5000,
       received: start + 5100)
   }
 
@@ -15,11 +15,11 @@ struct FresheningTests {
       "A": "1", "B": "1", "b": "2", "Content-Length": "10", "Content-Type": "text/plain", "Age": "50",
       "Cache-Control": "max-age=1",
     ]
-    let news: HeaderFields = [
+    let newFields: HeaderFields = [
       "b": "3", "C": "4", "Content-Length": "0", "Content-Encoding": "gzip", "Content-Range": "x",
       "Cache-Control": "max-age=9", "Connection": "close, d", "d": "5", "Set-Cookie": "a=2",
     ]
-    let entry = try updated(old, news)
+    let entry = try updated(old, newFields)
     #expect(
       entry.fields == [
         "A": "1", "Content-Length": "10", "Content-Type": "text/plain", "b": "3", "C": "4",
@@ -32,7 +32,7 @@ struct FresheningTests {
 
   @Test("an updated entry is not kept when its fields exceed the limits of one response head")
   func growingFields() throws {
-    func news(_ names: Range<Int>, _ bytes: Int) -> HeaderFields {
+    func newFields(_ names: Range<Int>, _ bytes: Int) -> HeaderFields {
       HeaderFields(names.map { HeaderField("Foo-\($0)", String(repeating: "a", count: bytes)) })
     }
     var many = try stored([:])
@@ -40,10 +40,11 @@ struct FresheningTests {
     for round in 0..<4 {
       let names = 900 * round..<900 * (round + 1)
       many = Freshening.updated(
-        many, with: news(names, 1), for: try asked([:]), requested: start, received: start)
+        many, with: newFields(names, 1), for: try asked([:]), requested: start, received: start)
       #expect(Freshening.isKept(many, after: [:]) == (many.fields.count <= 2000))
       large = Freshening.updated(
-        large, with: news(round..<round + 1, 100_000), for: try asked([:]), requested: start, received: start)
+        large, with: newFields(round..<round + 1, 100_000), for: try asked([:]), requested: start,
+        received: start)
       #expect(Freshening.isKept(large, after: [:]) == (round < 2))
     }
     #expect(many.fields.count > 3600)
@@ -79,8 +80,8 @@ struct FresheningTests {
     #expect(
       try updated([:], ["Vary": "Foo"]).selectors == Vary(["Vary": "Foo"]).selectors(of: asked(["Foo": "1"])))
     #expect(Freshening.isKept(old, after: [:]))
-    for news in [["Cache-Control": "no-store"], ["Vary": "*"]] as [HeaderFields] {
-      #expect(try !Freshening.isKept(updated([:], news), after: news))
+    for newFields in [["Cache-Control": "no-store"], ["Vary": "*"]] as [HeaderFields] {
+      #expect(try !Freshening.isKept(updated([:], newFields), after: newFields))
     }
   }
 
@@ -91,9 +92,9 @@ struct FresheningTests {
       ["Vary": "X-User", "Cache-Control": "max-age=600, no-cache=\"vary\""],
       ["Cache-Control": "no-store", "Connection": "cache-control"],
     ] as [HeaderFields])
-  func lostTerms(_ news: HeaderFields) throws {
-    #expect(try !Freshening.isKept(updated([:], news), after: news))
-    #expect(try Freshening.isKept(updated([:], news), after: ["Connection": "close"]))
+  func lostTerms(_ newFields: HeaderFields) throws {
+    #expect(try !Freshening.isKept(updated([:], newFields), after: newFields))
+    #expect(try Freshening.isKept(updated([:], newFields), after: ["Connection": "close"]))
   }
 
   /// The origin selected the body by the `Vary` with which it was stored. A 304 whose `Vary` has fewer names
@@ -101,15 +102,15 @@ struct FresheningTests {
   @Test(
     "a 304 may add selectors to an entry, and removes none",
     arguments: [[:], ["Vary": ""], ["Vary": "Bar"], ["Vary": "Foo"], ["Vary": "bar, foo"]] as [HeaderFields])
-  func keptSelectors(_ news: HeaderFields) throws {
+  func keptSelectors(_ newFields: HeaderFields) throws {
     let request = try asked(["Foo": "1", "Bar": "2"])
     let old = Vary(["Vary": "Foo"]).selectors(of: request)
     let entry = Freshening.updated(
-      try stored(["Vary": "Foo"], selectors: old), with: news, for: request, requested: start + 5000,
+      try stored(["Vary": "Foo"], selectors: old), with: newFields, for: request, requested: start + 5000,
       received: start + 5100)
     #expect(Vary.selects(entry, request))
     #expect(try !Vary.selects(entry, asked(["Foo": "2", "Bar": "2"])))
-    let isWider = Vary(news) != .nothing && Vary(news) != .fields(["foo"])
+    let isWider = Vary(newFields) != .nothing && Vary(newFields) != .fields(["foo"])
     #expect(try Vary.selects(entry, asked(["Foo": "1", "Bar": "3"])) != isWider)
   }
 

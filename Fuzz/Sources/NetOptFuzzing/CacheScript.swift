@@ -26,7 +26,7 @@ struct CacheScript {
   let fields: HeaderFields
   let second: CacheRequest
   let newStatus: Int
-  let news: HeaderFields
+  let newFields: HeaderFields
 
   init?(_ input: [UInt8]) {
     var lines = String(decoding: input, as: UTF8.self).split(
@@ -44,7 +44,7 @@ struct CacheScript {
     (status, fields) = Self.answer(&lines, missing: 200)
     guard let second = Self.request(&lines) else { return nil }
     self.second = second
-    (newStatus, news) = Self.answer(&lines, missing: 304)
+    (newStatus, newFields) = Self.answer(&lines, missing: 304)
   }
 
   private static func request(_ lines: inout ArraySlice<Substring>) -> CacheRequest? {

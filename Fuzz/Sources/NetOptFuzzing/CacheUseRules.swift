@@ -8,7 +8,7 @@ enum CacheUseRules {
 
   static func use(of entry: CacheEntry, _ script: CacheScript) -> String? {
     let request = script.second
-    let decision = policy.decide(request, [entry], at: script.now).honouring(request)
+    let decision = policy.decide(request, [entry], at: script.now).applyingOnlyIfCached(of: request)
     if let fault = decided(decision, entry, request, script.now) { return fault }
     for status in [nil, 503, 200] {
       if let service = policy.afterFailure(status, request, entry, at: script.now),
@@ -86,8 +86,8 @@ enum CacheUseRules {
 
   /// Checks that a kept entry obeys the terms of the 304 response, including terms in fields that are not
   /// stored.
-  private static func againstTerms(_ updated: CacheEntry, _ news: HeaderFields) -> String? {
-    for fields in [updated.fields, news] {
+  private static func againstTerms(_ updated: CacheEntry, _ newFields: HeaderFields) -> String? {
+    for fields in [updated.fields, newFields] {
       let control = CacheControl(fields)
       if control.noStore, !control.mustUnderstand { return "it is kept against no-store" }
       switch Vary(fields) {
@@ -105,7 +105,7 @@ enum CacheUseRules {
   private static func freshened(_ entry: CacheEntry, _ script: CacheScript) -> String? {
     func updated(_ entry: CacheEntry) -> CacheEntry {
       Freshening.updated(
-        entry, with: script.news, for: script.second, requested: script.now, received: script.now)
+        entry, with: script.newFields, for: script.second, requested: script.now, received: script.now)
     }
     let once = updated(entry)
     if once.key != entry.key || once.body != entry.body || once.status != entry.status {
@@ -117,10 +117,10 @@ enum CacheUseRules {
     }
     if let fault = CachingRules.unfit(once.fields, false) { return fault }
     if updated(once).fields != once.fields { return "the same 304 twice makes it something else" }
-    if Freshening.isKept(once, after: script.news), let fault = againstTerms(once, script.news) {
+    if Freshening.isKept(once, after: script.newFields), let fault = againstTerms(once, script.newFields) {
       return fault
     }
-    return switch Freshening.afterHead(entry, status: script.newStatus, script.news) {
+    return switch Freshening.afterHead(entry, status: script.newStatus, script.newFields) {
     case .nothing: nil
     case .update, .remove: script.newStatus == 200 ? nil : "an answer \(script.newStatus) to HEAD counts"
     }

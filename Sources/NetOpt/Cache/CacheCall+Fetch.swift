@@ -10,7 +10,7 @@ extension CacheCall {
     /// The stale entry.
     var entry: CacheEntry?
     /// Whether the key has stored responses although the request itself demands the origin.
-    var hasOthers = false
+    var hasStoredResponses = false
     /// The request fields that ask the origin to validate the entry.
     var conditions = HeaderFields()
     /// The leader of the fetch, when other calls may wait for the outcome.
@@ -41,7 +41,7 @@ extension CacheCall {
   /// Handles a call that no stored response answers at once.
   ///
   /// - Parameter hasEntries: whether the key has stored responses.
-  func goOn(
+  func execute(
     _ decision: CacheDecision, hasEntries: Bool, _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {
     switch decision {
@@ -51,11 +51,11 @@ extension CacheCall {
     case .bypass(let rule):
       var fetch = Fetch(forward: .bypass, rule: rule)
       fetch.stores = false
-      fetch.hasOthers = hasEntries
+      fetch.hasStoredResponses = hasEntries
       return try await perform(fetch, next)
     case .fetch(let forward, let rule):
       return try await share(
-        Fetch(forward: forward, rule: rule, hasOthers: hasEntries && forward.isOfRequest), next)
+        Fetch(forward: forward, rule: rule, hasStoredResponses: hasEntries && forward.isOfRequest), next)
     case .validate(let entry, let conditions, let forward, let rule):
       return try await share(Fetch(forward: forward, rule: rule, entry: entry, conditions: conditions), next)
     }
@@ -64,17 +64,17 @@ extension CacheCall {
   /// Fetches, or waits for the same fetch of another call.
   ///
   /// - Parameters:
-  ///   - isAgain: whether the call has already waited once, and then learned that the response depends on
+  ///   - hasWaited: whether the call has already waited once, and then learned that the response depends on
   ///     request fields.
-  ///   - isAlone: whether only requests with the same fields share the fetch. This follows a shared fetch
-  ///     that failed, possibly because of the fields of its request.
+  ///   - isForSameFields: whether only requests with the same fields share the fetch. This follows a shared
+  ///     fetch that failed, possibly because of the fields of its request.
   private func share(
-    _ fetch: Fetch, _ next: InterceptorChain, isAgain: Bool = false, isAlone: Bool = false
+    _ fetch: Fetch, _ next: InterceptorChain, hasWaited: Bool = false, isForSameFields: Bool = false
   ) async throws(NetOptError) -> NetOptResponse {
     guard isShared else { return try await perform(fetch, next) }
     var fetch = fetch
     switch await cache.inFlightFetches.join(
-      fetchKey(isAlone: isAlone), request.headers, until: next.deadline)
+      fetchKey(isForSameFields: isForSameFields), request.headers, until: next.deadline)
     {
     case .lead(let leader):
       fetch.leader = leader
@@ -91,16 +91,16 @@ extension CacheCall {
       default:
         // The response depends on request fields in which this request differs. Requests with the same values
         // share another fetch.
-        if !isAgain, !Vary.selects(entry, cacheRequest) {
-          return try await share(fetch, next, isAgain: true, isAlone: isAlone)
+        if !hasWaited, !Vary.selects(entry, cacheRequest) {
+          return try await share(fetch, next, hasWaited: true, isForSameFields: isForSameFields)
         }
       }
     case .unshared: break
     // Requests with the same fields share a fetch of their own.
     case .failedWithOtherFields:
-      if !isAlone { return try await share(fetch, next, isAgain: isAgain, isAlone: true) }
+      if !isForSameFields { return try await share(fetch, next, hasWaited: hasWaited, isForSameFields: true) }
     case .staleIfError(let status):
-      if let service = await storedNow(fetch, next).flatMap({ afterFailure(status, $0) }) {
+      if let service = await currentEntry(fetch, next).flatMap({ afterFailure(status, $0) }) {
         return response(service, isCollapsed: true)
       }
     case .serverError(let entry):
@@ -114,12 +114,12 @@ extension CacheCall {
 
   /// The key of the fetch: the cache key, and the request's values of the fields that the stored responses
   /// depend on.
-  private func fetchKey(isAlone: Bool = false) -> InFlightFetches.Key {
+  private func fetchKey(isForSameFields: Bool = false) -> InFlightFetches.Key {
     let names = Set(cache.store.memory.entries(for: key).flatMap { $0.selectors.map(\.name) })
     let selectors = names.isEmpty ? [] : Vary.fields(names.sorted()).selectors(of: cacheRequest)
     return InFlightFetches.Key(
       key: key, selectors: selectors, request.options, version: version,
-      fields: isAlone ? request.headers : nil)
+      fields: isForSameFields ? request.headers : nil)
   }
 
   /// Sends the request to the origin and handles the response.
@@ -137,9 +137,9 @@ extension CacheCall {
       guard response.status == 304, !fetch.conditions.isEmpty, let entry = fetch.entry else {
         return await answered(response, fetch, next)
       }
-      let news = response.head.withExactLocation(response.headers)
-      if entry.terms.validators.admit(news, at: cache.now() / 1000) {
-        return validated(entry, response, news, fetch)
+      let newFields = response.head.withExactLocation(response.headers)
+      if entry.terms.validators.admit(newFields, at: cache.now() / 1000) {
+        return validated(entry, response, newFields, fetch)
       }
       // The 304 is about another response than the stored one (RFC 9111, section 4.3.4).
       fetch.conditions = [:]
@@ -163,7 +163,7 @@ extension CacheCall {
     from error: NetOptError, _ fetch: Fetch, _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {
     guard fetch.entry != nil, Self.unreachable.contains(error.code), case .http = rules else { throw error }
-    if let entry = await storedNow(fetch, next), let service = afterFailure(nil, entry) {
+    if let entry = await currentEntry(fetch, next), let service = afterFailure(nil, entry) {
       return response(service, error: error)
     }
     return gatewayTimeout(
@@ -173,22 +173,22 @@ extension CacheCall {
   /// The stored response that the request selects now. It may differ from the entry of the decision, which
   /// may have been replaced or invalidated since. `nil` when there is none, or when there was none at the
   /// decision.
-  private func storedNow(_ fetch: Fetch, _ next: InterceptorChain) async -> CacheEntry? {
+  private func currentEntry(_ fetch: Fetch, _ next: InterceptorChain) async -> CacheEntry? {
     guard fetch.entry != nil else { return nil }
     let entries = await cache.store.entries(for: key, within: cache.patience(until: next.deadline))
-    return CachePolicy.selected(ofRules(entries), for: cacheRequest)
+    return CachePolicy.selected(applicableEntries(entries), for: cacheRequest)
   }
 
   // MARK: Responses of the origin
 
   /// Handles a 304: the stored response is still valid.
   private func validated(
-    _ entry: CacheEntry, _ response: NetOptResponse, _ news: HeaderFields, _ fetch: Fetch
+    _ entry: CacheEntry, _ response: NetOptResponse, _ newFields: HeaderFields, _ fetch: Fetch
   ) -> NetOptResponse {
     let received = cache.now()
     let updated = Freshening.updated(
-      entry, with: news, for: cacheRequest, requested: fetch.requested, received: received)
-    let isKept = keepUpdated(updated, after: news, fetch)
+      entry, with: newFields, for: cacheRequest, requested: fetch.requested, received: received)
+    let isKept = keepUpdated(updated, after: newFields, fetch)
     // If the updated entry must not be stored, or varies by something that no request contains (`Vary: *`),
     // only this call gets it.
     fetch.leader?.complete(isKept ? .entry(updated) : .unshared)
@@ -208,7 +208,7 @@ extension CacheCall {
     if cacheRequest.method == .head, fetch.stores {
       freshen(response.status, response.head.withExactLocation(fields), fetch, received)
     }
-    if CachePolicy.serverErrors.contains(response.status), let entry = await storedNow(fetch, next),
+    if CachePolicy.serverErrors.contains(response.status), let entry = await currentEntry(fetch, next),
       let service = afterFailure(response.status, entry)
     {
       fetch.leader?.complete(.staleIfError(response.status))

@@ -26,17 +26,17 @@ extension CacheCall {
 
   /// Makes a response from an entry that the origin has validated.
   func response(
-    validated entry: CacheEntry, _ news: NetOptResponse, _ fetch: Fetch, isStored: Bool
+    validated entry: CacheEntry, _ notModified: NetOptResponse, _ fetch: Fetch, isStored: Bool
   ) -> NetOptResponse {
     // Cookies are not stored; the cookies of the 304 belong to this call.
-    let cookies = news.headers.filter { HeaderFields.equal($0.name, "Set-Cookie") }
-    var response = response(entry, .whole, age: nil, route: news.route, with: HeaderFields(cookies))
-    response.remote = news.remote
-    response.reused = news.reused
-    response.tls = news.tls
-    response.attempts = news.attempts
-    response.otherAttempts = news.otherAttempts
-    response.body = ResponseBody(entry.body, timings: news.timings)
+    let cookies = notModified.headers.filter { HeaderFields.equal($0.name, "Set-Cookie") }
+    var response = response(entry, .whole, age: nil, route: notModified.route, with: HeaderFields(cookies))
+    response.remote = notModified.remote
+    response.reused = notModified.reused
+    response.tls = notModified.tls
+    response.attempts = notModified.attempts
+    response.otherAttempts = notModified.otherAttempts
+    response.body = ResponseBody(entry.body, timings: notModified.timings)
     response.cacheStatus = CacheStatus(
       .revalidated, by: .validated, forward: fetch.forward, forwardedStatus: 304,
       timeToLive: entry.terms.timeLeft(at: cache.now()) / 1000, storing: .validated, isStored: isStored)

@@ -18,7 +18,7 @@ extension CacheCall {
     guard cacheRequest.method == .get, status < 500, !Self.silent.contains(status) else { return }
     guard fetch.stores || control.noStore || !(200..<300 ~= status) else { return }
     cache.forget(
-      fetch.hasOthers ? .all : .overlapping(Vary(fields).selectors(of: cacheRequest)), for: key,
+      fetch.hasStoredResponses ? .all : .overlapping(Vary(fields).selectors(of: cacheRequest)), for: key,
       begun: fetch.begun)
   }
 
@@ -41,7 +41,8 @@ extension CacheCall {
 
   /// The stored response in memory that the request selects now, or else the entry of the decision.
   private func selectedInMemory(_ fetch: Fetch) -> CacheEntry? {
-    CachePolicy.selected(ofRules(cache.store.memory.entries(for: key)), for: cacheRequest) ?? fetch.entry
+    CachePolicy.selected(applicableEntries(cache.store.memory.entries(for: key)), for: cacheRequest)
+      ?? fetch.entry
   }
 
   /// Forgets the stored responses that the call's request has changed (RFC 9111, section 4.4).
@@ -100,8 +101,8 @@ extension CacheCall {
   /// Stores an updated entry, or forgets it when the update forbids storing.
   ///
   /// - Returns: whether the updated entry is stored.
-  func keepUpdated(_ updated: CacheEntry, after news: HeaderFields, _ fetch: Fetch) -> Bool {
-    let isKept = Freshening.isKept(updated, after: news)
+  func keepUpdated(_ updated: CacheEntry, after newFields: HeaderFields, _ fetch: Fetch) -> Bool {
+    let isKept = Freshening.isKept(updated, after: newFields)
     if !isKept {
       cache.forget(.overlapping(updated.selectors), for: key, begun: fetch.begun)
       return false

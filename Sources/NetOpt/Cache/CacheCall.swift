@@ -94,11 +94,13 @@ struct CacheCall: Sendable {
   // MARK: Decisions
 
   /// Decides how the stored entries answer the request.
-  func decide(_ entries: [CacheEntry]) -> CacheDecision { decideByRules(entries).honouring(cacheRequest) }
+  func decide(_ entries: [CacheEntry]) -> CacheDecision {
+    decideByRules(entries).applyingOnlyIfCached(of: cacheRequest)
+  }
 
   private func decideByRules(_ entries: [CacheEntry]) -> CacheDecision {
     switch rules {
-    case .http(let policy): return policy.decide(cacheRequest, ofRules(entries), at: cache.now())
+    case .http(let policy): return policy.decide(cacheRequest, applicableEntries(entries), at: cache.now())
     case .declared(let policy): return policy.decide(cacheRequest, entries, at: cache.now())
     case .versioned(let policy, let version):
       return policy.decide(cacheRequest, requestedVersion: version, entries)
@@ -108,7 +110,7 @@ struct CacheCall: Sendable {
 
   /// The entries that the rules apply to. The HTTP rules ignore entries with a declared expiry or a version,
   /// because a caller declared these and not the server.
-  func ofRules(_ entries: [CacheEntry]) -> [CacheEntry] {
+  func applicableEntries(_ entries: [CacheEntry]) -> [CacheEntry] {
     guard case .http = rules else { return entries }
     return entries.filter { $0.declaredExpiry == nil && $0.resourceVersion == nil }
   }
@@ -136,7 +138,7 @@ struct CacheCall: Sendable {
   /// declaration.
   func declaredExpiry(_ status: Int, received: Int64) -> Int64? {
     guard case .declared(let policy) = rules else { return nil }
-    return policy.expiry(status: status, received: received, luck: Double.random(in: 0...1))
+    return policy.expiry(status: status, received: received, jitterShare: Double.random(in: 0...1))
   }
 
   /// The version of the response, in versioned mode.

@@ -16,6 +16,6 @@ struct CacheInterceptor: Interceptor {
       }
     let decision = call.decide(found)
     if case .serve(let service) = decision { return call.serve(service, refreshingWith: next) }
-    return try await call.goOn(decision, hasEntries: !found.isEmpty, next)
+    return try await call.execute(decision, hasEntries: !found.isEmpty, next)
   }
 }

@@ -27,7 +27,7 @@ final class InFlightFetches: Sendable {
       self.key = key
       self.selectors = selectors
       self.version = version
-      self.fields = fields.map { RequestTrace.left($0) }
+      self.fields = fields.map { RequestTrace.withoutTracing($0) }
       var options = options
       options.cache = nil
       options.maxRedirects = 0
@@ -306,8 +306,8 @@ final class InFlightFetches: Sendable {
       return waiters
     }
     for waiter in waiters {
-      let isFor = fields.map { RequestTrace.areAlike($0, waiter.fields) } ?? true
-      waiter.continuation.resume(returning: isFor ? outcome : .failedWithOtherFields)
+      let concernsWaiter = fields.map { RequestTrace.haveSameFields($0, waiter.fields) } ?? true
+      waiter.continuation.resume(returning: concernsWaiter ? outcome : .failedWithOtherFields)
     }
   }
 

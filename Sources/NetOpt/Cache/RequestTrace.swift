@@ -11,14 +11,14 @@ enum RequestTrace {
   ]
 
   /// The fields without the tracing fields.
-  static func left(_ fields: HeaderFields) -> HeaderFields {
-    var left = fields
-    left.removeAll { names.contains($0.name.loweredASCII) }
-    return left
+  static func withoutTracing(_ fields: HeaderFields) -> HeaderFields {
+    var rest = fields
+    rest.removeAll { names.contains($0.name.loweredASCII) }
+    return rest
   }
 
   /// Whether two requests differ at most in their tracing fields.
-  static func areAlike(_ one: HeaderFields, _ other: HeaderFields) -> Bool {
-    one == other || left(one) == left(other)
+  static func haveSameFields(_ one: HeaderFields, _ other: HeaderFields) -> Bool {
+    one == other || withoutTracing(one) == withoutTracing(other)
   }
 }

@@ -154,7 +154,7 @@ package enum CacheDecision: Sendable {
 
   /// Applies the request's `only-if-cached` to this decision, whichever policy made it: the response is 504
   /// instead of a request to the origin (RFC 9111, section 5.2.1.7), and a served entry is not refreshed.
-  package func honouring(_ request: CacheRequest) -> CacheDecision {
+  package func applyingOnlyIfCached(of request: CacheRequest) -> CacheDecision {
     guard request.control.onlyIfCached else { return self }
     return switch self {
     case .serve(let service): .serve(service.withoutRefresh)

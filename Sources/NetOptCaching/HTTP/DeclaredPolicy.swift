@@ -52,11 +52,12 @@ package struct DeclaredPolicy: Sendable {
   /// The time at which a response expires, in milliseconds since 1970; `nil` when none is declared for its
   /// status.
   ///
-  /// - Parameter luck: a random number from 0 to 1. The response expires early by this share of `jitter`.
-  package func expiry(status: Int, received: Int64, luck: Double) -> Int64? {
+  /// - Parameter jitterShare: a random number from 0 to 1. The response expires early by this share of
+  ///   `jitter`.
+  package func expiry(status: Int, received: Int64, jitterShare: Double) -> Int64? {
     timeToLive(status).map { time in
       let whole = Double(time.wholeMilliseconds)
-      return received + Int64(whole * (1 - Self.jitter * luck))
+      return received + Int64(whole * (1 - Self.jitter * jitterShare))
     }
   }
 

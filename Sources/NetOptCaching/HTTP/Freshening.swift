@@ -5,17 +5,18 @@ package enum Freshening {
   /// The entry that replaces a stored one after the origin confirmed it (RFC 9111, section 4.3.4).
   ///
   /// - Parameters:
-  ///   - news: the fields of the 304, or of the response to HEAD.
-  ///   - requested: when the request for `news` was sent, in milliseconds since 1970.
-  ///   - received: when `news` was received, in milliseconds since 1970.
+  ///   - newFields: the fields of the 304, or of the response to HEAD.
+  ///   - requested: when the request for `newFields` was sent, in milliseconds since 1970.
+  ///   - received: when `newFields` was received, in milliseconds since 1970.
   ///   - request: the request. Its fields are the new selectors, for the names in the new `Vary`. Selectors
   ///     for names only in the old `Vary` stay. After HEAD the names are the same.
   package static func updated(
-    _ entry: CacheEntry, with news: HeaderFields, for request: CacheRequest, requested: Int64, received: Int64
+    _ entry: CacheEntry, with newFields: HeaderFields, for request: CacheRequest, requested: Int64,
+    received: Int64
   ) -> CacheEntry {
-    var fields = StoredFields.updated(entry.fields, with: news, control: CacheControl(news))
+    var fields = StoredFields.updated(entry.fields, with: newFields, control: CacheControl(newFields))
     // A response without `Date` gets the time at which it was received (RFC 9110, section 6.6.1).
-    if !news.contains(name: "Date") { fields["Date"] = CivilTime(seconds: received / 1000).http }
+    if !newFields.contains(name: "Date") { fields["Date"] = CivilTime(seconds: received / 1000).http }
     // The old selectors stay: the origin selected the stored body by them, whatever the new `Vary` names.
     let now = Vary(fields).selectors(of: request)
     let before = entry.selectors.filter { old in !now.contains { $0.name == old.name } }
@@ -33,9 +34,9 @@ package enum Freshening {
   /// Whether the updated entry may be stored. It is false when the update forbids storing, when
   /// `StoredFields.losesTerms` holds for the update, or when the entry has become larger than one response
   /// head.
-  package static func isKept(_ updated: CacheEntry, after news: HeaderFields) -> Bool {
+  package static func isKept(_ updated: CacheEntry, after newFields: HeaderFields) -> Bool {
     let control = updated.terms.control
-    return !StoredFields.losesTerms(of: news, CacheControl(news))
+    return !StoredFields.losesTerms(of: newFields, CacheControl(newFields))
       && !control.forbidsStoring && Vary(updated.fields) != .everything
       && updated.selectors.count <= Vary.mostNames && updated.fields.count <= most.fields
       && updated.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count } <= most.bytes

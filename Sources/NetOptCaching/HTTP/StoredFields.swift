@@ -20,27 +20,27 @@ package enum StoredFields {
   package static func stored(
     _ fields: HeaderFields, control: CacheControl, isDecoded: Bool, received: Int64
   ) -> HeaderFields {
-    var left = left(fields, control)
+    var storable = storableFields(fields, control)
     // With `Transfer-Encoding`, `Content-Length` did not delimit the body (RFC 9112, section 6.3). The cache
     // does not store `Transfer-Encoding`, so a stored `Content-Length` would seem valid.
-    if fields.contains(name: "Transfer-Encoding") { left.removeAll { isNamed($0, ["content-length"]) } }
-    if !left.contains(name: "Date") {
-      left.append(HeaderField("Date", CivilTime(seconds: received / 1000).http))
+    if fields.contains(name: "Transfer-Encoding") { storable.removeAll { isNamed($0, ["content-length"]) } }
+    if !storable.contains(name: "Date") {
+      storable.append(HeaderField("Date", CivilTime(seconds: received / 1000).http))
     }
     if isDecoded {
-      left.removeAll { isNamed($0, ["content-encoding", "content-length"]) }
-      weaken(&left)
+      storable.removeAll { isNamed($0, ["content-encoding", "content-length"]) }
+      weaken(&storable)
     }
-    return left
+    return storable
   }
 
   /// The fields of a stored response after a 304 or a response to HEAD confirmed it (section 3.2).
-  package static func updated(_ stored: HeaderFields, with news: HeaderFields, control: CacheControl)
+  package static func updated(_ stored: HeaderFields, with newFields: HeaderFields, control: CacheControl)
     -> HeaderFields
   {
     // These fields describe the stored content, and the cache knows that content.
     let kept = ["content-length", "content-encoding", "content-range"]
-    var fresh = left(news, control)
+    var fresh = storableFields(newFields, control)
     fresh.removeAll { isNamed($0, kept) }
     // A weak stored tag may mean decoded content, so the new tag becomes weak too.
     if stored["ETag"].flatMap({ EntityTag($0) })?.isWeak == true { weaken(&fresh) }
@@ -72,11 +72,11 @@ package enum StoredFields {
   }
 
   /// The fields without those of `unstored`, and without those that `Connection` or `no-cache` names.
-  private static func left(_ fields: HeaderFields, _ control: CacheControl) -> HeaderFields {
+  private static func storableFields(_ fields: HeaderFields, _ control: CacheControl) -> HeaderFields {
     let dropped = dropped(fields, control).union(unstored)
-    var left = fields
-    left.removeAll { dropped.contains($0.name.loweredASCII) }
-    return left
+    var storable = fields
+    storable.removeAll { dropped.contains($0.name.loweredASCII) }
+    return storable
   }
 
   /// The field names in `Connection` and `no-cache`, in lowercase.
