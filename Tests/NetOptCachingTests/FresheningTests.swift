@@ -124,7 +124,7 @@ struct FresheningTests {
     ])
   func tagBytes(_ ours: String, _ theirs: String) throws {
     #expect(EntityTag(ours).map { $0 == EntityTag(theirs) } != true)
-    #expect(!Validators(["ETag": ours]).admit(["ETag": theirs], at: start / 1000) || EntityTag(ours) == nil)
+    #expect(!Validators(["ETag": ours]).match(["ETag": theirs], at: start / 1000) || EntityTag(ours) == nil)
     let entry = try stored(["ETag": ours, "Cache-Control": "max-age=0"])
     #expect(Freshening.afterHead(entry, status: 200, ["ETag": theirs]) == .remove)
     #expect(try !asked(["If-None-Match": theirs]).conditions.isNotModified(entry))
@@ -132,11 +132,11 @@ struct FresheningTests {
 
   @Test("a 304 is accepted with the same tag or none, and rejected with another tag")
   func otherTag() throws {
-    #expect(!Validators(["Last-Modified": date(0)]).admit(["ETag": "\"\u{fffd}\""], at: start / 1000))
+    #expect(!Validators(["Last-Modified": date(0)]).match(["ETag": "\"\u{fffd}\""], at: start / 1000))
     let validators = Validators(["ETag": "W/\"a\""])
-    #expect(validators.admit(["ETag": "\"a\""], at: start / 1000))
-    #expect(validators.admit([:], at: start / 1000))
-    #expect(!validators.admit(["ETag": "\"b\""], at: start / 1000))
+    #expect(validators.match(["ETag": "\"a\""], at: start / 1000))
+    #expect(validators.match([:], at: start / 1000))
+    #expect(!validators.match(["ETag": "\"b\""], at: start / 1000))
   }
 
   @Test("a 304 with another Last-Modified is rejected, unless the entity tags match")
@@ -145,16 +145,16 @@ struct FresheningTests {
       Validators(["Last-Modified": date(0)]), Validators(["ETag": "\"a\"", "Last-Modified": date(0)])
     )
     for validators in [dated, both] {
-      #expect(validators.admit(["Last-Modified": date(0)], at: start / 1000))
-      #expect(!validators.admit(["Last-Modified": date(-60)], at: start / 1000))
-      #expect(!validators.admit(["Last-Modified": date(60)], at: start / 1000))
-      #expect(validators.admit([:], at: start / 1000))
+      #expect(validators.match(["Last-Modified": date(0)], at: start / 1000))
+      #expect(!validators.match(["Last-Modified": date(-60)], at: start / 1000))
+      #expect(!validators.match(["Last-Modified": date(60)], at: start / 1000))
+      #expect(validators.match([:], at: start / 1000))
     }
-    #expect(both.admit(["ETag": "\"a\"", "Last-Modified": date(60)], at: start / 1000))
+    #expect(both.match(["ETag": "\"a\"", "Last-Modified": date(60)], at: start / 1000))
     // A weak tag counts only with an equal date, because the stored response has no tag to compare it with.
-    #expect(dated.admit(["ETag": "W/\"b\"", "Last-Modified": date(0)], at: start / 1000))
-    #expect(!dated.admit(["ETag": "W/\"b\""], at: start / 1000))
-    #expect(!dated.admit(["ETag": "\"b\"", "Last-Modified": date(0)], at: start / 1000))
+    #expect(dated.match(["ETag": "W/\"b\"", "Last-Modified": date(0)], at: start / 1000))
+    #expect(!dated.match(["ETag": "W/\"b\""], at: start / 1000))
+    #expect(!dated.match(["ETag": "\"b\"", "Last-Modified": date(0)], at: start / 1000))
   }
 
   @Test("fields that no-cache names, in the stored response or in the 304, are not stored")
@@ -194,9 +194,9 @@ struct FresheningTests {
     #expect(try Freshening.afterHead(stored([:]), status: 200, tag) == .nothing)
     #expect(Freshening.afterHead(untagged, status: 200, tag) == .nothing)
     #expect(Freshening.afterHead(untagged, status: 200, ["Last-Modified": date(-5)]) == .update)
-    #expect(!untagged.terms.validators.admit(tag, at: start / 1000))
+    #expect(!untagged.terms.validators.match(tag, at: start / 1000))
     #expect(
-      untagged.terms.validators.admit(["ETag": "W/\"b\"", "Last-Modified": date(-5)], at: start / 1000))
+      untagged.terms.validators.match(["ETag": "W/\"b\"", "Last-Modified": date(-5)], at: start / 1000))
   }
 
   @Test(

@@ -138,7 +138,7 @@ extension CacheCall {
         return await answered(response, fetch, next)
       }
       let newFields = response.head.withExactLocation(response.headers)
-      if entry.terms.validators.admit(newFields, at: cache.now() / 1000) {
+      if entry.terms.validators.match(newFields, at: cache.now() / 1000) {
         return validated(entry, response, newFields, fetch)
       }
       // The 304 is about another response than the stored one (RFC 9111, section 4.3.4).

@@ -20,7 +20,7 @@ package struct CacheControl: Hashable, Sendable {
   /// `must-understand`.
   package var mustUnderstand = false
   /// `public` or `private`: the response is explicitly marked as storable.
-  package var isMarked = false
+  package var isMarkedStorable = false
   /// `immutable`.
   package var immutable = false
   /// `stale-while-revalidate`.
@@ -57,7 +57,7 @@ package struct CacheControl: Hashable, Sendable {
           refuse()
           return
         }
-        take(directive)
+        apply(directive)
       }
     }
   }
@@ -67,7 +67,7 @@ package struct CacheControl: Hashable, Sendable {
     noStore = true
   }
 
-  private mutating func take(_ directive: Directive) {
+  private mutating func apply(_ directive: Directive) {
     switch directive.name {
     case "max-age":
       if maxAge == nil { maxAge = directive.duration ?? 0 }
@@ -81,7 +81,7 @@ package struct CacheControl: Hashable, Sendable {
     case "no-store": noStore = true
     case "must-revalidate": mustRevalidate = true
     case "must-understand": mustUnderstand = true
-    case "public", "private": isMarked = true
+    case "public", "private": isMarkedStorable = true
     case "immutable": immutable = true
     case "only-if-cached": onlyIfCached = true
     case "stale-while-revalidate":
@@ -92,12 +92,12 @@ package struct CacheControl: Hashable, Sendable {
       if minFresh == nil { minFresh = directive.duration }
     case "max-stale":
       if maxStale == nil { maxStale = directive.value == nil ? .max : directive.duration }
-    default: takeBroken(directive)
+    default: applyMalformed(directive)
     }
   }
 
   /// Handles lists with the wrong separator, such as `no-store; max-age=0`, which are meant to forbid.
-  private mutating func takeBroken(_ directive: Directive) {
+  private mutating func applyMalformed(_ directive: Directive) {
     switch directive.name.prefix(while: { $0 != ";" && $0 != " " && $0 != "\t" }) {
     case "no-store": noStore = true
     case "no-cache": noCache = true

@@ -22,7 +22,7 @@ package struct CacheRequest: Sendable {
   let userAgent: String
 
   /// The fields that `Vary` selects by: those of the caller and those that the client adds.
-  var selecting: HeaderFields {
+  var fieldsForVary: HeaderFields {
     guard !userAgent.isEmpty, !fields.contains(name: "User-Agent") else { return fields }
     var fields = fields
     fields["User-Agent"] = userAgent

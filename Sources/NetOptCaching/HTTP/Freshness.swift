@@ -37,7 +37,7 @@ package struct Freshness: Hashable, Sendable {
       } else {
         rule = .freshnessInvalid
       }
-    } else if Self.heuristicStatuses.contains(status) || control.isMarked,
+    } else if Self.heuristicStatuses.contains(status) || control.isMarkedStorable,
       let modified = Self.date("Last-Modified", fields, received)
     {
       // Limits `Date` to the present: a `Date` in the future would make the response seem older, and

@@ -21,7 +21,7 @@ package enum RangePart: Hashable, Sendable {
       self = .notModified
     } else if request.method == .head {
       self = .head
-    } else if let text = request.range, request.conditions.admitRange(of: entry), entry.status == 200 {
+    } else if let text = request.range, request.conditions.allowRange(of: entry), entry.status == 200 {
       guard let range = Self.range(text, of: entry.body.count) else { return nil }
       self = .bytes(range)
     } else {

@@ -50,16 +50,16 @@ package struct Storing: Sendable {
     if StoredFields.losesTerms(of: fields, control) { return .refused(.termsNotStored) }
     if request.method == .post { return afterPost(request, status, fields, terms) }
     guard request.method == .get else { return .refused(.methodNotStored) }
-    return worth(status, terms)
+    return decideByFreshness(status, terms)
   }
 
-  private static func worth(_ status: Int, _ terms: ResponseTerms) -> Storing {
+  private static func decideByFreshness(_ status: Int, _ terms: ResponseTerms) -> Storing {
     let freshness = terms.freshness
     if freshness.isExplicit {
       let isUseful = freshness.lifetime > 0 || !terms.validators.isEmpty || terms.control.staleIfError != nil
       return isUseful ? .stored(.storedExplicitly) : .refused(.notWorthStoring)
     }
-    guard Freshness.heuristicStatuses.contains(status) || terms.control.isMarked else {
+    guard Freshness.heuristicStatuses.contains(status) || terms.control.isMarkedStorable else {
       return .refused(.statusNotStored)
     }
     // A response that is never fresh and has no validator is useless in the cache.

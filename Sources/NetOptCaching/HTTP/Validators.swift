@@ -102,17 +102,17 @@ package struct Validators: Hashable, Sendable {
   /// refers to another response.
   ///
   /// - Parameter present: the date in seconds since 1970, for dates with two-digit years.
-  package func admit(_ notModified: HeaderFields, at present: Int64) -> Bool {
-    var mustCorrespond = false
+  package func match(_ notModified: HeaderFields, at present: Int64) -> Bool {
+    var mustHaveEqualDates = false
     if let field = notModified["ETag"] {
       guard let theirs = EntityTag(field) else { return false }
       if let entityTag { return theirs.matches(entityTag) }
       guard theirs.isWeak else { return false }
-      mustCorrespond = true
+      mustHaveEqualDates = true
     }
     let ours = Self.seconds(lastModified, present)
     let theirs = Self.seconds(notModified["Last-Modified"], present)
-    guard let ours, let theirs else { return !mustCorrespond }
+    guard let ours, let theirs else { return !mustHaveEqualDates }
     return ours == theirs
   }
 
@@ -162,7 +162,7 @@ package struct RequestConditions: Sendable {
   /// Whether the cache may answer a range from a stored response (RFC 9110, section 13.1.5). True when the
   /// request has no `If-Range`, or when `If-Range` names the response by a strong tag or by its exact
   /// `Last-Modified`.
-  package func admitRange(of entry: CacheEntry) -> Bool {
+  package func allowRange(of entry: CacheEntry) -> Bool {
     guard let range = fields["If-Range"] else { return true }
     if range.utf8.last == 0x22 {
       guard let tag = EntityTag(range), let ours = entry.terms.validators.entityTag else { return false }

@@ -34,14 +34,14 @@ package enum Vary: Hashable, Sendable {
   /// The request's values of the fields that `Vary` names.
   package func selectors(of request: CacheRequest) -> [CacheEntry.Selector] {
     guard case .fields(let names) = self else { return [] }
-    let fields = request.selecting
+    let fields = request.fieldsForVary
     return names.map { CacheEntry.Selector(name: $0, value: Self.value(of: $0, in: fields)) }
   }
 
   /// Whether the selectors of an entry match a request.
   package static func selects(_ entry: CacheEntry, _ request: CacheRequest) -> Bool {
     if entry.selectors.isEmpty { return true }
-    let fields = request.selecting
+    let fields = request.fieldsForVary
     return entry.selectors.allSatisfy {
       $0 == CacheEntry.Selector(name: $0.name, value: value(of: $0.name, in: fields))
     }
@@ -63,7 +63,7 @@ package enum Vary: Hashable, Sendable {
     let values = request.values(of: name)
     guard !values.isEmpty else { return nil }
     let isShort = values.reduce(0) { $0 + $1.utf8.count } <= mostBytes
-    if isShort, listed.contains(name) { return evened(values).loweredASCII }
+    if isShort, listed.contains(name) { return normalized(values).loweredASCII }
     let joined = values.map { FieldText.trimmed($0[...]) }.joined(separator: ", ")
     if isShort, name == "accept" { return joined }
     // The digest cannot be missing here: TLS and the cache keys already need libcrypto.
@@ -72,7 +72,7 @@ package enum Vary: Hashable, Sendable {
     return (listed.contains(name) || name == "accept" ? "\0" : "") + Hex.text(digest)
   }
 
-  private static func evened(_ values: [String]) -> String {
+  private static func normalized(_ values: [String]) -> String {
     values.flatMap {
       $0.split(byte: 0x2c, omittingEmpty: false).map(FieldText.trimmed)
     }
