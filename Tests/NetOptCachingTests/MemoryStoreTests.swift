@@ -134,18 +134,18 @@ struct MemoryStoreTests {
     #expect(none.entries(for: try Samples.key("a")).isEmpty)
   }
 
-  @Test("promote inserts nothing if the key was removed since the mark was taken")
+  @Test("promote inserts nothing if the key was removed since the change count was read")
   func promotionAfterRemoval() throws {
     let store = MemoryStore()
     let key = try Samples.key("a")
     let entry = Samples.entry(key)
-    var mark = store.mark(of: key)
-    store.promote([entry], for: key, since: mark)
+    var changeCount = store.changeCount(of: key)
+    store.promote([entry], for: key, since: changeCount)
     #expect(store.entries(for: key).count == 1)
     store.removeAll()
-    mark = store.mark(of: key)
+    changeCount = store.changeCount(of: key)
     store.removeAll(for: key)
-    store.promote([entry], for: key, since: mark)
+    store.promote([entry], for: key, since: changeCount)
     #expect(store.entries(for: key).isEmpty)
   }
 
@@ -339,14 +339,14 @@ struct MemoryStoreTests {
   }
 
   @Test("a removal prevents promotions of older entries, even if memory had no entry")
-  func removalMovesTheMark() throws {
+  func removalChangesTheCount() throws {
     let key = try Samples.key("a")
     let store = MemoryStore()
-    let mark = store.mark(of: key)
+    let changeCount = store.changeCount(of: key)
     store.remove(key) { _ in true }
-    store.promote([Samples.entry(key)], for: key, since: mark)
+    store.promote([Samples.entry(key)], for: key, since: changeCount)
     #expect(store.entries(for: key).isEmpty)
-    store.promote([Samples.entry(key)], for: key, since: store.mark(of: key))
+    store.promote([Samples.entry(key)], for: key, since: store.changeCount(of: key))
     #expect(store.entries(for: key).count == 1)
   }
 

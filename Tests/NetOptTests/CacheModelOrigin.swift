@@ -242,18 +242,18 @@ final class CacheModelOrigin: Sendable {
   ///   - settings: how often the clock had been set when the call began.
   func judge(
     _ response: NetOptResponse, _ text: String?, to request: NetOptRequest, floor: Int, settings: Int,
-    _ place: String
+    _ context: String
   ) {
     let subject = Self.subject(of: request)
     let status = response.cacheStatus
-    let place = "\(place) \(request.method.rawValue) \(subject) \(status.text ?? "")"
+    let context = "\(context) \(request.method.rawValue) \(subject) \(status.text ?? "")"
     let control = request.headers["Cache-Control"] ?? ""
     if response.status == 504, control.contains("only-if-cached") || response.headers["X-Serial"] == nil {
       return
     }
     state.withLock { state in
       var found: [String] = []
-      func report(_ fault: String) { found.append("\(place): \(fault)") }
+      func report(_ fault: String) { found.append("\(context): \(fault)") }
       defer { state.faults += found }
       guard let version = Self.versions(response).first,
         let serial = response.headers["X-Serial"].flatMap({ Int($0) })

@@ -59,7 +59,7 @@ import Testing
   ///
   /// - Returns: the number of calls that the cache answered.
   private static func calls(
-    _ count: Int, of lab: CacheLab, on thread: DedicatedThread, _ origin: CacheModelOrigin, _ place: String
+    _ count: Int, of lab: CacheLab, on thread: DedicatedThread, _ origin: CacheModelOrigin, _ context: String
   ) async -> Int {
     var hits = 0
     for step in 0..<count {
@@ -72,7 +72,7 @@ import Testing
         .get, .get, .get, .get, .get, .get, .head, .post, .delete,
       ])
       var fields: HeaderFields = [
-        "X-Variant": origin.pick(CacheModelOrigin.variants), "X-Call": "\(place) \(step)",
+        "X-Variant": origin.pick(CacheModelOrigin.variants), "X-Call": "\(context) \(step)",
       ]
       if origin.draw(3) == 0 { fields["Authorization"] = "u\(origin.draw(2))" }
       switch origin.draw(14) {
@@ -91,11 +91,11 @@ import Testing
       let floor = origin.floor(of: CacheModelOrigin.subject(of: request))
       let settings = origin.settings
       let attempts = 1 + origin.draw(2)
-      let isLetGo = origin.draw(3) == 0
+      let isBodyDropped = origin.draw(3) == 0
       let isCancelled = origin.draw(25) == 0
       let call = Task(executorPreference: thread) {
         // No other call waits for the response to a reload.
-        if fields["Cache-Control"] == "no-cache", isLetGo {
+        if fields["Cache-Control"] == "no-cache", isBodyDropped {
           let head = try await lab.begin(method, target, fields) { $0.options.maxAttempts = attempts }
           return (response: head.withoutBody, text: nil as String?)
         }
@@ -109,13 +109,14 @@ import Testing
       do {
         let (response, text) = try await call.value
         if response.cacheStatus.isFromCache { hits += 1 }
-        origin.judge(response, text, to: request, floor: floor, settings: settings, "\(place), step \(step):")
+        origin.judge(
+          response, text, to: request, floor: floor, settings: settings, "\(context), step \(step):")
       } catch let error as NetOptError {
         let expected: Set<NetOptError.Code> =
           isCancelled ? [.cancelled, .connectFailed, .receiveFailed] : [.connectFailed, .receiveFailed]
-        if !expected.contains(error.code) { origin.report("\(place), step \(step): \(error)") }
+        if !expected.contains(error.code) { origin.report("\(context), step \(step): \(error)") }
       } catch {
-        origin.report("\(place), step \(step): \(error)")
+        origin.report("\(context), step \(step): \(error)")
       }
     }
     return hits

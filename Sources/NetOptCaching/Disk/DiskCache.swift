@@ -7,8 +7,8 @@ package final class DiskCache: Sendable {
   /// The store. Direct calls to it block the caller.
   package let store: DiskStore
   private let thread = DiskThread()
-  private let lookUps = LookUps<[CacheEntry]>()
-  private let closing = LookUps<Void>()
+  private let lookups = TimedLookups<[CacheEntry]>()
+  private let closing = TimedLookups<Void>()
   private let waiting = Locked(Waiting())
   /// The maximum number of bytes that wait to be written, and the same maximum for bytes that wait to be
   /// removed. They do not count against the limits of the memory tier.
@@ -18,7 +18,7 @@ package final class DiskCache: Sendable {
   private struct Waiting {
     /// The bytes of entries that wait to be written.
     var entries = 0
-    /// The bytes of the marks that stand for removals that wait.
+    /// The bytes of the removals that wait.
     var removals = 0
     /// Whether a removal of everything waits. Until it begins, no other work needs to be queued.
     var isClearing = false
@@ -42,7 +42,7 @@ package final class DiskCache: Sendable {
   /// - Parameter limit: how long to wait. A result that comes later is discarded.
   package func entries(for key: CacheKey, within limit: Duration = patience) async -> [CacheEntry] {
     let store = store
-    return await lookUps.perform(within: limit) { found in
+    return await lookups.perform(within: limit) { found in
       let isTaken = thread.submit {
         found(store.entries(for: key))
       } orElse: {
@@ -71,10 +71,10 @@ package final class DiskCache: Sendable {
   /// Queues the removal of the entries that an entry overlaps.
   package func remove(_ entry: CacheEntry) {
     // Drops fields and body, so that the queue does not keep them in memory.
-    let mark = CacheEntry(
+    let removal = CacheEntry(
       key: entry.key, selectors: entry.selectors, status: entry.status, fields: [:], body: [],
       requested: entry.requested, received: entry.received, fetchMicroseconds: 0)
-    remove(mark.weight) { $0.remove(mark) }
+    remove(removal.weight) { $0.remove(removal) }
   }
 
   /// Queues the removal of all entries of a key.

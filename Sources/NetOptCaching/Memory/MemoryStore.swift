@@ -131,7 +131,7 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// Removes the entries of a key that match the predicate. The key's mark changes even when no entry
+  /// Removes the entries of a key that match the predicate. The key's change count grows even when no entry
   /// matches, so that `promote` rejects entries that are being read from another tier.
   package func remove(_ key: CacheKey, where predicate: (CacheEntry) -> Bool) {
     change(key) { entries in entries.filter { !predicate($0) } }
@@ -154,16 +154,16 @@ package final class MemoryStore: CacheStore {
     _ = heap?.trim()
   }
 
-  // MARK: Coming up from another tier
+  // MARK: Promotion from another tier
 
   /// A change counter for a key. It changes with every insertion and removal of this key, and of other keys
   /// in the same shard.
-  package func mark(of key: CacheKey) -> UInt64 { shard(of: key).table.withLock { $0.changes } }
+  package func changeCount(of key: CacheKey) -> UInt64 { shard(of: key).table.withLock { $0.changes } }
 
-  /// Inserts entries of a key from another tier, unless the mark has changed since it was taken. The check
-  /// keeps entries that were removed meanwhile from coming back.
-  package func promote(_ entries: [CacheEntry], for key: CacheKey, since mark: UInt64) {
-    change(key, since: mark) { old in
+  /// Inserts entries of a key from another tier, unless the change count differs from the given one. The
+  /// check keeps entries that were removed meanwhile from coming back.
+  package func promote(_ entries: [CacheEntry], for key: CacheKey, since changeCount: UInt64) {
+    change(key, since: changeCount) { old in
       guard old.isEmpty else { return old }
       var kept = Array(entries.prefix(Self.mostVariants))
       while !kept.isEmpty, MemorySlot.weight(of: kept) > mostBytesOfEntry { kept.removeLast() }
@@ -176,12 +176,12 @@ package final class MemoryStore: CacheStore {
   /// Replaces the entries of a key with the result of the closure. It locks the queues first, and the shards
   /// inside, one at a time.
   private func change(
-    _ key: CacheKey, since mark: UInt64? = nil, _ update: ([CacheEntry]) -> [CacheEntry]
+    _ key: CacheKey, since changeCount: UInt64? = nil, _ update: ([CacheEntry]) -> [CacheEntry]
   ) {
     let shard = shard(of: key)
     let isDue = queues.withLock { queues -> Bool in
       let change = shard.table.withLock { table -> Change? in
-        if let mark, table.changes != mark { return nil }
+        if let changeCount, table.changes != changeCount { return nil }
         table.changes += 1
         let slot = table.slot(of: key)
         let old = slot?.entries ?? []

@@ -43,15 +43,15 @@ package final class TieredStore: Sendable {
   package func entries(for key: CacheKey, within limit: Duration = DiskCache.patience) async -> [CacheEntry] {
     let found = memory.entries(for: key)
     if seeds.isEmpty, disk == nil || !found.isEmpty { return found }
-    let stored = found.isEmpty ? await lower(key, limit) : found
+    let stored = found.isEmpty ? await entriesOnDisk(key, limit) : found
     return await seeded(stored, for: key)
   }
 
-  private func lower(_ key: CacheKey, _ limit: Duration) async -> [CacheEntry] {
+  private func entriesOnDisk(_ key: CacheKey, _ limit: Duration) async -> [CacheEntry] {
     guard let disk else { return [] }
-    let mark = memory.mark(of: key)
+    let changeCount = memory.changeCount(of: key)
     let found = await disk.entries(for: key, within: limit)
-    if !found.isEmpty { memory.promote(found, for: key, since: mark) }
+    if !found.isEmpty { memory.promote(found, for: key, since: changeCount) }
     return found
   }
 

@@ -7,7 +7,7 @@ import Testing
 
 /// Look-ups that return at random times: each caller gets its own result or none, in time, and no look-up is
 /// lost.
-@Suite struct LookUpsTests {
+@Suite struct TimedLookupsTests {
   /// The look-ups whose callers no longer wait.
   private final class Late: Sendable {
     let finishes = Locked<[@Sendable () -> Void]>([])
@@ -15,9 +15,9 @@ import Testing
 
   /// Performs a look-up that returns at once, from another task, or after its caller stopped waiting.
   private static func ask(
-    _ lookUps: LookUps<Int>, for number: Int, kind: UInt64, late: Late
+    _ lookups: TimedLookups<Int>, for number: Int, kind: UInt64, late: Late
   ) async -> Int? {
-    await lookUps.perform(within: kind == 0 ? .zero : .seconds(60)) { found in
+    await lookups.perform(within: kind == 0 ? .zero : .seconds(60)) { found in
       switch kind {
       case 0: late.finishes.withLock { $0.append { found(-1) } }
       case 1...4: found(number)
@@ -29,13 +29,13 @@ import Testing
   @Test("each look-up returns once, with its own result or nil", arguments: UInt64(1)...20)
   func random(seed: UInt64) async {
     var random = SplitMix64(seed: seed)
-    let lookUps = LookUps<Int>()
+    let lookups = TimedLookups<Int>()
     let late = Late()
     for round in 0..<20 {
       let kinds = (0..<30).map { _ in random.below(10) }
       let answers = await withTaskGroup(of: (Int, Int?).self) { group in
         for (number, kind) in kinds.enumerated() {
-          group.addTask { (number, await Self.ask(lookUps, for: number, kind: kind, late: late)) }
+          group.addTask { (number, await Self.ask(lookups, for: number, kind: kind, late: late)) }
         }
         return await group.reduce(into: [(Int, Int?)]()) { $0.append($1) }
       }
@@ -45,13 +45,13 @@ import Testing
         let isRight = kinds[number] == 0 ? found == nil : found == number || found == nil && kinds.contains(0)
         #expect(isRight, "seed \(seed), round \(round), \(number)")
       }
-      if kinds.contains(0) { #expect(await lookUps.perform(within: .seconds(60)) { $0(1) } == nil) }
+      if kinds.contains(0) { #expect(await lookups.perform(within: .seconds(60)) { $0(1) } == nil) }
       let finishes = late.finishes.withLock { late in
         defer { late = [] }
         return late
       }
       for finish in finishes { finish() }
-      #expect(await lookUps.perform(within: .seconds(60)) { $0(7) } == 7)
+      #expect(await lookups.perform(within: .seconds(60)) { $0(7) } == 7)
     }
   }
 }

@@ -5,7 +5,7 @@ import NetOptLocking
 ///
 /// While a look-up that exceeded its limit has not returned, no other look-up begins: no other one would be
 /// faster, and they would pile up.
-final class LookUps<Found: Sendable>: Sendable {
+final class TimedLookups<Found: Sendable>: Sendable {
   private struct Waiting {
     let due: ContinuousClock.Instant
     let continuation: CheckedContinuation<Found?, Never>
