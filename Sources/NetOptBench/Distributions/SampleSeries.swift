@@ -81,7 +81,7 @@ package struct SampleSeries: Sendable {
   }
 
   /// The indices of the successful samples.
-  package var fine: [Int] { kinds.indices.filter { kinds[$0] == .ok } }
+  package var successes: [Int] { kinds.indices.filter { kinds[$0] == .ok } }
 
   /// The largest response time of all requests, failed requests included, in microseconds.
   var largest: Int64 { kinds.indices.lazy.map { response($0) }.max() ?? 0 }

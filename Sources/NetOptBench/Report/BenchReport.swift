@@ -39,16 +39,16 @@ package struct BenchReport: Sendable {
     package init(_ series: SampleSeries, order: OrderStatistics) {
       requests = series.count
       reused = series.reused
-      let fine = series.fine
+      let successes = series.successes
       let timeouts = series.counts[.timeout] ?? 0
-      response = Distribution(fine.map { series.response($0) }, timeouts: timeouts, order: order)
-      service = Distribution(fine.map { series.service($0) }, timeouts: timeouts, order: order)
+      response = Distribution(successes.map { series.response($0) }, timeouts: timeouts, order: order)
+      service = Distribution(successes.map { series.service($0) }, timeouts: timeouts, order: order)
       phases = Dictionary(
         uniqueKeysWithValues: SamplePhase.allCases.map { phase in
-          (phase, Distribution(fine.map { series.phase(phase, $0) }, order: order))
+          (phase, Distribution(successes.map { series.phase(phase, $0) }, order: order))
         })
       failureInterval = WilsonInterval.interval(
-        series.count - fine.count, of: series.count, confidence: order.confidence)
+        series.count - successes.count, of: series.count, confidence: order.confidence)
       let largest = Double(series.largest)
       dependence = SerialDependence(
         MidRanks(
@@ -198,7 +198,7 @@ extension BenchReport {
       if index > 0 {
         let (a, b) = (result.target.id, ranked[leader].target.id)
         // Without a comparison the two targets share a rank.
-        if comparisons.contains(where: { $0.a == a && $0.b == b && $0.metric == .p50 && isApart($0) }) {
+        if comparisons.contains(where: { $0.a == a && $0.b == b && $0.metric == .p50 && beginsRank($0) }) {
           leader = index
         }
       }
@@ -210,14 +210,14 @@ extension BenchReport {
   /// Whether a comparison begins a new rank. A comparison with the reference does so when it is significant,
   /// so that the table and the ranks agree. For other comparisons the p value is adjusted for all pairs of
   /// targets, because any pair could have been compared.
-  private func isApart(_ comparison: Comparison) -> Bool {
+  private func beginsRank(_ comparison: Comparison) -> Bool {
     if comparison.b == reference?.target.id { return comparison.isSignificant }
     if comparison.a == reference?.target.id,
-      let turned = comparisons.first(where: {
+      let reversed = comparisons.first(where: {
         $0.a == comparison.b && $0.b == comparison.a && $0.metric == .p50
       })
     {
-      return turned.isSignificant
+      return reversed.isSignificant
     }
     let count = ranking.count { $0.median(rankingBlock) != nil }
     return Comparisons.adjusted(comparison.p, amongTargets: count) < settings.alpha

@@ -59,8 +59,8 @@ extension BenchWarning {
       // The level of a round: the mean, over the targets that succeeded in the round, of the response time
       // divided by the target's median.
       let medians = series.map { series in
-        let fine = series.fine.map { series.response($0) }.sorted()
-        return fine.isEmpty ? 0 : Double(fine[fine.count / 2])
+        let responses = series.successes.map { series.response($0) }.sorted()
+        return responses.isEmpty ? 0 : Double(responses[responses.count / 2])
       }
       let levels = (0..<rounds).compactMap { round -> Double? in
         let ratios = zip(series, medians).compactMap { series, median -> Double? in
@@ -94,14 +94,14 @@ extension BenchWarning {
       var times = result.firstTimings.map { ($0.connect.microseconds, $0.tls.microseconds) }
       // TLS takes one round trip (1.3) or two (1.2), and some milliseconds of computation. A single handshake
       // varies more, so it gets a larger allowance (50 ms instead of 10 ms).
-      var computing: Int64 = 50_000
+      var allowance: Int64 = 50_000
       if let cold = result.blocks[.cold], let tcp = cold.phases[.tcp]?.value(.p50),
         let tls = cold.phases[.tls]?.value(.p50)
       {
         times = (tcp, tls)
-        computing = 10_000
+        allowance = 10_000
       }
-      guard let (tcp, tls) = times, tcp > 0, tls > 4 * tcp + computing else { return nil }
+      guard let (tcp, tls) = times, tcp > 0, tls > 4 * tcp + allowance else { return nil }
       let time = Milliseconds(smallest: tcp)
       return BenchWarning(
         "middlebox",

@@ -18,9 +18,9 @@ package struct SampleTable {
         report.targets.compactMap { result -> String? in
           guard let series = result.blocks[block]?.series else { return nil }
           return series.kinds.indices.map { index in
-            let fine = series.kinds[index] == .ok
+            let isSuccess = series.kinds[index] == .ok
             // A failed request has no phases.
-            let columns = phases.map { fine ? "\(series.phase($0, index))" : "" }.joined(separator: ",")
+            let columns = phases.map { isSuccess ? "\(series.phase($0, index))" : "" }.joined(separator: ",")
             return "\(block.rawValue),\(index),\(result.target.id),\(series.kinds[index].rawValue),"
               + "\(series.lag(index)),\(series.response(index)),\(series.service(index)),\(columns)\n"
           }.joined()

@@ -14,13 +14,13 @@ struct Verdict {
     // A target that fails often is never the best, however fast its responses are.
     let failing = ranks.filter(\.target.failsOften).map(\.target.target.id)
     let sound = ranks.filter { !$0.target.failsOften }
-    let besides = failing.isEmpty ? "" : "; too many failures to count: \(Self.names(failing))"
+    let failureNote = failing.isEmpty ? "" : "; too many failures to count: \(Self.names(failing))"
     guard !sound.isEmpty else {
       text = "no target is to be recommended: surely more than \(Self.limit) of the requests to each failed"
       return
     }
     guard let reference = report.reference, reference.median(report.rankingBlock) != nil else {
-      text = Self.without(reference: sound.map { ($0.target.target.id, $0.rank) }) + besides
+      text = Self.without(reference: sound.map { ($0.target.target.id, $0.rank) }) + failureNote
       return
     }
     let name = reference.target.id
@@ -51,7 +51,7 @@ struct Verdict {
           ? "no target is faster than \(name) (\(tests))"
           : "no target beats \(name): nothing tells it apart from the best of them (\(tests))"
     }
-    text = sentence + besides
+    text = sentence + failureNote
   }
 
   /// The share of failed requests above which a target is not recommended.

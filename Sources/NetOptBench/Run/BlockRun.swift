@@ -125,12 +125,12 @@ package struct SystemBenchClock: BenchClock {
   /// The time between the end of the sleep and the moment waited for. Waking up takes about as long, in a
   /// virtual machine often longer. At thousands of requests per second the waits are too short to sleep, and
   /// a core is busy all the time.
-  private static let awake = Duration.microseconds(500)
+  private static let busyWait = Duration.microseconds(500)
 
   /// Sleeps until shortly before the moment, then yields to other tasks until the moment has come.
   package func wait(until moment: MonotonicInstant) async -> Bool {
-    let rest = moment - now() - Self.awake
-    if rest > Self.awake { try? await Task.sleep(for: rest, tolerance: .zero) }
+    let rest = moment - now() - Self.busyWait
+    if rest > Self.busyWait { try? await Task.sleep(for: rest, tolerance: .zero) }
     while !Task.isCancelled, now() < moment { await Task.yield() }
     return !Task.isCancelled
   }

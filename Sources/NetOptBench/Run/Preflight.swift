@@ -40,7 +40,7 @@ package enum Preflight {
   /// The most frequent status from 200 to 399; the lowest of equally frequent ones.
   private static func commonStatus(_ samples: [Sample?]) -> Int? {
     var counts: [Int: Int] = [:]
-    for case .answered(let status)? in samples.map({ $0?.outcome }) where Sample.isFine(status) {
+    for case .answered(let status)? in samples.map({ $0?.outcome }) where Sample.isSuccess(status) {
       counts[status, default: 0] += 1
     }
     return counts.min { ($1.value, $0.key) < ($0.value, $1.key) }?.key

@@ -48,14 +48,14 @@ package struct Sample: Sendable {
   /// The kind under which reports count the sample.
   package var kind: SampleKind {
     switch outcome {
-    case .answered(let status): Sample.isFine(status) ? .ok : .httpError
+    case .answered(let status): Sample.isSuccess(status) ? .ok : .httpError
     case .failed(let failure): failure.kind
     }
   }
 
   /// Whether a response with this status counts as successful: 2xx, or a 3xx redirect, which a run does not
   /// follow.
-  package static func isFine(_ status: Int) -> Bool { (200..<400).contains(status) }
+  package static func isSuccess(_ status: Int) -> Bool { (200..<400).contains(status) }
 }
 
 /// The kind of a sample in reports. The raw values are the keys of `counts`.

@@ -194,22 +194,22 @@ package struct RunComparison: Sendable {
 /// interval from the histogram, with three digits.
 private struct MedianReader {
   private let order: OrderStatistics
-  private let isOfLevel: (before: Bool, after: Bool)
+  private let hasSameLevel: (before: Bool, after: Bool)
 
   init(alpha: Double, levels: (Double?, Double?)) {
     order = OrderStatistics(confidence: 1 - alpha)
-    isOfLevel = (levels.0 == alpha, levels.1 == alpha)
+    hasSameLevel = (levels.0 == alpha, levels.1 == alpha)
   }
 
   /// The number of requests that a median needs.
   var needed: Int { order.needed(for: .p50) }
 
   func before(_ times: SavedRun.Times) -> (value: Int64, low: Int64, high: Int64)? {
-    median(times, isOfLevel.before)
+    median(times, hasSameLevel.before)
   }
 
   func after(_ times: SavedRun.Times) -> (value: Int64, low: Int64, high: Int64)? {
-    median(times, isOfLevel.after)
+    median(times, hasSameLevel.after)
   }
 
   /// Whether the median exists, even when an end of its interval lies among the timeouts.
@@ -217,9 +217,10 @@ private struct MedianReader {
     times.total >= needed && times.histogram.total >= UInt64(Percentile.p50.nearestRank(of: times.total))
   }
 
-  private func median(_ times: SavedRun.Times, _ isOfLevel: Bool) -> (value: Int64, low: Int64, high: Int64)?
-  {
-    if isOfLevel, let median = times.median { return median }
+  private func median(
+    _ times: SavedRun.Times, _ hasSameLevel: Bool
+  ) -> (value: Int64, low: Int64, high: Int64)? {
+    if hasSameLevel, let median = times.median { return median }
     guard let ranks = order.ranks(of: .p50, count: times.total),
       let found = times.histogram.value(atRank: UInt64(Percentile.p50.nearestRank(of: times.total))),
       let low = times.histogram.value(atRank: UInt64(ranks.lowerBound)),

@@ -72,7 +72,7 @@ struct BenchDrill {
       let route = response.route
       var chunks = response.body.makeAsyncIterator()
       while try await chunks.next() != nil {}
-      return (route, Sample.isFine(response.status))
+      return (route, Sample.isSuccess(response.status))
     } catch {
       return (error.route, false)
     }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import NetOptCore
 
-/// The last section of the page: the command line, the circumstances of the run, and tables of all figures.
+/// The last section of the page: the command line, a table of the run, and tables of all figures.
 struct DataTables {
   private let report: BenchReport
 
@@ -9,11 +9,11 @@ struct DataTables {
 
   var markup: String {
     let words = ["netopt"] + report.context.arguments.map(Self.quoted)
-    return "<pre>\(Markup.text(words.joined(separator: " ")))</pre>\n" + circumstances + warnings
+    return "<pre>\(Markup.text(words.joined(separator: " ")))</pre>\n" + runTable + warnings
       + report.settings.blocks.map(percentiles).joined() + failures + comparisons + objectives + drills
   }
 
-  private var circumstances: String {
+  private var runTable: String {
     let context = report.context
     let host = context.host
     let rounds = report.settings.blocks.map { "\(report.rounds[$0] ?? 0) \($0.rawValue)" }.joined(

@@ -15,7 +15,7 @@ struct DistributionCharts {
   var markup: String {
     let sorted = targets.all.compactMap { target, colour -> (values: [Double], total: Int, colour: Int)? in
       guard let found = target.blocks[block], found.response.count > 1 else { return nil }
-      let values = found.series.fine.map { Double(found.series.response($0)) / 1000 }.sorted()
+      let values = found.series.successes.map { Double(found.series.response($0)) / 1000 }.sorted()
       return (values, found.response.total, colour)
     }
     guard let low = sorted.compactMap(\.values.first).min(),
