@@ -135,17 +135,17 @@ extension CacheCall {
       let response = try await next.proceed(forwarded)
       fetch = fetch.sent(for: response, of: next)
       guard response.status == 304, !fetch.conditions.isEmpty, let entry = fetch.entry else {
-        return await answered(response, fetch, next)
+        return await handleResponse(response, fetch, next)
       }
       let newFields = response.head.withExactLocation(response.headers)
       if entry.terms.validators.match(newFields, at: cache.now() / 1000) {
-        return validated(entry, response, newFields, fetch)
+        return handleNotModified(entry, response, newFields, fetch)
       }
       // The 304 is about another response than the stored one (RFC 9111, section 4.3.4).
       fetch.conditions = [:]
       cache.forget(.overlapping(entry.selectors), for: key, begun: fetch.begun)
       let answer = try await next.proceed(request)
-      return await answered(answer, fetch.sent(for: answer, of: next), next)
+      return await handleResponse(answer, fetch.sent(for: answer, of: next), next)
     } catch {
       fetch.leader?.fail(error, deadline: fetch.deadline, at: cache.timeSource.now())
       return try await recover(from: error, fetch, next)
@@ -182,7 +182,7 @@ extension CacheCall {
   // MARK: Responses of the origin
 
   /// Handles a 304: the stored response is still valid.
-  private func validated(
+  private func handleNotModified(
     _ entry: CacheEntry, _ response: NetOptResponse, _ newFields: HeaderFields, _ fetch: Fetch
   ) -> NetOptResponse {
     let received = cache.now()
@@ -196,7 +196,7 @@ extension CacheCall {
   }
 
   /// Handles a response other than a 304.
-  private func answered(
+  private func handleResponse(
     _ response: NetOptResponse, _ fetch: Fetch, _ next: InterceptorChain
   ) async -> NetOptResponse {
     let fields = response.headers
@@ -206,7 +206,7 @@ extension CacheCall {
     // from being stored. A change by another request since then does.
     fetch.changes &+= invalidate(response.status, fields)
     if cacheRequest.method == .head, fetch.stores {
-      freshen(response.status, response.head.withExactLocation(fields), fetch, received)
+      updateAfterHead(response.status, response.head.withExactLocation(fields), fetch, received)
     }
     if CachePolicy.serverErrors.contains(response.status), let entry = await currentEntry(fetch, next),
       let service = afterFailure(response.status, entry)
@@ -224,7 +224,7 @@ extension CacheCall {
     } else if !isShared {
       fetch.leader?.complete(.unshared)
     }
-    if !storing.isStored { replaced(response.status, fields, terms.control, fetch) }
+    if !storing.isStored { forgetReplaced(response.status, fields, terms.control, fetch) }
     response.cacheStatus = CacheStatus(
       .miss, by: fetch.rule, forward: fetch.forward, forwardedStatus: response.status,
       timeToLive: storing.isStored && version == nil

@@ -4,18 +4,18 @@ import NetOptCore
 /// Updates the stored responses after a response of the origin.
 extension CacheCall {
   /// Statuses of responses that say nothing about stored responses.
-  private static let silent: Set = [206, 226, 304, 408, 416, 421, 425, 428, 429, 431, 511]
-  /// The statuses in `silent` of responses about the selected representation, which may carry a validator of
-  /// it.
+  private static let uninformative: Set = [206, 226, 304, 408, 416, 421, 425, 428, 429, 431, 511]
+  /// The statuses in `uninformative` of responses about the selected representation, which may carry a
+  /// validator of it.
   private static let partial: Set = [206, 304, 416]
 
   /// Forgets the stored responses that a response replaces although it is not stored itself. A response which
   /// says that the resource is elsewhere, gone or forbidden replaces them too; a 5xx response does not. A
   /// successful response that only the caller's request kept from being stored says nothing about the stored
   /// responses.
-  func replaced(_ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch) {
-    if Self.partial.contains(status), fetch.stores { return compare(fields, fetch) }
-    guard cacheRequest.method == .get, status < 500, !Self.silent.contains(status) else { return }
+  func forgetReplaced(_ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch) {
+    if Self.partial.contains(status), fetch.stores { return forgetOtherVersions(fields, fetch) }
+    guard cacheRequest.method == .get, status < 500, !Self.uninformative.contains(status) else { return }
     guard fetch.stores || control.noStore || !(200..<300 ~= status) else { return }
     cache.forget(
       fetch.hasStoredResponses ? .all : .overlapping(Vary(fields).selectors(of: cacheRequest)), for: key,
@@ -24,7 +24,7 @@ extension CacheCall {
 
   /// Forgets stored responses when a response about a part of the representation has a validator of another
   /// version.
-  private func compare(_ fields: HeaderFields, _ fetch: Fetch) {
+  private func forgetOtherVersions(_ fields: HeaderFields, _ fetch: Fetch) {
     guard case .http = rules, cacheRequest.method == .get, !Validators(fields).isEmpty else { return }
     var whole = fields
     // These fields describe the part.
@@ -79,7 +79,7 @@ extension CacheCall {
   }
 
   /// Compares a response to HEAD with the response stored now: it may have been stored since the decision.
-  func freshen(_ status: Int, _ fields: HeaderFields, _ fetch: Fetch, _ received: Int64) {
+  func updateAfterHead(_ status: Int, _ fields: HeaderFields, _ fetch: Fetch, _ received: Int64) {
     guard case .http = rules else { return }
     guard let entry = selectedInMemory(fetch) else {
       // An older response may still be in transfer, or only on the disk.

@@ -144,7 +144,7 @@ final class ResponseCache: Sendable {
   }
 
   /// The stored responses to forget.
-  enum Forgotten {
+  enum ForgetScope {
     /// The responses that a response with these selectors would replace (`CacheEntry.overlaps`).
     case overlapping([CacheEntry.Selector])
     /// All responses of the key.
@@ -155,14 +155,14 @@ final class ResponseCache: Sendable {
   /// resource is elsewhere, gone, forbidden, or must not be stored any more.
   ///
   /// - Parameters:
-  ///   - what: the stored responses to forget.
+  ///   - scope: the stored responses to forget.
   ///   - begun: when the fetch of the new response began. Responses to fetches that began earlier are no
   ///     longer stored.
-  func forget(_ what: Forgotten, for key: CacheKey, begun: MonotonicInstant) {
+  func forget(_ scope: ForgetScope, for key: CacheKey, begun: MonotonicInstant) {
     // The new response is recorded before the removal, so that `insert` refuses older responses from then on.
     changes.recordUnstoredResponse(for: key, begun: begun)
     inFlightFetches.forget(key)
-    switch what {
+    switch scope {
     case .overlapping(let selectors): store.remove(key) { $0.overlaps(selectors) }
     case .all: store.removeAll(for: key)
     }

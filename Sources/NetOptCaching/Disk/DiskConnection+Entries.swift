@@ -110,8 +110,8 @@ extension DiskConnection {
       let removed = try transaction { () throws(DiskError) in
         try database { () throws(SQLiteError) in try flushHits() }
         let old = try removeRows(storedKey) { overlaps(entry, $0) || $1 > now }
-        let crowded = try removeRows(storedKey, beyond: Self.mostVariants - 1)
-        let removed = old.files + crowded + (try makeRoom(limits, for: size, entries: 1, now: now))
+        let excess = try removeRows(storedKey, beyond: Self.mostVariants - 1)
+        let removed = old.files + excess + (try makeRoom(limits, for: size, entries: 1, now: now))
         try publish()
         try database { () throws(SQLiteError) in
           let cost = max(entry.fetchMicroseconds, 1)

@@ -194,7 +194,7 @@ package final class MemoryStore: CacheStore {
       guard let change else { return false }
       apply(change, to: key, in: shard, &queues)
       sweep(&queues)
-      settle(&queues)
+      enforceCapacity(&queues)
       return queues.heap?.isDue { clock.now() } ?? false
     }
     guard isDue, let heap else { return }
@@ -204,7 +204,7 @@ package final class MemoryStore: CacheStore {
     let ended = clock.now()
     queues.withLock { queues in
       queues.heap?.recordTrim(result, from: begun, to: ended)
-      settle(&queues)
+      enforceCapacity(&queues)
     }
   }
 
@@ -281,7 +281,7 @@ package final class MemoryStore: CacheStore {
 
   /// Evicts entries when grown tables and gaps exceed the capacity, and shrinks the queues' table when it is
   /// sparse.
-  private func settle(_ queues: inout Queues) {
+  private func enforceCapacity(_ queues: inout Queues) {
     queues.fifo.overhead = queues.overhead
     if queues.fifo.used > queues.fifo.capacity {
       evicting(&queues) { fifo, drop in fifo.makeRoom(visits: { $0.takeVisits() }, evicted: drop) }
