@@ -9,8 +9,8 @@ import NetOptLocking
 /// recorded. A response, stored or not, overtakes the responses to requests that were sent before its own
 /// request. A fetch begins here when its request is sent.
 final class ResourceChanges: Sendable {
-  /// The state of 1/256 of all keys. These keys share `changeCount` and `sharedCutoff`. The cache may therefore
-  /// refuse a response that it could store, but never stores one that it must refuse.
+  /// The state of 1/256 of all keys. These keys share `changeCount` and `sharedCutoff`. The cache may
+  /// therefore refuse a response that it could store, but never stores one that it must refuse.
   private struct Shard {
     var changeCount: UInt32 = 0
     /// The latest responses by resource.
@@ -74,8 +74,8 @@ final class ResourceChanges: Sendable {
     /// themselves may have many kilobytes.
     var names = 0
 
-    /// Records a response that is not stored, after which all stored responses are forgotten. They may include
-    /// the response to a later fetch, so `cutoff` becomes the start of the latest known fetch.
+    /// Records a response that is not stored, after which all stored responses are forgotten. They may
+    /// include the response to a later fetch, so `cutoff` becomes the start of the latest known fetch.
     mutating func recordUnstored(begun: MonotonicInstant) {
       newest = max(newest, begun)
       cutoff = newest
@@ -126,8 +126,8 @@ final class ResourceChanges: Sendable {
   }
 
   /// Stores a response unless a newer response or a change is recorded. Concurrent calls of `recordChange`
-  /// and `recordUnstoredResponse` wait for the end of this call. Their callers empty the store afterwards, and
-  /// so remove a response that was stored just before.
+  /// and `recordUnstoredResponse` wait for the end of this call. Their callers empty the store afterwards,
+  /// and so remove a response that was stored just before.
   ///
   /// - Parameters:
   ///   - selectors: the selectors of the response's variant.

@@ -131,8 +131,8 @@ struct BodyFiles: Sendable {
   func sweep(_ orphans: [String]) {
     for name in orphans {
       if name.hasSuffix(Self.temporarySuffix) {
-        // Holds the lock of the temporary file while removing it. Otherwise the writer of a new one could lock
-        // the file just before it is removed, and lose it.
+        // Holds the lock of the temporary file while removing it. Otherwise the writer of a new one could
+        // lock the file just before it is removed, and lose it.
         _ = isAbandoned(name) { unlink(path(name)) }
       } else {
         unlink(path(name))
