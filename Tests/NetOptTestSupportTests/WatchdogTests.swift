@@ -11,7 +11,7 @@ import Testing
     let forgotten = try Spawn.start("/bin/sleep", ["600"])
     let watched = try (0..<2).map { _ in try Spawn.start("/bin/sleep", ["600"]) }
     for id in [watched[0], forgotten, watched[1]] { watchdog.watch(id) }
-    watchdog.forget(forgotten)
+    watchdog.unwatch(forgotten)
     #expect(FileManager.default.fileExists(atPath: watchdog.directory))
     watchdog.end()
 
