@@ -80,9 +80,11 @@ import Testing
     #expect(log.map(\.address) == [addresses[2]])
   }
 
-  @Test("curl accepts only the valid kind of certificate", arguments: [
-    (TestCertificates.Kind.valid, Int32(0)), (.expired, 60), (.selfSigned, 60), (.otherAuthority, 60),
-  ])
+  @Test(
+    "curl accepts only the valid kind of certificate",
+    arguments: [
+      (TestCertificates.Kind.valid, Int32(0)), (.expired, 60), (.selfSigned, 60), (.otherAuthority, 60),
+    ])
   func certificatesAreWhatTheySay(_ kind: TestCertificates.Kind, _ status: Int32) async throws {
     let origin = try await start(kind)
     defer { origin.stop() }
