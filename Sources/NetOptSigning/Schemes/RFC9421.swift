@@ -45,8 +45,7 @@ package struct RFC9421: SigningScheme {
     package var makesNonce = true
     /// The application's tag. A verifier requires it.
     package var tag: String?
-    /// The algorithm, which the signature then names as `alg`. `nil` for the default algorithm of the key,
-    /// which the signature does not name.
+    /// The algorithm, which the signature names as `alg`; `nil` for the key's default, which it does not name.
     package var algorithm: Algorithm?
 
     /// Makes the defaults.
@@ -65,14 +64,12 @@ package struct RFC9421: SigningScheme {
 
   package let name = SchemeName.rfc9421
   package let options: Options
-  /// Whether a verifier requires no components unless the options name them. The report then says that the
-  /// verdict is weak if a default component is not signed.
   private let isLenient: Bool
 
   /// Makes the scheme.
   ///
-  /// - Parameter isLenient: whether a verifier accepts signatures that do not cover the whole request, if the
-  ///   options name no components. The assurance of such a signature is weak.
+  /// - Parameter isLenient: whether a verifier requires only the components that the options name. The
+  ///   assurance is weak if a default component is not signed.
   package init(_ options: Options = Options(), isLenient: Bool = false) {
     self.options = options
     self.isLenient = isLenient

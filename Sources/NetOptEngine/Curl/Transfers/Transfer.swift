@@ -96,9 +96,6 @@ final class Transfer {
   private var sentEnd = false
   private var isTouched = false
 
-  /// - Parameters:
-  ///   - bundles: the bundles of the request's origin.
-  ///   - opensNew: whether the transfer opens a new connection and uses no pooled one.
   init(
     _ exchange: Exchange, easy: EasyHandle, leg: Int, endpoint: IPEndpoint?, proxy: String?,
     bundles: OriginBundles, opensNew: Bool, callbackState: CallbackState, spareChunks: SpareChunks,
