@@ -81,7 +81,7 @@ import Testing
     #expect(try arguments(["-d", "tls"]).choice(OptionParserTests.data, of: Word.self) == .tls)
     #expect(try arguments([]).choice(OptionParserTests.data, of: Word.self) == nil)
     let mistyped = try arguments(["-d", "tsl"])
-    #expect(throws: UsageError("--data is tcp or tls, not \"tsl\"; did you mean tls?")) {
+    #expect(throws: UsageError("--data takes tcp or tls, not \"tsl\"; did you mean tls?")) {
       try mistyped.choice(OptionParserTests.data, of: Word.self)
     }
   }

@@ -112,7 +112,7 @@ import Testing
     #expect(run.code == 1)
     #expect(
       run.errors
-        == "netopt: cannot write to /nowhere/at/all: No such file or directory; make the folder first\n")
+        == "netopt: cannot write to /nowhere/at/all: No such file or directory; create the directory first\n")
     #expect(client.requests.isEmpty)
   }
 

@@ -117,7 +117,7 @@ import Testing
     for command in [["iplist", "verify", file], ["get", "https://a.example/"]] {
       let empty = await Run(command, environment: ["NETOPT_TRUSTED_KEYS": ","])
       #expect(empty.code == 64)
-      #expect(empty.errors.contains("names no key"))
+      #expect(empty.errors.contains("contains no key"))
     }
     let none = await Run(["iplist", "verify", file])
     #expect(none.code == 64)

@@ -76,9 +76,9 @@ import Testing
       (["-z"], "unknown option -z"),
       (["-kz"], "unknown option -z"),
       (["-json"], "unknown option -j; did you mean --json?"),
-      (["--http"], "--http may be --http1.1, --http2; write more of it"),
-      (["--d", "x"], "--d may be --data, --dns-servers; write more of it"),
-      (["--insecure=yes"], "--insecure takes no value; leave \"=\" and what follows away"),
+      (["--http"], "--http is ambiguous: --http1.1, --http2; write more of the name"),
+      (["--d", "x"], "--d is ambiguous: --data, --dns-servers; write more of the name"),
+      (["--insecure=yes"], "--insecure takes no value; remove \"=\" and the text after it"),
       (["--data"], "--data needs a value: --data DATA"),
       (["-kd"], "-d needs a value: -d DATA"),
     ])

@@ -97,7 +97,7 @@ import Testing
     arguments: [
       (["ai.example.com"], "ai.example.com is not in the list; did you mean api.example.com?"),
       (["else"], "else is not in the list, which has api.example.com, www.example.com"),
-      (["--method=htpp"], "--method is tcp or tls or http or icmp, not \"htpp\"; did you mean http?"),
+      (["--method=htpp"], "--method takes tcp or tls or http or icmp, not \"htpp\"; did you mean http?"),
     ])
   func usageErrors(arguments: [String], message: String) async throws {
     let run = await Run(["probe"] + arguments, client: try Self.client())

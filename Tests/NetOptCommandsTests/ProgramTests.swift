@@ -119,15 +119,15 @@ import Testing
         ["iplist", "chekc"],
         #"unknown command "iplist chekc"; did you mean "iplist check"? (see netopt iplist --help)"#
       ),
-      (["https://a.example/"], "https://a.example/ is no command; write netopt get https://a.example/"),
+      (["https://a.example/"], "https://a.example/ is not a command; run: netopt get https://a.example/"),
       (["--jsno"], "unknown option --jsno (see netopt --help)"),
       (["-k", "get"], "unknown option -k (see netopt --help)"),
-      (["--version", "x"], "\"x\" is one too many: netopt --version"),
+      (["--version", "x"], "unexpected argument \"x\"; run: netopt --version"),
       (["--"], "a command is missing (see netopt --help)"),
       (["get"], "URL is missing: netopt get URL (see netopt get --help)"),
       (
         ["get", "a", "b"],
-        "netopt get takes URL and nothing more, not 2 operands; quote a value that has spaces (see netopt get --help)"
+        "netopt get takes only URL, not 2 operands; quote a value that contains spaces (see netopt get --help)"
       ),
       (["get", "--jsno", "a"], "unknown option --jsno; did you mean --json? (see netopt get --help)"),
       (

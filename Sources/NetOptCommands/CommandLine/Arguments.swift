@@ -93,6 +93,6 @@ struct Arguments: Sendable {
     if let word = Word(rawValue: text) { return word }
     let words = Word.allCases.map(\.rawValue)
     let meant = EditDistance.closest(to: text, among: words).map { "; did you mean \($0)?" } ?? ""
-    throw UsageError("\(name(of: option)) is \(words.joined(separator: " or ")), not \"\(text)\"" + meant)
+    throw UsageError("\(name(of: option)) takes \(words.joined(separator: " or ")), not \"\(text)\"" + meant)
   }
 }

@@ -5,26 +5,26 @@ import NetOptRouting
 /// The options of every command that makes requests: address sources, connection security and limits.
 enum ClientOptions {
   static let list = Option(
-    "iplist", takes: .required("FILE"), "the IP list; default: the one compiled into the program",
+    "iplist", takes: .required("FILE"), "the IP list; default: the list compiled into the program",
     environment: "NETOPT_IPLIST")
   static let trustedKey = Option(
     "trusted-key", takes: .required("KEY"),
-    "use only lists that this minisign public key has signed, given as such or as a file; may be repeated",
+    "accept only IP lists that this minisign public key has signed; KEY is the key or a file with it; may be repeated",
     environment: "NETOPT_TRUSTED_KEYS")
   static let allowPrivate = Option(
-    "allow-private", "accept private and loopback addresses in the list")
+    "allow-private", "accept private and loopback addresses in the IP list")
   static let dnsServers = Option(
-    "dns-servers", takes: .required("A,B"), "name servers, as ADDRESS or ADDRESS:PORT; default: the system's",
+    "dns-servers", takes: .required("A,B"), "DNS servers, as ADDRESS or ADDRESS:PORT; default: the system's",
     environment: "NETOPT_DNS_SERVERS")
-  static let noDirect = Option("no-direct", "do not use the list: go where DNS says")
+  static let noDirect = Option("no-direct", "ignore the IP list and use only addresses from DNS")
   static let caFile = Option(
-    "cacert", takes: .required("FILE"), "certificates (PEM) to trust instead of the system's",
+    "cacert", takes: .required("FILE"), "trust the CA certificates in FILE (PEM) instead of the system's",
     environment: "NETOPT_CACERT")
   static let insecure = Option(
-    "insecure", short: "k", "do not check the server's certificate; the output says that it was so")
+    "insecure", short: "k", "do not verify the server's certificate; the output reports this")
   static let policy = Option(
     "policy", takes: .required("NAME"),
-    "which address of the list: fastest (default), balanced (by speed and load), pinned (stay while it works)",
+    "how to choose an address of the IP list: fastest (default), balanced (by speed and load), pinned (keep one while it works)",
     environment: "NETOPT_POLICY")
   static let ipv4 = Option("ipv4", short: "4", "use only IPv4 addresses")
   static let ipv6 = Option("ipv6", short: "6", "use only IPv6 addresses")
@@ -32,10 +32,10 @@ enum ClientOptions {
   static let http2 = Option("http2", "use HTTP/2 or fail; default: HTTP/2 when the server offers it")
   static let maxTime = Option(
     "max-time", short: "m", takes: .required("SECONDS"),
-    "the longest that a request may take, body included, at most a year; 0 for no limit; default: 60")
+    "time limit for a request, including the body, at most 1 year; 0 for no limit; default: 60")
   static let connectTimeout = Option(
     "connect-timeout", takes: .required("SECONDS"),
-    "the longest that one address may take to be ready, TLS included, at most a year; 0 for the default: 10")
+    "time limit for a connection to one address, including TLS, at most 1 year; 0 for the default: 10")
 
   /// The options about addresses.
   static let routing = OptionGroup(
@@ -46,9 +46,9 @@ enum ClientOptions {
 
   /// The environment variables that have no option.
   static let variables = [
-    ("NETOPT_REGION", "the region you are in: its endpoints come first"),
-    ("NETOPT_ISP", "the network you are in: its endpoints come first"),
-    ("XDG_STATE_HOME", "where get keeps the ranking for the next run; default: ~/.local/state"),
+    ("NETOPT_REGION", "your region; netopt tries its endpoints first"),
+    ("NETOPT_ISP", "your network (ISP); netopt tries its endpoints first"),
+    ("XDG_STATE_HOME", "directory where get saves the ranking for the next run; default: ~/.local/state"),
   ]
 
   /// Returns the client configuration from the arguments and the environment. Options that the command does
@@ -95,14 +95,18 @@ enum ClientOptions {
         String(word.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
       }
       // Without keys, the client verifies no signature. A user who sets the variable wants verification.
-      if texts.isEmpty { throw UsageError("\(arguments.name(of: trustedKey)) names no key") }
+      if texts.isEmpty {
+        throw UsageError(
+          "\(arguments.name(of: trustedKey)) contains no key; give a minisign public key or the name of a file with one"
+        )
+      }
     }
     return try texts.map { text in
       if let key = try? MinisignPublicKey(text) { return key }
       do throws(NetOptError) { return try MinisignPublicKey(file: text) } catch {
         if error.code != .unreadableFile { throw error }
         throw UsageError(
-          "\(arguments.name(of: trustedKey)) takes a minisign public key, which begins with RW, or the file with one; \(error.message)"
+          "\(arguments.name(of: trustedKey)) takes a minisign public key, which begins with RW, or the name of a file with one; \(error.message)"
         )
       }
     }

@@ -71,9 +71,9 @@ struct CommandDeclaration: Sendable {
     if operands.count > operandCount.upperBound {
       // The message shows no operand, because an operand may be the rest of a header field with a secret.
       let takes =
-        operandCount.upperBound == 0 ? "takes no operand" : "takes \(self.operands) and nothing more"
+        operandCount.upperBound == 0 ? "takes no operands" : "takes only \(self.operands)"
       throw UsageError(
-        "netopt \(name) \(takes), not \(Text.count(operands.count, "operand")); quote a value that has spaces"
+        "netopt \(name) \(takes), not \(Text.count(operands.count, "operand")); quote a value that contains spaces"
       )
     }
   }

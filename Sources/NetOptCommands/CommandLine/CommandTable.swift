@@ -38,7 +38,7 @@ struct CommandTable: Sendable {
         "unknown command \"\(word) \(arguments[1])\"" + Self.suggestion(meant.map { "\(word) \($0)" })
           + " (see netopt \(word) --help)")
     }
-    if word.contains("://") { return UsageError("\(word) is no command; write netopt get \(word)") }
+    if word.contains("://") { return UsageError("\(word) is not a command; run: netopt get \(word)") }
     if find([word]) != nil {
       return UsageError("unknown command \"\(arguments.joined(separator: " "))\" (see netopt --help)")
     }

@@ -8,7 +8,7 @@ enum HelpText {
 
   /// The help text of the program.
   static func program(_ commands: [CommandDeclaration], options: [Option]) -> String {
-    let heading = "netopt \(NetOptVersion.string): an HTTP client that goes straight to the fastest IP"
+    let heading = "netopt \(NetOptVersion.string): an HTTP client that connects to the fastest IP address"
     let usage = "Usage: netopt COMMAND [OPTIONS] [OPERANDS]"
     return joined([
       [heading], [usage],
@@ -83,17 +83,19 @@ enum HelpText {
     var seen: Set<String> = []
     return commands.flatMap(\.options).flatMap(\.options).compactMap { option in
       guard let name = option.environment, seen.insert(name).inserted else { return nil }
-      return (name, "as \(option.name)")
+      return (name, "same as \(option.name)")
     }
   }
 
   private static let exitCodes = [
-    ("0", "fine"),
-    ("1", "failed"),
+    ("0", "success"),
+    ("1", "failure"),
     ("3", "some targets failed (bench --strict)"),
-    ("64", "the command line makes no sense"),
-    ("65", "an input file is unreadable or invalid"),
+    ("4", "a target missed an objective (bench --slo)"),
+    ("5", "a regression (compare)"),
+    ("64", "the command line is invalid"),
+    ("65", "an input file cannot be read or is invalid"),
     ("130, 143", "interrupted by SIGINT, SIGTERM"),
-    ("141", "nobody reads standard output any more"),
+    ("141", "the reader of standard output closed it"),
   ]
 }

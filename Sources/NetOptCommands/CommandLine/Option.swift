@@ -41,7 +41,7 @@ struct Option: Hashable, Sendable {
 
 extension Option {
   /// Shows the help text. Every command has this option.
-  static let help = Option("help", short: "h", "show this text")
+  static let help = Option("help", short: "h", "show this help")
   /// Prints JSON on standard output.
   static let json = Option("json", "print one JSON object; its schema is in docs/schemas")
 }

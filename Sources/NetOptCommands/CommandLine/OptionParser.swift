@@ -57,7 +57,7 @@ struct OptionParser: Sendable {
     switch option.value {
     case .none:
       if joined != nil {
-        throw UsageError("\(option.name) takes no value; leave \"=\" and what follows away")
+        throw UsageError("\(option.name) takes no value; remove \"=\" and the text after it")
       }
       return .init(option: option, value: nil)
     case .optional:
@@ -75,7 +75,8 @@ struct OptionParser: Sendable {
     case 1: return matches[0]
     case 0: throw UsageError("unknown option --\(name)" + suggestion(for: name))
     default:
-      throw UsageError("--\(name) may be \(matches.map(\.name).joined(separator: ", ")); write more of it")
+      throw UsageError(
+        "--\(name) is ambiguous: \(matches.map(\.name).joined(separator: ", ")); write more of the name")
     }
   }
 

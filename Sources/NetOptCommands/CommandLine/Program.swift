@@ -67,7 +67,7 @@ package struct Program: Sendable {
       guard index > 0, let value = values[index] else { continue }
       guard let argument = String(validatingCString: value) else {
         throw UsageError(
-          "argument \(index) is not UTF-8; percent-encode the bytes of a URL, and give those of a body in a file (-d @FILE)"
+          "argument \(index) is not UTF-8; percent-encode the bytes in a URL, and put the bytes of a body in a file (-d @FILE)"
         )
       }
       guard !CombiningMarks.hasLongRun(argument) else {
@@ -165,7 +165,7 @@ package struct Program: Sendable {
     }
     guard arguments.has(Self.version) else { throw UsageError("a command is missing \(seeHelp)") }
     if let extra = arguments.operands.first {
-      throw UsageError("\"\(extra)\" is one too many: netopt --version")
+      throw UsageError("unexpected argument \"\(extra)\"; run: netopt --version")
     }
     let versions = NetOptVersion.libraries.map { "\($0.name) \($0.version)\n" }.joined()
     try context.output.write("netopt \(NetOptVersion.string)\n" + versions)

@@ -37,7 +37,7 @@ package struct OutputError: Error, Hashable, CustomStringConvertible {
   /// The failure and its remedy.
   package var description: String {
     switch kind {
-    case .closed: "nobody reads \(FileBytes.shown(target)) any more"
+    case .closed: "the reader of \(FileBytes.shown(target)) closed it"
     case .cancelled: "writing to \(FileBytes.shown(target)) was interrupted"
     case .refused(let number):
       "cannot write to \(FileBytes.shown(target)): \(String(cString: strerror(number)))"
@@ -48,11 +48,11 @@ package struct OutputError: Error, Hashable, CustomStringConvertible {
   private static let advice: [Int32: String] = [
     ENOSPC: "; free some space or write elsewhere",
     EDQUOT: "; free some space or write elsewhere",
-    EFBIG: "; the file system or a limit (ulimit -f) allows no larger file",
-    EACCES: "; choose a place that you may write to",
-    EROFS: "; choose a place that you may write to",
-    ENOENT: "; make the folder first",
-    EISDIR: "; name a file in it",
+    EFBIG: "; the file system or a limit (ulimit -f) does not allow a larger file",
+    EACCES: "; choose a location that you can write to",
+    EROFS: "; choose a location that you can write to",
+    ENOENT: "; create the directory first",
+    EISDIR: "; give the name of a file in the directory",
   ]
 }
 
