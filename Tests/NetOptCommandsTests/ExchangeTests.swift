@@ -82,7 +82,7 @@ import Testing
     let end = #""fallback":"all-failed","shared":true,"network_suspected":true}"#
     #expect(route.json.description.hasSuffix(end))
     let text = Waterfall(failed: "https://a/", route).text(columns: 100)
-    #expect(text.contains("\nRACE     another call's") && text.contains("\nNETWORK  seems down"), "\(text)")
+    #expect(text.contains("\nRACE     shared: ") && text.contains("\nNETWORK  seems down"), "\(text)")
   }
 
   @Test("the JSON of an error without a route has the route null")

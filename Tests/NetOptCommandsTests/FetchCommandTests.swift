@@ -85,13 +85,13 @@ import Testing
   @Test(
     "fetch answers a line that is no request with an error and sends the other requests",
     arguments: [
-      ("", "no request"), ("{}", "has no url"), ("[]", "has to be an object"), ("{\"url\":5}", "$.url"),
-      ("{\"url\":\"ftp://x/\"}", "not a usable URL"), ("{\"url\":\"http://x/\",\"foo\":1}", "no such member"),
-      ("{\"url\":\"http://x/\",\"method\":\"A B\"}", "no method"),
+      ("", "not a valid"), ("{}", "has no url"), ("[]", "has to be an object"), ("{\"url\":5}", "$.url"),
+      ("{\"url\":\"ftp://x/\"}", "not a usable URL"), ("{\"url\":\"http://x/\",\"foo\":1}", "not a member"),
+      ("{\"url\":\"http://x/\",\"method\":\"A B\"}", "not a method"),
       ("{\"url\":\"http://x/\",\"headers\":[[\"a\"]]}", "a name and a value"),
       ("{\"url\":\"http://x/\",\"headers\":[[\"a\",\"b\\nc\"]]}", "line end"),
       ("{\"url\":\"http://x/\",\"cache\":\"on\"}", "http, api, off"),
-      ("{\"url\":\"http://x/\",\"redirect\":\"no\"}", "follow, manual, error"), ("\u{1}", "no request"),
+      ("{\"url\":\"http://x/\",\"redirect\":\"no\"}", "follow, manual, error"), ("\u{1}", "not a valid"),
     ])
   func invalidLine(_ line: String, _ words: String) async throws {
     let client = ScriptedClient { (request) throws(NetOptError) in Samples.response(to: request) }

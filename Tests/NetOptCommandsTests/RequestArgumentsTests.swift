@@ -119,18 +119,18 @@ import Testing
   @Test(
     "get refuses an invalid option with exit code 64 and sends no request",
     arguments: [
-      (["-X", "GE T"], "\"GE T\" is no method; write one as PUT"),
-      (["-X", ""], "\"\" is no method; write one as PUT"),
-      (["-H", "nonsense"], "-H takes 'NAME: VALUE', and -H number 1 has no colon"),
+      (["-X", "GE T"], "\"GE T\" is not a method; use for example PUT"),
+      (["-X", ""], "\"\" is not a method; use for example PUT"),
+      (["-H", "nonsense"], "-H number 1 has no colon; write -H 'NAME: VALUE'"),
       (["-H", "a b: c"], "-H: the header name \"a…\" is not a token"),
       (["-H", "a: b\r\nc: d"], "-H: the value of the header a has a line end or a NUL"),
-      (["-H", "Accept:"], "-H 'Accept:' has no value; to send it empty, write 'Accept;'"),
-      (["-I", "-d", "x"], "-I asks for HEAD, which has no body; leave -I or -d away"),
+      (["-H", "Accept:"], "-H 'Accept:' has no value; to send an empty value, write 'Accept;'"),
+      (["-I", "-d", "x"], "-I sends HEAD, which has no body; remove -I or -d"),
       (
         ["--dns-servers", "dns.example"],
         "--dns-servers takes addresses with or without a port, as 127.0.0.1:5353,::1,[::1]:5353; not \"dns.example\""
       ),
-      (["--json", "-o", "-"], "--json and -o - both want standard output; give one of them up"),
+      (["--json", "-o", "-"], "--json and -o - both write to standard output; remove one of them"),
     ])
   func usageErrors(arguments: [String], message: String) async {
     let client = ScriptedClient()

@@ -206,7 +206,7 @@ import Testing
     #expect(first.route.legs.map(\.outcome) == [.failed, .failed, .won])
     for _ in 0..<2 { _ = try await explained(client, scene.request(fresh: true), scene) }
     let (open, openText) = try await explained(client, scene.request(fresh: true), scene)
-    #expect(way(openText) == "DNS; all listed addresses failed too often of late")
+    #expect(way(openText) == "DNS; all listed addresses failed too often recently")
     #expect(open.route.plan.startsTwo && open.route.plan.legs.count > 1)
     await client.shutdown()
 
@@ -229,11 +229,11 @@ import Testing
       (scene.list(expires: past), .automatic, .expired, "DNS; the list has expired"),
       (scene.list(port: 1), .automatic, .port, "DNS; the list is for another port of the host"),
       (nil, .automatic, .noList, "DNS; the host is not in the list"),
-      (scene.list(), .dns, .flag, "DNS, as asked for; direct mode is off"),
+      (scene.list(), .dns, .flag, "DNS, as requested; direct mode is off"),
       (scene.list(), .pinned(scene.listed[0]), nil, "direct, from the list, policy pinned"),
       (
         scene.list(), .pinned(scene.unlisted), .flag,
-        "to \(scene.unlisted), as asked for, which is not in the list"
+        "to the pinned address \(scene.unlisted), which is not in the list"
       ),
     ]
     for (list, routing, off, words) in cases {
@@ -311,7 +311,7 @@ import Testing
     request.url = try HTTPURL("https://\(Self.host):\(scene.port)/slow?s=0.5")
     let (response, text) = try await explained(client, request, scene)
     #expect(response.otherAttempts.count == 1)
-    #expect(text.contains("another one was answered first"), "\(text)")
+    #expect(text.contains("another attempt was answered first"), "\(text)")
     await client.shutdown()
   }
 

@@ -74,7 +74,7 @@ import Testing
         " #  ATTEMPT                FROM          TO",
         " 1  203.0.113.7:443      0.0 ms     12.0 ms  the connection  died",
         " 2  203.0.113.7:443     12.0 ms     30.0 ms  answered 503",
-        " 3  nowhere             70.0 ms     80.0 ms  a copy: another one was answered first",
+        " 3  none                70.0 ms     80.0 ms  hedge: another attempt was answered first",
       ])
     let error = Waterfall(failed: "https://a/", Samples.fallback, otherAttempts: Samples.attempts)
       .text(columns: 100)
@@ -190,7 +190,7 @@ import Testing
     "the ROUTE line states why the request does not use the list",
     arguments: [
       (RoutePlan.DirectOff.proxy, "through the proxy; direct mode is off"),
-      (.flag, "DNS, as asked for; direct mode is off"),
+      (.flag, "DNS, as requested; direct mode is off"),
       (.port, "DNS; the list is for another port of the host"),
       (.noList, "DNS; the host is not in the list"), (.expired, "DNS; the list has expired"),
     ])
@@ -201,7 +201,7 @@ import Testing
   @Test(
     "the ROUTE line states why the request fell back to DNS",
     arguments: [
-      (RouteReport.Fallback.circuitsOpen, "DNS; all listed addresses failed too often of late"),
+      (RouteReport.Fallback.circuitsOpen, "DNS; all listed addresses failed too often recently"),
       (.excluded, "DNS; all listed addresses are excluded"),
     ])
   func fallback(reason: RouteReport.Fallback, words: String) throws {

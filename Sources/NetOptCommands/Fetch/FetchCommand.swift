@@ -4,29 +4,30 @@ import NetOptCore
 /// `netopt fetch`: sends many requests through one client.
 struct FetchCommand: Command {
   private static let jsonl = Option(
-    "jsonl", "read requests and write answers as JSON Lines; docs/schemas has both")
+    "jsonl", "read requests and write responses as JSON Lines; the schemas are in docs/schemas")
   private static let concurrency = Option(
     "concurrency", takes: .required("N"),
-    "how many requests are under way at once at most, 1 to 65536; default: 256")
+    "send at most N requests at the same time, 1 to 65536; default: 256")
 
   /// The maximum size of an input line and of a response body, in bytes.
   static let largest = 64 << 20
 
   let declaration = CommandDeclaration(
     name: "fetch",
-    summary: "perform many requests, given and answered as JSON Lines",
+    summary: "read many requests as JSON Lines, perform them, and write the responses as JSON Lines",
     details: """
-      Reads a request a line from standard input and writes an answer a line to standard output, all on one client: many \
-      are under way at once, and answers come in the order in which they are there, each with its line's id. Whoever \
-      writes the lines may wait for an answer before the next one.
+      Reads one request per line from standard input and writes one response per line to standard output. \
+      One client performs all requests, many at the same time. fetch writes each response as soon as it is \
+      complete, with the id of its request line, so the order can differ from the order of the requests. A \
+      program can wait for a response before it writes the next request.
 
-      A line is {"id", "method", "url", "headers": [[name, value]], "body", "redirect": "follow" | "manual" | "error", \
-      "cache": "http" | "api" | "off", "partition"}; only url is needed. An answer is {"id", "status", "reason", "headers", \
-      "body" | "body_base64", "from_cache"}, or {"id", "error"} for a request that failed and a line that is none. Each \
-      partition is a cache of its own.
+      A request line is {"id", "method", "url", "headers": [[name, value]], "body", "redirect": "follow" | \
+      "manual" | "error", "cache": "http" | "api" | "off", "partition"}. Only url is required. A response \
+      line is {"id", "status", "reason", "headers", "body" | "body_base64", "from_cache"}. For a failed \
+      request and for an invalid line it is {"id", "error"}. Each partition has a separate cache.
 
-      A request is sent once: 502, 503 and 504 are answers here, unless --retry says otherwise. The exit code is 0 when all \
-      lines were answered, whatever the answers are.
+      fetch sends a request once, and 502, 503 and 504 are normal responses, unless --retry is given. The \
+      exit code is 0 when every line has a response line, whatever the response lines contain.
       """,
     operands: "", operandCount: 0...0,
     options: [
@@ -38,13 +39,13 @@ struct FetchCommand: Command {
         "echo '{\"id\":1,\"url\":\"https://one.one.one.one/\"}' | netopt fetch --jsonl",
         "performs one request"),
       .init(
-        "netopt fetch --jsonl --cache-mode http < requests.jsonl", "answers what it can from what came before"
+        "netopt fetch --jsonl --cache-mode http < requests.jsonl", "answers repeated requests from the cache"
       ),
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     guard arguments.has(Self.jsonl) else {
-      throw UsageError("fetch reads and writes JSON Lines alone; say --jsonl")
+      throw UsageError("fetch supports only JSON Lines; add --jsonl")
     }
     let caching = try CacheArguments(arguments)
     var options = try ClientOptions.requestOptions(arguments)
@@ -109,7 +110,7 @@ private struct Fetches: Sendable {
       if line.redirect == .error, [301, 302, 303, 307, 308].contains(response.status) {
         throw NetOptError(
           .tooManyRedirects, phase: .receive,
-          "\(line.url.brief) redirects, and the line says that this is an error"
+          "\(line.url.brief) redirects, and the request line has \"redirect\": \"error\""
         )
       }
       let body = try await response.body.collect(upTo: FetchCommand.largest)

@@ -56,7 +56,7 @@ struct FetchLine: Sendable {
 
   private init(_ root: JSONPart, _ id: JSONValue) throws {
     for member in try root.members() where !Self.members.contains(member.name) {
-      throw member.value.fault("a line has no such member")
+      throw member.value.fault("is not a member of a request line")
     }
     self.id = id
     url = try HTTPURL(try root.required("url").string())
@@ -69,13 +69,14 @@ struct FetchLine: Sendable {
   }
 
   private static func malformed(_ fault: JSONFault) -> NetOptError {
-    NetOptError(.invalidRequest, phase: .send, "the line is no request: \(fault.location): \(fault.rule)")
+    NetOptError(
+      .invalidRequest, phase: .send, "the line is not a valid request: \(fault.location): \(fault.rule)")
   }
 
   private static func method(_ root: JSONPart) throws -> NetOptRequest.Method {
     guard let part = try root.member("method") else { return .get }
     let name = try part.string()
-    guard HeaderFields.isToken(name) else { throw part.fault("is no method; write one as PUT") }
+    guard HeaderFields.isToken(name) else { throw part.fault("is not a method; use for example PUT") }
     return NetOptRequest.Method(rawValue: name)
   }
 
@@ -83,7 +84,7 @@ struct FetchLine: Sendable {
     var fields = HeaderFields()
     for pair in try root.member("headers")?.elements() ?? [] {
       let parts = try pair.elements()
-      guard parts.count == 2 else { throw pair.fault("has to be a name and a value") }
+      guard parts.count == 2 else { throw pair.fault("must be a name and a value") }
       let field = HeaderField(try parts[0].string(), try parts[1].string())
       if let fault = HeaderFields.fault(of: field) { throw pair.fault(fault) }
       fields.append(field)
@@ -96,7 +97,7 @@ struct FetchLine: Sendable {
   ) throws -> Choice? where Choice.RawValue == String {
     guard let part = try root.member(name) else { return nil }
     guard let choice = Choice(rawValue: try part.string()) else {
-      throw part.fault("is \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
+      throw part.fault("must be one of \(Choice.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     return choice
   }

@@ -5,21 +5,23 @@ import NetOptCore
 struct GetCommand: Command {
   private static let output = Option(
     "output", short: "o", takes: .required("FILE"),
-    "write the body to FILE, which is replaced when the body is complete; - is standard output")
+    "write the body to FILE; replace FILE when the body is complete; -: standard output")
   private static let verbose = Option(
-    "verbose", short: "v", "draw the route and a waterfall of the time on standard error")
-  private static let head = Option("head", short: "I", "send HEAD and print the response's head")
+    "verbose", short: "v", "print the route and a waterfall chart of the times to standard error")
+  private static let head = Option(
+    "head", short: "I", "send HEAD and print the status line and the header fields")
 
   let declaration = CommandDeclaration(
     name: "get",
     summary: "request a URL and print the body",
     details: """
-      Sends one request, over the fastest address of the IP list that works or else over DNS, and writes the \
-      body to standard output as it comes. Redirects are followed. A request that may be repeated (not \
-      POST or PATCH, unless it has an Idempotency-Key) is sent again, to another address if there is one, \
-      when its connection fails or the answer is 502, 503 or 504.
+      Sends one request and writes the body to standard output as the body arrives. The request goes to the \
+      fastest working address of the IP list. If none works, netopt uses the addresses from DNS. get follows \
+      redirects. get retries a repeatable request when its connection fails or the response is 502, 503 or \
+      504, at another address if there is one. POST and PATCH are not repeatable unless they have an \
+      Idempotency-Key.
 
-      The exit code tells whether there was a response, not what its status is.
+      The exit code says whether there was a response. It does not depend on the status of the response.
       """,
     operands: "URL", operandCount: 1...1,
     options: [
@@ -30,22 +32,22 @@ struct GetCommand: Command {
     ],
     examples: [
       .init("netopt get https://one.one.one.one/", "prints the page"),
-      .init("netopt get -v -o page.html https://one.one.one.one/", "shows the way that the request took"),
+      .init("netopt get -v -o page.html https://one.one.one.one/", "shows the route of the request"),
       .init(
         "netopt get -d @order.json -H 'Content-Type: application/json' https://api.example.com/orders",
-        "posts a file; its line ends are left out, as curl does"),
+        "posts a file without its line ends, as curl does"),
       .init(
         "netopt get --iplist iplist.json --json https://api.example.com/ | jq .route",
-        "prints how the address was chosen, and drops the body"),
+        "prints how netopt chose the address, and discards the body"),
       .init(
-        "netopt get --cache ~/.cache/netopt https://api.example.com/", "keeps the response for the next time"),
+        "netopt get --cache ~/.cache/netopt https://api.example.com/", "caches the response for later runs"),
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     let isJSON = arguments.has(.json)
     let destination = Self.destination(arguments)
     if destination == .output, isJSON {
-      throw UsageError("--json and -o - both want standard output; give one of them up")
+      throw UsageError("--json and -o - both write to standard output; remove one of them")
     }
     do {
       let exchange = try await exchange(arguments, to: destination, in: context)

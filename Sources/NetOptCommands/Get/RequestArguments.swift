@@ -4,20 +4,20 @@ import NetOptCore
 /// The options that make up a request, with curl's names and meanings.
 enum RequestArguments {
   static let method = Option(
-    "request", short: "X", takes: .required("METHOD"), "the method; default: GET, or POST with -d")
+    "request", short: "X", takes: .required("METHOD"), "request method; default: GET, or POST with -d")
   static let header = Option(
     "header", short: "H", takes: .required("'NAME: VALUE'"), "send a header field; may be repeated")
   static let data = Option(
     "data", short: "d", takes: .required("DATA"),
-    "send a body; @FILE is a file's content without its line ends, @- standard input's; more than one are joined by &"
+    "send DATA as the body; @FILE: the content of FILE without line ends; @-: standard input; several are joined with &"
   )
   static let maxRedirects = Option(
     "max-redirs", takes: .required("N"),
-    "how many redirects to follow; 0 to 1000, 0 gives the redirect itself; default: 10")
+    "follow up to N redirects, 0 to 1000; 0 returns the redirect itself; default: 10")
   static let retry = Option(
     "retry", takes: .required("N"),
-    "how often to send a request again that may be repeated; 0 to 100, 0 for never; default: 2 (fetch: 0)")
-  private static let location = Option("location", short: "L", "follow redirects, which is the default")
+    "retry a repeatable request up to N times, 0 to 100; 0 for never; default: 2 (fetch: 0)")
+  private static let location = Option("location", short: "L", "follow redirects (the default)")
 
   /// The options, in the order of the help text.
   static let options = [method, header, data, location, maxRedirects, retry]
@@ -36,7 +36,7 @@ enum RequestArguments {
     request.options = try ClientOptions.requestOptions(arguments)
     try limits(arguments, &request.options)
     let data = arguments.values(of: data)
-    if isHead, !data.isEmpty { throw UsageError("-I asks for HEAD, which has no body; leave -I or -d away") }
+    if isHead, !data.isEmpty { throw UsageError("-I sends HEAD, which has no body; remove -I or -d") }
     (request.headers, request.body) = try content(arguments, in: context)
     request.method = try method(arguments, default: isHead ? .head : data.isEmpty ? .get : .post)
     return request
@@ -74,7 +74,9 @@ enum RequestArguments {
     _ arguments: Arguments, default usual: NetOptRequest.Method
   ) throws(UsageError) -> NetOptRequest.Method {
     guard let name = arguments.value(of: method) else { return usual }
-    guard HeaderFields.isToken(name) else { throw UsageError("\"\(name)\" is no method; write one as PUT") }
+    guard HeaderFields.isToken(name) else {
+      throw UsageError("\"\(name)\" is not a method; use for example PUT")
+    }
     return NetOptRequest.Method(rawValue: name)
   }
 
@@ -85,7 +87,7 @@ enum RequestArguments {
       return HeaderField(String(text.dropLast()), "")
     }
     guard let colon = text.firstIndex(of: ":") else {
-      throw UsageError("-H takes 'NAME: VALUE', and -H number \(index + 1) has no colon")
+      throw UsageError("-H number \(index + 1) has no colon; write -H 'NAME: VALUE'")
     }
     let isSpace = { (character: Character) in character == " " || character == "\t" }
     let value = text[text.index(after: colon)...].drop(while: isSpace)
@@ -93,7 +95,8 @@ enum RequestArguments {
     let field = HeaderField(String(text[..<colon]), String(value[..<end]))
     if let fault = HeaderFields.fault(of: field) { throw UsageError("-H: \(fault)") }
     if field.value.isEmpty {
-      throw UsageError("-H '\(field.name):' has no value; to send it empty, write '\(field.name);'")
+      throw UsageError(
+        "-H '\(field.name):' has no value; to send an empty value, write '\(field.name);'")
     }
     return field
   }
@@ -101,7 +104,7 @@ enum RequestArguments {
   /// Joins the values of `-d` with "&". Removes line ends and NULs from the content of files, as curl does.
   private static func body(_ data: [String], in context: CommandContext) throws(NetOptError) -> [UInt8] {
     let tooLarge = NetOptError(
-      .invalidRequest, phase: .send, "the body of -d is larger than 256 MiB; send less at once")
+      .invalidRequest, phase: .send, "the body of -d is larger than 256 MiB; send a smaller body")
     var body: [UInt8] = []
     for (index, part) in data.enumerated() {
       if index > 0 { body.append(0x26) }

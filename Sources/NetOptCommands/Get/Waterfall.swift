@@ -70,13 +70,13 @@ struct Waterfall: Sendable {
 
   private var race: [String] {
     route.isShared
-      ? [fact("RACE", "another call's, which was under way: this one waited for its outcome")] : []
+      ? [fact("RACE", "shared: this request used the result of another request's race")] : []
   }
 
   private var network: [String] {
     guard route.plan.suspectsNetwork else { return [] }
     return [
-      fact("NETWORK", "seems down: several addresses and DNS failed together, and none is blamed for it")
+      fact("NETWORK", "seems down: several addresses and DNS failed together; no address gets a penalty")
     ]
   }
 
@@ -93,11 +93,11 @@ struct Waterfall: Sendable {
     // The plan has a single address, from the caller or from the URL.
     if let off = route.plan.directOff, off != .proxy, let address = route.plan.legs[0].address {
       return route.plan.origin.address == address
-        ? "to the address in the URL" : "to \(address), as asked for, which is not in the list"
+        ? "to the address in the URL" : "to the pinned address \(address), which is not in the list"
     }
     switch route.plan.directOff {
     case .proxy: return "through the proxy; direct mode is off"
-    case .flag: return "DNS, as asked for; direct mode is off"
+    case .flag: return "DNS, as requested; direct mode is off"
     case .port: return "DNS; the list is for another port of the host"
     case .noList: return "DNS; the host is not in the list"
     case .expired: return "DNS; the list has expired"
@@ -105,7 +105,7 @@ struct Waterfall: Sendable {
     }
     switch route.fallback {
     case .allFailed: return "DNS; every listed address that was tried failed"
-    case .circuitsOpen: return "DNS; all listed addresses failed too often of late"
+    case .circuitsOpen: return "DNS; all listed addresses failed too often recently"
     case .excluded: return "DNS; all listed addresses are excluded"
     case .noAnswerInTime: return "DNS; it was ready before any listed address"
     case nil:
@@ -117,7 +117,7 @@ struct Waterfall: Sendable {
   /// last attempt.
   private func attempts(_ columns: Int) -> [String] {
     guard !otherAttempts.isEmpty else { return [] }
-    let remotes = otherAttempts.map { $0.remote?.description ?? "nowhere" }
+    let remotes = otherAttempts.map { $0.remote?.description ?? "none" }
     let width = max(remotes.map(\.count).max() ?? 0, "ATTEMPT".count)
     let heading = " #  " + Text.left("ATTEMPT", width) + Text.right("FROM", 12) + Text.right("TO", 12)
     return [heading]
@@ -185,8 +185,8 @@ extension AttemptReport {
       switch outcome {
       case .answered(let status): "answered \(status)"
       case .failed(let error): error.message
-      case .overtaken: "another one was answered first"
+      case .overtaken: "another attempt was answered first"
       }
-    return reason == .hedge ? "a copy: \(end)" : end
+    return reason == .hedge ? "hedge: \(end)" : end
   }
 }
