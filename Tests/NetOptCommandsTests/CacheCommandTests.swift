@@ -37,8 +37,8 @@ import Testing
     try fill()
     let run = await Run(["cache", "stats", "--cache", directory])
     #expect(run.code == 0, "\(run.errors)")
-    #expect(run.output.hasPrefix("entries     3, of 2 partitions\n"))
-    #expect(run.output.contains("body files  1\n") && run.output.contains("asked for   6 times\n"))
+    #expect(run.output.hasPrefix("entries     3, in 2 partitions\n"))
+    #expect(run.output.contains("body files  1\n") && run.output.contains("requested   6 times\n"))
     #expect(run.output.contains("received    2023-11-14T22:13:20Z to 2023-11-14T22:13:22Z\n"))
     let named = await Run(["cache", "stats", "--json"], environment: ["NETOPT_CACHE": directory])
     #expect(named.output.hasPrefix(#"{"schema_version":1,"entries":3,"bytes":"#))
@@ -65,7 +65,7 @@ import Testing
   func verify() async throws {
     try fill()
     let good = await Run(["cache", "verify", "--cache", directory])
-    #expect(good.code == 0 && good.output == "checked 3 entries: sound\n", "\(good.output)\(good.errors)")
+    #expect(good.code == 0 && good.output == "checked 3 entries: no faults\n", "\(good.output)\(good.errors)")
     let database = try Database(directory + "/responses.db")
     try database.execute("UPDATE entries SET body = x'00' WHERE id = 1")
     try Data([1]).write(to: URL(fileURLWithPath: "\(directory)/bodies/\(String(repeating: "a", count: 32))"))
@@ -73,7 +73,7 @@ import Testing
     #expect(bad.code == 1)
     #expect(
       bad.output
-        == "GET https://a.test/0: it does not pass its checksum\n1 file that no entry names\nchecked 3 entries\n"
+        == "GET https://a.test/0: it does not pass its checksum\n1 file without an entry\nchecked 3 entries\n"
     )
   }
 

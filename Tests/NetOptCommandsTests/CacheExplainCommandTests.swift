@@ -111,9 +111,9 @@ import Testing
     store.close()
     let text = try await run(["cache", "explain", "--offline", evicted.description])
     #expect(text.contains("STORED    nothing"))
-    #expect(text.contains(": there was no room, and it was worth the least (netopt, disk tier)"))
+    #expect(text.contains("the cache was full, and this entry had the lowest value (netopt, disk tier)"))
     let json = try await run(["cache", "explain", "--offline", "--json", evicted.description])
-    #expect(json.contains("\"evicted\":{\"rule\":\"there was no room"))
+    #expect(json.contains("\"evicted\":{\"rule\":\"the cache was full"))
   }
 
   @Test(

@@ -96,7 +96,7 @@ import Testing
     "probe refuses unknown hosts and methods and suggests known ones",
     arguments: [
       (["ai.example.com"], "ai.example.com is not in the list; did you mean api.example.com?"),
-      (["else"], "else is not in the list, which has api.example.com, www.example.com"),
+      (["else"], "else is not in the list; the list has api.example.com, www.example.com"),
       (["--method=htpp"], "--method takes tcp or tls or http or icmp, not \"htpp\"; did you mean http?"),
     ])
   func usageErrors(arguments: [String], message: String) async throws {
@@ -109,7 +109,7 @@ import Testing
   func interval() async throws {
     let run = await Run(["probe", "--interval", "3"], client: try Self.client())
     #expect(run.code == 64)
-    #expect(run.errors.contains("--interval goes with --watch"))
+    #expect(run.errors.contains("--interval needs --watch"))
     let short = await Run(["probe", "--watch", "--interval", "0"], client: try Self.client())
     #expect(short.code == 64)
   }
@@ -184,7 +184,7 @@ import Testing
     #expect(ended.code == 130)
     let lines = ended.errors.split(separator: "\n")
     #expect(
-      lines.first == "netopt: api.example.com is not in the list any more; it is probed again when it is back"
+      lines.first == "netopt: api.example.com left the list; netopt probes it again when it returns"
     )
     #expect(lines.last?.hasSuffix("is in the list again") == true)
     #expect(lines.contains("netopt: api.example.com is in the list again"))
@@ -194,6 +194,6 @@ import Testing
   func noList() async {
     let run = await Run(["probe"])
     #expect(run.code == 64)
-    #expect(run.errors.hasPrefix("netopt: there is no list to probe"))
+    #expect(run.errors.hasPrefix("netopt: there is no IP list"))
   }
 }

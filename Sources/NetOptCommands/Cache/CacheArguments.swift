@@ -14,15 +14,15 @@ struct CacheArguments: Sendable {
   }
 
   static let directory = Option(
-    "cache", takes: .required("DIR"), "keep responses in this directory, which processes may share",
+    "cache", takes: .required("DIR"), "cache responses in DIR; several processes can share it",
     environment: "NETOPT_CACHE")
   static let mode = Option(
     "cache-mode", takes: .required("MODE"),
-    "whose rules the cache goes by: http (RFC 9111), api (--cache-ttl), off; default with --cache: http",
+    "rules of the cache: http (RFC 9111), api (--cache-ttl) or off; default with --cache: http",
     environment: "NETOPT_CACHE_MODE")
   static let timeToLive = Option(
     "cache-ttl", takes: .required("SECONDS"),
-    "with mode api, how long an answer is fresh, at most a year; without it none is stored")
+    "in mode api, how long a response is fresh, at most 1 year; without it, nothing is cached")
 
   /// The options as a group of the help text.
   static let group = OptionGroup("Caching", [directory, mode, timeToLive])

@@ -7,8 +7,8 @@ struct CacheClearCommand: Command {
     name: "cache clear",
     summary: "remove all entries of a disk cache",
     details: """
-      Removes all entries of a disk cache and gives their room back. The cache may be in use: what processes have in \
-      memory stays there.
+      Removes all entries of a disk cache and frees their disk space. Other processes can use the cache at \
+      the same time. They keep the entries that they have in memory.
       """,
     operands: "", operandCount: 0...0,
     options: [OptionGroup("Cache", [CacheOptions.directory]), OptionGroup("Output", [.json])],

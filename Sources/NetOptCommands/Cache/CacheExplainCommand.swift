@@ -5,17 +5,18 @@ import NetOptCore
 /// `netopt cache explain`: explains how the cache handles a request.
 struct CacheExplainCommand: Command {
   private static let offline = Option(
-    "offline", "do not ask the origin: say what is stored, and what would be done")
+    "offline", "do not send the request; show the stored entries and the decision")
 
   let declaration = CommandDeclaration(
     name: "cache explain",
-    summary: "say what the cache does about a request, and why",
+    summary: "explain how the cache handles a request",
     details: """
-      Says what is stored for a URL and whether it is fresh, when and why it was evicted, what is done about the request, \
-      and whether the answer is stored; each with the rule and the section of the RFC that decides.
+      Shows which entries the cache has for a URL and whether they are fresh, when and why the cache evicted \
+      an entry, how the cache handles the request, and whether the cache stores the response. For each fact, \
+      it prints the rule and the section of the RFC that contains the rule.
 
-      The request is performed, unless a stored response answers it, but nothing in the cache is changed by it. With \
-      --offline it is not performed.
+      The command sends the request, unless a stored response answers it. It does not change the cache. With \
+      --offline it does not send the request.
       """,
     operands: "URL", operandCount: 1...1,
     options: [
@@ -26,13 +27,15 @@ struct CacheExplainCommand: Command {
     examples: [
       .init(
         "netopt cache explain --cache ~/.cache/netopt https://api.example.com/items",
-        "says why it is fresh, stale, or not stored")
+        "explains why the response is fresh, stale, or not stored")
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     var caching = try CacheArguments(arguments)
     if caching.mode == nil || caching.mode == .off { caching.mode = .http }
-    guard var cache = caching.configuration else { throw UsageError("there is no cache to be explained") }
+    guard var cache = caching.configuration else {
+      throw UsageError("no cache is configured; give --cache DIR")
+    }
     let request = try RequestArguments.request(arguments, isHead: false, in: context)
     let signing = try RequestSigning.configuration(arguments, request)
     var explanation = try await CacheExplanation.of(

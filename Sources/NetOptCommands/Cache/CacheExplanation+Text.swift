@@ -29,7 +29,7 @@ extension CacheExplanation {
     var stored =
       "STORED    status \(entry.status), \(Text.count(Int64(entry.body.count), "byte")), \(date(entry.received))"
     if !entry.selectors.isEmpty {
-      stored += ", for its values of \(entry.selectors.map(\.name).joined(separator: ", "))"
+      stored += ", for the request's values of \(entry.selectors.map(\.name).joined(separator: ", "))"
     }
     let time = seconds.map { isFresh ? " for \($0) s" : " since \(-$0) s" } ?? ""
     return [stored, "STATE     \(isFresh ? "fresh" : "stale")\(rule == .noCache ? "" : time): \(rule)"]
@@ -81,8 +81,8 @@ extension CacheExplanation {
 
   private static func rule(of reason: EvictionReason) -> CacheRule {
     switch reason {
-    case .room: CacheRule("there was no room, and it was worth the least", "netopt, disk tier")
-    case .age: CacheRule("it was older than the cache keeps entries", "netopt, disk tier")
+    case .room: CacheRule("the cache was full, and this entry had the lowest value", "netopt, disk tier")
+    case .age: CacheRule("the entry was older than the maximum age of entries", "netopt, disk tier")
     }
   }
 

@@ -4,20 +4,21 @@ import NetOptCore
 /// `netopt cache list`: lists the entries of a disk cache.
 struct CacheListCommand: Command {
   private static let limit = Option(
-    "limit", short: "n", takes: .required("N"), "the most entries, 1 to 1000000; default: 100")
+    "limit", short: "n", takes: .required("N"), "print at most N entries, 1 to 1000000; default: 100")
 
   let declaration = CommandDeclaration(
     name: "cache list",
     summary: "list the entries of a disk cache",
     details: """
-      Prints the entries of a disk cache, those first that were asked for most: status, bytes of the body, how often they \
-      were asked for, when they came, and what they are found by. Bodies and fields are not shown, nor are values of \
-      parameters whose names speak of secrets; a partition is shown as the beginning of a hash.
+      Prints the entries of a disk cache, the most requested first. For each entry it prints the status, the \
+      size of the body in bytes, the number of requests for the entry, the time of the response, and the \
+      cache key. It does not print bodies, header fields, or values of parameters with names of secrets. It \
+      prints only the beginning of a hash of the partition.
       """,
     operands: "", operandCount: 0...0,
     options: [OptionGroup("Cache", [CacheOptions.directory, limit]), OptionGroup("Output", [.json])],
     examples: [
-      .init("netopt cache list --cache /var/cache/app -n 10", "shows the ten that were asked for most")
+      .init("netopt cache list --cache /var/cache/app -n 10", "shows the 10 most requested entries")
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {

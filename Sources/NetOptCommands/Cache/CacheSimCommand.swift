@@ -5,31 +5,31 @@ import NetOptCore
 struct CacheSimCommand: Command {
   private static let capacity = Option(
     "capacity", short: "c", takes: .required("SIZE"),
-    "how much the cache holds: bytes, with k, M or G for their multiples, or a share of what all keys have together, as 0.1 or 10%; may be repeated; default: 1% and 10%"
+    "capacity of the cache in bytes, with k, M or G for KiB, MiB or GiB, or as a share of the total size of all keys, such as 0.1 or 10%; may be repeated; default: 1% and 10%"
   )
   private static let policy = Option(
     "policy", short: "p", takes: .required("NAME"),
-    "s3fifo (the memory tier), gdsf (the disk tier), lru or fifo; may be repeated; default: all")
+    "policy to simulate: s3fifo (the memory tier), gdsf (the disk tier), lru or fifo; may be repeated; default: all")
   private static let keyColumn = Option(
-    "key-column", takes: .required("N"), "the column of the keys, 1 to 1000")
+    "key-column", takes: .required("N"), "column of the keys, 1 to 1000")
   private static let sizeColumn = Option(
-    "size-column", takes: .required("N"), "the column of the sizes, 1 to 1000")
-  private static let ignoreSizes = Option("ignore-sizes", "count everything as 1 byte")
+    "size-column", takes: .required("N"), "column of the sizes, 1 to 1000")
+  private static let ignoreSizes = Option("ignore-sizes", "count every response as 1 byte")
 
   /// The maximum size of a trace in bytes: 4 GiB.
   private static let limit = 4 << 30
 
   let declaration = CommandDeclaration(
     name: "cache sim",
-    summary: "replay a log of requests and print how often policies hit",
+    summary: "replay a log of requests and print the hit ratio of each cache policy",
     details: """
-      Reads a trace, a key or a key and a size a line, parted by a comma, a tab or spaces, and says for each policy and \
-      capacity which share of the requests, and of the bytes, would have come from the cache. A first line may name the \
-      columns (obj_id and size, say). Without sizes everything counts as 1 byte, so that a capacity is a number of keys. - \
-      is standard input.
+      Reads a trace and prints, for each policy and capacity, which share of the requests and of the bytes \
+      the cache would have answered. Each line of the trace has a key, or a key and a size, separated by a \
+      comma, a tab or spaces. The first line can name the columns, for example obj_id and size. Without \
+      sizes, every response counts as 1 byte, so the capacity is a number of keys. - is standard input.
 
-      The policies are the ones that the client uses, on their own: freshness does not count, and with gdsf everything \
-      costs the same to fetch.
+      The policies are those of the client, but the simulation ignores freshness, and with gdsf every \
+      response has the same cost to fetch.
       """,
     operands: "TRACE", operandCount: 1...1,
     options: [
@@ -38,7 +38,8 @@ struct CacheSimCommand: Command {
     ],
     examples: [
       .init("netopt cache sim requests.csv", "compares the policies"),
-      .init("netopt cache sim -p s3fifo -c 64M requests.csv", "says what 64 MiB of memory would bring"),
+      .init(
+        "netopt cache sim -p s3fifo -c 64M requests.csv", "shows the hit ratio of a memory cache of 64 MiB"),
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
@@ -47,13 +48,13 @@ struct CacheSimCommand: Command {
     for size in sizes { _ = try Self.bytes(size, of: 1) }
     let keyColumn = try arguments.integer(Self.keyColumn, in: 1...1000)
     let sizeColumn = try arguments.integer(Self.sizeColumn, in: 1...1000)
-    if sizeColumn != nil, keyColumn == nil { throw UsageError("--size-column goes with --key-column") }
+    if sizeColumn != nil, keyColumn == nil { throw UsageError("--size-column needs --key-column") }
     let file = arguments.operands[0]
     let name = file == "-" ? "standard input" : file
     let text = try context.read(file, upTo: Self.limit, for: .cache)
     guard text.count <= Self.limit else {
       throw NetOptError(
-        .unreadableFile, phase: .cache, "\(name) has more than \(Self.limit >> 30) GiB; cut it")
+        .unreadableFile, phase: .cache, "\(name) has more than \(Self.limit >> 30) GiB; split it")
     }
     let trace = try CacheTrace(
       text, file: name, columns: keyColumn.map { ($0, sizeColumn) },
@@ -80,7 +81,7 @@ struct CacheSimCommand: Command {
     for name in names {
       guard let policy = SimulatedPolicy(rawValue: name) else {
         let known = SimulatedPolicy.allCases.map(\.rawValue).joined(separator: ", ")
-        throw UsageError("--policy is one of \(known), not \"\(name)\"")
+        throw UsageError("--policy takes one of \(known), not \"\(name)\"")
       }
       if !policies.contains(policy) { policies.append(policy) }
     }
@@ -105,7 +106,7 @@ struct CacheSimCommand: Command {
       if !overflow { return bytes }
     }
     throw UsageError(
-      "--capacity is a number of bytes, as 1000 or 64M, or a share, as 0.1 or 10%, not \"\(text)\"")
+      "--capacity takes a number of bytes, such as 1000 or 64M, or a share, such as 0.1 or 10%, not \"\(text)\"")
   }
 
   private static func part(_ share: Double, of footprint: Int) -> Int {

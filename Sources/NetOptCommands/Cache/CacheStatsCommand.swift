@@ -5,14 +5,15 @@ import NetOptCore
 struct CacheStatsCommand: Command {
   let declaration = CommandDeclaration(
     name: "cache stats",
-    summary: "show how much a disk cache holds",
+    summary: "show the size and the use of a disk cache",
     details: """
-      Prints how many entries a disk cache has, what they take, how often they were asked for, and how many of the last \
-      thousand evictions were for want of room and for age. The cache may be in use.
+      Prints the number of entries of a disk cache, their size, the number of requests for them, and how \
+      many of the last 1,000 evictions were for lack of space and for age. Other processes can use the cache \
+      at the same time.
       """,
     operands: "", operandCount: 0...0,
     options: [OptionGroup("Cache", [CacheOptions.directory]), OptionGroup("Output", [.json])],
-    examples: [.init("netopt cache stats --cache /var/cache/app", "shows what is cached there")])
+    examples: [.init("netopt cache stats --cache /var/cache/app", "shows the size and the use of the cache")])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     let usage = try CacheOptions.inspection(arguments).usage()
@@ -28,11 +29,11 @@ struct CacheStatsCommand: Command {
       return .ok
     }
     var lines = [
-      "entries     \(usage.entries), of \(Text.count(usage.partitions, "partition"))",
+      "entries     \(usage.entries), in \(Text.count(usage.partitions, "partition"))",
       "bytes       \(usage.bytes)",
       "body files  \(usage.files)",
-      "asked for   \(Text.count(usage.hits, "time"))",
-      "evicted     \(usage.evictedForRoom) for want of room, \(usage.evictedForAge) for age",
+      "requested   \(Text.count(usage.hits, "time"))",
+      "evicted     \(usage.evictedForRoom) for lack of space, \(usage.evictedForAge) for age",
     ]
     if let oldest = usage.oldest, let newest = usage.newest {
       lines.append("received    \(CacheOptions.date(oldest)) to \(CacheOptions.date(newest))")

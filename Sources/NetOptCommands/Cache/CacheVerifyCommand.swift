@@ -5,12 +5,12 @@ import NetOptCore
 struct CacheVerifyCommand: Command {
   let declaration = CommandDeclaration(
     name: "cache verify",
-    summary: "read all of a disk cache and check it",
+    summary: "read and check all entries of a disk cache",
     details: """
-      Has SQLite check the database, reads every entry and its body, compares checksums and keys, and looks for files that \
-      no entry names. It changes nothing: an entry that is not what was stored is removed when it is asked for, and files \
-      that no entry names are removed when the cache is opened by a client. Fails, with exit code 1, when something is \
-      wrong.
+      Tells SQLite to check the database, reads every entry and its body, compares checksums and keys, and \
+      finds body files that belong to no entry. The command changes nothing. A client removes a damaged \
+      entry when a request needs it, and removes files without an entry when it opens the cache. The exit \
+      code is 1 when the command finds a fault.
       """,
     operands: "", operandCount: 0...0,
     options: [OptionGroup("Cache", [CacheOptions.directory]), OptionGroup("Output", [.json])],
@@ -27,9 +27,9 @@ struct CacheVerifyCommand: Command {
     } else {
       var lines = result.faults.map { "\($0.api): \($0.reason)" }
       lines += result.database.map { "the database: \($0)" }
-      if result.orphans > 0 { lines.append("\(Text.count(result.orphans, "file")) that no entry names") }
+      if result.orphans > 0 { lines.append("\(Text.count(result.orphans, "file")) without an entry") }
       let checked = "checked \(result.entries) \(result.entries == 1 ? "entry" : "entries")"
-      lines.append(result.isSound ? "\(checked): sound" : checked)
+      lines.append(result.isSound ? "\(checked): no faults" : checked)
       try context.output.write(Text.lines(lines.map(Text.printable)))
     }
     return result.isSound ? .ok : .failed

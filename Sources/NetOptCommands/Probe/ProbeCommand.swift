@@ -7,28 +7,30 @@ import NetOptRouting
 struct ProbeCommand: Command {
   private static let method = Option(
     "method", takes: .required("METHOD"),
-    "tcp (connect), tls (connect, handshake and check the certificate), http (a HEAD of the host's health path) or icmp (an echo request, as ping sends); default: tls, and tcp for port 80"
+    "probe with tcp (connect), tls (connect, handshake and certificate check), http (HEAD of the host's health path) or icmp (an echo request, as ping sends); default: tls, and tcp for port 80"
   )
   private static let watch = Option(
-    "watch", "probe again and again until interrupted (Ctrl-C, exit code 130)")
+    "watch", "repeat the probe until interrupted (Ctrl-C, exit code 130)")
   private static let interval = Option(
     "interval", takes: .required("SECONDS"),
-    "with --watch, the time from one round to the next, 0.1 to 86400; default: 2")
+    "with --watch, pause between two rounds, 0.1 to 86400; default: 2")
 
   let declaration = CommandDeclaration(
     name: "probe",
-    summary: "ping the list's endpoints and print the ranking",
+    summary: "probe the endpoints of the IP list and print their ranking",
     details: """
-      Opens connections to every endpoint of the list, or of some hosts of it, and prints them in the order in \
-      which requests would try them. Fails when a host has no endpoint that answers.
+      Connects to every endpoint of the IP list, or only to the endpoints of the given hosts, and prints the \
+      endpoints in the order in which requests try them. The command fails when a host has no endpoint that \
+      answers.
 
-      --method http asks each endpoint for the health path that the list gives the host, and expects the status that \
-      it gives. Of a host without one it asks for /, and any status below 500 will do. --method icmp needs a group in \
-      the range net.ipv4.ping_group_range, or CAP_NET_RAW; what comes of it is a round trip and says nothing about \
-      whether a server runs there.
+      With --method http, it requests the host's health path from each endpoint, and expects the status that \
+      the list gives. For a host without a health path it requests /, and accepts any status below 500. \
+      --method icmp needs a group in the range net.ipv4.ping_group_range, or CAP_NET_RAW. It measures the \
+      round trip and does not show whether a server runs at the address.
 
-      --watch redraws the table on a terminal; otherwise it prints one table after the other, and with --json one \
-      object a line. Times are smoothed over the rounds. A host that is taken out of the list meanwhile is waited for.
+      With --watch, a terminal shows one table that is redrawn. Otherwise each round prints a table, or with \
+      --json one object per line. Times are smoothed over the rounds. If a host leaves the list meanwhile, \
+      the command waits until it returns.
       """,
     operands: "[HOST...]", operandCount: 0...10_000,
     options: [
@@ -42,11 +44,11 @@ struct ProbeCommand: Command {
     ],
     examples: [
       .init("netopt probe", "probes all hosts of the list"),
-      .init("netopt probe --method tcp one.one.one.one", "measures TCP alone, of one host"),
-      .init("netopt probe --watch --interval 5", "watches the ranking change"),
+      .init("netopt probe --method tcp one.one.one.one", "measures the TCP connections to one host"),
+      .init("netopt probe --watch --interval 5", "repeats the probe with pauses of 5 seconds"),
       .init(
         "netopt probe --json | jq '.hosts[].endpoints[] | select(.chosen)'",
-        "prints the endpoints that requests would go to"),
+        "prints the endpoints that requests would use"),
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
@@ -58,7 +60,7 @@ struct ProbeCommand: Command {
     let hosts = arguments.operands.map(Origin.normalized(host:))
     let isJSON = arguments.has(.json)
     let interval = try arguments.number(Self.interval, in: 0.1...86_400)
-    if interval != nil, !arguments.has(Self.watch) { throw UsageError("--interval goes with --watch") }
+    if interval != nil, !arguments.has(Self.watch) { throw UsageError("--interval needs --watch") }
     let probes = try await context.withClient(configuration) { client in
       try Self.check(hosts, against: client.list)
       guard arguments.has(Self.watch) else {
@@ -96,7 +98,7 @@ struct ProbeCommand: Command {
     missing: Set<String>, before: Set<String>, in context: CommandContext
   ) -> Set<String> {
     for host in missing.subtracting(before).sorted() {
-      context.say("\(host) is not in the list any more; it is probed again when it is back")
+      context.say("\(host) left the list; netopt probes it again when it returns")
     }
     for host in before.subtracting(missing).sorted() { context.say("\(host) is in the list again") }
     return missing
@@ -122,7 +124,7 @@ struct ProbeCommand: Command {
 
   private static func check(_ hosts: [String], against list: EndpointList?) throws(UsageError) {
     guard let list else {
-      throw UsageError("there is no list to probe; name one with --iplist FILE or NETOPT_IPLIST")
+      throw UsageError("there is no IP list; give one with --iplist FILE or NETOPT_IPLIST")
     }
     for host in hosts where list.hosts[host] == nil {
       let known = list.hosts.keys.sorted()
@@ -130,7 +132,7 @@ struct ProbeCommand: Command {
       let hint = meant ?? known.prefix(5).joined(separator: ", ")
       throw UsageError(
         "\(HTTPURL.shown(given: host)) is not in the list"
-          + (meant == nil ? ", which has \(hint)" : "; did you mean \(hint)?"))
+          + (meant == nil ? "; the list has \(hint)" : "; did you mean \(hint)?"))
     }
   }
 }
