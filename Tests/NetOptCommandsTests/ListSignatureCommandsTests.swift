@@ -121,7 +121,7 @@ import Testing
     }
     let none = await Run(["iplist", "verify", file])
     #expect(none.code == 64)
-    #expect(none.errors.contains("no key is trusted; name one with --trusted-key"))
+    #expect(none.errors.contains("no key is trusted; give one with --trusted-key"))
     let wrong = await Run(["iplist", "verify", file, "--trusted-key", "/nowhere/key"])
     #expect(wrong.code == 64)
     #expect(wrong.errors.contains("--trusted-key takes a minisign public key"))

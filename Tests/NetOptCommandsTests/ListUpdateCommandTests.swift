@@ -82,7 +82,7 @@ import Testing
     #expect(run.code == 1)
     #expect(run.output.isEmpty)
     #expect(run.errors.contains(reason), "\(run.errors)")
-    #expect(run.errors.hasSuffix("\(file) is as it was\n"))
+    #expect(run.errors.hasSuffix("\(file) is unchanged\n"))
     #expect(try Files.read(file) == before)
     #expect(try Files.names(in: directory) == ["list.json"])
   }
@@ -116,9 +116,9 @@ import Testing
     let foreign = await update(
       [], client(["/list.json": new, "/list.json.minisig": try Files.read("\(other)/signature")]))
     #expect(foreign.code == 1)
-    #expect(foreign.errors.contains("signatures are replaced, not verified"))
+    #expect(foreign.errors.contains("the signature is replaced, not verified"))
     #expect(foreign.errors.contains("name the new key with --trusted-key"))
-    #expect(foreign.errors.hasSuffix("\(file) is as it was\n"))
+    #expect(foreign.errors.hasSuffix("\(file) is unchanged\n"))
     let changed = await update(keys, client(["/list.json": new + " ", "/list.json.minisig": signature]))
     #expect(changed.code == 1)
     #expect(changed.errors.contains("was changed"))

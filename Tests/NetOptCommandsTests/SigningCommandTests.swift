@@ -87,7 +87,7 @@ import Testing
     #expect(run.code == 1)
     #expect(
       run.output.contains(
-        "the string to compare differs:\n  line 6, byte 16:\n    verifier:  api.example.com\n    signer:    api.example.com:443\n                              ^\n"
+        "the signer's string differs:\n  line 6, byte 16:\n    verifier:  api.example.com\n    signer:    api.example.com:443\n                              ^\n"
       ))
   }
 

@@ -7,16 +7,18 @@ import NetOptRouting
 struct ListCheckCommand: Command {
   let declaration = CommandDeclaration(
     name: "iplist check",
-    summary: "find every fault of an IP list",
+    summary: "check an IP list and print every fault",
     details: """
-      Reads a list and prints each rule that it breaks with the place in the file, all at once. Exit code 65 says \
-      that there are faults, or that the file cannot be read.
+      Reads an IP list and prints all faults, each with the broken rule and the place in the file. The exit \
+      code is 65 when the list has faults or the command cannot read the file.
       """,
     operands: "FILE", operandCount: 1...1,
     options: [OptionGroup("Checking", [ClientOptions.allowPrivate]), OptionGroup("Output", [.json])],
     examples: [
       .init("netopt iplist check iplist.json", "checks a list"),
-      .init("generate-list | netopt iplist check --json -", "checks standard input, for a program"),
+      .init(
+        "generate-list | netopt iplist check --json -",
+        "checks standard input and prints JSON for a program"),
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {

@@ -8,31 +8,32 @@ import NetOptRouting
 struct ListSignCommand: Command {
   private static let key = Option(
     "key", short: "s", takes: .required("FILE"),
-    "the secret key; default: minisign.key in MINISIGN_CONFIG_DIR or ~/.minisign",
+    "secret key; default: minisign.key in MINISIGN_CONFIG_DIR or ~/.minisign",
     environment: "NETOPT_SIGN_KEY")
   private static let passwordFile = Option(
     "password-file", takes: .required("FILE"),
-    "read the key's password from the first line of this file; default: NETOPT_KEY_PASSWORD, else ask for it")
+    "read the password of the key from the first line of FILE; default: NETOPT_KEY_PASSWORD, else ask for it")
   static let signature = Option(
-    "signature", short: "x", takes: .required("FILE"), "the signature's file; default: FILE.minisig")
+    "signature", short: "x", takes: .required("FILE"), "file of the signature; default: FILE.minisig")
   private static let legacy = Option(
-    "legacy", short: "l", "sign the file itself and not its digest, for minisign before version 0.10")
+    "legacy", short: "l", "sign the file instead of its digest, for minisign before version 0.10")
   private static let comment = Option(
-    "comment", short: "c", takes: .required("TEXT"), "the comment that is not signed")
+    "comment", short: "c", takes: .required("TEXT"), "comment that the signature does not cover")
   private static let trustedComment = Option(
     "trusted-comment", short: "t", takes: .required("TEXT"),
-    "the comment that is signed too; default: the time and the file's name")
+    "comment that the signature covers; default: the time and the name of the file")
 
   let declaration = CommandDeclaration(
     name: "iplist sign",
-    summary: "sign an IP list as minisign does",
+    summary: "sign an IP list in the format of minisign",
     details: """
-      Checks a list and writes its signature beside it, to FILE.minisig, in the place of an older one. Keys are those of \
-      minisign (minisign -G makes them), and minisign -V verifies the signature. A list with faults is not signed: no \
-      client would use it.
+      Checks an IP list and writes its signature to FILE.minisig. An older signature is replaced. The keys \
+      are minisign keys (minisign -G creates them), and minisign -V verifies the signature. The command does \
+      not sign a list with faults, because no client would use it.
 
-      The password of an encrypted key is taken from --password-file, else from NETOPT_KEY_PASSWORD, else it is asked \
-      for, or read from standard input when that is no terminal. It takes a second and 1 GiB of memory to check it.
+      The command takes the password of an encrypted key from --password-file, or else from \
+      NETOPT_KEY_PASSWORD. Otherwise it asks for the password, or reads it from standard input if standard \
+      input is not a terminal. The password check takes 1 second and 1 GiB of memory.
       """,
     operands: "FILE", operandCount: 1...1,
     options: [
@@ -40,15 +41,15 @@ struct ListSignCommand: Command {
       OptionGroup("Checking", [ClientOptions.allowPrivate]), OptionGroup("Output", [.json]),
     ],
     examples: [
-      .init("netopt iplist sign iplist.json", "signs with the key of minisign's that is in its usual place"),
+      .init("netopt iplist sign iplist.json", "signs with the minisign key in its default location"),
       .init(
         "netopt iplist sign --key list.key --password-file password iplist.json",
-        "signs without anyone at the keyboard"),
+        "signs without asking for the password"),
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     let file = arguments.operands[0]
-    if file == "-" { throw UsageError("a signature belongs to a file; name it") }
+    if file == "-" { throw UsageError("iplist sign cannot sign standard input; give the name of a file") }
     let bytes = try context.read(file, upTo: EndpointList.maximumBytes, for: .list)
     let rules = ListRules(
       allowPrivateAddresses: arguments.has(ClientOptions.allowPrivate), now: context.now())
@@ -83,7 +84,7 @@ struct ListSignCommand: Command {
     _ arguments: Arguments, in context: CommandContext
   ) throws -> MinisignSecretKey {
     guard let file = arguments.value(of: Self.key) ?? Self.usualKey(context) else {
-      throw UsageError("there is no secret key; name one with --key FILE")
+      throw UsageError("there is no secret key; give one with --key FILE")
     }
     let bytes = try context.read(file, upTo: 16 * 1024, for: .list)
     return try MinisignSecretKey(bytes, file: file) { () throws(NetOptError) in
@@ -119,7 +120,7 @@ struct ListSignCommand: Command {
           return line
         })
     } catch {
-      throw NetOptError(.cancelled, phase: .list, "no password was read")
+      throw NetOptError(.cancelled, phase: .list, "cannot read the password")
     }
   }
 

@@ -4,18 +4,19 @@ import NetOptCore
 /// `netopt iplist suggest`: suggests changes to a list from a saved run.
 struct ListSuggestCommand: Command {
   private static let from = Option(
-    "from", takes: .required("RUN"), "the run that netopt bench --json has written")
+    "from", takes: .required("RUN"), "saved run, written by netopt bench --json")
 
   let declaration = CommandDeclaration(
     name: "iplist suggest",
-    summary: "suggest an order of a host's addresses, and which ones to remove, from a run of bench",
+    summary: "suggest from a bench run how to order the addresses of a host and which to remove",
     details: """
-      Reads a saved run and prints in which order the addresses should stand in the list, and which ones should leave it, \
-      each with what speaks for it. Addresses that the run cannot tell apart keep their order. An address should leave when it \
-      could not be used, when surely more than 5 % of its requests failed, or when DNS is faster and that is no chance. An \
-      address that there is no way to from where the run was made (IPv6 on a machine without it) is named as not measured.
+      Reads a saved run and prints a suggested order of the addresses in the IP list and the addresses to \
+      remove, each with the evidence. Addresses that the run cannot tell apart keep their order. The command \
+      suggests to remove an address when bench could not use it, when significantly more than 5 % of its \
+      requests failed, or when DNS is significantly faster. An address without a route from the machine of \
+      the run (such as IPv6 on a machine without IPv6) is listed as not measured.
 
-      Changes nothing. Exits with 1 when nothing tells the addresses apart.
+      The command does not change the list. The exit code is 1 when the run cannot tell the addresses apart.
       """,
     operands: "", operandCount: 0...0,
     options: [OptionGroup("Input", [from]), OptionGroup("Output", [.json])],
@@ -23,10 +24,10 @@ struct ListSuggestCommand: Command {
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     guard let file = arguments.value(of: Self.from) else {
-      throw UsageError("--from RUN is missing: a run that netopt bench --json=RUN has written")
+      throw UsageError("--from RUN is missing; to write a run, use netopt bench --json=RUN")
     }
     let run = try context.savedRun(file)
-    if run.isPartial { context.say("warning: \(file) is of a run that ended before its time") }
+    if run.isPartial { context.say("warning: \(file) contains a partial run, which ended early") }
     let suggestion: ListSuggestion
     do throws(ListSuggestion.Refusal) {
       suggestion = try ListSuggestion(run)

@@ -7,15 +7,16 @@ import NetOptRouting
 struct ListUpdateCommand: Command {
   let declaration = CommandDeclaration(
     name: "iplist update",
-    summary: "fetch the next issue of an IP list and put it in the list's place",
+    summary: "fetch a newer version of an IP list and replace the list",
     details: """
-      Asks the URL that a list names in refresh for a newer issue and puts it in the place of the file, at once: whoever \
-      opens the file finds the old list or the new one. The new list must keep all rules, must not have expired, and \
-      must have a higher serial. When a key is trusted, or the list has a signature beside it, the signature is fetched \
-      too, and replaced with the list.
+      Requests a newer version of the IP list from the URL in the refresh member of the list, and replaces \
+      the file atomically: a program that opens the file finds the old list or the new one. The new list \
+      must satisfy all rules, must not have expired, and must have a higher serial. If a key is trusted or \
+      the list has a signature file, the command fetches the signature too, and replaces it together with \
+      the list.
 
-      Exit code 1 says that there was no good list, or that it could not be written; unless it says otherwise, the file \
-      is then as it was.
+      The exit code is 1 when there was no valid list or the command could not write it. In this case the \
+      file is unchanged, unless the message says otherwise.
       """,
     operands: "[FILE]", operandCount: 0...1,
     options: [
@@ -24,8 +25,10 @@ struct ListUpdateCommand: Command {
       OptionGroup("Output", [.json]),
     ],
     examples: [
-      .init("netopt iplist update iplist.json", "replaces the list by its next issue"),
-      .init("netopt iplist update --trusted-key minisign.pub iplist.json", "the same, if it is signed"),
+      .init("netopt iplist update iplist.json", "replaces the list with a newer version"),
+      .init(
+        "netopt iplist update --trusted-key minisign.pub iplist.json",
+        "does the same if the trusted key has signed the new list"),
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
@@ -39,7 +42,7 @@ struct ListUpdateCommand: Command {
     let old = try reader.file(file, at: context.now(), allowExpired: true)
     guard let url = old.list.refresh?.url else {
       throw NetOptError(
-        .invalidList, phase: .list, "\(file): $.refresh: is missing; it names the URL of newer issues")
+        .invalidList, phase: .list, "\(file): $.refresh: is missing; it gives the URL of newer versions")
     }
     let signatureFile = ListReader.signatureFile(of: file)
     let signature = try ListReader.signature(signatureFile)
@@ -47,7 +50,7 @@ struct ListUpdateCommand: Command {
       try reader.trustedKeys.isEmpty ? signature.map { try MinisignSignature($0, file: signatureFile) } : nil
     if unverified != nil {
       context.say(
-        "note: \(file) has a signature, but no key is trusted: signatures are replaced, not verified")
+        "note: \(file) has a signature, but no key is trusted: the signature is replaced, not verified")
     }
     configuration.list = .list(old.list)
     configuration.listUpdates.keepCopy = false
@@ -65,7 +68,7 @@ struct ListUpdateCommand: Command {
     if arguments.has(.json) { try context.print(report.json) } else { try context.output.write(report.text) }
     guard case .failure(let error) = result else { return .ok }
     let present = try? FileBytes.read(file, upTo: EndpointList.maximumBytes, as: "the IP list", in: .list)
-    context.say(present == old.bytes ? "\(error.message); \(file) is as it was" : error.message)
+    context.say(present == old.bytes ? "\(error.message); \(file) is unchanged" : error.message)
     return .failed
   }
 
@@ -86,7 +89,7 @@ struct ListUpdateCommand: Command {
           guard key == unverified.keyName else {
             throw NetOptError(
               .invalidSignature, phase: .list,
-              "\(url.shown).minisig is by the key \(key), and that of \(file) by \(unverified.keyName); if that is right, name the new key with --trusted-key"
+              "\(url.shown).minisig is by the key \(key), but the signature of \(file) is by the key \(unverified.keyName); if this is correct, name the new key with --trusted-key"
             )
           }
         }

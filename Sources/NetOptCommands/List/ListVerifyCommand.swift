@@ -8,9 +8,10 @@ struct ListVerifyCommand: Command {
     name: "iplist verify",
     summary: "verify the signature of an IP list",
     details: """
-      Verifies that a trusted key has signed a list; the signature is in FILE.minisig unless said otherwise, and of the \
-      form that minisign writes. Exit code 1 says that it did not, 65 that a file cannot be read or is no signature. \
-      What the list itself says is not looked at: netopt iplist check does that.
+      Verifies that a trusted key has signed an IP list. The signature is in FILE.minisig unless --signature \
+      names another file, and has the format of minisign. The exit code is 1 when verification fails, and 65 \
+      when the command cannot read a file or the signature file has no valid format. The command does not \
+      check the content of the list; use netopt iplist check for this.
       """,
     operands: "FILE", operandCount: 1...1,
     options: [
@@ -28,7 +29,7 @@ struct ListVerifyCommand: Command {
     let file = arguments.operands[0]
     let keys = try ClientOptions.trustedKeys(arguments)
     if keys.isEmpty {
-      throw UsageError("no key is trusted; name one with --trusted-key or NETOPT_TRUSTED_KEYS")
+      throw UsageError("no key is trusted; give one with --trusted-key or NETOPT_TRUSTED_KEYS")
     }
     let signatureFile = arguments.value(of: ListSignCommand.signature) ?? ListReader.signatureFile(of: file)
     var json: JSONValue = [
@@ -41,7 +42,7 @@ struct ListVerifyCommand: Command {
       guard bytes.count <= EndpointList.maximumBytes else {
         throw NetOptError(
           .invalidList, phase: .list,
-          "\(file): is larger than \(EndpointList.maximumBytes) bytes, which no IP list may be")
+          "\(file): is larger than \(EndpointList.maximumBytes) bytes, the maximum size of an IP list")
       }
       signature = try MinisignSignature(
         context.read(signatureFile, upTo: 16 * 1024, for: .list), file: signatureFile)

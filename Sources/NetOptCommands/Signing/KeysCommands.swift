@@ -6,23 +6,26 @@ import NetOptSigning
 
 /// `netopt keys new`: adds a new secret to a key ring.
 struct KeysNewCommand: Command {
-  private static let id = Option("key-id", takes: .required("ID"), "the id of the new key, as app1.v1")
+  private static let id = Option("key-id", takes: .required("ID"), "id of the new key, such as app1.v1")
   private static let schemes = Option(
-    "scheme", takes: .required("NAME"), "a scheme that the key is for; may be repeated; default: netopt1")
-  private static let legacy = Option("legacy", "mark the key for weak schemes")
-  private static let salt = Option("salt", takes: .required("SALT"), "the salt; default: a new one by chance")
+    "scheme", takes: .required("NAME"), "scheme that can use the key; may be repeated; default: netopt1")
+  private static let legacy = Option("legacy", "mark the key as legacy, for weak schemes")
+  private static let salt = Option(
+    "salt", takes: .required("SALT"), "salt of the key; default: a new random salt")
 
   let declaration = CommandDeclaration(
     name: "keys new",
     summary: "add a new secret to a key ring",
     details: """
-      Makes a secret of 32 random bytes and adds it to the key ring, which is made when it is not there, readable by \
-      its owner alone. The secret is not printed. Give a new version of a key a new id, as app1.v2 after app1.v1, keep \
-      both until everybody signs with the new one, and then take the old one out.
+      Generates a secret and adds it to the key ring as a new key. The secret is 24 random bytes, which \
+      Base64 writes as 32 characters. If the key ring does not exist, the command creates it, readable only \
+      by its owner. The command does not print the secret. To replace a key, add a new version with a new \
+      id, such as app1.v2 after app1.v1. Keep both keys until every signer uses the new one, and then remove \
+      the old one.
       """,
     operands: "", operandCount: 0...0,
     options: [OptionGroup("Key", [SigningOptions.keys, id, schemes, legacy, salt])],
-    examples: [.init("netopt keys new --keys keys.json --key-id app1.v1", "makes a key ring with a key")])
+    examples: [.init("netopt keys new --keys keys.json --key-id app1.v1", "creates a key ring with one key")])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     guard let file = arguments.value(of: SigningOptions.keys) else {
@@ -30,19 +33,20 @@ struct KeysNewCommand: Command {
     }
     guard let name = arguments.value(of: Self.id) else { throw UsageError("--key-id ID is missing") }
     guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy(Self.isIDByte) else {
-      throw UsageError("--key-id has 1 to 64 of A-Z a-z 0-9 . _ -")
+      throw UsageError("--key-id takes 1 to 64 of the characters A-Z a-z 0-9 . _ -")
     }
     let schemes = arguments.values(of: Self.schemes)
     for scheme in schemes where SchemeName(rawValue: scheme) == nil {
       throw UsageError(
-        "--scheme is \(SchemeName.allCases.map(\.rawValue).joined(separator: ", ")), not \"\(scheme)\"")
+        "--scheme takes one of \(SchemeName.allCases.map(\.rawValue).joined(separator: ",
+        ")), not \"\(scheme)\"")
     }
     let key = try Self.key(
       name, schemes.isEmpty ? ["netopt1"] : schemes, arguments.value(of: Self.salt),
       arguments.has(Self.legacy))
     guard FileBytes.isName(file) else {
       throw UsageError(
-        "--keys takes the name of a file, and what was given is none; it may be what is in one")
+        "--keys takes the name of a file, not the content of a key ring")
     }
     // The lock on the folder is necessary because another process may add a key at the same time.
     let lock = try FileLock(
@@ -50,7 +54,7 @@ struct KeysNewCommand: Command {
     defer { withExtendedLifetime(lock) {} }
     let ring = access(file, F_OK) == 0 ? try KeyRing.load(file) : nil
     if ring?[name] != nil {
-      throw UsageError("the key ring has a key \(name) already; give the new version a new id")
+      throw UsageError("the key ring already has the key \(name); give the new version a new id")
     }
     let before = ring == nil ? nil : try context.readWhole(file, upTo: 4 << 20, for: .sign)
     let replacement = try FileReplacement(file, mode: 0o600)
@@ -107,10 +111,10 @@ struct KeysListCommand: Command {
   let declaration = CommandDeclaration(
     name: "keys list",
     summary: "show the keys of a key ring, without their secrets",
-    details: "Reads a key ring and prints a line for each key: id, kind, schemes, validity, scopes.",
+    details: "Reads a key ring and prints one line for each key: id, kind, schemes, validity, scopes.",
     operands: "", operandCount: 0...0,
     options: [OptionGroup("Keys", [SigningOptions.keys]), OptionGroup("Output", [.json])],
-    examples: [.init("netopt keys list --keys keys.json", "shows what is in the key ring")])
+    examples: [.init("netopt keys list --keys keys.json", "shows the keys of the key ring")])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     let keys = try SigningOptions.ring(arguments).keys

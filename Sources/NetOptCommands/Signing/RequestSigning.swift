@@ -5,7 +5,7 @@ import NetOptSigning
 /// The options of commands that sign the requests that they send.
 enum RequestSigning {
   private static let sign = Option(
-    "sign", takes: .required("KEYID"), "sign the request with this key of the ring; needs --keys")
+    "sign", takes: .required("KEYID"), "sign the request with this key of the key ring; needs --keys")
 
   static let options = [
     sign, SigningOptions.keys, SigningOptions.scheme, SigningOptions.options, SigningOptions.allowWeak,

@@ -4,18 +4,20 @@ import NetOptSigning
 /// `netopt sign`: signs requests and prints the header fields or the URL with the signature.
 struct SignCommand: Command {
   private static let nonce = Option(
-    "nonce", takes: .required("NONCE"), "the nonce, for vectors; default: a new one by chance")
+    "nonce", takes: .required("NONCE"), "use this nonce, for test vectors; default: a new random nonce")
   private static let explain = Option(
-    "explain", "show the canonical request and the string that is signed")
+    "explain", "show the canonical request and the string to sign")
 
   let declaration = CommandDeclaration(
     name: "sign",
     summary: "sign a request and print the header fields to add",
     details: """
-      Takes a URL with curl's options, a raw HTTP/1.1 request (--http), or JSON Lines (--jsonl), and prints the header \
-      fields that carry the signature; for a presigned URL, the URL. Nothing is sent.
+      Reads a URL with curl's options, a raw HTTP/1.1 request (--http), or JSON Lines (--jsonl), and prints \
+      the header fields that carry the signature. With --presign it prints the URL. The command sends \
+      nothing.
 
-      A host that the URL has is overruled by a Host field. Secrets come from the key ring alone, and are never printed.
+      A Host field replaces the host of the URL. The command reads secrets only from the key ring and never \
+      prints them.
       """,
     operands: "[URL]", operandCount: 0...1,
     options: [
@@ -29,7 +31,7 @@ struct SignCommand: Command {
       .init(
         "netopt sign --keys keys.json --key-id AKIDEXAMPLE --scheme sigv4 --region us-east-1 --service s3 --presign 600 "
           + "https://bucket.s3.amazonaws.com/file", "prints a presigned URL"),
-      .init("netopt sign --keys keys.json --jsonl < requests.jsonl", "signs a request a line"),
+      .init("netopt sign --keys keys.json --jsonl < requests.jsonl", "signs one request per line"),
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {

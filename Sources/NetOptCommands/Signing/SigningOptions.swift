@@ -6,44 +6,51 @@ import NetOptSigning
 /// The options that `sign` and `verify` share: keys, scheme, and the source of the request.
 enum SigningOptions {
   static let keys = Option(
-    "keys", takes: .required("FILE"), "the key ring; nobody but its owner may read it",
+    "keys", takes: .required("FILE"), "key ring; only its owner may have read permission",
     environment: "NETOPT_KEYS")
-  static let keyID = Option("key-id", takes: .required("ID"), "which key of the ring")
+  static let keyID = Option("key-id", takes: .required("ID"), "id of the key in the key ring")
   static let scheme = Option(
     "scheme", takes: .required("NAME"),
-    "netopt1, rfc9421, sigv4, salted-md5 or sealed-key; default: netopt1, and to verify the one that the request shows, "
-      + "which is never a weak one")
-  static let allowWeak = Option("allow-weak", "allow salted-md5, which is weak: docs/signing.md says how")
+    "netopt1, rfc9421, sigv4, salted-md5 or sealed-key; default: netopt1; verify: the scheme that the request shows, "
+      + "never a weak one")
+  static let allowWeak = Option("allow-weak", "allow the weak scheme salted-md5 (see docs/signing.md)")
   static let options = Option(
     "options", takes: .required("JSON"),
-    "the scheme's options as in JSON Lines; stands in for the options below")
+    "options of the scheme as a JSON object, as in JSON Lines; replaces the options below")
 
   static let http = Option(
-    "http", takes: .required("FILE"), "read a raw HTTP/1.1 request; - is standard input")
+    "http", takes: .required("FILE"), "read a raw HTTP/1.1 request from FILE; -: standard input")
   static let jsonl = Option(
-    "jsonl", "read JSON Lines from standard input, a request a line, and print one report a line, in order")
+    "jsonl",
+    "read one request per line as JSON Lines from standard input, and print one report per line, in order")
   static let urlScheme = Option(
-    "url-scheme", takes: .required("SCHEME"), "http or https, for a raw request; default: https")
+    "url-scheme", takes: .required("SCHEME"), "URL scheme of a raw request, http or https; default: https")
   static let now = Option(
-    "now", takes: .required("T"), "the present moment in seconds since 1970, 1 to 999999999999, for vectors")
+    "now", takes: .required("T"),
+    "use T as the current time, in seconds since 1970, 1 to 999999999999; for test vectors")
 
   static let cover = Option(
-    "cover", takes: .required("A,B"), "the fields (netopt1) or components (rfc9421) to sign, or to insist on")
-  static let region = Option("region", takes: .required("REGION"), "sigv4: the region, as us-east-1")
-  static let service = Option("service", takes: .required("SERVICE"), "sigv4: the service, as execute-api")
+    "cover", takes: .required("A,B"),
+    "header fields (netopt1) or components (rfc9421) that sign includes and that verify requires")
+  static let region = Option("region", takes: .required("REGION"), "sigv4: region, such as us-east-1")
+  static let service = Option("service", takes: .required("SERVICE"), "sigv4: service, such as execute-api")
   static let presign = Option(
     "presign", takes: .required("SECONDS"),
-    "sigv4: put the signature into the URL, valid for so long, 1 to 604800")
+    "sigv4: put the signature into the URL, valid for SECONDS, 1 to 604800")
   static let api = Option(
-    "api", takes: .required("NAME"), "salted-md5: the API; default: the path without its slash")
-  static let hash = Option("hash", takes: .required("HASH"), "salted-md5: md5, sha1 or sha256; default: md5")
+    "api", takes: .required("NAME"),
+    "salted-md5: name of the API; default: the path without its leading slash")
+  static let hash = Option(
+    "hash", takes: .required("HASH"), "salted-md5: hash function, md5, sha1 or sha256; default: md5")
   static let rounds = Option(
-    "rounds", takes: .required("N"), "salted-md5: how often is hashed, 1 to 1000; default: 2")
+    "rounds", takes: .required("N"), "salted-md5: number of hash rounds, 1 to 1000; default: 2")
   static let secretPlace = Option(
-    "secret-place", takes: .required("PLACE"), "salted-md5: the secret as prefix or suffix; default: prefix")
+    "secret-place", takes: .required("PLACE"),
+    "salted-md5: place of the secret, prefix or suffix; default: prefix")
   static let saltPlace = Option(
-    "salt-place", takes: .required("PLACE"), "salted-md5: the salt as prefix or suffix; default: suffix")
-  static let keepEmpty = Option("keep-empty", "salted-md5: hash parameters with empty values too")
+    "salt-place", takes: .required("PLACE"),
+    "salted-md5: place of the salt, prefix or suffix; default: suffix")
+  static let keepEmpty = Option("keep-empty", "salted-md5: include parameters with empty values")
   static let encodeValues = Option("encode-values", "salted-md5: percent-encode keys and values")
 
   static let keyGroup = OptionGroup("Keys", [keys, keyID, scheme, allowWeak])
@@ -60,7 +67,7 @@ enum SigningOptions {
   /// Reads the key ring.
   static func ring(_ arguments: Arguments) throws -> KeyRing {
     guard let file = arguments.value(of: keys) else {
-      throw UsageError("--keys FILE is missing; netopt keys new makes a key ring")
+      throw UsageError("--keys FILE is missing; to create a key ring, run: netopt keys new")
     }
     return try KeyRing.load(file)
   }
@@ -85,7 +92,7 @@ enum SigningOptions {
       text = try object(arguments, scheme).bytes()
     }
     do { return try JSONDocument.read(SecretBytes(copying: text)) } catch {
-      throw UsageError("--options is no JSON: \(error.location): \(error.rule)")
+      throw UsageError("--options is not valid JSON: \(error.location): \(error.rule)")
     }
   }
 
@@ -117,7 +124,7 @@ enum SigningOptions {
     _ name: SchemeName, _ options: JSONPart?, isLenient: Bool, _ keys: KeyRing
   ) throws(UsageError) -> any SigningScheme {
     do { return try SchemeOptions.scheme(name, options, isLenient: isLenient, keys: keys) } catch {
-      throw UsageError("the options of \(name.rawValue) are wrong: \(error.detail)")
+      throw UsageError("the options of \(name.rawValue) are invalid: \(error.detail)")
     }
   }
 
@@ -125,7 +132,7 @@ enum SigningOptions {
   static func request(_ arguments: Arguments, in context: CommandContext) throws -> SigningRequest {
     if let file = arguments.value(of: http) {
       guard arguments.operands.isEmpty else {
-        throw UsageError("--http and a URL both say what the request is; give one of them up")
+        throw UsageError("--http and a URL both give the request; remove one of them")
       }
       let message = try context.read(file, upTo: largestMessage, for: .sign)
       guard message.count <= largestMessage else {
@@ -147,7 +154,7 @@ enum SigningOptions {
   private static func messageScheme(_ arguments: Arguments) throws(UsageError) -> Origin.Scheme {
     guard let name = arguments.value(of: urlScheme) else { return .https }
     guard let scheme = Origin.Scheme(rawValue: name) else {
-      throw UsageError("--url-scheme is http or https, not \"\(name)\"")
+      throw UsageError("--url-scheme takes http or https, not \"\(name)\"")
     }
     return scheme
   }

@@ -24,12 +24,12 @@ struct VerificationText {
       if let difference = miss.firstDifference { lines += marked(difference) }
     }
     if let difference = report.firstDifference {
-      lines += ["", "the string to compare differs:"] + marked(difference)
+      lines += ["", "the signer's string differs:"] + marked(difference)
     }
     if let canonical = report.canonicalRequest { lines += listed("canonical request", canonical) }
     if let string = report.stringToSign { lines += listed("string to sign", string) }
     if let signature = report.expectedSignature {
-      lines += ["", "expected signature (keep it to yourself): \(signature)"]
+      lines += ["", "expected signature (keep it secret): \(signature)"]
     }
     return Text.lines(lines.map(Text.printable))
   }

@@ -4,28 +4,32 @@ import NetOptSigning
 /// `netopt verify`: verifies the signatures of requests and explains each failure.
 struct VerifyCommand: Command {
   private static let explain = Option(
-    "explain", "show the string that had to be signed, and look for the mistake that explains a mismatch")
+    "explain", "show the string to sign, and search for the signer's mistake that explains a mismatch")
   private static let nonceStore = Option(
     "nonce-store", takes: .required("FILE"),
-    "refuse replays: keep nonces in this SQLite file, which several processes may share")
+    "refuse replays; store nonces in the SQLite file FILE, which several processes can share")
   private static let window = Option(
-    "window", takes: .required("SECONDS"), "how far the signer's clock may be off, up to 86400; default: 300")
+    "window", takes: .required("SECONDS"),
+    "maximum difference to the signer's clock, up to 86400; default: 300")
   private static let compare = Option(
-    "compare", takes: .required("FILE"), "the string that the signer signed: show the first byte that differs"
+    "compare", takes: .required("FILE"),
+    "read the string that the signer signed; show the first byte that differs"
   )
   private static let showExpected = Option(
     "show-expected",
-    "show the signature that would be right, which signs without the key: for your own tests only")
+    "show the correct signature, which anyone can use without the key; for your own tests only")
 
   let declaration = CommandDeclaration(
     name: "verify",
-    summary: "verify a signed request and say what is wrong with it",
+    summary: "verify a signed request and explain a failure",
     details: """
-      Takes a raw HTTP/1.1 request (--http), a URL with curl's options, or JSON Lines (--jsonl), and tells for each \
-      whether its signature is right; if not, which check failed and, with --explain, which mistake of the signer \
-      explains the signature. A near miss is never accepted.
+      Reads a raw HTTP/1.1 request (--http), a URL with curl's options, or JSON Lines (--jsonl), and prints \
+      for each request whether its signature is valid. If it is invalid, the command prints which check \
+      failed, and with --explain, which mistake of the signer explains the signature. The command never \
+      accepts such a near miss as valid.
 
-      Exit code 0 says valid, 1 invalid, with --jsonl that a line was invalid; 65 that the input cannot be read.
+      The exit code is 0 if the signature is valid, 1 if it is invalid (with --jsonl, if one line is \
+      invalid), and 65 if the command cannot read the input.
       """,
     operands: "[URL]", operandCount: 0...1,
     options: [
@@ -37,7 +41,7 @@ struct VerifyCommand: Command {
       .init("netopt verify --keys keys.json --http request.txt --explain", "verifies a captured request"),
       .init(
         "netopt verify --keys keys.json --jsonl --nonce-store nonces.db < requests.jsonl",
-        "verifies a request a line, and refuses replays"),
+        "verifies one request per line, and refuses replays"),
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
