@@ -147,7 +147,7 @@ import NetOptLocking
     #expect(run.errors.contains("there is no drill"))
     let dead = BenchFixture.client { _ throws(NetOptError) in throw Samples.error }
     let nothing = await BenchFixture.run(["-n2", "--json", "--drill"], client: dead)
-    #expect(nothing.code == 1 && nothing.errors.contains("there is no drill: it takes an address"))
+    #expect(nothing.code == 1 && nothing.errors.contains("there is no drill: it needs an address"))
     #expect(nothing.output.contains("\"code\":\"nothing-to-drill\""))
   }
 

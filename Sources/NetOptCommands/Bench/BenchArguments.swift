@@ -5,70 +5,73 @@ import NetOptCore
 struct BenchArguments {
   private static let rounds = Option(
     "rounds", short: "n", takes: .required("N"),
-    "the rounds of each block, 1 to 100000; default: 80 warm, 10 cold")
+    "number of rounds of each block, 1 to 100000; default: 80 warm, 10 cold")
   private static let duration = Option(
     "duration", short: "z", takes: .required("TIME"),
-    "measure for this long instead, as 30s or 2m, 1ms to 24h; two blocks get half of it each")
+    "measure for TIME instead, such as 30s or 2m, 1ms to 24h; each of two blocks gets half of it")
   private static let warmup = Option(
-    "warmup", takes: .required("N"), "rounds before the warm block that do not count, 0 to 1000; default: 2")
+    "warmup", takes: .required("N"),
+    "number of uncounted rounds before the warm block, 0 to 1000; default: 2")
   private static let cold = Option(
-    "cold", "only the cold block: a new connection, look-up and TLS session for each request")
-  private static let warm = Option("warm", "only the warm block: connections that are kept")
-  private static let both = Option("both", "both blocks, cold first; the default")
+    "cold", "run only the cold block: a new connection, look-up and TLS session for each request")
+  private static let warm = Option("warm", "run only the warm block: requests on open connections")
+  private static let both = Option("both", "run both blocks, cold first (the default)")
   private static let targets = Option(
     "targets", takes: .required("KINDS"),
-    "what is measured: ip, the list's addresses; dns, what the resolver answers; default: ip,dns")
+    "targets: ip (the addresses of the IP list), dns (the addresses from DNS); default: ip,dns")
   private static let rate = Option(
     "rate", short: "q", takes: .required("N"),
-    "send N requests a second, 0.001 to 100000, each at its moment, whatever became of those before (open loop)"
+    "send N requests per second, 0.001 to 100000, at fixed times that do not depend on responses (open loop)"
   )
   private static let connections = Option(
-    "connections", short: "c", takes: .required("N"), "connections to each target, 1 to 64; default: 1")
+    "connections", short: "c", takes: .required("N"),
+    "number of connections to each target, 1 to 64; default: 1")
   private static let streams = Option(
     "streams", short: "p", takes: .required("N"),
-    "requests under way on each connection, 1 to 1000; not with -q; default: 1")
+    "number of parallel requests on each connection, 1 to 1000; not with -q; default: 1")
   private static let reference = Option(
-    "reference", takes: .required("TARGET"), "compare with this target; default: dns")
+    "reference", takes: .required("TARGET"), "compare the other targets with TARGET; default: dns")
   private static let alpha = Option(
     "alpha", takes: .required("P"),
-    "how often a difference may be called significant that is none, 0.0001 to 0.5; intervals have 1 - P; default: 0.05"
+    "significance level, 0.0001 to 0.5; intervals have a confidence of 1 - P; default: 0.05"
   )
   private static let minimumEffect = Option(
     "min-effect", takes: .required("PERCENT"),
-    "the smallest shift that is called significant, 0 to 100 % of the reference's p50; default: 1")
+    "smallest shift to report as significant, 0 to 100 % of the reference's p50; default: 1")
   private static let seed = Option(
     "seed", takes: .required("N"),
-    "what decides the order of the targets, 0 to 2^53 - 1; default: drawn, and reported")
+    "seed of the random order of the targets, 0 to 2^53 - 1; default: random, shown in the report")
 
   private static let maxTime = Option(
     "max-time", short: "m", takes: .required("SECONDS"),
-    "the longest that a request may take, body included, at most a year; 0 for no limit; default: 10")
+    "time limit for a request, including the body, at most 1 year; 0 for no limit; default: 10")
   private static let connectTimeout = Option(
     "connect-timeout", takes: .required("SECONDS"),
-    "the longest that an address may take to be ready, TLS included, at most a year; 0 for the default: 3")
+    "time limit for a connection to one address, including TLS, at most 1 year; 0 for the default: 3")
 
   private static let json = Option(
     "json", takes: .optional("FILE"),
-    "print the report as one JSON object, or write it to FILE beside the text; its schema is in docs/schemas")
+    "print the report as one JSON object, or write it to FILE and print the text; its schema is in docs/schemas")
   private static let exportJSON = Option(
-    "export-json", takes: .required("FILE"), "the same as --json=FILE")
+    "export-json", takes: .required("FILE"), "same as --json=FILE")
   private static let exportCSV = Option(
     "export-csv", takes: .required("FILE"), "write all samples to FILE as comma-separated values")
   private static let exportMarkdown = Option(
-    "export-markdown", takes: .required("FILE"), "write the ranking to FILE as a table of Markdown")
+    "export-markdown", takes: .required("FILE"), "write the ranking to FILE as a Markdown table")
   private static let html = Option(
-    "html", takes: .required("FILE"), "write the report with charts to FILE, a page that needs no network")
+    "html", takes: .required("FILE"),
+    "write the report with charts to FILE, an HTML page that needs no network")
   private static let slo = Option(
     "slo", takes: .required("LIST"),
-    "exit with 4 unless every measured target keeps to it, as 'p95<200ms,errors<1%': p50 to p99.9, mean and max of the warm block (of the cold one with --cold), errors of both"
+    "exit with 4 unless every measured target meets the objectives, such as 'p95<200ms,errors<1%'; p50 to p99.9, mean and max apply to the warm block (with --cold: to the cold block), errors to both"
   )
   private static let drill = Option(
     "drill",
-    "afterwards, see what new clients' first calls take when an address that could not be used is the first of their list"
+    "after the run, measure the first calls of new clients whose list begins with an address that could not be used"
   )
-  private static let strict = Option("strict", "exit with 3 when any target was left out or failed")
+  private static let strict = Option("strict", "exit with 3 when any target was excluded or failed")
   private static let quiet = Option("quiet", "show no progress")
-  private static let noColour = Option("no-color", "print without colour, on a terminal too")
+  private static let noColour = Option("no-color", "print without colour, even on a terminal")
 
   /// The options in the order of the help text.
   static let options = [
@@ -175,7 +178,7 @@ struct BenchArguments {
     settings.streams = try arguments.integer(streams, in: 1...1_000) ?? 1
     if settings.rate != nil, arguments.has(streams) {
       throw UsageError(
-        "-q sends requests at their moments, so -p has no meaning with it; leave one of them away")
+        "-q sends requests at fixed times, so it does not work with -p; remove one of them")
     }
   }
 
@@ -200,7 +203,9 @@ struct BenchArguments {
     guard let text = arguments.value(of: duration) else {
       return try arguments.integer(rounds, in: 1...100_000).map { .rounds(cold: $0, warm: $0) } ?? .standard
     }
-    if arguments.has(rounds) { throw UsageError("-n and -z both say how much is measured; give one of them") }
+    if arguments.has(rounds) {
+      throw UsageError("-n and -z both set the length of the run; remove one of them")
+    }
     guard let duration = parse(duration: text) else {
       throw UsageError(
         "\(Self.duration.name) takes a time from 1ms to 24h, as 500ms, 30s, 2m or 1h, not \"\(text)\"")
@@ -223,7 +228,7 @@ struct BenchArguments {
     var kinds: Set<BenchTarget.Kind> = []
     for word in text.split(separator: ",", omittingEmptySubsequences: false) {
       guard let kind = BenchTarget.Kind(rawValue: String(word)) else {
-        throw UsageError("\(targets.name) takes ip, dns or both with a comma between them, not \"\(text)\"")
+        throw UsageError("\(targets.name) takes ip, dns, or both separated by a comma, not \"\(text)\"")
       }
       kinds.insert(kind)
     }

@@ -7,43 +7,48 @@ import NetOptRouting
 struct BenchCommand: Command {
   let declaration = CommandDeclaration(
     name: "bench",
-    summary: "measure which address of a host is the fastest from here",
+    summary: "measure which address of a host is the fastest from this machine",
     details: """
-      Sends the same request again and again to every address that the list has for the URL's host, and to what \
-      DNS answers, in rounds: each target once, one request at a time, in random order. Cold requests open a \
-      connection each, warm ones use connections that are kept.
+      Sends the same request repeatedly to every address that the IP list has for the host of the URL, and \
+      to the addresses from DNS. bench works in rounds: in each round, each target gets one request, one at \
+      a time, in random order. Each cold request opens a new connection. Warm requests use open connections.
 
-      A first request to each target leaves out those that refuse, are silent, have another name's certificate \
-      or answer another status than most; only 2xx and 3xx count. Redirects are not followed.
+      A first request to each target finds the targets that cannot be used. bench excludes a target that \
+      refuses connections, does not respond, has a certificate for another name, or answers with another \
+      status than most targets. Only 2xx and 3xx count as success. bench does not follow redirects.
 
-      Targets are compared with DNS round by round, by a signed-rank test that allows for noise that remembers, and p values \
-      that allow for the number of targets. What cannot be told apart shares a rank. A percentile is shown when there \
-      are enough samples for it: p50 needs 6, p90 36, p95 72, p99 368, p99.9 3688. The default run shows p50 and p95 \
-      of the warm requests and the p50 of the phases of the cold ones; -n 400 shows p99 too.
+      bench compares each target with DNS round by round, with a signed-rank test. The test accounts for \
+      autocorrelated noise, and the p values account for the number of targets. Targets that the test cannot \
+      tell apart share a rank. bench shows a percentile only if there are enough samples for it: p50 needs \
+      6, p90 36, p95 72, p99 368, p99.9 3688. The default run shows p50 and p95 of the warm requests and the \
+      p50 of the phases of the cold requests; -n 400 shows p99 too.
 
-      With -q times count from the moment at which a request was to be sent, so that a server that stalls shows in all \
-      requests that would have been sent meanwhile.
+      With -q, bench measures each time from the scheduled time of the request. A stalled server therefore \
+      shows in all requests that were scheduled during the stall.
 
-      --drill measures what a new client's first call takes with an address in front that could not be used, beside one of \
-      a client without it, 12 times for each such address; how many of 10 calls try it; and when calls are free of it.
+      --drill measures the cost of each address that could not be used, 12 times for each address. It \
+      compares the first call of a new client whose list begins with the address with the first call of a \
+      new client without the address. It also measures how many of 10 calls try the address, and after what \
+      time calls no longer try it.
 
-      A run takes 1,000,000 samples at most and stops there. A signal (Ctrl-C) stops the run: the report of the rounds so far is printed and marked as partial. A second \
-      one ends the program at once. Exits with 1 when no target answered, with 3 when some failed and --strict \
-      was given, with 4 when --slo is missed.
+      A run stops at 1,000,000 samples. A signal (Ctrl-C) stops the run; bench then prints the report of the \
+      rounds so far and marks it as partial. A second signal ends the program at once. The exit code is 1 \
+      when no target answered, 3 when some targets failed and --strict was given, and 4 when a target missed \
+      an objective of --slo.
       """,
     operands: "URL", operandCount: 1...1,
     options: BenchArguments.options,
     examples: [
-      .init("netopt bench https://one.one.one.one/", "ranks the addresses of the built-in list"),
+      .init("netopt bench https://one.one.one.one/", "ranks the addresses of the built-in IP list"),
       .init(
         "netopt bench --iplist iplist.json --warm -n 400 https://api.example.com/v1/ping",
-        "has enough rounds for p99"),
+        "runs enough rounds for p99"),
       .init(
         "netopt bench --json=run.json --strict https://api.example.com/v1/ping",
-        "keeps the run, and fails with 3 when a target does"),
+        "saves the run, and exits with 3 when a target fails"),
       .init(
         "netopt bench -q 50 -z 60s --html run.html --slo 'p95<200ms,errors<1%' https://api.example.com/v1/ping",
-        "50 requests a second for a minute, charts, and an exit code for monitoring"),
+        "sends 50 requests per second for 1 minute, and gives charts and an exit code for monitoring"),
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
@@ -107,8 +112,8 @@ struct BenchCommand: Command {
     guard report.drills?.isEmpty ?? true else { return }
     let reason =
       wasStopped || Task.isCancelled
-      ? "the run was stopped before it"
-      : "it takes an address of the list that cannot be used, and one that can"
+      ? "the run was stopped before the drill"
+      : "it needs an address of the list that cannot be used, and one that can"
     let warning = BenchWarning("nothing-to-drill", "there is no drill: \(reason)")
     report.warnings.append(warning)
     context.say("warning: \(warning.text)")
@@ -140,7 +145,7 @@ struct BenchCommand: Command {
     var warnings = selection.warnings + circumstances(settings, in: context)
     if let reference = settings.reference, !settings.targets.contains(where: { $0.id == reference }) {
       warnings.append(
-        BenchWarning("no-reference", "\(reference) is no target of this run: nothing is compared with it"))
+        BenchWarning("no-reference", "\(reference) is not a target of this run: the targets are not compared"))
     }
     for warning in warnings { context.say("warning: \(warning.text)") }
     // `withClient` has already printed this warning.
@@ -163,13 +168,13 @@ struct BenchCommand: Command {
     var warnings: [BenchWarning] = []
     if settings.request.options.verification == .none {
       warnings.append(
-        BenchWarning("unverified", "certificates are not checked (-k): anyone may have answered"))
+        BenchWarning("unverified", "certificates are not verified (-k): another server may have answered"))
     }
     let scheme = settings.request.url.origin.scheme.rawValue
     let names = ["\(scheme)_proxy", "all_proxy", "ALL_PROXY"] + (scheme == "https" ? ["HTTPS_PROXY"] : [])
     if let name = names.first(where: { context.variable($0) != nil }) {
       warnings.append(
-        BenchWarning("proxy", "the proxy of \(name) is not used: what is measured is the way without it"))
+        BenchWarning("proxy", "bench ignores the proxy in \(name) and measures direct connections"))
     }
     return warnings
   }

@@ -5,30 +5,31 @@ import NetOptCore
 struct CompareCommand: Command {
   private static let alpha = Option(
     "alpha", takes: .required("P"),
-    "how often a difference may be called significant that is none, 0.0001 to 0.5; default: 0.05")
+    "significance level, 0.0001 to 0.5; default: 0.05")
   private static let minimumEffect = Option(
     "min-effect", takes: .required("PERCENT"),
-    "the smallest difference of medians that is called significant, 0 to 100 %; default: 1")
+    "smallest difference of medians to report as significant, 0 to 100 %; default: 1")
 
   let declaration = CommandDeclaration(
     name: "compare",
     summary: "compare two saved runs of bench",
     details: """
-      Compares what each target's requests took in two runs that netopt bench --json or netopt merge has written, by the \
-      rank-sum test, which allows for requests that depend on those before them, and the shares of requests that failed. p \
-      values allow for the number of all these questions.
+      Compares two saved runs, written by netopt bench --json or netopt merge. For each target, compare \
+      tests the response times with the rank-sum test, which accounts for dependence between successive \
+      requests, and tests the shares of failed requests. The p values account for the number of all these \
+      tests.
 
-      The runs were not interleaved, so a difference may be the network's as well as the servers': within a run bench \
-      measures targets round by round, which no two runs can be afterwards. Exits with 5 when a target is slower or \
-      fails more often in the second run, and that is no chance, or when it was left out there, or has no median any more \
-      although enough requests were sent.
+      The runs were not interleaved, so a difference can come from the network as well as from the servers. \
+      Within one run, bench measures the targets round by round, which is not possible for two separate \
+      runs. The exit code is 5 when, in the second run, a target is significantly slower, fails \
+      significantly more often, was excluded, or has no median although enough requests were sent.
       """,
     operands: "BEFORE AFTER", operandCount: 2...2,
     options: [OptionGroup("Comparing", [alpha, minimumEffect]), OptionGroup("Output", [.json])],
     examples: [
       .init(
         "netopt compare monday.json tuesday.json",
-        "shows the medians, and fails with 5 when one became slower")
+        "shows the medians, and exits with 5 when one became slower")
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
@@ -40,7 +41,7 @@ struct CompareCommand: Command {
       context.say("warning: the runs requested different URLs: \(before.url) and \(after.url)")
     }
     for (run, file) in zip([before, after], arguments.operands) where run.isPartial {
-      context.say("warning: \(file) is of a run that ended before its time")
+      context.say("warning: \(file) contains a partial run, which ended early")
     }
     let comparison = RunComparison(before, after, alpha: alpha, minimumEffect: effect / 100)
     if arguments.has(.json) {
@@ -53,7 +54,7 @@ struct CompareCommand: Command {
     }
     if comparison.hasRegression { return .regression }
     if comparison.entries.isEmpty {
-      context.say("the runs have no target in common that both have a median of")
+      context.say("no target has a median in both runs")
       return .failed
     }
     return .ok

@@ -5,16 +5,17 @@ import NetOptCore
 struct MergeCommand: Command {
   let declaration = CommandDeclaration(
     name: "merge",
-    summary: "add up saved runs of bench, from several machines for instance",
+    summary: "merge saved runs of bench, for example from several machines",
     details: """
-      Adds the histograms of runs that netopt bench --json or netopt merge has written, target by target, and prints their \
-      percentiles, which have three digits then. With --json the sum is printed in a form that compare and merge read again.
+      Adds up the histograms of saved runs, written by netopt bench --json or netopt merge, for each target, \
+      and prints the percentiles. The percentiles of a merged run have three significant digits. With \
+      --json, merge prints the sum in a format that compare and merge can read.
 
-      Targets are not ranked: the runs have no rounds in common in which they could be compared.
+      merge does not rank the targets, because the runs have no common rounds to compare them in.
       """,
     operands: "RUN...", operandCount: 1...1000, options: [OptionGroup("Output", [.json])],
     examples: [
-      .init("netopt merge --json berlin.json oslo.json > all.json", "adds up what two machines measured")
+      .init("netopt merge --json berlin.json oslo.json > all.json", "merges the measurements of two machines")
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
@@ -33,7 +34,7 @@ struct MergeCommand: Command {
     }
     let counts = Dictionary(merged.run.runs.map { ($0, 1) }, uniquingKeysWith: +)
     for name in counts.filter({ $0.value > 1 }).keys.sorted() {
-      context.say("warning: the run \(name) is there more than once, and counts as often")
+      context.say("warning: the run \(name) is given more than once and counts each time")
     }
     if urls.count > 1 {
       context.say("warning: the runs requested different URLs: \(urls.sorted().joined(separator: ", "))")

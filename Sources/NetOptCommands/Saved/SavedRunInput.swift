@@ -11,7 +11,7 @@ extension CommandContext {
     guard bytes.count <= SavedRun.maximumBytes else {
       throw NetOptError(
         .unreadableFile, phase: .list,
-        "\(file): is larger than \(SavedRun.maximumBytes >> 20) MiB, which no saved run is")
+        "\(file): is larger than \(SavedRun.maximumBytes >> 20) MiB, the maximum size of a saved run")
     }
     do throws(SavedRun.Fault) {
       return try SavedRun(bytes)
