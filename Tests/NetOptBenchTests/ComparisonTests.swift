@@ -104,6 +104,6 @@ import Testing
   @Test("a report without a difference says how many rounds would find one")
   func neededRounds() async throws {
     let report = try await Self.run([Fixtures.first: 20, nil: 20], noise: 0)
-    #expect(TextReport(report).text.contains("would be found with"))
+    #expect(TextReport(report).text.contains("rounds would detect a shift of"))
   }
 }

@@ -10,14 +10,14 @@ import Testing
       (.connectTimeout, .timeout, "silent", "connect: no answer in time"),
       (.tlsTimeout, .timeout, "silent", "TLS: no answer in time"),
       (.reset, .connect, "reset", "connect: the connection was closed"),
-      (.unreachable, .connect, "unreachable", "connect: no way there from here"),
+      (.unreachable, .connect, "unreachable", "connect: no route from here"),
       (.tls, .tls, "tls-failed", "TLS: it failed"),
       (
         .certificateName(presented: ["a.example", "b.example"]), .tls, "certificate-name",
         "TLS: certificate is for a.example, b.example"
       ),
       (.certificateName(presented: []), .tls, "certificate-name", "TLS: certificate is for another name"),
-      (.certificateUntrusted, .tls, "certificate-untrusted", "TLS: certificate of an unknown authority"),
+      (.certificateUntrusted, .tls, "certificate-untrusted", "TLS: certificate is from an unknown authority"),
       (.certificateExpired, .tls, "certificate-expired", "TLS: certificate expired or not yet valid"),
       (.resolve, .dns, "name-not-found", "DNS: it failed"),
     ])

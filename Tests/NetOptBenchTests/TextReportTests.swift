@@ -58,14 +58,14 @@ import Testing
       text == """
         netopt bench  https://api.example.com/v1/ping         GET h2   run 20260822-7f3a
         2 of 2 targets, 2 warm + 6 cold rounds, order shuffled, 1.6 s
-        PARTIAL: interrupted, the unfinished round is left out
+        PARTIAL: interrupted; the unfinished round is excluded
 
         RANK  by p50, ms, cold                                reference: dns (2 answers)
          #  TARGET              OK        p50 [95% CI]      vs dns
          1= 203.0.113.7        6/6    70.0 [70.0 70.0]  ~ (p=1.00)
          1= dns                6/6    70.0 [70.0 70.0]   reference
-        VERDICT no target beats dns: nothing tells it apart from the best of them (Holm,
-                1 test)
+        VERDICT no target beats dns: no significant difference to the best of them
+                (Holm, 1 test)
         PICKER  start-up ping chose 203.0.113.7; regret 0, the best by p50
         NOTE    p95 needs 72, p99 needs 368 samples of a target: raise -n or -z
 
@@ -91,9 +91,9 @@ import Testing
          -  dns               0/6!             timeout
         FAILED  203.0.113.7: 12 timeout of 12 requests [75.8 100.0] %
         FAILED  dns: 12 timeout of 12 requests [75.8 100.0] %
-        PICKER  start-up ping chose 203.0.113.7; regret unknown: it has no p50
-        NOTE    !: surely more than 5 % of the requests to it failed, so it is not taken
-                for the best one
+        PICKER  start-up ping chose 203.0.113.7; regret unknown: the address has no p50
+        NOTE    !: significantly more than 5 % of the requests to it failed, so it
+                cannot be the best target
         NOTE    p95 needs 72, p99 needs 368 samples of a target: raise -n or -z
 
         PHASES  median ms, cold, n=0 each
@@ -169,10 +169,10 @@ import Testing
     #expect(report.targets.map(\.failsOften) == [true, false, false])
     let text = TextReport(report).text
     #expect(text.contains("VERDICT direct beats dns by 10.0 ms"))
-    #expect(text.contains("too many failures to count: 203.0.113.7"))
+    #expect(text.contains("not considered (too many failures): 203.0.113.7"))
     let row = try #require(text.split(separator: "\n").first { $0.contains(" 203.0.113.7 ") })
     #expect(row.contains("/80! "))
-    #expect(text.contains("NOTE    !: surely more than 5 % of the requests to it failed"))
+    #expect(text.contains("NOTE    !: significantly more than 5 % of the requests to it failed"))
     #expect(MarkdownReport(report).text.contains("/80! |"))
     // The same holds without a DNS target.
     settings.targets.removeLast()
@@ -183,6 +183,6 @@ import Testing
       return .answer(request, .warm(request.target == Fixtures.first.description ? 10 : 20))
     }
     #expect(
-      TextReport(listed).text.contains("VERDICT 203.0.113.9 is the only one; too many failures to count"))
+      TextReport(listed).text.contains("VERDICT 203.0.113.9 is the only usable target; not considered"))
   }
 }

@@ -239,7 +239,7 @@ import NetOptLocking
   func unlistedHost() async throws {
     let run = await BenchFixture.run(["-n1"], client: BenchFixture.client(list: nil))
     #expect(run.code == 0)
-    #expect(run.errors.contains("the list does not have api.example.com"))
+    #expect(run.errors.contains("the IP list does not contain api.example.com"))
     #expect(run.output.contains("1 of 1 targets"))
     #expect(
       await BenchFixture.run(["-n1", "--targets=ip"], client: BenchFixture.client(list: nil)).code == 1)

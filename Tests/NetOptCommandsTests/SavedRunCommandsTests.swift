@@ -106,28 +106,28 @@ import Testing
     let file = try await Self.save("tie", in: folder, ["203.0.113.7": 20, "2001:db8::7": 20, "dns": 30])
     let run = await Run(["iplist", "suggest", "--from", file])
     #expect(run.code == 1 && run.output == "")
-    #expect(run.errors.contains("nothing tells the 2 addresses apart"))
+    #expect(run.errors.contains("the run cannot tell the 2 addresses apart"))
   }
 
   @Test("iplist suggest suggests removing an address that the run could not use")
   func unusableAddress() async throws {
     let file = try await Self.save("dead", in: folder, ["203.0.113.7": 20, "dns": 30])
     let run = await Run(["iplist", "suggest", "--from", file])
-    #expect(run.output.contains("REMOVE") && run.output.contains("2001:db8::7 left out by the run: "))
+    #expect(run.output.contains("REMOVE") && run.output.contains("2001:db8::7 excluded by the run: "))
   }
 
   @Test(
     "compare, merge and iplist suggest name the file and the fault of an invalid run",
     arguments: [
-      ("", "is no JSON"), ("{}", "$.schema_version: is missing"), ("[]", "$: is no "),
+      ("", "is not the JSON"), ("{}", "$.schema_version: is missing"), ("[]", "$: is not of type "),
       ("{\"schema_version\":2,\"request\":{\"url\":\"x\"},\"targets\":[]}", "$.schema_version: is 2"),
       (
         "{\"schema_version\":1,\"request\":{\"url\":\"x\"},\"targets\":[{\"id\":\"a\",\"kind\":\"udp\",\"counts\":{}}]}",
-        "$.targets[0].kind: is ip or dns"
+        "$.targets[0].kind: must be ip or dns"
       ),
       (
         "{\"schema_version\":1,\"request\":{\"url\":\"x\"},\"targets\":[{\"id\":\"a\",\"kind\":\"ip\",\"counts\":{\"ok\":-1}}]}",
-        "$.targets[0]: has a count"
+        "$.targets[0]: has an invalid count"
       ),
     ])
   func invalidRun(text: String, message: String) async throws {

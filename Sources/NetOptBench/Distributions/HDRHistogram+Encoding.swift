@@ -45,10 +45,10 @@ extension HDRHistogram {
     guard let data = Data(base64Encoded: text) else { throw Fault(description: "it is not base64") }
     let whole = [UInt8](data)
     guard whole.count >= 8, Self.number(whole, 0, UInt32.self) == Self.compressedCookie else {
-      throw Fault(description: "it is no histogram in HdrHistogram's V2 compressed encoding")
+      throw Fault(description: "it is not a histogram in HdrHistogram's V2 compressed encoding")
     }
     let length = Int(Self.number(whole, 4, UInt32.self))
-    guard length == whole.count - 8 else { throw Fault(description: "its length is not the one it states") }
+    guard length == whole.count - 8 else { throw Fault(description: "its length is not the stated length") }
     let payload: [UInt8]
     do throws(Zlib.Failure) {
       // An encoded number takes at most 9 bytes.
@@ -58,18 +58,20 @@ extension HDRHistogram {
     }
     guard payload.count >= Self.headerSize, Self.number(payload, 0, UInt32.self) == Self.cookie,
       Int(Self.number(payload, 4, UInt32.self)) == payload.count - Self.headerSize
-    else { throw Fault(description: "its header is not one of the V2 encoding") }
+    else { throw Fault(description: "its header is not a header of the V2 encoding") }
     guard Self.number(payload, 8, UInt32.self) == 0,
       Self.number(payload, 12, UInt32.self) == UInt32(Self.digits),
       Self.number(payload, 16, UInt64.self) == 1,
       Self.number(payload, 24, UInt64.self) == UInt64(Self.highest),
       Double(bitPattern: Self.number(payload, 32, UInt64.self)) == 1
-    else { throw Fault(description: "it does not have 3 digits from 1 to \(Self.highest)") }
+    else {
+      throw Fault(description: "it does not have 3 significant digits for values from 1 to \(Self.highest)")
+    }
     self.init()
     var rest = payload[Self.headerSize...]
     var index = 0
     while !rest.isEmpty {
-      guard let value = Self.next(&rest) else { throw Fault(description: "its counters break off") }
+      guard let value = Self.next(&rest) else { throw Fault(description: "its counters are truncated") }
       if value < 0 {
         guard value > -Int64(Self.mostCounters) - 1 else {
           throw Fault(description: "it has too many counters")

@@ -40,7 +40,7 @@ extension BenchWarning {
         let advice =
           block == .warm
           ? "raise --warmup"
-          : "something on the way was not ready (a cache of DNS, a server that slept); the median does not count it"
+          : "a component on the path was not ready (for example a DNS cache or an idle server); the median ignores this sample"
         return BenchWarning(
           "first-sample-slow",
           "the first \(block.rawValue) sample of \(result.target.id) took \(time.text(series.response(0))) ms, the median is \(time.text(median)): \(advice)"
@@ -81,7 +81,7 @@ extension BenchWarning {
       let percent = Int((change * 100).rounded())
       return BenchWarning(
         "drift",
-        "the network drifted: \(block.rawValue) requests took \(abs(percent)) % \(percent > 0 ? "longer" : "less") at the end than at the beginning; differences are by round, and not affected"
+        "the network drifted: \(block.rawValue) requests took \(abs(percent)) % \(percent > 0 ? "longer" : "less") at the end than at the beginning; the differences are not affected, because bench computes them per round"
       )
     }
   }
@@ -105,7 +105,7 @@ extension BenchWarning {
       let time = Milliseconds(smallest: tcp)
       return BenchWarning(
         "middlebox",
-        "TCP to \(result.target.id) is ready after \(time.text(tcp)) ms and TLS takes \(time.text(tls)): somebody on the way may answer for it, and pings by TCP say nothing"
+        "TCP to \(result.target.id) takes \(time.text(tcp)) ms and TLS takes \(time.text(tls)) ms: a device on the path may answer TCP for the server, so TCP probes do not measure the server"
       )
     }
   }
@@ -118,7 +118,7 @@ extension BenchWarning {
       warnings.append(
         BenchWarning(
           "client-late",
-          "\(report.lateStarts) of \(starts) requests were sent more than 1 ms after their moment: lower -q, or use another machine"
+          "\(report.lateStarts) of \(starts) requests were sent more than 1 ms after their scheduled time: lower -q, or use another machine"
         ))
     }
     // Each connection has its own event loop. A loop that uses nine tenths of a core is too busy to measure
@@ -133,7 +133,7 @@ extension BenchWarning {
       warnings.append(
         BenchWarning(
           "client-busy",
-          "netopt used \(Int((share * 100).rounded())) % of a core for each connection: it measured itself as well"
+          "netopt used \(Int((share * 100).rounded())) % of a core for each connection: the times include the load of netopt itself"
         ))
     }
     return warnings

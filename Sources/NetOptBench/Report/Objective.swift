@@ -57,7 +57,8 @@ package struct Objective: Hashable, Sendable {
 
   private init(_ text: String) throws(Fault) {
     let fault = Fault(
-      description: "\"\(text)\" is no objective; write one as p95<200ms, mean<=50ms, max<1s or errors<1%")
+      description:
+        "\"\(text)\" is not an objective; write for example p95<200ms, mean<=50ms, max<1s or errors<1%")
     guard let sign = text.firstIndex(of: "<") else { throw fault }
     var rest = text[text.index(after: sign)...]
     includesLimit = rest.first == "="
@@ -113,14 +114,14 @@ package struct Objective: Hashable, Sendable {
       guard let entry = found.response.entry(percentile) else {
         return (nil, "\(percentile.name) needs \(order.needed(for: percentile)) samples")
       }
-      return (entry.value, entry.value == nil ? "it lies among the timeouts" : nil)
+      return (entry.value, entry.value == nil ? "it falls among the timeouts" : nil)
     case .mean where found.response.timeouts == 0:
       return (
         found.response.mean.map { Int64($0.rounded()) },
-        found.response.count == 0 ? "no request was fine" : nil
+        found.response.count == 0 ? "no request succeeded" : nil
       )
     case .maximum where found.response.timeouts == 0:
-      return (found.response.maximum, found.response.count == 0 ? "no request was fine" : nil)
+      return (found.response.maximum, found.response.count == 0 ? "no request succeeded" : nil)
     case .mean, .maximum, .errors: return (nil, "there are timeouts")
     }
   }

@@ -14,9 +14,10 @@ struct Verdict {
     // A target that fails often is never the best, however fast its responses are.
     let failing = ranks.filter(\.target.failsOften).map(\.target.target.id)
     let sound = ranks.filter { !$0.target.failsOften }
-    let failureNote = failing.isEmpty ? "" : "; too many failures to count: \(Self.names(failing))"
+    let failureNote = failing.isEmpty ? "" : "; not considered (too many failures): \(Self.names(failing))"
     guard !sound.isEmpty else {
-      text = "no target is to be recommended: surely more than \(Self.limit) of the requests to each failed"
+      text =
+        "no target is recommended: significantly more than \(Self.limit) of the requests to each target failed"
       return
     }
     guard let reference = report.reference, reference.median(report.rankingBlock) != nil else {
@@ -46,10 +47,10 @@ struct Verdict {
     } else {
       sentence =
         comparisons.isEmpty
-        ? "no target can be held against \(name)"
+        ? "no target can be compared with \(name)"
         : reference.failsOften && comparisons.allSatisfy { $0.isSignificant && $0.shift > 0 }
           ? "no target is faster than \(name) (\(tests))"
-          : "no target beats \(name): nothing tells it apart from the best of them (\(tests))"
+          : "no target beats \(name): no significant difference to the best of them (\(tests))"
     }
     text = sentence + failureNote
   }
@@ -64,10 +65,10 @@ struct Verdict {
   private static func without(reference ranks: [(id: String, rank: Int)]) -> String {
     let best = ranks.filter { $0.rank == ranks[0].rank }.map(\.id)
     let names = names(best)
-    if ranks.count == 1 { return "\(names) is the only one" }
-    if best.count == ranks.count { return "nothing tells the targets apart" }
+    if ranks.count == 1 { return "\(names) is the only usable target" }
+    if best.count == ranks.count { return "no significant difference between the targets" }
     return best.count == 1
-      ? "\(names) is the fastest" : "\(names) are the fastest, and nothing tells them apart"
+      ? "\(names) is the fastest" : "\(names) are the fastest, without a significant difference between them"
   }
 
   /// The shift without its sign: `5.4 ms [5.0 5.8]`.

@@ -176,7 +176,7 @@ package struct BenchRun: Sendable {
     if let stop { report.stopReason = stop }
     if stop == .sampleLimit {
       report.warnings.append(
-        BenchWarning("sample-limit", "the run stopped at \(sampleLimit) samples, the most that it takes"))
+        BenchWarning("sample-limit", "the run stopped at \(sampleLimit) samples, the maximum of a run"))
     }
     report.rounds[block] = rounds
     for (index, series) in zip(live, series) {

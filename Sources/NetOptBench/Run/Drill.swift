@@ -130,12 +130,12 @@ extension Drill.Result {
         text += " [\(milliseconds(interval.lowerBound)) \(milliseconds(interval.upperBound))]"
       }
     } else {
-      text += "no first call was answered"
+      text += "no first call got a response"
     }
     let most = trials.map(\.affected).max() ?? 0
-    text += ", \(most == 1 ? "1 call" : "up to \(most) calls") of \(Drill.calls) tried it"
+    text += ", \(most == 1 ? "1 call" : "up to \(most) calls") of \(Drill.calls) tried the address"
     if let recovery = median(\.recovery) {
-      text += ", free of it after \(Milliseconds.decimal((recovery + 50) / 100, 1)) ms"
+      text += ", not tried any more after \(Milliseconds.decimal((recovery + 50) / 100, 1)) ms"
     }
     let failed = trials.count { $0.first == nil }
     if failed > 0 { text += ", \(failed) of \(trials.count) first calls failed" }

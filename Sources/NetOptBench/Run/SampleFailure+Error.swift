@@ -34,15 +34,15 @@ extension SampleFailure {
     case .refused: self.init(.connect, code: "refused", reason: "connect: refused")
     case .connectTimeout: self.init(.timeout, code: "silent", reason: "connect: no answer in time")
     case .tlsTimeout: self.init(.timeout, code: "silent", reason: "TLS: no answer in time")
-    case .silent: self.init(.timeout, code: "silent", reason: "no answer, while others answer")
+    case .silent: self.init(.timeout, code: "silent", reason: "no answer, although other endpoints answer")
     case .reset: self.init(.connect, code: "reset", reason: "connect: the connection was closed")
-    case .unreachable: self.init(.connect, code: Self.unreachable, reason: "connect: no way there from here")
+    case .unreachable: self.init(.connect, code: Self.unreachable, reason: "connect: no route from here")
     case .tls: self.init(.tls, code: "tls-failed", reason: "TLS: \(leg.message)")
     case .certificateName(let presented):
       let names = presented.isEmpty ? "another name" : presented.joined(separator: ", ")
       self.init(.tls, code: "certificate-name", reason: "TLS: certificate is for \(names)")
     case .certificateUntrusted:
-      self.init(.tls, code: "certificate-untrusted", reason: "TLS: certificate of an unknown authority")
+      self.init(.tls, code: "certificate-untrusted", reason: "TLS: certificate is from an unknown authority")
     case .certificateExpired:
       self.init(.tls, code: "certificate-expired", reason: "TLS: certificate expired or not yet valid")
     case .resolve, .nameNotFound: self.init(.dns, code: "name-not-found", reason: "DNS: \(leg.message)")

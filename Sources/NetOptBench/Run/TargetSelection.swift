@@ -24,16 +24,17 @@ package struct TargetSelection: Sendable {
       targets = usable.filter { family == nil || $0.address?.family == family }
       if listed == nil {
         warnings.append(
-          BenchWarning("no-list", "the list does not have \(origin.host); name one that does with --iplist"))
+          BenchWarning(
+            "no-list", "the IP list does not contain \(origin.host); give another list with --iplist"))
       } else if let other = listed?.first, usable.isEmpty {
         warnings.append(
           BenchWarning(
             "list-port",
-            "the list has \(origin.host) at port \(other.port), not \(origin.port): its addresses are left out"
+            "the IP list has \(origin.host) at port \(other.port), not \(origin.port): bench does not measure its addresses"
           ))
       } else if targets.isEmpty {
         warnings.append(
-          BenchWarning("list-family", "the list has no address of that family for \(origin.host)"))
+          BenchWarning("list-family", "the IP list has no address of the wanted family for \(origin.host)"))
       }
     }
     if kinds.contains(.dns) { targets.append(.dns(port: origin.port)) }

@@ -52,19 +52,19 @@ package struct ListSuggestion: Sendable {
     runs = run.runs
     let listed = run.targets.filter { $0.kind == .ip }
     guard !listed.isEmpty else {
-      throw Refusal(description: "the run measured no address of a list: measure with --targets ip,dns")
+      throw Refusal(description: "the run measured no address of an IP list; run bench with --targets ip,dns")
     }
     unmeasured = listed.filter(Self.isUnmeasured).map {
       UnmeasuredAddress(address: $0.id, reason: TextLayout.printable($0.exclusion?.reason ?? ""))
     }
     guard unmeasured.count < listed.count else {
       throw Refusal(
-        description: "no address of the list can be reached from where the run was made: measure elsewhere")
+        description: "the machine of the run reached no address of the list; run bench on another machine")
     }
     guard listed.contains(where: { $0.rank != nil }) || listed.allSatisfy({ $0.exclusion != nil }) else {
       throw Refusal(
         description:
-          "the run has no ranks (it was merged, or had too few samples): take one of a single machine")
+          "the run has no ranks (it was merged, or had too few samples); use a run of one machine")
     }
     var removals: [Removal] = []
     var order: [RankedAddress] = []
@@ -80,7 +80,7 @@ package struct ListSuggestion: Sendable {
     if removals.isEmpty, Set(order.map(\.rank)).count <= 1, order.count > 1 {
       throw Refusal(
         description:
-          "nothing tells the \(order.count) addresses apart: keep the list as it is, or measure with more rounds"
+          "the run cannot tell the \(order.count) addresses apart; keep the list, or run bench with more rounds"
       )
     }
     self.order = order
@@ -95,13 +95,13 @@ package struct ListSuggestion: Sendable {
 
   private static func evidence(against target: SavedRun.Target, _ run: SavedRun) -> String? {
     if let exclusion = target.exclusion {
-      return "left out by the run: \(TextLayout.printable(exclusion.reason))"
+      return "excluded by the run: \(TextLayout.printable(exclusion.reason))"
     }
     let total = target.counts.values.reduce(0, +)
     let failed = total - (target.counts[.ok] ?? 0)
     if FailureLimit.isExceeded(failures: failed, of: total) {
       return
-        "\(failed) of \(total) requests failed, surely more than \(Int(FailureLimit.share * 100)) %"
+        "\(failed) of \(total) requests failed, significantly more than \(Int(FailureLimit.share * 100)) %"
     }
     guard let found = comparison(of: target, run), found.significant, found.shift_us > 0 else { return nil }
     return "slower than dns by \(text(found.shift_us)) ms [\(text(found.lo)) \(text(found.hi))] "
@@ -117,7 +117,7 @@ package struct ListSuggestion: Sendable {
     let beside =
       found.significant
       ? "\(text(-found.shift_us)) ms faster than dns (\(PValue.text(found.p_adjusted)))"
-      : "not told apart from dns (\(PValue.text(found.p_adjusted)))"
+      : "no significant difference to dns (\(PValue.text(found.p_adjusted)))"
     return [median, beside].compactMap { $0 }.joined(separator: ", ")
   }
 
@@ -157,7 +157,7 @@ package struct ListSuggestion: Sendable {
     for removal in removals {
       lines += TextLayout.hanging("     - ", "\(TextLayout.printable(removal.address))  \(removal.evidence)")
     }
-    if !unmeasured.isEmpty { lines.append("NOT MEASURED FROM THERE") }
+    if !unmeasured.isEmpty { lines.append("NOT MEASURED (NO ROUTE)") }
     for entry in unmeasured {
       lines += TextLayout.hanging("     ? ", "\(TextLayout.printable(entry.address))  \(entry.reason)")
     }

@@ -26,11 +26,13 @@ package struct MergedRun: Sendable {
     run.isPartial = run.isPartial || other.isPartial
     other.targets.forEach { add($0) }
     guard run.targets.count <= SavedRun.maximumTargets else {
-      throw SavedRun.Fault(description: "with it the sum has more than \(SavedRun.maximumTargets) targets")
+      throw SavedRun.Fault(
+        description: "with this run, the sum has more than \(SavedRun.maximumTargets) targets")
     }
     guard run.targets.reduce(0, { $0 + $1.counters }) <= SavedRun.maximumCounters else {
       throw SavedRun.Fault(
-        description: "with it the histograms of the sum have more than \(SavedRun.maximumCounters) counters")
+        description:
+          "with this run, the histograms of the sum have more than \(SavedRun.maximumCounters) counters")
     }
   }
 

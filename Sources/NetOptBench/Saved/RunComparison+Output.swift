@@ -3,8 +3,8 @@ package import NetOptCore
 extension RunComparison {
   /// The note for runs that do not contain the serial dependence of their requests.
   package static let independence =
-    "a run does not say how far its requests depend on those before them, so they count as independent: "
-    + "p values are too small where they are not"
+    "a run does not record how its requests depend on each other, so they count as independent: "
+    + "if they are dependent, the p values are too small"
 
   /// The comparison as JSON: `docs/schemas/compare.schema.json`.
   package var json: JSONValue {
@@ -79,7 +79,7 @@ extension RunComparison {
           + "(\(loss.block.rawValue)), none after: \(TextLayout.printable(loss.reason))")
     }
     for found in failures {
-      let change = found.isSignificant ? (found.isWorse ? "more" : "fewer") : "no more than by chance"
+      let change = found.isSignificant ? (found.isWorse ? "more" : "fewer") : "no significant difference"
       lines += TextLayout.hanging(
         "FAILED  ",
         "\(TextLayout.printable(found.id)): \(found.before.count) of \(found.before.of) requests before, "
@@ -88,7 +88,7 @@ extension RunComparison {
     if !missing.isEmpty {
       lines += TextLayout.hanging(
         "NOTE    ",
-        "not to be compared, for want of medians: \(TextLayout.printable(missing.joined(separator: ", ")))")
+        "not compared, because a median is missing: \(TextLayout.printable(missing.joined(separator: ", ")))")
     }
     if assumesIndependence { lines += TextLayout.hanging("NOTE    ", Self.independence) }
     lines += TextLayout.hanging("NOTE    ", Self.caution)

@@ -68,7 +68,7 @@ package struct RunComparison: Sendable {
 
   /// The caution that every comparison prints.
   package static let caution =
-    "the runs were not interleaved: a difference may be the network's as well as the servers'"
+    "the runs were not interleaved: a difference can come from the network or from the servers"
 
   /// The runs' names.
   package let runs: (before: [String], after: [String])

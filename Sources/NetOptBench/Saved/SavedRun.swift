@@ -135,16 +135,16 @@ package struct SavedRun: Sendable {
     } catch let error as DecodingError {
       throw Fault(error)
     } catch {
-      throw Fault(description: "it cannot be read: \(error)")
+      throw Fault(description: "cannot decode the run: \(error)")
     }
     guard file.schema_version == 1 else {
-      throw Fault(description: "$.schema_version: is \(file.schema_version); this netopt reads 1")
+      throw Fault(description: "$.schema_version: is \(file.schema_version); this version of netopt reads 1")
     }
     guard file.targets.count <= Self.maximumTargets else {
       throw Fault(description: "$.targets: has more than \(Self.maximumTargets) targets")
     }
     guard file.plan?.alpha.map({ $0 > 0 && $0 < 1 }) ?? true else {
-      throw Fault(description: "$.plan.alpha: is no level between 0 and 1")
+      throw Fault(description: "$.plan.alpha: is not between 0 and 1")
     }
     var targets: [Target] = []
     var ids: Set<String> = []
@@ -152,14 +152,14 @@ package struct SavedRun: Sendable {
     for (index, target) in file.targets.enumerated() {
       let path = "$.targets[\(index)]"
       guard let kind = BenchTarget.Kind(rawValue: target.kind) else {
-        throw Fault(description: "\(path).kind: is ip or dns, not \"\(target.kind)\"")
+        throw Fault(description: "\(path).kind: must be ip or dns, not \"\(target.kind)\"")
       }
       guard ids.insert(target.id).inserted else {
-        throw Fault(description: "\(path).id: \"\(target.id)\" is there twice")
+        throw Fault(description: "\(path).id: \"\(target.id)\" occurs twice")
       }
       guard target.rank.map({ $0 > 0 }) ?? true, target.counts.values.allSatisfy(Self.numbers.contains)
       else {
-        throw Fault(description: "\(path): has a count that is none, or a rank below 1")
+        throw Fault(description: "\(path): has an invalid count, or a rank below 1")
       }
       var blocks: [Block: BlockTimes] = [:]
       if let cold = target.cold { blocks[.cold] = try cold.times("\(path).cold", &room) }
@@ -175,7 +175,7 @@ package struct SavedRun: Sendable {
       guard [found.shift_us, found.lo, found.hi].allSatisfy({ abs($0) <= limit }),
         (0...1).contains(found.p_adjusted)
       else {
-        throw Fault(description: "$.comparisons[\(index)]: has a number that is no time or probability")
+        throw Fault(description: "$.comparisons[\(index)]: has an invalid time or probability")
       }
     }
     self.init(
@@ -214,16 +214,16 @@ private struct SavedRunFile: Decodable {
       guard room >= 0 else {
         throw SavedRun.Fault(
           description:
-            "\(path).hdr: the histograms up to here have more counters than are read; "
+            "\(path).hdr: the histograms up to here have more counters than netopt reads; "
             + "measure fewer targets in a run")
       }
       guard n >= 0, UInt64(n) == histogram.total else {
         throw SavedRun.Fault(
-          description: "\(path).n: is \(n), and the histogram has \(histogram.total) values")
+          description: "\(path).n: is \(n), but the histogram has \(histogram.total) values")
       }
       let timeouts = timeouts ?? 0
       guard SavedRun.numbers.contains(timeouts), SavedRun.numbers.contains(n) else {
-        throw SavedRun.Fault(description: "\(path).timeouts: is no number of requests")
+        throw SavedRun.Fault(description: "\(path).timeouts: is not a valid number of requests")
       }
       var times = SavedRun.Times(histogram: histogram, timeouts: timeouts)
       if let median = percentiles.first(where: { $0.p == 50 }), let value = median.value, let low = median.lo,
@@ -248,7 +248,7 @@ private struct SavedRunFile: Decodable {
     func times(_ path: String, _ room: inout Int) throws(SavedRun.Fault) -> SavedRun.BlockTimes {
       let response = try response_us.times("\(path).response_us", &room)
       guard SavedRun.numbers.contains(n), n >= response.total else {
-        throw SavedRun.Fault(description: "\(path).n: is \(n), less than there are responses")
+        throw SavedRun.Fault(description: "\(path).n: is \(n), less than the number of responses")
       }
       var phases: [SamplePhase: SavedRun.Times] = [:]
       for phase in SamplePhase.allCases {
@@ -256,7 +256,7 @@ private struct SavedRunFile: Decodable {
           "\(path).phases_us.\(phase.rawValue)", &room)
       }
       guard dependence.map({ $0 >= 1 && $0 <= 1e6 }) ?? true else {
-        throw SavedRun.Fault(description: "\(path).dependence: is no factor of 1 or more")
+        throw SavedRun.Fault(description: "\(path).dependence: is not a factor of 1 or more")
       }
       return SavedRun.BlockTimes(
         requests: n, response: response, service: try service_us.times("\(path).service_us", &room),
@@ -295,10 +295,10 @@ extension SavedRun.Fault {
       self.init(description: "\(jsonPath(context.codingPath + [key])): is missing")
     case .valueNotFound(_, let context): self.init(description: "\(jsonPath(context.codingPath)): is null")
     case .typeMismatch(let type, let context):
-      self.init(description: "\(jsonPath(context.codingPath)): is no \(type)")
+      self.init(description: "\(path(context.codingPath)): is not of type \(type)")
     case .dataCorrupted(let context):
-      self.init(description: "\(jsonPath(context.codingPath)): is no JSON that a run is written in")
-    @unknown default: self.init(description: "it is no saved run")
+      self.init(description: "\(path(context.codingPath)): is not the JSON of a saved run")
+    @unknown default: self.init(description: "the file is not a saved run")
     }
   }
 }

@@ -51,7 +51,7 @@ struct BenchArguments {
 
   private static let json = Option(
     "json", takes: .optional("FILE"),
-    "print the report as one JSON object, or write it to FILE and print the text; its schema is in docs/schemas")
+    "print the report as one JSON object, or write it to FILE beside the text; its schema is in docs/schemas")
   private static let exportJSON = Option(
     "export-json", takes: .required("FILE"), "same as --json=FILE")
   private static let exportCSV = Option(

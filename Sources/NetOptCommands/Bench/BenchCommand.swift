@@ -145,7 +145,7 @@ struct BenchCommand: Command {
     var warnings = selection.warnings + circumstances(settings, in: context)
     if let reference = settings.reference, !settings.targets.contains(where: { $0.id == reference }) {
       warnings.append(
-        BenchWarning("no-reference", "\(reference) is not a target of this run: the targets are not compared"))
+        BenchWarning("no-reference", "\(reference) is not a target of this run: there is no comparison"))
     }
     for warning in warnings { context.say("warning: \(warning.text)") }
     // `withClient` has already printed this warning.

@@ -9,7 +9,7 @@ struct CacheSimCommand: Command {
   )
   private static let policy = Option(
     "policy", short: "p", takes: .required("NAME"),
-    "policy to simulate: s3fifo (the memory tier), gdsf (the disk tier), lru or fifo; may be repeated; default: all")
+    "policy: s3fifo (the memory tier), gdsf (the disk tier), lru or fifo; may be repeated; default: all")
   private static let keyColumn = Option(
     "key-column", takes: .required("N"), "column of the keys, 1 to 1000")
   private static let sizeColumn = Option(
@@ -106,7 +106,7 @@ struct CacheSimCommand: Command {
       if !overflow { return bytes }
     }
     throw UsageError(
-      "--capacity takes a number of bytes, such as 1000 or 64M, or a share, such as 0.1 or 10%, not \"\(text)\"")
+      "--capacity takes a number of bytes, as 1000 or 64M, or a share, as 0.1 or 10%, not \"\(text)\"")
   }
 
   private static func part(_ share: Double, of footprint: Int) -> Int {

@@ -38,8 +38,7 @@ struct KeysNewCommand: Command {
     let schemes = arguments.values(of: Self.schemes)
     for scheme in schemes where SchemeName(rawValue: scheme) == nil {
       throw UsageError(
-        "--scheme takes one of \(SchemeName.allCases.map(\.rawValue).joined(separator: ",
-        ")), not \"\(scheme)\"")
+        "--scheme must be \(SchemeName.allCases.map(\.rawValue).joined(separator: ", ")), not \"\(scheme)\"")
     }
     let key = try Self.key(
       name, schemes.isEmpty ? ["netopt1"] : schemes, arguments.value(of: Self.salt),

@@ -72,7 +72,7 @@ struct DataTables {
   private var failures: String {
     let kinds = SampleKind.allCases
     return Markup.table(
-      "Requests by what became of them", ["Target"] + kinds.map(\.label),
+      "Requests by result", ["Target"] + kinds.map(\.label),
       report.targets.map { result in [result.target.id] + kinds.map { "\(result.counts[$0] ?? 0)" } })
   }
 

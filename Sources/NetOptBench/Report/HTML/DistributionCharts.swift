@@ -31,7 +31,7 @@ struct DistributionCharts {
     var chart = Chart(
       "ecdf", title: "Share of \(block.rawValue) requests by response time",
       description:
-        "The share of \(block.rawValue) requests that were answered within each time, from \(Markup.number(low)) to \(Markup.number(high)) ms; lines further to the left are faster. Requests that timed out keep a line from reaching 100 %."
+        "The share of \(block.rawValue) requests with a response within each time, from \(Markup.number(low)) to \(Markup.number(high)) ms; lines further to the left are faster. Requests that timed out keep a line from reaching 100 %."
         + targets.note,
       x: Scale(.logarithmic, low, high), "response time, ms (logarithmic)", y: Scale(.linear, 0, 100),
       "share of requests, %")
@@ -49,8 +49,8 @@ struct DistributionCharts {
     var chart = Chart(
       "percentiles", title: "Response time of \(block.rawValue) requests by percentile",
       description:
-        "The response time that each share of \(block.rawValue) requests stayed within; the last tenth, hundredth and thousandth of requests take as much room as the first nine tenths. The longest request took \(Markup.number(high)) ms.",
-      x: Scale(.tail, 0, 1 - 1 / Double(most + 1)), "share of requests, % (by what is left above)",
+        "The response time that each share of \(block.rawValue) requests stayed within. On the axis, the last tenth, hundredth and thousandth of requests take as much space as the first nine tenths. The longest request took \(Markup.number(high)) ms.",
+      x: Scale(.tail, 0, 1 - 1 / Double(most + 1)), "share of requests, % (scaled by the remaining share)",
       y: Scale(.linear, 0, high), "response time, ms")
     for (values, total, colour) in sorted {
       chart.line(

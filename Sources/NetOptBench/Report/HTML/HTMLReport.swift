@@ -50,9 +50,9 @@ package struct HTMLReport {
   private var partial: String {
     switch report.stopReason {
     case .interrupted:
-      Markup.paragraph("Partial: the run was interrupted, unfinished rounds are left out.", class: "bad")
+      Markup.paragraph("Partial: the run was interrupted; unfinished rounds are excluded.", class: "bad")
     case .sampleLimit:
-      Markup.paragraph("Partial: stopped at the most samples that a run takes.", class: "bad")
+      Markup.paragraph("Partial: the run stopped at the maximum number of samples.", class: "bad")
     case .noTarget: Markup.paragraph("Nothing was measured: no target could be used.", class: "bad")
     case .completed: ""
     }
@@ -64,7 +64,7 @@ package struct HTMLReport {
     let ranks = report.ranks
     if ranks.isEmpty {
       content += Markup.paragraph(
-        "No target has a median: it needs \(report.settings.order.needed(for: .p50)) samples of a target.")
+        "No target has a median: this needs \(report.settings.order.needed(for: .p50)) samples of a target.")
     } else {
       content += RankingChart(report).markup
     }

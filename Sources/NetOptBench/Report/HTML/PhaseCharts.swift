@@ -30,7 +30,7 @@ struct PhaseCharts {
     var chart = Chart(
       "phases-\(block.rawValue)", title: "Phases of \(block.rawValue) requests",
       description:
-        "The medians of the phases of \(block.rawValue) requests, one after the other; those of \(first.0) are in ms: \(words.joined(separator: ", ")).",
+        "The medians of the phases of \(block.rawValue) requests, one after the other. The medians of \(first.0) in ms: \(words.joined(separator: ", ")).",
       x: Scale(.linear, 0, high), "median time of \(block.rawValue) requests, ms", y: nil, "",
       height: 60 + 28 * Double(rows.count), margin: min(300, 30 + 7.5 * Double(longest)))
     for (index, (id, medians)) in rows.enumerated() {

@@ -19,7 +19,7 @@ struct RankingChart {
     var chart = Chart(
       "ranking", title: "Median response times with their intervals",
       description:
-        "The median of each target's \(block.rawValue) requests as a dot, and where it lies with \(Markup.number(100 * (1 - report.settings.alpha))) % confidence as a bar; \(best.0) is the lowest with \(Markup.number(Double(best.2) / 1000)) ms.",
+        "Each dot is the median of a target's \(block.rawValue) requests, and each bar its \(Markup.number(100 * (1 - report.settings.alpha))) % confidence interval; \(best.0) has the lowest median with \(Markup.number(Double(best.2) / 1000)) ms.",
       x: Scale(.linear, Double(low) / 1000, Double(high) / 1000),
       "p50 of \(block.rawValue) response times, ms",
       y: nil, "", height: 60 + 26 * Double(rows.count), margin: min(300, 40 + 7.5 * Double(longest)))
@@ -49,7 +49,7 @@ struct RegretChart {
     }
     let regret =
       picker.regret.map { $0 == 0 ? "0" : "\(Milliseconds(smallest: $0).text($0)) ms" } ?? "unknown"
-    var sentence = "It chose \(chosen), with a regret of \(regret)"
+    var sentence = "The start-up ping chose \(chosen), with a regret of \(regret)"
     if picker.isTie, picker.regret != 0 { sentence += ", a tie with the best" }
     if let tau = picker.kendallTau {
       sentence +=

@@ -59,7 +59,7 @@ struct RoundCharts {
   /// The chart of the differences from the reference over the rounds.
   var differences: String {
     guard let reference = report.reference, let base = reference.blocks[block]?.series else {
-      return Markup.paragraph("There is no reference that was measured.")
+      return Markup.paragraph("The reference was not measured.")
     }
     let lines = targets.all.compactMap { target, colour -> ([Bin], Comparison?, Int)? in
       guard target.target != reference.target, let series = target.blocks[block]?.series else { return nil }
@@ -70,7 +70,7 @@ struct RoundCharts {
       return bins.count < 2 ? nil : (bins, report.comparison(of: target.target.id), colour)
     }
     guard let rounds = lines.compactMap(\.0.last?.middle).max() else {
-      return Markup.paragraph("There is no other target that was measured in the same rounds.")
+      return Markup.paragraph("No other target was measured in the same rounds.")
     }
     let medians = lines.flatMap(\.0).map(\.median)
     let found = lines.compactMap(\.1).map { comparison in
@@ -80,7 +80,7 @@ struct RoundCharts {
     var chart = Chart(
       "differences", title: "Difference to \(name) by round",
       description:
-        "By how much the targets took longer than \(name) in the same round, medians of neighbouring rounds; below 0 they were faster. The areas are the intervals of the shifts: \(found.joined(separator: ", "))."
+        "How much longer each target took than \(name) in the same round, as medians of neighbouring rounds; below 0, the target was faster. The areas are the intervals of the shifts: \(found.joined(separator: ", "))."
         + targets.note,
       x: Scale(.linear, 0, rounds), "round",
       y: Scale(.linear, min(0, medians.min() ?? 0), max(0, medians.max() ?? 0)),

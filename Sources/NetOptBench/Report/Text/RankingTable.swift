@@ -71,7 +71,7 @@ struct RankingTable {
   /// The meaning of the mark after the counts; `nil` when no target has the mark.
   var mark: String? {
     ranking.contains(where: \.failsOften)
-      ? "!: surely more than \(Int(FailureLimit.share * 100)) % of the requests to it failed, so it is not taken for the best one"
+      ? "!: significantly more than \(Int(FailureLimit.share * 100)) % of the requests to it failed, so it cannot be the best target"
       : nil
   }
 

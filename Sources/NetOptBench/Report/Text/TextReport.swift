@@ -46,8 +46,8 @@ package struct TextReport {
         + "\(load)\(seconds) s", at: TextLayout.width)
     let partial =
       switch report.stopReason {
-      case .interrupted: ["PARTIAL: interrupted, the unfinished round is left out"]
-      case .sampleLimit: ["PARTIAL: stopped at the most samples that a run takes"]
+      case .interrupted: ["PARTIAL: interrupted; the unfinished round is excluded"]
+      case .sampleLimit: ["PARTIAL: stopped at the maximum number of samples"]
       case .completed, .noTarget: [String]()
       }
     return first + second + partial
@@ -96,7 +96,7 @@ package struct TextReport {
       return nil
     }
     let percent = Milliseconds.decimal(Int64((max(settings.minimumEffect, 0.001) * 1000).rounded()), 1)
-    return "a shift of \(percent) % between targets that share a rank would be found with \(most) rounds"
+    return "\(most) rounds would detect a shift of \(percent) % between targets that share a rank"
   }
 
   /// The number of late requests in an open loop, with the median delay.
@@ -105,7 +105,7 @@ package struct TextReport {
     guard lags.count > 0 else { return nil }
     let median = lags.value(.p50).map { ", p50 \($0) us" } ?? ""
     return
-      "\(report.lateStarts) of \(lags.count) requests were sent more than 1 ms after their moment\(median)"
+      "\(report.lateStarts) of \(lags.count) requests were sent more than 1 ms after their scheduled time\(median)"
   }
 
   /// A line for each target with failed requests, with the kinds of failures in all blocks.
@@ -137,7 +137,7 @@ package struct TextReport {
         "regret \(Milliseconds(smallest: regret).text(regret)) ms, a tie with the best"
       case (let regret?, let best?):
         "regret \(Milliseconds(smallest: regret).text(regret)) ms, the best by p50 is \(best)"
-      default: "regret unknown: it has no p50"
+      default: "regret unknown: the address has no p50"
       }
     return TextLayout.hanging("PICKER  ", "start-up ping chose \(chosen); \(verdict)")
   }
