@@ -21,8 +21,7 @@ struct BenchArguments {
     "targets: ip (the addresses of the IP list), dns (the addresses from DNS); default: ip,dns")
   private static let rate = Option(
     "rate", short: "q", takes: .required("N"),
-    "send N requests per second, 0.001 to 100000, at fixed times that do not depend on responses (open loop)"
-  )
+    "send N requests per second, 0.001 to 100000, at fixed times that do not depend on responses (open loop)")
   private static let connections = Option(
     "connections", short: "c", takes: .required("N"),
     "number of connections to each target, 1 to 64; default: 1")
@@ -33,8 +32,7 @@ struct BenchArguments {
     "reference", takes: .required("TARGET"), "compare the other targets with TARGET; default: dns")
   private static let alpha = Option(
     "alpha", takes: .required("P"),
-    "significance level, 0.0001 to 0.5; intervals have a confidence of 1 - P; default: 0.05"
-  )
+    "significance level, 0.0001 to 0.5; intervals have a confidence of 1 - P; default: 0.05")
   private static let minimumEffect = Option(
     "min-effect", takes: .required("PERCENT"),
     "smallest shift to report as significant, 0 to 100 % of the reference's p50; default: 1")

@@ -110,8 +110,7 @@ private struct Fetches: Sendable {
       if line.redirect == .error, [301, 302, 303, 307, 308].contains(response.status) {
         throw NetOptError(
           .tooManyRedirects, phase: .receive,
-          "\(line.url.brief) redirects, and the request line has \"redirect\": \"error\""
-        )
+          "\(line.url.brief) redirects, and the request line has \"redirect\": \"error\"")
       }
       let body = try await response.body.collect(upTo: FetchCommand.largest)
       return FetchAnswer.line(line.id, response, body: body)

@@ -13,8 +13,7 @@ struct VerifyCommand: Command {
     "maximum difference to the signer's clock, up to 86400; default: 300")
   private static let compare = Option(
     "compare", takes: .required("FILE"),
-    "read the string that the signer signed; show the first byte that differs"
-  )
+    "read the string that the signer signed; show the first byte that differs")
   private static let showExpected = Option(
     "show-expected",
     "show the correct signature, which anyone can use without the key; for your own tests only")
