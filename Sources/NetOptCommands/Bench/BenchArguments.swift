@@ -32,7 +32,8 @@ struct BenchArguments {
     "reference", takes: .required("TARGET"), "compare the other targets with TARGET; default: dns")
   private static let alpha = Option(
     "alpha", takes: .required("P"),
-    "significance level, 0.0001 to 0.5; intervals have a confidence of 1 - P; default: 0.05")
+    "significance level (false positive rate), 0.0001 to 0.5; intervals have a confidence of 1 - P; default: 0.05"
+  )
   private static let minimumEffect = Option(
     "min-effect", takes: .required("PERCENT"),
     "smallest shift to report as significant, 0 to 100 % of the reference's p50; default: 1")

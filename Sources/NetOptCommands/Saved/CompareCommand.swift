@@ -5,7 +5,7 @@ import NetOptCore
 struct CompareCommand: Command {
   private static let alpha = Option(
     "alpha", takes: .required("P"),
-    "significance level, 0.0001 to 0.5; default: 0.05")
+    "significance level (false positive rate), 0.0001 to 0.5; default: 0.05")
   private static let minimumEffect = Option(
     "min-effect", takes: .required("PERCENT"),
     "smallest difference of medians to report as significant, 0 to 100 %; default: 1")
