@@ -19,9 +19,9 @@ import Testing
       ),
       (
         .resting(for: .seconds(30), last: LegFailure(.other, "it answered 503")),
-        "it asked not to be used for 30 s; the last time: it answered 503"
-      ), (.resting(for: .milliseconds(2900), last: nil), "it asked not to be used for 2 s"),
-      (.attemptUnderWay, "it failed before, and one attempt is under way"),
+        "it asked clients not to use it for 30 s; the last time: it answered 503"
+      ), (.resting(for: .milliseconds(2900), last: nil), "it asked clients not to use it for 2 s"),
+      (.attemptUnderWay, "it failed before, and another request is trying it now"),
       (.otherAttempt, "another attempt of this call waits for its answer"),
     ] as [(ExclusionReason, String)])
   func text(_ reason: ExclusionReason, _ text: String) {

@@ -35,12 +35,13 @@ import Testing
     arguments: [
       ("", 0, "the text ends early"), ("\u{feff}", 3, "the text ends early"),
       ("[1,", 3, "the text ends early"),
-      ("\u{feff}\u{feff}1", 3, "a value belongs here"), ("[1,]", 3, "a value belongs here"),
-      ("{\"a\":1,}", 7, "a key in quotes belongs here"), ("{\"a\":1 \"b\"", 7, "a comma or } belongs here"),
-      ("[fals]", 1, "a value belongs here"), ("tru", 0, "a value belongs here"),
+      ("\u{feff}\u{feff}1", 3, "a value is expected here"), ("[1,]", 3, "a value is expected here"),
+      ("{\"a\":1,}", 7, "a key in quotes is expected here"),
+      ("{\"a\":1 \"b\"", 7, "a comma or } is expected here"),
+      ("[fals]", 1, "a value is expected here"), ("tru", 0, "a value is expected here"),
       ("nullx", 4, "something follows"),
-      ("[1.e1]", 1, "this number is not written"), ("-01", 0, "this number is not written"),
-      ("+1", 0, "a value belongs here"), ("[\"ab", 1, "not closed"),
+      ("[1.e1]", 1, "this is not a valid JSON number"), ("-01", 0, "this is not a valid JSON number"),
+      ("+1", 0, "a value is expected here"), ("[\"ab", 1, "not closed"),
       ("\"a\u{1f}\"", 2, "a control character"),
       ("\"a\\u00e\"", 2, "this escape"), ("\"\\ud800\"", 1, "this escape"),
       ("\"\\ud800\\n\"", 1, "this escape"),
@@ -67,9 +68,9 @@ import Testing
     for before in ["[\"", "{\"é\\n"] {
       let fault = read(Array(before.utf8) + bytes + Array("\": 1]".utf8)).fault
       #expect(fault?.offset == before.utf8.count)
-      #expect(fault?.rule == "a string that is not UTF-8")
+      #expect(fault?.rule == "this string is not UTF-8")
     }
-    #expect(read(bytes).fault?.rule == "a value belongs here")
+    #expect(read(bytes).fault?.rule == "a value is expected here")
   }
 
   /// Sequences of four bytes: every first byte from 0x80, and samples from the limits of UTF-8 for the other

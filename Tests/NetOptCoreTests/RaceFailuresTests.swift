@@ -71,7 +71,7 @@ import Testing
     #expect(error.endpoint == IPEndpoint(try address(2), port: 443))
     #expect(
       error.message
-        == "leg 2 failed so; besides, 127.0.0.3 refused the connection, and DNS knows no other address for the name"
+        == "leg 2 failed so; besides, 127.0.0.3 refused the connection, and DNS has no other address for the name"
     )
   }
 
@@ -88,7 +88,7 @@ import Testing
     #expect(error.code == .certificateName)
     #expect(
       error.message
-        == "127.0.0.2 of the list is left out: its certificate is for other.test, not for api.test; it is probed again in 2 s; besides, DNS knows no other address for the name"
+        == "127.0.0.2 of the IP list is not used: its certificate is for other.test, not for api.test; it is probed again in 2 s; besides, DNS has no other address for the name"
     )
     let shut = RouteReport.Candidate(
       try address(2), score: nil, source: .list, excluded: .failures(inARow: 3, last: nil))

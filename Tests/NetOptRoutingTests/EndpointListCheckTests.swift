@@ -94,10 +94,10 @@ import Testing
     Case("{\"a.example\": {}}", ("$.hosts[\"a.example\"].endpoints", "at least one endpoint")),
     Case("{\"a.example\": {\"endpoints\": []}}", ("$.hosts[\"a.example\"].endpoints", "at least one")),
     Case("{\"a.example\": {\"endpoints\": {}}}", ("$.hosts[\"a.example\"].endpoints", "must be an array")),
-    Case("{\"\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"\"]", "names no host")),
-    Case("{\"*.a\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"*.a\"]", "no host name has")),
+    Case("{\"\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"\"]", "has no host")),
+    Case("{\"*.a\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"*.a\"]", "names cannot have")),
     Case("{\"bücher\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"bücher\"]", "xn--")),
-    Case("{\"a:443\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"a:443\"]", "no host name has")),
+    Case("{\"a:443\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"a:443\"]", "cannot have")),
     Case(
       "{\"1.1.1.1\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"1.1.1.1\"]", "hosts are names")),
     Case("{\"a.1\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"a.1\"]", "not an IPv4 address")),

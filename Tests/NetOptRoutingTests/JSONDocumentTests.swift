@@ -18,40 +18,40 @@ import Testing
       ("{", "$: not JSON: line 1, column 2: the text ends early"),
       ("{\"a\"", "$.a: not JSON: line 1, column 5: the text ends early"),
       ("{\"a\":", "$.a: not JSON: line 1, column 6: the text ends early"),
-      ("{\"a\":1,}", "$.a: not JSON: line 1, column 8: a key in quotes belongs here"),
-      ("{,}", "$: not JSON: line 1, column 2: a key in quotes or } belongs here"),
-      ("{a:1}", "$: not JSON: line 1, column 2: a key in quotes or } belongs here"),
-      ("{\"a\" 1}", "$.a: not JSON: line 1, column 6: a colon belongs here"),
-      ("{\"a\":1 \"b\":2}", "$.a: not JSON: line 1, column 8: a comma or } belongs here"),
-      ("{\"a\":[1,\n 2,]}", "$.a[2]: not JSON: line 2, column 4: a value belongs here"),
-      ("[1 2]", "$[0]: not JSON: line 1, column 4: a comma or ] belongs here"),
-      ("[1}", "$[0]: not JSON: line 1, column 3: a comma or ] belongs here"),
-      ("{\"a\":1]", "$.a: not JSON: line 1, column 7: a comma or } belongs here"),
-      ("{} {}", "$: not JSON: line 1, column 4: something follows the end of the document"),
-      ("]", "$: not JSON: line 1, column 1: a value belongs here"),
-      ("{'a':1}", "$: not JSON: line 1, column 2: a key in quotes or } belongs here"),
-      ("[tru]", "$[0]: not JSON: line 1, column 2: a value belongs here"),
-      ("// no\n{}", "$: not JSON: line 1, column 1: a value belongs here"),
-      ("[NaN]", "$[0]: not JSON: line 1, column 2: a value belongs here"),
-      ("[01]", "$[0]: not JSON: line 1, column 2: this number is not written as JSON writes numbers"),
-      ("[-]", "$[0]: not JSON: line 1, column 2: this number is not written as JSON writes numbers"),
-      ("[1.]", "$[0]: not JSON: line 1, column 2: this number is not written as JSON writes numbers"),
-      ("[1e]", "$[0]: not JSON: line 1, column 2: this number is not written as JSON writes numbers"),
-      ("[.5]", "$[0]: not JSON: line 1, column 2: a value belongs here"),
+      ("{\"a\":1,}", "$.a: not JSON: line 1, column 8: a key in quotes is expected here"),
+      ("{,}", "$: not JSON: line 1, column 2: a key in quotes or } is expected here"),
+      ("{a:1}", "$: not JSON: line 1, column 2: a key in quotes or } is expected here"),
+      ("{\"a\" 1}", "$.a: not JSON: line 1, column 6: a colon is expected here"),
+      ("{\"a\":1 \"b\":2}", "$.a: not JSON: line 1, column 8: a comma or } is expected here"),
+      ("{\"a\":[1,\n 2,]}", "$.a[2]: not JSON: line 2, column 4: a value is expected here"),
+      ("[1 2]", "$[0]: not JSON: line 1, column 4: a comma or ] is expected here"),
+      ("[1}", "$[0]: not JSON: line 1, column 3: a comma or ] is expected here"),
+      ("{\"a\":1]", "$.a: not JSON: line 1, column 7: a comma or } is expected here"),
+      ("{} {}", "$: not JSON: line 1, column 4: more text follows the end of the document"),
+      ("]", "$: not JSON: line 1, column 1: a value is expected here"),
+      ("{'a':1}", "$: not JSON: line 1, column 2: a key in quotes or } is expected here"),
+      ("[tru]", "$[0]: not JSON: line 1, column 2: a value is expected here"),
+      ("// no\n{}", "$: not JSON: line 1, column 1: a value is expected here"),
+      ("[NaN]", "$[0]: not JSON: line 1, column 2: a value is expected here"),
+      ("[01]", "$[0]: not JSON: line 1, column 2: this is not a valid JSON number"),
+      ("[-]", "$[0]: not JSON: line 1, column 2: this is not a valid JSON number"),
+      ("[1.]", "$[0]: not JSON: line 1, column 2: this is not a valid JSON number"),
+      ("[1e]", "$[0]: not JSON: line 1, column 2: this is not a valid JSON number"),
+      ("[.5]", "$[0]: not JSON: line 1, column 2: a value is expected here"),
       ("[\"é\", \"abc", "$[1]: not JSON: line 1, column 7: this string is not closed"),
       (
         "[\"a\nb\"]",
-        "$[0]: not JSON: line 1, column 4: a control character in a string; write it as an escape"
+        "$[0]: not JSON: line 1, column 4: this string has a control character; write it as an escape"
       ),
-      ("[\"\\x\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
-      ("[\"\\u12g4\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
-      ("[\"\\ud800\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
+      ("[\"\\x\"]", "$[0]: not JSON: line 1, column 3: this escape sequence does not encode a character"),
+      ("[\"\\u12g4\"]", "$[0]: not JSON: line 1, column 3: this escape sequence does not encode a character"),
+      ("[\"\\ud800\"]", "$[0]: not JSON: line 1, column 3: this escape sequence does not encode a character"),
       (
-        "[\"\\ud800\\u0041\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"
+        "[\"\\ud800\\u0041\"]", "$[0]: not JSON: line 1, column 3: this escape sequence does not encode a character"
       ),
-      ("[\"\\ude00\"]", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
-      ("[\"\\", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
-      ("[\"\\u00", "$[0]: not JSON: line 1, column 3: this escape does not stand for a character"),
+      ("[\"\\ude00\"]", "$[0]: not JSON: line 1, column 3: this escape sequence does not encode a character"),
+      ("[\"\\", "$[0]: not JSON: line 1, column 3: this escape sequence does not encode a character"),
+      ("[\"\\u00", "$[0]: not JSON: line 1, column 3: this escape sequence does not encode a character"),
     ])
   func invalidJSON(_ text: String, _ fault: String) {
     let result = read(text)
@@ -111,7 +111,7 @@ import Testing
     #expect(
       result.faults == [
         "$.a: this key stands more than once, and only one of them would count; remove the others",
-        "$.a[1]: not JSON: line 2, column 6: a comma or ] belongs here",
+        "$.a[1]: not JSON: line 2, column 6: a comma or ] is expected here",
       ])
   }
 

@@ -129,7 +129,7 @@ import Testing
       #expect(error?.code == .unwritableFile)
       #expect(error?.underlying?.code == EWOULDBLOCK)
       let message = error?.message ?? ""
-      #expect(message.contains(path) && message.contains("another process has had the lock on \(directory)"))
+      #expect(message.contains(path) && message.contains("another process has held the lock on \(directory)"))
       #expect(try FileBytes.read(path, upTo: 10_000, as: "the list", in: .list) == bytes)
       withExtendedLifetime(lock) {}
     }

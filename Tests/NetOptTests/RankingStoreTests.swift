@@ -152,7 +152,7 @@ import Testing
     }
     let error = #expect(throws: NetOptError.self) { try store.load(network) }
     #expect(error?.code == .unreadableFile)
-    #expect(error?.message.contains("\(file) is not read: it is no regular file") == true)
+    #expect(error?.message.contains("\(file) cannot be read: it is not a regular file") == true)
     try store.save([network: RouteHistory(hosts: [host("b.test")])], at: date)
     #expect(try store.load(network)?.hosts == [host("b.test")])
     // The target of the link is unchanged.

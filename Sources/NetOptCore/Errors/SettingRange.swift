@@ -18,6 +18,6 @@ package struct SettingRange<Value: Comparable & Sendable>: Sendable {
     _ value: Value, _ name: String, in phase: NetOptError.Phase = .connect
   ) throws(NetOptError) {
     if values.contains(value) { return }
-    throw NetOptError(.invalidConfiguration, phase: phase, "\(name) is \(value); it may be \(words)")
+    throw NetOptError(.invalidConfiguration, phase: phase, "\(name) is \(value); allowed: \(words)")
   }
 }

@@ -15,7 +15,7 @@ package enum FileBytes {
   /// Returns a file name in a form for messages. Users sometimes give the content of a key, or a URL, instead
   /// of a file name, so secrets are hidden.
   package static func shown(_ path: String) -> String {
-    guard isName(path) else { return "(what was given is no name of a file)" }
+    guard isName(path) else { return "(not a file name)" }
     if path.contains("://") { return HTTPURL.shown(given: path) }
     return path.utf8.contains { "=%".utf8.contains($0) } ? SecretParameters.hidden(inURL: path) : path
   }
@@ -94,7 +94,7 @@ package enum FileBytes {
   ) -> NetOptError {
     NetOptError(
       .unreadableFile, phase: phase,
-      "\(what) \(shown(path)) is not read: it is no regular file but a link, a pipe or the like; remove it",
+      "\(what) \(shown(path)) cannot be read: it is not a regular file but a link, a pipe or similar; remove it",
       underlying: NetOptError.Underlying(.system, code: ELOOP, text: String(cString: strerror(ELOOP))))
   }
 

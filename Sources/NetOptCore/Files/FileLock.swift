@@ -50,7 +50,7 @@ package struct FileLock: ~Copyable {
       let time = limit < .seconds(1) ? "\(limit.nanoseconds / 1_000_000) ms" : "\(limit.components.seconds) s"
       throw NetOptError(
         .unwritableFile, phase: phase,
-        "\(what) is locked: another process has had the lock on \(path) for \(time); it may be writing, or hang (fuser -v \(path) names it)",
+        "\(what) is locked: another process has held the lock on \(path) for \(time); it may be writing, or hang; to find it, run: fuser -v \(path)",
         underlying: NetOptError.Underlying(.system, code: EWOULDBLOCK, text: reason), isRetryable: true)
     }
     descriptor = opened

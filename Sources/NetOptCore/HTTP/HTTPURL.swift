@@ -105,10 +105,10 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     }
     let rest = text.utf8[mark.upperBound...]
     let end = rest.firstIndex { "/?#\\".utf8.contains($0) } ?? rest.endIndex
-    if rest[end...].first == UInt8(ascii: "\\") { throw invalid("it has a backslash where / belongs") }
+    if rest[end...].first == UInt8(ascii: "\\") { throw invalid("it has a backslash instead of /") }
     let authority = rest[..<end]
     if authority.contains(UInt8(ascii: "@")) {
-      throw invalid("it carries a user name; send an Authorization header instead")
+      throw invalid("it contains a user name; send an Authorization header instead")
     }
     let (host, port) = try Self.hostAndPort(Substring(authority), invalid)
     let target = Self.encoded(rest[end...].prefix { $0 != UInt8(ascii: "#") })
@@ -124,9 +124,11 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     if authority.hasPrefix("[") {
       guard let close = authority.firstIndex(of: "]") else { throw invalid("the bracket is not closed") }
       host = authority[authority.index(after: authority.startIndex)..<close]
-      guard IPAddress(host)?.family == .v6 else { throw invalid("no IPv6 address is between the brackets") }
+      guard IPAddress(host)?.family == .v6 else {
+        throw invalid("the text between the brackets is not an IPv6 address")
+      }
       let tail = authority[authority.index(after: close)...]
-      guard tail.isEmpty || tail.hasPrefix(":") else { throw invalid("something else than a port follows ]") }
+      guard tail.isEmpty || tail.hasPrefix(":") else { throw invalid("the text after ] is not a port") }
       port = tail.isEmpty ? nil : tail.dropFirst()
     } else {
       if let colon = authority.firstIndex(of: ":") {
@@ -147,10 +149,10 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// section 2.1; the underscore is not in the RFC but in use).
   package static func hostNameFault(_ host: some StringProtocol) -> String? {
     let name = host.hasSuffix(".") ? host.dropLast() : host[...]
-    if name.isEmpty { return "it names no host" }
+    if name.isEmpty { return "it has no host" }
     if name.utf8.count > 253 { return "the host name is longer than 253 bytes" }
     if !name.utf8.allSatisfy({ $0 < 0x80 }) {
-      return "the host is not ASCII; write its xn-- form"
+      return "the host name is not ASCII; write its xn-- form"
     }
     for label in name.split(separator: ".", omittingEmptySubsequences: false) {
       if label.isEmpty { return "the host has an empty label" }
@@ -158,7 +160,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
       let fine = label.utf8.allSatisfy { byte in
         (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20) || byte == 0x2d || byte == 0x5f
       }
-      if !fine { return "the host has a character that no host name has" }
+      if !fine { return "the host name has a character that host names cannot have" }
     }
     if isNumber(Substring(name.split(separator: ".").last ?? "")), IPAddress(name) == nil {
       return "\(host) ends in a number but is not an IPv4 address"

@@ -12,7 +12,7 @@ extension BodyEndObserver {
   /// Reports that the body was released before it was read to its end.
   package func bodyWasReleased() {
     bodyDidFail(
-      NetOptError(.cancelled, phase: .receive, "the body was let go before its end was read"))
+      NetOptError(.cancelled, phase: .receive, "the program released the body before it read the end"))
   }
 }
 

@@ -11,7 +11,7 @@ extension JSONReader {
     case UInt8(ascii: "t"): kind = try literal("true", .true)
     case UInt8(ascii: "f"): kind = try literal("false", .false)
     case UInt8(ascii: "n"): kind = try literal("null", .null)
-    default: throw fault("a value belongs here")
+    default: throw fault("a value is expected here")
     }
     nodes.append(JSONNode(kind, start..<position, next: nodes.count + 1))
   }
@@ -20,7 +20,7 @@ extension JSONReader {
     let count = text.utf8CodeUnitCount
     let isThere =
       position + count <= bytes.count && text.withUTF8Buffer { bytes[position...].starts(with: $0) }
-    guard isThere else { throw fault("a value belongs here") }
+    guard isThere else { throw fault("a value is expected here") }
     position += count
     return kind
   }
@@ -41,7 +41,7 @@ extension JSONReader {
       if position < bytes.count, bytes[position] == 0x2b || bytes[position] == 0x2d { position += 1 }
       isNumber = digits() > 0 && isNumber
     }
-    if !isNumber { throw fault("this number is not written as JSON writes numbers", at: start) }
+    if !isNumber { throw fault("this is not a valid JSON number", at: start) }
   }
 
   /// Skips digits and returns their number.
@@ -68,7 +68,7 @@ extension JSONReader {
     // Later code compares the string, which takes minutes for 1 MB of combining marks.
     if hasLongRun {
       throw fault(
-        "this string has more than \(CombiningMarks.most) combining marks in a row, which no text has",
+        "this string has more than \(CombiningMarks.most) combining marks in a row, which no real text has",
         at: start)
     }
   }
@@ -88,7 +88,7 @@ extension JSONReader {
         return hasLongRun
       case UInt8(ascii: "\\"): scalar = try escape()
       case ..<0x20:
-        throw fault("a control character in a string; write it as an escape")
+        throw fault("this string has a control character; write it as an escape")
       case 0x80...: scalar = try encoded()
       default:
         passASCII()
@@ -133,7 +133,7 @@ extension JSONReader {
         return scalar
       }
     }
-    throw fault("a string that is not UTF-8")
+    throw fault("this string is not UTF-8")
   }
 
   /// Reads an escape sequence and skips it. A surrogate pair counts as one escape.
@@ -161,7 +161,7 @@ extension JSONReader {
       if let scalar = Unicode.Scalar(pair) { return scalar }
     default: break
     }
-    throw fault("this escape does not stand for a character", at: start)
+    throw fault("this escape sequence does not encode a character", at: start)
   }
 
   /// Reads four hexadecimal digits.

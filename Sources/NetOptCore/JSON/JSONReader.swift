@@ -118,7 +118,7 @@ package struct JSONReader {
   // MARK: Structure
 
   private mutating func document() throws(Fault) {
-    guard bytes.count <= Int32.max else { throw fault("a text has less than 2 GiB") }
+    guard bytes.count <= Int32.max else { throw fault("a text must be smaller than 2 GiB") }
     // Enough for a list of 1 MiB. Larger texts consist mostly of one long string.
     nodes.reserveCapacity(min(bytes.count / 8, 1 << 17))
     // A byte order mark may be ignored (RFC 8259, section 8.1).
@@ -160,10 +160,10 @@ package struct JSONReader {
       return .value
     case (.commaOrEnd, let byte):
       return try commaOrEnd(byte)
-    case (.key, _): throw fault("a key in quotes belongs here")
-    case (.keyOrEnd, _): throw fault("a key in quotes or } belongs here")
-    case (.colon, _): throw fault("a colon belongs here")
-    case (.nothing, _): throw fault("something follows the end of the document")
+    case (.key, _): throw fault("a key in quotes is expected here")
+    case (.keyOrEnd, _): throw fault("a key in quotes or } is expected here")
+    case (.colon, _): throw fault("a colon is expected here")
+    case (.nothing, _): throw fault("more text follows the end of the document")
     }
   }
 
@@ -197,8 +197,8 @@ package struct JSONReader {
     case (.object, UInt8(ascii: ",")):
       position += 1
       return .key
-    case (.array, _): throw fault("a comma or ] belongs here")
-    default: throw fault("a comma or } belongs here")
+    case (.array, _): throw fault("a comma or ] is expected here")
+    default: throw fault("a comma or } is expected here")
     }
   }
 

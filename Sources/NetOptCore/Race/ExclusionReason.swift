@@ -37,8 +37,8 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
     case .failureRate(let failed, let attempts, let last):
       "\(failed) of the last \(attempts) attempts failed\(Self.text(of: last))"
     case .resting(let time, let last):
-      "it asked not to be used for \(time.components.seconds) s\(Self.text(of: last))"
-    case .attemptUnderWay: "it failed before, and one attempt is under way"
+      "it asked clients not to use it for \(time.components.seconds) s\(Self.text(of: last))"
+    case .attemptUnderWay: "it failed before, and another request is trying it now"
     case .certificate(let kind, let host, let nextCheck, let byProbe):
       "\(Self.text(of: kind, host)); \(Self.text(ofCheck: nextCheck, byProbe: byProbe))"
     case .otherAttempt: "another attempt of this call waits for its answer"

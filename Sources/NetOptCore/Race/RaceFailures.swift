@@ -35,7 +35,7 @@ package struct RaceFailures: Sendable {
     }
     for candidate in plan.candidates {
       guard let kind = candidate.failure, let reason = candidate.excluded else { continue }
-      let message = "\(candidate.address) of the list is left out: \(reason)"
+      let message = "\(candidate.address) of the IP list is not used: \(reason)"
       entries.append(
         Entry(failure: LegFailure(kind, message), address: candidate.address, isLookUp: false))
     }

@@ -15,7 +15,7 @@ package enum CombiningMarks {
   }
 
   /// The rule that a text with a long run breaks, in words for users.
-  package static let rule = "it has more than \(most) combining marks in a row, which no text has"
+  package static let rule = "it has more than \(most) combining marks in a row, which no real text has"
 
   /// Whether a text has more than `most` combining marks in a row.
   ///
