@@ -40,8 +40,8 @@ import Testing
     Case(name: "8-bit-name", code: .protocolViolation, words: "the byte 0xe9"),
     Case(name: "status-letters", code: .protocolViolation, words: "status from 100 to 999"),
     Case(name: "status-099", code: .protocolViolation, words: "status from 100 to 999"),
-    Case(name: "status-missing", code: .protocolViolation, words: "version of HTTP"),
-    Case(name: "version-1-2", code: .protocolViolation, words: "version of HTTP"),
+    Case(name: "status-missing", code: .protocolViolation, words: "HTTP version"),
+    Case(name: "version-1-2", code: .protocolViolation, words: "HTTP version"),
     Case(name: "version-icy", code: .protocolViolation, words: "not HTTP"),
     Case(name: "record-of-tls", code: .protocolViolation, words: "not HTTP"),
     Case(name: "no-head", code: .protocolViolation, words: "not HTTP"),
@@ -62,8 +62,8 @@ import Testing
     Case(name: "chunk-size-2-to-the-68", code: .protocolViolation, words: "more than 16 digits"),
     Case(name: "chunk-end-missing", code: .protocolViolation, words: "where its size says"),
     Case(name: "chunk-longer-than-its-size", code: .protocolViolation, words: "where its size says"),
-    Case(name: "trailers-without-colon", code: .protocolViolation, words: "behind the last chunk"),
-    Case(name: "trailers-with-nul", code: .protocolViolation, words: "behind the last chunk"),
+    Case(name: "trailers-without-colon", code: .protocolViolation, words: "after the last chunk"),
+    Case(name: "trailers-with-nul", code: .protocolViolation, words: "after the last chunk"),
     Case(name: "a-hundred-thousand-trailers", code: .headTooLarge, words: "2000 lines"),
     Case(name: "flood-in-one-trailer", code: .headTooLarge, words: "longer than 4 KiB"),
     Case(name: "chunk-last-missing", code: .receiveFailed, words: "ended before the last chunk", ends: true),
@@ -78,8 +78,10 @@ import Testing
       name: "end-behind-a-line", code: .receiveFailed, words: "ended inside the response's head", ends: true),
     Case(
       name: "reset-behind-a-line", code: .sendFailed, words: "reset before the end of the answer", ends: true),
-    Case(name: "end-before-the-head", code: .sendFailed, words: "ended before an answer began", ends: true),
-    Case(name: "reset-before-the-head", code: .sendFailed, words: "reset before an answer began", ends: true),
+    Case(
+      name: "end-before-the-head", code: .sendFailed, words: "ended before the response began", ends: true),
+    Case(
+      name: "reset-before-the-head", code: .sendFailed, words: "reset before the response began", ends: true),
   ]
 
   private static let encrypted: [Case] = [
@@ -88,7 +90,7 @@ import Testing
       words: "broke off (TLS: decryption failed or bad record mac) 3 bytes before", access: .tls),
     Case(
       name: "handshake-failure-alert", code: .tlsFailed, words: "alert \"handshake failure\"", access: .tls),
-    Case(name: "handshake-is-ssh", code: .tlsFailed, words: "is TLS spoken on that port?", access: .tls),
+    Case(name: "handshake-is-ssh", code: .tlsFailed, words: "check that this port serves TLS", access: .tls),
     Case(name: "handshake-record-empty", code: .tlsFailed, words: "failed: record too small", access: .tls),
     Case(name: "handshake-odd-alert", code: .tlsFailed, words: "failed: unknown alert type", access: .tls),
     Case(
@@ -107,13 +109,14 @@ import Testing
     Case(name: "h2-name-in-upper-case", code: .protocolViolation, words: "PROTOCOL_ERROR", access: .http2),
     Case(name: "h2-length-too-long", code: .protocolViolation, words: "PROTOCOL_ERROR", access: .http2),
     Case(
-      name: "h2-rst-8-before-the-head", code: .sendFailed, words: "reset with CANCEL before an answer began",
+      name: "h2-rst-8-before-the-head", code: .sendFailed,
+      words: "reset with CANCEL before the response began",
       ends: true, access: .http2),
     Case(
       name: "h2-hpack-entries-again-and-again", code: .headTooLarge, words: "128 KiB", access: .http2),
     Case(name: "h2-hpack-a-megabyte-of-fields", code: .headTooLarge, words: "CONTINUATION", access: .http2),
     Case(
-      name: "h2-flood-of-empty-settings", code: .protocolViolation, words: "have to be answered", ends: true,
+      name: "h2-flood-of-empty-settings", code: .protocolViolation, words: "require an answer", ends: true,
       access: .http2),
   ]
 

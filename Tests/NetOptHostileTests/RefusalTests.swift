@@ -117,7 +117,7 @@ import Testing
     #expect(outcome.error?.code == .sendFailed)
     #expect(
       outcome.error?.message.contains(
-        "refused the request without processing it (REFUSED_STREAM); it took no effect") == true)
+        "refused the request without processing it (REFUSED_STREAM); the request took no effect") == true)
     let counts = try await lab.counts()
     #expect(counts.asked == 4 && counts.processed == 0)
     await lab.end()

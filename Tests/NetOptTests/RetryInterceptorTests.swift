@@ -194,7 +194,7 @@ import Testing
     let message = try #require(error?.message)
     #expect(
       message.contains(
-        /it was not sent again, because [0-9.]+ ms were left before the deadline, and another attempt takes 4[0-9.]+ ms at least$/
+        /the request was not sent again, because [0-9.]+ ms were left before the deadline, and another attempt takes 4[0-9.]+ ms at least$/
       ), "\(message)")
     #expect(lab.receivers.count == 1)
     await lab.client.shutdown()

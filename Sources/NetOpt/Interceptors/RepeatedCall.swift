@@ -72,7 +72,7 @@ struct RepeatedCall {
 
   private func explanation(of decision: RetryPolicy.Decision) -> String? {
     guard case .giveUp(let reason) = decision, !reason.description.isEmpty else { return nil }
-    return "it was not sent again, because \(reason)"
+    return "the request was not sent again, because \(reason)"
   }
 
   /// Performs one attempt.

@@ -22,15 +22,15 @@ enum AresStatus {
     case netopt_ares_no_data:
       return make(.nameNotFound, status, "\(name) has no address; check the name, or its A and AAAA records")
     case netopt_ares_bad_name:
-      return make(.nameNotFound, status, "\(name) is no name that can be looked up; check the name")
+      return make(.nameNotFound, status, "\(name) is not a valid DNS name; check the name")
     case netopt_ares_timeout:
       return make(.resolverFailed, status, "\(nobody) answered for \(name) in time; \(toCheck)")
     case netopt_ares_connection_refused:
       return make(.resolverFailed, status, "\(nobody) could be reached for \(name); \(toCheck)")
     case netopt_ares_server_failure:
-      return make(.resolverFailed, status, "\(nobody) could find out about \(name) (SERVFAIL); \(toCheck)")
+      return make(.resolverFailed, status, "\(nobody) could resolve \(name) (SERVFAIL); \(toCheck)")
     case netopt_ares_refused:
-      return make(.resolverFailed, status, "\(nobody) would answer for \(name) (REFUSED); \(toCheck)")
+      return make(.resolverFailed, status, "\(nobody) accepted the query for \(name) (REFUSED); \(toCheck)")
     case netopt_ares_destruction, netopt_ares_cancelled:
       return shutDown
     default:
@@ -47,7 +47,7 @@ enum AresStatus {
 
   /// The error of a look-up that the shutdown of the resolver ends, or that starts after the shutdown.
   static let shutDown = NetOptError(
-    .shutDown, phase: .resolve, "no name is looked up any more: the client has been shut down")
+    .shutDown, phase: .resolve, "the client has been shut down and resolves no more names")
 
   /// The error of a text that breaks the rules for host names.
   static func noName(_ text: String, _ fault: String) -> NetOptError {

@@ -218,7 +218,7 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     hasReportedRefusal = true
     let seconds = PollBackoff.longest.components.seconds
     onFailure(
-      systemError("\(call), without which changes of \(paths[0]) are seen up to \(seconds) s late,", code))
+      systemError("\(call) (without it, netopt sees changes of \(paths[0]) up to \(seconds) s late)", code))
   }
 
   /// The directories of all links on the path to a file, in any component of the path or of a link's target

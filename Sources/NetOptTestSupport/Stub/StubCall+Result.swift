@@ -59,7 +59,7 @@ extension StubCall {
   var exhaustedError: NetOptError {
     let route = route
     guard let error = RaceFailures(plan, route.legs).error(lookUp: lookupError) else {
-      return error(.connectFailed, .connect, "no leg could be started")
+      return error(.connectFailed, .connect, "no connection attempt could be started")
     }
     return error.with(route: route)
   }

@@ -29,7 +29,7 @@ struct StubExchange: Sendable {
       case .reset:
         return .failure(
           NetOptError(
-            .sendFailed, phase: .send, "the connection was reset before an answer began",
+            .sendFailed, phase: .send, "the connection was reset before the response began",
             isRetryable: request.mayBeRepeated))
       }
     } catch let error as NetOptError {

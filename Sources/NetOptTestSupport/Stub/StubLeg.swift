@@ -100,7 +100,7 @@ struct StubLeg: Sendable {
       case .tls: "failed in the TLS handshake"
       case .unreachable: "cannot be reached from this machine"
       case .silent: "went silent"
-      case .busy: "took no request"
+      case .busy: "accepted no further request"
       case .unhealthy, .resolve, .nameNotFound, .proxy, .proxyRefused, .authorities, .other: "failed"
       }
     return LegError(LegFailure(kind, "\(peer) \(what)"))

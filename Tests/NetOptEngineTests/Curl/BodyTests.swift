@@ -148,7 +148,7 @@ import Testing
           _ = try await bench.execute(request, origin.endpoints.map(\.address))
         }
         #expect(error?.code == .invalidRequest)
-        #expect(error?.message.contains("\(announced) were announced") == true)
+        #expect(error?.message.contains("the request announced \(announced)") == true)
       }
       let error = await failure { () throws(NetOptError) in
         let request = try NetOptRequest(

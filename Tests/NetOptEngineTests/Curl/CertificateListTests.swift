@@ -54,7 +54,7 @@ import Testing
     defer { origin.stop() }
     expectFailure(
       try await outcome(of: origin),
-      "failed: one of its certificates has a key on a curve that is not a named one")
+      "failed: one of its certificates has a key on an unnamed curve")
   }
 
   @Test(

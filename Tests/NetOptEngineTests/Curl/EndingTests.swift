@@ -270,7 +270,7 @@ import Testing
   private static let unsendable: [(String, HeaderFields, String)] = [
     ("GET ", [:], "token"), ("CONNECT", [:], "proxies"), ("GET", ["Bad Name": "x"], "token"),
     ("GET", ["X": "a\r\nHost: evil"], "line end"), ("GET", ["X": "a\0b"], "NUL"),
-    ("GET", ["Host": "other.test"], "URL"), ("GET", ["Transfer-Encoding": "chunked"], "own business"),
+    ("GET", ["Host": "other.test"], "URL"), ("GET", ["Transfer-Encoding": "chunked"], "is set by netopt"),
     ("GET", ["Content-Length": "5"], "differs"),
   ]
 

@@ -86,7 +86,7 @@ import Testing
         _ = try await bench.execute(sent, [server.endpoint.address])
       }
       // With the connect timeout of 50 ms, the error says that the endpoint did not respond in time.
-      let endsAtDeadline = error?.message.contains("call's limit") == true
+      let endsAtDeadline = error?.message.contains("call's time limit") == true
       #expect(endsAtDeadline == (limit > .seconds(1)), "\(String(describing: error))")
     }
     await bench.end()

@@ -38,10 +38,10 @@ import Testing
   private static let http: [Case] = [
     Case(
       testDescription: "407", behaviour: status(407), isRetryable: false,
-      words: ["user name and password of its URL (407)"]),
+      words: ["user name and password in its URL (407)"]),
     Case(
       testDescription: "407 without credentials", behaviour: status(407), user: "", isRetryable: false,
-      words: ["asks for a user name", "http://USER:PASSWORD@HOST:PORT"]),
+      words: ["requires a user name", "http://USER:PASSWORD@HOST:PORT"]),
     Case(
       testDescription: "403", behaviour: status(403), isRetryable: false,
       words: ["refused to connect to api.test:443 (403)"]),
@@ -72,7 +72,7 @@ import Testing
     Case(
       testDescription: "a long answer",
       behaviour: answering("HTTP/1.1 200 OK\r\nX: \(String(repeating: "a", count: 400_000))\r\n\r\n"),
-      isRetryable: true, words: ["longer than libcurl takes"]),
+      isRetryable: true, words: ["longer than libcurl accepts"]),
     Case(
       testDescription: "many fields",
       behaviour: answering(
@@ -85,7 +85,7 @@ import Testing
     Case(
       testDescription: "a body without end",
       behaviour: goingOn("HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n", "aaaa"),
-      code: .tlsFailed, isRetryable: true, words: ["is TLS spoken on that port?"]),
+      code: .tlsFailed, isRetryable: true, words: ["check that this port serves TLS"]),
     Case(
       testDescription: "a refusal whose body has no end",
       behaviour: goingOn("HTTP/1.1 407 No\r\nContent-Length: 9999999999\r\n\r\n", "aaaa"),
@@ -100,7 +100,7 @@ import Testing
     Case(
       testDescription: "a tunnel to something else",
       behaviour: answering("HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 400 Bad Request\r\n\r\n"), code: .tlsFailed,
-      isRetryable: true, words: ["api.test:443 (through the proxy", "is TLS spoken on that port?"]),
+      isRetryable: true, words: ["api.test:443 (through the proxy", "check that this port serves TLS"]),
   ]
 
   private static func socks5(reply: UInt8) -> LoopbackServer.Behaviour {
@@ -110,14 +110,14 @@ import Testing
   private static let socks: [Case] = [
     Case(
       testDescription: "no method", behaviour: .greeting([5, 0xff]), scheme: "socks5h", user: "",
-      isRetryable: false, words: ["asks for a user name", "socks5h://USER:PASSWORD@HOST:PORT"]),
+      isRetryable: false, words: ["requires a user name", "socks5h://USER:PASSWORD@HOST:PORT"]),
     Case(
       testDescription: "a wrong password", behaviour: .greeting([5, 2, 1, 1]), scheme: "socks5h",
-      isRetryable: false, words: ["user name and password of its URL"]),
+      isRetryable: false, words: ["user name and password in its URL"]),
     // libcurl would block the event loop's thread until GSSAPI tokens arrive.
     Case(
       testDescription: "Kerberos", behaviour: .greeting([5, 1]), scheme: "socks5h", isRetryable: false,
-      words: ["asks for Kerberos (GSSAPI)"]),
+      words: ["requires Kerberos (GSSAPI)"]),
     Case(
       testDescription: "a rule", behaviour: socks5(reply: 2), scheme: "socks5h", isRetryable: false,
       words: ["do not allow a connection to api.test:443"]),
@@ -126,13 +126,13 @@ import Testing
       words: ["could not connect to api.test:443: the server refused"]),
     Case(
       testDescription: "unreachable", behaviour: socks5(reply: 4), scheme: "socks5h", isRetryable: true,
-      words: ["does not reach the host"]),
+      words: ["cannot reach the host"]),
     Case(
       testDescription: "a failure", behaviour: socks5(reply: 1), scheme: "socks5h", isRetryable: true,
-      words: ["does not say why"]),
+      words: ["gives no reason"]),
     Case(
       testDescription: "another version", behaviour: .greeting([4, 0]), scheme: "socks5h", isRetryable: false,
-      words: ["does not speak SOCKS as its URL says"]),
+      words: ["does not speak SOCKS, although its URL says so"]),
     Case(
       testDescription: "the end of SOCKS", behaviour: .closing, scheme: "socks5h", isRetryable: true,
       words: ["closed the connection"]),
@@ -143,7 +143,7 @@ import Testing
       testDescription: "SOCKS to something else",
       behaviour: .greeting([5, 0, 5, 0, 0, 1, 0, 0, 0, 0, 0, 0] + Array("SSH-2.0-x\r\n".utf8)),
       scheme: "socks5h", code: .tlsFailed, isRetryable: true,
-      words: ["api.test:443 (through the proxy", "is TLS spoken on that port?"]),
+      words: ["api.test:443 (through the proxy", "check that this port serves TLS"]),
   ]
 
   private func error(_ url: String, through proxy: String, _ bench: TransportBench) async throws

@@ -71,7 +71,7 @@ import Testing
     let error = await failure { () throws(NetOptError) in
       _ = try await bench.execute(request, [address])
     }
-    let words = "one of its certificates has a key on a curve that is not a named one"
+    let words = "one of its certificates has a key on an unnamed curve"
     #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
     await bench.end()
   }

@@ -84,15 +84,15 @@ import Testing
     #expect(leaving.contains("(GOAWAY)") && leaving.hasSuffix("whether the request took effect is not known"))
     let silent = text(RequestLoss(wasSilent: true, wasLeaving: true))
     #expect(
-      silent.contains("HERE had gone silent")
+      silent.contains("HERE stopped answering")
         && silent.hasSuffix("whether the request took effect is not known"))
     for fate in [SentRequest.Fate.unwritten, .refused, .overLimit, .leftOut] {
       func safe(_ sending: RequestLoss.Sending) -> String { text(RequestLoss(fate: fate, sending: sending)) }
-      #expect(safe(.init(count: 4)).hasSuffix("; it took no effect, and was sent 4 times"))
-      #expect(safe(.init(count: 1)).hasSuffix("; it took no effect, and was sent once"))
+      #expect(safe(.init(count: 4)).hasSuffix("; the request took no effect; it was sent 4 times"))
+      #expect(safe(.init(count: 1)).hasSuffix("; the request took no effect; it was sent once"))
       #expect(
         safe(.init(hasStream: true)).hasSuffix(
-          "; it took no effect, and its body, a stream, cannot be sent a second time"))
+          "; the request took no effect, and netopt cannot send its body, a stream, a second time"))
       // An earlier attempt may have taken effect.
       let repeated = safe(.init(mayBeRepeated: true, count: 2))
       #expect(repeated.hasSuffix("; it was sent 2 times") && !repeated.contains("effect"))

@@ -61,30 +61,31 @@ enum HeadFault: Hashable, Sendable {
   /// The text for a message: what the server sent.
   var description: String {
     switch self {
-    case .notHTTP: "something that is not HTTP; check what listens there (RFC 9112, section 4)"
-    case .version: "a status line without a version of HTTP that is 1.0 or 1.1 (RFC 9112, section 2.3)"
+    case .notHTTP: "data that is not HTTP; check which service listens there (RFC 9112, section 4)"
+    case .version: "a status line whose HTTP version is neither 1.0 nor 1.1 (RFC 9112, section 2.3)"
     case .status: "a status line without a status from 100 to 999 (RFC 9112, section 4)"
-    case .interim101: "status 101, although no other protocol was asked for (RFC 9110, section 15.2.2)"
-    case .unsolicited: "data before it was asked for anything, which is no answer (RFC 9112, section 9.2)"
-    case .otherVersion: "a response in another version of HTTP than the connection speaks"
-    case .lineCut: "a line without its end in its head (RFC 9112, section 2.2)"
-    case .noColon: "a line without a colon among the fields of its head (RFC 9112, section 5)"
+    case .interim101:
+      "status 101, although the request asked for no other protocol (RFC 9110, section 15.2.2)"
+    case .unsolicited: "data before it received a request, which is not a response (RFC 9112, section 9.2)"
+    case .otherVersion: "a response whose HTTP version differs from that of the connection"
+    case .lineCut: "a head with a line that has no line end (RFC 9112, section 2.2)"
+    case .noColon: "a head with a field line without a colon (RFC 9112, section 5)"
     case .noName: "a field without a name (RFC 9110, section 5.1)"
-    case .name(let byte): "a field whose name has \(byte.named) in it (RFC 9110, section 5.1)"
-    case .value(let byte): "a field whose value has \(byte.named) in it (RFC 9110, section 5.5)"
-    case .nul: "a head with a NUL in it (RFC 9110, section 5.5)"
+    case .name(let byte): "a field whose name contains \(byte.named) (RFC 9110, section 5.1)"
+    case .value(let byte): "a field whose value contains \(byte.named) (RFC 9110, section 5.5)"
+    case .nul: "a head that contains a NUL (RFC 9110, section 5.5)"
     case .marks:
-      "a field with more than \(CombiningMarks.most) combining marks in a row, which no text has (Unicode UAX #15, section 13)"
+      "a field with more than \(CombiningMarks.most) combining marks in a row, which no real text has (Unicode UAX #15, section 13)"
     case .firstFold:
-      "a first field line that begins with a space, as if a field went on (RFC 9112, section 5.2)"
+      "a first field line that begins with a space, like the continuation of a field (RFC 9112, section 5.2)"
     case .framingFold:
       "a Content-Length, Content-Encoding or Transfer-Encoding on more than one line (RFC 9112, section 5.2)"
     case .folds: "a head with more than \(ResponseHeadReader.mostFolds) folded lines (RFC 9112, section 5.2)"
-    case .trailer: "a line behind the last chunk that is no field (RFC 9112, section 7.1.2)"
-    case .trailerTooLong: "a field behind the last chunk that is longer than 4 KiB, which is libcurl's limit"
-    case .continuations: "a head or trailers in more CONTINUATION frames than nghttp2 takes"
-    case .contentLength: "a Content-Length that is no length, or two different ones (RFC 9112, section 6.3)"
-    case .transferCoding: "a Transfer-Encoding that was not asked for (RFC 9112, section 6.1)"
+    case .trailer: "a line after the last chunk that is not a field (RFC 9112, section 7.1.2)"
+    case .trailerTooLong: "a field after the last chunk that is longer than 4 KiB, which is libcurl's limit"
+    case .continuations: "a head or trailers in more CONTINUATION frames than nghttp2 accepts"
+    case .contentLength: "an invalid Content-Length, or two different ones (RFC 9112, section 6.3)"
+    case .transferCoding: "a Transfer-Encoding that the request did not ask for (RFC 9112, section 6.1)"
     case .tooLarge:
       "more than \(ResponseHeadReader.limit / 1024) KiB of heads and trailers, which is netopt's limit"
     case .tooManyLines:

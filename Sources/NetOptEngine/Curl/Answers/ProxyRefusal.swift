@@ -24,26 +24,26 @@ enum ProxyRefusal: Hashable, Sendable {
     switch self {
     case .status(407) where signsOn:
       return LegFailure(
-        .proxyRefused, "\(proxy) does not take the user name and password of its URL (407); check them")
+        .proxyRefused, "\(proxy) rejects the user name and password in its URL (407); check them")
     case .status(407):
       return LegFailure(
         .proxyRefused,
-        "\(proxy) asks for a user name and a password (407); put them into its URL, as in http://USER:PASSWORD@HOST:PORT"
+        "\(proxy) requires a user name and a password (407); add them to its URL, as in http://USER:PASSWORD@HOST:PORT"
       )
     case .status(let status) where status >= 500:
       return LegFailure(
         .proxy,
-        "\(proxy) could not connect to \(server) (\(status)); see whether it finds and reaches the server"
+        "\(proxy) could not connect to \(server) (\(status)); check that the proxy resolves and reaches the server"
       )
     case .status(let status) where status < 400:
       return LegFailure(
         .proxyRefused,
-        "\(proxy) answered with \(status) when it was asked to connect to \(server), which opens no tunnel; see whether its URL is that of a proxy"
+        "\(proxy) answered with \(status) when it was asked to connect to \(server), and opened no tunnel; check that its URL is the URL of a proxy"
       )
     case .status(let status):
       return LegFailure(
         .proxyRefused,
-        "\(proxy) refused to connect to \(server) (\(status)); have it allow that, or leave it out (no_proxy)"
+        "\(proxy) refused to connect to \(server) (\(status)); allow it there, or bypass the proxy (no_proxy)"
       )
     case .noAnswer(let what):
       return LegFailure(.proxy, "\(proxy) \(what) when it was asked to connect to \(server)")
@@ -62,41 +62,42 @@ enum ProxyRefusal: Hashable, Sendable {
       return LegFailure(
         .proxyRefused,
         signsOn
-          ? "\(proxy) does not take the user name and password of its URL; check them"
-          : "\(proxy) asks for a user name and a password; put them into its URL, as in socks5h://USER:PASSWORD@HOST:PORT"
+          ? "\(proxy) rejects the user name and password in its URL; check them"
+          : "\(proxy) requires a user name and a password; add them to its URL, as in socks5h://USER:PASSWORD@HOST:PORT"
       )
     case CURLPX_REPLY_NOT_ALLOWED.number:
       return LegFailure(
         .proxyRefused,
-        "the rules of \(proxy) do not allow a connection to \(server); have it allow that, or leave it out (no_proxy)"
+        "the rules of \(proxy) do not allow a connection to \(server); allow it there, or bypass the proxy (no_proxy)"
       )
     case CURLPX_BAD_VERSION.number, CURLPX_UNKNOWN_MODE.number, CURLPX_BAD_ADDRESS_TYPE.number,
       CURLPX_IDENTD.number, CURLPX_IDENTD_DIFFER.number, CURLPX_REPLY_COMMAND_NOT_SUPPORTED.number,
       CURLPX_REPLY_ADDRESS_TYPE_NOT_SUPPORTED.number:
       return LegFailure(
         .proxyRefused,
-        "\(proxy) does not speak SOCKS as its URL says; check the scheme (socks4a, socks5h) and the port"
+        "\(proxy) does not speak SOCKS, although its URL says so; check the scheme (socks4a, socks5h) and the port"
       )
     case CURLPX_GSSAPI.number, CURLPX_GSSAPI_PERMSG.number, CURLPX_GSSAPI_PROTECTION.number:
       return LegFailure(
         .proxyRefused,
-        "\(proxy) asks for Kerberos (GSSAPI), which netopt does not speak; have it allow a user name and a password"
+        "\(proxy) requires Kerberos (GSSAPI), which netopt does not support; configure it to accept a user name and a password"
       )
     case CURLPX_LONG_HOSTNAME.number, CURLPX_LONG_PASSWD.number, CURLPX_LONG_USER.number:
       return LegFailure(
         .proxyRefused,
-        "host name, user name or password is longer than the 255 bytes that SOCKS has for it at \(proxy)")
+        "the host name, user name or password for \(proxy) is longer than 255 bytes, the limit of SOCKS")
     case CURLPX_CLOSED.number:
       return LegFailure(.proxy, "\(proxy) closed the connection when it was asked to connect to \(server)")
     case CURLPX_REPLY_CONNECTION_REFUSED.number: return could(not: "the server refused the connection")
-    case CURLPX_REPLY_HOST_UNREACHABLE.number: return could(not: "it does not reach the host")
-    case CURLPX_REPLY_NETWORK_UNREACHABLE.number: return could(not: "it does not reach the network")
-    case CURLPX_REPLY_TTL_EXPIRED.number: return could(not: "the way there is too long (TTL expired)")
+    case CURLPX_REPLY_HOST_UNREACHABLE.number: return could(not: "it cannot reach the host")
+    case CURLPX_REPLY_NETWORK_UNREACHABLE.number: return could(not: "it cannot reach the network")
+    case CURLPX_REPLY_TTL_EXPIRED.number: return could(not: "the route to it is too long (TTL expired)")
     case CURLPX_RESOLVE_HOST.number:
-      return could(not: "the name is not known here, and a socks4 or socks5 URL has it looked up here")
+      return could(
+        not: "this machine, which resolves names for a socks4 or socks5 URL, cannot resolve the name")
     case CURLPX_REPLY_GENERAL_SERVER_FAILURE.number, CURLPX_REQUEST_FAILED.number:
-      return could(not: "it does not say why")
-    default: return could(not: "the dialogue with it broke off (CURLproxycode \(code))")
+      return could(not: "it gives no reason")
+    default: return could(not: "the SOCKS exchange with it broke off (CURLproxycode \(code))")
     }
   }
 }

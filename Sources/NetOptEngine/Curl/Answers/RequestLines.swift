@@ -8,7 +8,7 @@ enum RequestLines {
     // libcurl refuses a length below -1 and keeps the length of the previous request. It takes -1 for an
     // unknown length.
     if let length = request.body.length, length < 0 {
-      return "the body was announced with \(length) bytes; leave the length out when it is not known"
+      return "the length of the body is \(length) bytes; leave it out when you do not know the length"
     }
     for field in request.headers {
       if let fault = HeaderFields.fault(of: field) ?? fault(of: field, in: request) { return fault }
@@ -20,7 +20,7 @@ enum RequestLines {
     guard HeaderFields.isToken(request.method.rawValue) else {
       return "the method \"\(request.method)\" is not a token"
     }
-    if request.method.rawValue == "CONNECT" { return "CONNECT is for proxies, which are configured" }
+    if request.method.rawValue == "CONNECT" { return "CONNECT is only for proxies; configure a proxy" }
     if request.method == .head, request.body.length != 0 {
       return "a HEAD request with a body cannot be sent"
     }
@@ -33,7 +33,7 @@ enum RequestLines {
     if isNamed("transfer-encoding") || isNamed("connection") || isNamed("upgrade")
       || isNamed("http2-settings")
     {
-      return "the header \(field.name) is the connection's own business"
+      return "the header \(field.name) is set by netopt for the connection; leave it out"
     }
     if isNamed("content-length"), request.body.length.map({ String($0) }) != field.value {
       return "the header Content-Length differs from the length of the body; leave it out"

@@ -54,37 +54,37 @@ enum ResponseFault: Hashable, Sendable {
     case .coding(.tooSlow):
       return made(
         .decodeFailed, .decode,
-        "undoing the Content-Encoding of the body from \(peer) takes far longer than its size explains")
+        "decoding the body from \(peer) (Content-Encoding) takes far longer than its size explains")
     case .coding(.invalid):
-      return made(.decodeFailed, .decode, "the body from \(peer) is not what its Content-Encoding says")
+      return made(.decodeFailed, .decode, "the body from \(peer) does not match its Content-Encoding")
     case .coding(.outOfMemory):
-      return made(.libraryFailed, .decode, "there is no memory to decode the body from \(peer)")
+      return made(.libraryFailed, .decode, "not enough memory to decode the body from \(peer)")
     case .headCut:
       return made(.receiveFailed, .receive, "the connection to \(peer) ended inside the response's head")
     case .codingCut:
       return made(
         .receiveFailed, .decode,
-        "the body from \(peer) ended before its Content-Encoding did: it was cut short")
+        "the body from \(peer) ended before its encoded data was complete (Content-Encoding)")
     case .streamCut:
       return made(
         .receiveFailed, .receive,
-        "\(peer) ended the HTTP/2 stream before it announced the end of the body: that may have been cut short"
+        "\(peer) ended the HTTP/2 stream before it announced the end of the body: the body may be incomplete"
       )
     case .partLost:
       return made(
         .receiveFailed, .receive,
-        "libcurl \(CurlLibrary.release) has lost a part of the body from \(peer)"
+        "libcurl \(CurlLibrary.release) lost a part of the body from \(peer)"
           + (CurlLibrary.losesPausedBodies
-            ? ", as this release does when the reader is behind; use another one" : "")
+            ? ", as this release does when the program reads slowly; use another release" : "")
       )
     case .expectationRefused:
       return made(
         .unsupported, .send,
-        "\(peer) does not do what the request's field Expect asks for (417); leave the field out")
+        "\(peer) rejected the request's Expect field (417); remove the field")
     case .unannouncedEnd:
       return made(
         .receiveFailed, .receive,
-        "\(peer) ended TLS without close_notify, which was to mark the end of the body: it may have been cut short"
+        "\(peer) ended TLS without close_notify, which marks the end of this body: the body may be incomplete"
       )
     }
   }

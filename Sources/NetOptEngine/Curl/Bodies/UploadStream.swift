@@ -128,7 +128,8 @@ final class UploadStream: Sendable {
         let kind = total > length ? "at least \(total)" : "\(total)"
         end(
           failure: NetOptError(
-            .invalidRequest, phase: .send, "the body's stream has \(kind) bytes, \(length) were announced"))
+            .invalidRequest, phase: .send,
+            "the body's stream has \(kind) bytes, but the request announced \(length)"))
       } else {
         if !last.isEmpty { _ = append(last) }
         end(failure: nil)

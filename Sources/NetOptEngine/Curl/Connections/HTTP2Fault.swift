@@ -35,17 +35,17 @@ struct HTTP2Fault: Hashable, Sendable {
   /// - Parameter peer: the sender of the frames.
   func message(_ peer: String) -> String {
     guard isOfConnection else {
-      return "\(peer) sent an answer that breaks a rule of HTTP/2 (\(name); RFC 9113, section 8.1.1)"
+      return "\(peer) sent a response that violates HTTP/2 (\(name); RFC 9113, section 8.1.1)"
     }
     let what =
       switch cause {
-      case .code: "broke a rule of HTTP/2 (\(name); RFC 9113, section 5.4.1)"
-      case .flood: "sent more frames that have to be answered than nghttp2 takes"
+      case .code: "violated HTTP/2 (\(name); RFC 9113, section 5.4.1)"
+      case .flood: "sent more frames that require an answer than nghttp2 accepts"
       case .continuations: "sent \(HeadFault.continuations.description)"
-      case .refusal: "sent an HTTP/2 frame that breaks a rule, or a head of more than 128 KiB"
+      case .refusal: "sent an invalid HTTP/2 frame, or a head of more than 128 KiB"
       case .room: "sent \(HeadFault.tooLargeForLibcurl(kibibytes: 128).description)"
       }
-    return "\(peer) \(what), for which the connection was ended"
+    return "\(peer) \(what), so the connection was closed"
   }
 
   private var name: String {

@@ -40,13 +40,14 @@ extension CurlCode {
     case ETIMEDOUT: LegFailure(.connectTimeout, "\(peer) did not answer in time")
     case ECONNRESET: LegFailure(.reset, "\(peer) reset the connection")
     case ENETUNREACH, EHOSTUNREACH, EAFNOSUPPORT, EADDRNOTAVAIL, ENETDOWN:
-      LegFailure(.unreachable, "there is no way from here to \(peer): \(String(cString: strerror(errno)))")
+      LegFailure(
+        .unreachable, "there is no route from this machine to \(peer): \(String(cString: strerror(errno)))")
     case EMFILE, ENFILE:
       LegFailure(
         .other,
         "no socket could be opened to \(peer): \(String(cString: strerror(errno))); raise the limit of open files (ulimit -n)"
       )
-    case 0: LegFailure(.other, "connecting to \(peer) failed, and libcurl does not say why")
+    case 0: LegFailure(.other, "connecting to \(peer) failed, and libcurl gives no reason")
     default: LegFailure(.other, "connecting to \(peer) failed: \(String(cString: strerror(errno)))")
     }
   }
@@ -54,11 +55,11 @@ extension CurlCode {
   private static func timeout(of transfer: Transfer, _ peer: String) -> LegFailure {
     guard transfer.connectedAt != nil else {
       // A transfer without a socket of its own waits for a connection that other transfers are opening.
-      let what = transfer.descriptor == nil ? "gave no connection" : "did not answer"
+      let what = transfer.descriptor == nil ? "did not accept the connection" : "did not answer"
       return LegFailure(.connectTimeout, "\(peer) \(what) in time")
     }
     guard transfer.proxy != nil, transfer.tunnels, !transfer.isPastProxy(isInTLS: false) else {
-      return LegFailure(.tlsTimeout, "\(peer) accepted the connection and then stayed silent")
+      return LegFailure(.tlsTimeout, "\(peer) accepted the connection and then sent nothing")
     }
     return LegFailure(
       .proxy, "\(peer) accepted the connection and did not connect to \(transfer.server) in time")
@@ -86,7 +87,8 @@ extension CurlCode {
     // The answer is not a TLS record.
     if reason == "wrong version number" {
       return LegFailure(
-        .tls, "\(peer) answered the TLS handshake with something else; is TLS spoken on that port?")
+        .tls,
+        "\(peer) answered the TLS handshake with data that is not TLS; check that this port serves TLS")
     }
     return LegFailure(.tls, "the TLS handshake with \(peer) failed: \(reason)")
   }
@@ -118,17 +120,17 @@ extension CurlCode {
     case 10:  // X509_V_ERR_CERT_HAS_EXPIRED
       return LegFailure(
         .certificateExpired,
-        "a certificate of \(peer) has expired; have it renewed, or check this machine's clock")
+        "a certificate of \(peer) has expired; renew it, or check this machine's clock")
     case let code where errorText.certificateReason == nil || unknownIssuer.contains(code):
       let reason = errorText.certificateReason.map { " (\($0))" } ?? ""
       return LegFailure(
         .certificateUntrusted,
-        "the certificate of \(peer) is not signed by a trusted authority\(reason); name its authority's file if it is yours"
+        "the certificate of \(peer) is not signed by a trusted authority\(reason); if you trust the authority, name its file with tls.caFile (--cacert)"
       )
     default:
       return LegFailure(
         .certificateUntrusted,
-        "the certificate of \(peer) is not to be trusted: \(errorText.certificateReason ?? "")")
+        "the certificate of \(peer) is not trusted: \(errorText.certificateReason ?? "")")
     }
   }
 }

@@ -43,7 +43,7 @@ enum CurlCode {
   static func failureAfterSending(_ code: CURLcode, of transfer: Transfer) -> LegFailure? {
     if notReplaced.contains(code) { return legFailure(code, of: transfer) }
     guard connectionLost.contains(code), code != CURLE_HTTP2_STREAM else { return nil }
-    return LegFailure(.reset, "\(transfer.peer) closed the connection before an answer began")
+    return LegFailure(.reset, "\(transfer.peer) closed the connection before the response began")
   }
 
   /// Returns the error of an exchange that ended after its request was sent or while the response arrived.
@@ -79,7 +79,7 @@ enum CurlCode {
     let lost = "the \(carrier) to \(peer) \(errorText.ending)"
     switch code {
     case CURLE_BAD_CONTENT_ENCODING:
-      return (.decodeFailed, .decode, "the body from \(peer) is not what its Content-Encoding says")
+      return (.decodeFailed, .decode, "the body from \(peer) does not match its Content-Encoding")
     // libcurl may report an HTTP/2 error when the server ends a connection properly and the connection has
     // nothing left to do.
     case CURLE_HTTP2 where !isAnswered && (loss.fate.isSafe || loss.wasLeaving):
@@ -94,7 +94,8 @@ enum CurlCode {
         .sendFailed, .send,
         loss.description(
           at: peer,
-          usual: "the connection to \(peer) failed and the body, a stream, cannot be sent a second time")
+          usual:
+            "the connection to \(peer) failed, and netopt cannot send the body, a stream, a second time")
       )
     case _ where isAnswered && connectionLost.contains(code):
       return (.receiveFailed, .receive, "\(lost) \(transfer.missingPart)")
@@ -104,7 +105,7 @@ enum CurlCode {
         loss.description(
           at: peer,
           usual:
-            "\(lost) \(transfer.hasAnswerBegun ? "before the end of the answer" : "before an answer began")"
+            "\(lost) \(transfer.hasAnswerBegun ? "before the end of the answer" : "before the response began")"
         )
       )
     case _ where !isAnswered && notReplaced.contains(code):
@@ -113,7 +114,7 @@ enum CurlCode {
         loss.description(
           at: peer,
           usual:
-            "the connection to \(peer) died before an answer began, and another one could not be opened: "
+            "the connection to \(peer) died before the response began, and netopt could not open another one: "
             + legFailure(code, of: transfer).message)
       )
     default:

@@ -59,6 +59,6 @@ extension CurlConfiguration {
     guard HeaderFields.fault(of: HeaderField("User-Agent", value)) != nil else { return }
     throw NetOptError(
       .invalidConfiguration, phase: .connect,
-      "userAgent is \(value.debugDescription); it may be any text without line ends and NUL")
+      "userAgent is \(value.debugDescription); allowed: any text without line ends and NUL")
   }
 }

@@ -86,13 +86,13 @@ struct CurlErrorText: Sendable {
     }
     // The text for certificates that `OpenSSL.checkCertificates` refuses.
     if last.hasPrefix("explicit params not supported") {
-      return "one of its certificates has a key on a curve that is not a named one"
+      return "one of its certificates has a key on an unnamed curve"
     }
     // OpenSSL uses this text also for a server that asks for the client's certificate and names too many
     // authorities.
     if last.hasPrefix("excessive message size") {
       let limits = "\(OpenSSL.largestList / 1024) KiB or \(OpenSSL.mostCertificates) certificates"
-      return "its list of certificates has more than \(limits), or another of its messages is too long"
+      return "its list of certificates has more than \(limits), or another TLS message is too long"
     }
     return String(last.prefix { $0 != "," })
   }

@@ -64,7 +64,7 @@ package enum CurlLibrary {
     NetOptError(
       .unsupported, phase: .receive,
       """
-      libcurl \(release) has faults with HTTP/1.1 that netopt cannot make good: \(losesPausedBodies ? "a large response whose reader is behind may fail" : "")\
+      libcurl \(release) has faults with HTTP/1.1 that netopt cannot work around: \(losesPausedBodies ? "a large response may fail when the program reads it slowly" : "")\
       \(losesPausedBodies && !showsChunks ? ", and " : "")\(showsChunks ? "" : "the size of a chunk is not always checked"). Use libcurl 8.7.0 or later, or one \
       before 8.3.0.
       """)

@@ -61,7 +61,7 @@ final class EasyHandle {
   ///   setting.
   init(_ configuration: CurlConfiguration, callbackState: CallbackState) throws(NetOptError) {
     guard let pointer = curl_easy_init() else {
-      throw NetOptError(.libraryFailed, phase: .send, "curl_easy_init gave no handle: out of memory")
+      throw NetOptError(.libraryFailed, phase: .send, "curl_easy_init returned no handle: out of memory")
     }
     self.pointer = OpaquePointer(pointer)
     userAgent = configuration.userAgent
@@ -107,7 +107,8 @@ final class EasyHandle {
       // A TLS proxy is verified against the same authorities as servers.
       guard set(CURLOPT_CAINFO, caFile) == CURLE_OK, set(CURLOPT_PROXY_CAINFO, caFile) == CURLE_OK else {
         throw NetOptError(
-          .invalidConfiguration, phase: .tls, "libcurl's TLS library cannot read authorities from \(caFile)")
+          .invalidConfiguration, phase: .tls,
+          "libcurl's TLS library cannot read the certificate authorities in \(caFile)")
       }
     }
     // Debian's libcurl has a default CAPATH. A CAPATH keeps libcurl from caching the parsed authorities,
@@ -214,7 +215,7 @@ final class EasyHandle {
     // The empty string keeps libcurl from reading the proxy from the environment: netopt read it when it
     // planned the route.
     guard set(CURLOPT_PROXY, wanted.proxy ?? "") == CURLE_OK, set(CURLOPT_NOPROXY, "") == CURLE_OK else {
-      throw NetOptError(.invalidConfiguration, phase: .connect, "the proxy's URL is not one libcurl can use")
+      throw NetOptError(.invalidConfiguration, phase: .connect, "libcurl cannot use the URL of the proxy")
     }
     settings = wanted
   }

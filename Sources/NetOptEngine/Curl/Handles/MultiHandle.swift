@@ -11,7 +11,7 @@ final class MultiHandle {
   /// - Throws: `libraryFailed` when libcurl gives no handle.
   init(_ configuration: CurlConfiguration, callbackState: CallbackState) throws(NetOptError) {
     guard CurlLibrary.isReady, let raw = curl_multi_init() else {
-      throw NetOptError(.libraryFailed, phase: .send, "curl_multi_init gave no handle: out of memory")
+      throw NetOptError(.libraryFailed, phase: .send, "curl_multi_init returned no handle: out of memory")
     }
     self.raw = raw
     self.callbackState = callbackState

@@ -11,7 +11,7 @@ final class URLHandle {
   /// - Throws: `invalidURL` when libcurl does not accept the URL; `libraryFailed` without memory.
   init(_ url: HTTPURL) throws(NetOptError) {
     guard let pointer = curl_url() else {
-      throw NetOptError(.libraryFailed, phase: .send, "curl_url gave no handle: out of memory")
+      throw NetOptError(.libraryFailed, phase: .send, "curl_url returned no handle: out of memory")
     }
     self.pointer = pointer
     let code = curl_url_set(pointer, CURLUPART_URL, url.description, UInt32(CURLU_PATH_AS_IS))
@@ -20,7 +20,7 @@ final class URLHandle {
       let reason = String(cString: curl_url_strerror(code))
       throw NetOptError(
         .invalidURL, phase: .send,
-        "libcurl does not take the URL \(url.brief) of \(url.length) bytes: \(reason)")
+        "libcurl rejects the URL \(url.brief) of \(url.length) bytes: \(reason)")
     }
   }
 

@@ -104,7 +104,7 @@ extension CurlMulti {
     guard transfer.exchange.request.options.version == .http2, transfer.version != .http2 else { return nil }
     return NetOptError(
       .unsupported, phase: .receive,
-      "\(transfer.peer) answered with HTTP/\(transfer.version), and only HTTP/2 was asked for",
+      "\(transfer.peer) answered with HTTP/\(transfer.version), but only HTTP/2 was requested",
       endpoint: transfer.endpoint)
   }
 

@@ -33,7 +33,8 @@ extension CurlMulti {
   private func raceError(_ exchange: Exchange) -> NetOptError {
     guard let error = RaceFailures(exchange.plan, exchange.reports).error(lookUp: exchange.lookUp.error)
     else {
-      return NetOptError(.connectFailed, phase: .connect, "no leg could be started", isRetryable: true)
+      return NetOptError(
+        .connectFailed, phase: .connect, "no connection attempt could be started", isRetryable: true)
     }
     // If nothing but DNS was tried, the error also says why the list's endpoints were not.
     return exchange.reports.allSatisfy { $0.address == nil } ? error.with(exclusionsOf: exchange.plan) : error
@@ -81,7 +82,7 @@ extension CurlMulti {
       exchange,
       NetOptError(
         .timeout, phase: phase,
-        "after the call's limit of \(time) \(what)" + (failures.map { "; before, \($0)" } ?? ""),
+        "the call's time limit of \(time) passed: \(what)" + (failures.map { "; before, \($0)" } ?? ""),
         endpoint: exchange.winner?.endpoint,
         isRetryable: isUnsent || exchange.request.mayBeRepeated))
   }
@@ -131,7 +132,7 @@ extension NetOptError {
     else { return self }
     let others = plan.candidates.count > 1 ? " (of \(plan.candidates.count) addresses, see the route)" : ""
     return NetOptError(
-      code, phase: phase, "\(message); \(first.address) of the list is left out: \(reason)\(others)",
+      code, phase: phase, "\(message); \(first.address) of the IP list is not used: \(reason)\(others)",
       endpoint: endpoint, underlying: underlying, isRetryable: isRetryable)
   }
 }

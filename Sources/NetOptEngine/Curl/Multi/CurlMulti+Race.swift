@@ -180,8 +180,8 @@ extension CurlMulti {
       let new = exchange.race.untried(usable)
       guard !new.isEmpty else {
         let what =
-          usable.isEmpty ? "no address of the kind asked for" : "only addresses that were tried already"
-        let message = "DNS knows \(what) for \(exchange.plan.origin.host)"
+          usable.isEmpty ? "no address of the requested family" : "only addresses that netopt already tried"
+        let message = "DNS has \(what) for \(exchange.plan.origin.host)"
         return lookUpFailed(
           exchange, leg, LegFailure(.nameNotFound, message),
           NetOptError(.nameNotFound, phase: .resolve, message))

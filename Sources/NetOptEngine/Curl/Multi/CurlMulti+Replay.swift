@@ -13,8 +13,8 @@ extension CurlMulti {
       failure: LegFailure(
         .reset,
         refusal == .ended
-          ? "\(transfer.peer) closed the connection before it was asked"
-          : "\(transfer.peer) sent an answer before it was asked"),
+          ? "\(transfer.peer) closed the connection before it received a request"
+          : "\(transfer.peer) sent a response before it received a request"),
       endpoint: transfer.endpoint
     )
     if refusal.isOfTheConnection {
@@ -88,14 +88,14 @@ extension CurlMulti {
   func replayError(of transfer: Transfer, _ code: CURLcode) -> NetOptError {
     let loss = transfer.lastLoss
     let errorText = transfer.easy.errorText
-    let usual = "the connection to \(transfer.peer) \(errorText.ending) before an answer began"
+    let usual = "the connection to \(transfer.peer) \(errorText.ending) before the response began"
     let why =
       if loss.fate.isSafe {
         ""
       } else if transfer.exchange.request.body.isStream {
-        ", and it was not sent again, because its body is a stream"
+        ", and the request was not sent again, because its body is a stream"
       } else {
-        ", and it was not sent again, because \(transfer.exchange.request.method) may only be with an Idempotency-Key"
+        ", and the request was not sent again, because netopt repeats \(transfer.exchange.request.method) only with an Idempotency-Key"
       }
     return NetOptError(
       .sendFailed, phase: .send, loss.description(at: transfer.peer, usual: usual) + why,

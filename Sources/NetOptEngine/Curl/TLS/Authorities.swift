@@ -18,7 +18,8 @@ enum Authorities: Hashable, Sendable {
         "no certificate can be verified: the authorities in \(FileBytes.shown(file)), which tls.caFile (--cacert) names, \(Self.fault(of: file))"
       )
     case .system(let file):
-      let why = file.map { "\($0) \(Self.fault(of: $0))" } ?? "libcurl was built without a file of them"
+      let why = file.map { "\($0) \(Self.fault(of: $0))" }
+        ?? "libcurl was built without a file of authorities"
       return LegFailure(
         .authorities,
         "this machine has no trusted authorities, so no certificate can be verified: \(why); install the package ca-certificates, or name a file of authorities with tls.caFile (--cacert)"

@@ -82,8 +82,8 @@ struct OpenSSL: Sendable {
     NetOptError(
       .unsupported, phase: .tls,
       """
-      libcurl uses \(name.isEmpty ? "no TLS library" : name), and this netopt was built for OpenSSL \(netopt_openssl_major). An answer that was cut, or \
-      sent before it was asked for, is not always noticed, and TLS sessions are resumed less often. Use a libcurl with OpenSSL \(netopt_openssl_major).
+      libcurl uses \(name.isEmpty ? "no TLS library" : name), and this netopt was built for OpenSSL \(netopt_openssl_major). netopt does not always notice a \
+      truncated response or one that arrives before its request, and resumes TLS sessions less often. Use a libcurl with OpenSSL \(netopt_openssl_major).
       """)
   }
 

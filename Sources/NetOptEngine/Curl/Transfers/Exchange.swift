@@ -233,7 +233,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
         exchange,
         NetOptError(
           .timeout, phase: .send,
-          "the body's stream, announced with 0 bytes, had not ended at the call's deadline"))
+          "the body's stream, announced with 0 bytes, was still open at the call's deadline"))
     }
   }
 

@@ -26,10 +26,10 @@ struct RequestLoss: Equatable {
     /// again. A request that may be repeated may have been lost before, with an unknown fate.
     var outcome: String {
       let times = "sent \(count == 1 ? "once" : "\(count) times")"
-      if mayBeRepeated { return "it was \(times)" }
+      if mayBeRepeated { return "the request was \(times)" }
       return hasStream
-        ? "it took no effect, and its body, a stream, cannot be sent a second time"
-        : "it took no effect, and was \(times)"
+        ? "the request took no effect, and netopt cannot send its body, a stream, a second time"
+        : "the request took no effect; it was \(times)"
     }
   }
 
@@ -59,15 +59,15 @@ struct RequestLoss: Equatable {
   private func cause(at peer: String, usual: String) -> String {
     switch fate {
     case .unknown where wasSilent:
-      "\(peer) had gone silent, and the connection was given up before an answer began"
+      "\(peer) stopped answering, and netopt closed the connection before the response began"
     case .unknown:
       wasLeaving
-        ? "\(peer) announced the end of the connection (GOAWAY), which then ended before an answer began"
+        ? "\(peer) announced the end of the connection (GOAWAY); the connection then ended before the response began"
         : usual
     case .unwritten: "the connection to \(peer) ended before the request was written"
     case .refused: "\(peer) refused the request without processing it (REFUSED_STREAM)"
     case .overLimit:
-      "\(peer) takes fewer requests at once, and did not process this one (REFUSED_STREAM)"
+      "\(peer) accepts fewer requests at once, and did not process this one (REFUSED_STREAM)"
     case .leftOut: "\(peer) ended the connection without processing the request (GOAWAY)"
     }
   }

@@ -51,13 +51,13 @@ extension Transfer {
     if connectStatus > 0, connectStatus / 100 != 2 { return .status(connectStatus) }
     let errorText = easy.errorText
     if errorText.isAboutLongAnswer || code.isTooLarge {
-      return .noAnswer("sent an answer that is longer than libcurl takes")
+      return .noAnswer("sent an answer that is longer than libcurl accepts")
     }
     if case .head(let fault) = errorText.fault(code, isHeadComplete: false) {
       return .noAnswer("sent \(fault.description)")
     }
     if errorText.wasReset { return .noAnswer("reset the connection") }
     return .noAnswer(
-      errorText.isAboutTunnel ? "sent something that is not HTTP" : "closed the connection without an answer")
+      errorText.isAboutTunnel ? "sent data that is not HTTP" : "closed the connection without an answer")
   }
 }
