@@ -119,8 +119,8 @@ package final class AsymmetricKey: @unchecked Sendable {
     of message: [UInt8], _ algorithm: SignatureAlgorithm
   ) throws(CryptoError) -> [UInt8] {
     let operation = "signing with \(algorithm.rawValue)"
-    guard isPrivate else { throw CryptoError(operation, "the key is a public one, which only verifies") }
-    guard fits(algorithm) else { throw CryptoError(operation, "the key is of another kind") }
+    guard isPrivate else { throw CryptoError(operation, "the key is a public key, which can only verify") }
+    guard fits(algorithm) else { throw CryptoError(operation, "the key does not fit the algorithm") }
     guard let context = EVP_MD_CTX_new() else { throw CryptoError(failed: operation) }
     defer { EVP_MD_CTX_free(context) }
     var parameters: OpaquePointer?
@@ -145,7 +145,7 @@ package final class AsymmetricKey: @unchecked Sendable {
     _ signature: [UInt8], of message: [UInt8], _ algorithm: SignatureAlgorithm
   ) throws(CryptoError) -> Bool {
     let operation = "verifying with \(algorithm.rawValue)"
-    guard fits(algorithm) else { throw CryptoError(operation, "the key is of another kind") }
+    guard fits(algorithm) else { throw CryptoError(operation, "the key does not fit the algorithm") }
     var signature = signature
     if algorithm == .ecdsaP256 {
       guard let encoded = Self.encoded(signature) else { return false }

@@ -37,7 +37,7 @@ package struct Scrypt: Hashable, Sendable {
   ) throws(CryptoError) -> SecretBytes {
     let operation = "deriving a key from the password (scrypt)"
     guard cost > 1, cost & (cost - 1) == 0, blockSize > 0, parallelism > 0, length > 0 else {
-      throw CryptoError(operation, "its parameters make no sense")
+      throw CryptoError(operation, "its parameters are invalid")
     }
     guard memory <= limit else {
       throw CryptoError(

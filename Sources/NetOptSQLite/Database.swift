@@ -103,7 +103,7 @@ package final class Database: @unchecked Sendable {
     for name in ["", "-journal", "-wal", "-shm"].map({ path + $0 }) {
       var status = stat()
       guard stat(name, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
-        throw SQLiteError(unusable: name, "it is no regular file; remove it")
+        throw SQLiteError(unusable: name, "it is not a regular file; remove it")
       }
     }
   }

@@ -29,7 +29,7 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
     // Only the limit of `Database` on the instructions of a statement interrupts statements.
     guard code & 0xff != SQLITE_INTERRUPT else {
       self.code = SQLITE_CORRUPT
-      reason = "a statement takes longer than any on a file of this size; its pages lead in circles"
+      reason = "a statement takes longer than any on a file of this size; its pages form a cycle"
       return
     }
     self.code = code

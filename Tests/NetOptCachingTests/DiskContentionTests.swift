@@ -148,7 +148,7 @@ struct DiskContentionTests {
     #expect(others < .seconds(10), "\(others)")
     #expect(warnings.messages.count == 1, "\(warnings.messages)")
     #expect(warnings.messages[0].contains("/lock has been locked by another process for more than 200 ms"))
-    #expect(warnings.messages[0].hasSuffix("nothing is cached on disk until it lets go"))
+    #expect(warnings.messages[0].hasSuffix("caches nothing on disk until that process releases the lock"))
     flock(descriptor, LOCK_UN)
     // Closing the store ends the pause.
     store.close()

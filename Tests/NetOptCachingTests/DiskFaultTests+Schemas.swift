@@ -20,7 +20,7 @@ extension DiskFaultTests {
     store.insert(Samples.entry(key))
     #expect(store.entries(for: key).count == 1)
     #expect(warnings.messages.count == 1)
-    #expect(warnings.messages[0].contains("its schema is that of an older version of netopt; it is now"))
+    #expect(warnings.messages[0].contains("an older version of netopt; netopt renamed it to"))
     #expect(FileManager.default.fileExists(atPath: directory + "/responses.db.broken"))
   }
 
@@ -68,7 +68,7 @@ extension DiskFaultTests {
     store.close()
     #expect(warnings.messages.count == 1)
     #expect(
-      warnings.messages[0].contains("it has other tables, indices or triggers than netopt makes; it is now"))
+      warnings.messages[0].contains("other tables, indices or triggers than netopt makes; netopt renamed it to"))
   }
 
   @Test("a database with the statistics tables of ANALYZE is used")

@@ -64,7 +64,7 @@ struct DiskFaultTests {
     try write([1], to: directory)
     try useInVain(store())
     #expect(warnings.messages.count == 1)
-    #expect(warnings.messages[0].contains("is no directory; nothing is cached on disk"))
+    #expect(warnings.messages[0].contains("is not a directory; netopt caches nothing on disk"))
     #expect(try read(directory) == [1])
   }
 
@@ -302,7 +302,7 @@ struct DiskFaultTests {
       #expect(store.entries(for: key).allSatisfy { $0.body.first == 1 })
     }
     #expect(warnings.messages.count == 1, "\(warnings.messages)")
-    #expect(warnings.messages.first?.hasSuffix("what is fetched meanwhile is not cached on disk") ?? false)
+    #expect(warnings.messages.first?.hasSuffix("does not cache new responses on disk meanwhile") ?? false)
     #expect(store.entries(for: try Samples.key("0")).count == 1)
     setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &before)
     let key = try Samples.key("room again")
@@ -430,7 +430,7 @@ struct DiskFaultTests {
     }
     #expect(try look("0").isEmpty)
     #expect(!FileManager.default.fileExists(atPath: directory))
-    #expect(warnings.messages.count == 1 && warnings.messages[0].hasSuffix("nothing is found there"))
+    #expect(warnings.messages.count == 1 && warnings.messages[0].hasSuffix("netopt finds no entries there"))
     mkdir(directory, 0o700)
     #expect(try look("0").isEmpty)
     #expect(try FileManager.default.contentsOfDirectory(atPath: directory).isEmpty)

@@ -173,19 +173,19 @@ struct TieredStoreTests {
       #expect(!isThere)
     }
     #expect(warnings.messages.count == 2)
-    #expect(warnings.messages[0].contains("a.txt cannot be used: it is not what the index says"))
+    #expect(warnings.messages[0].contains("a.txt cannot be used: its SHA-256 differs from the one in"))
     #expect(warnings.messages[1].contains("b.txt cannot be read: No such file"))
   }
 
   @Test(
     "a faulty index is refused with a message that names fault and folder",
     arguments: [
-      ("{", "it is no JSON"), (#"{"schema":1}"#, "$.issued is missing"),
+      ("{", "it is not JSON"), (#"{"schema":1}"#, "$.issued is missing"),
       (#"{"schema":2,"issued":1,"resources":[]}"#, "its schema is 2, not 1"),
-      (#"{"schema":1,"issued":-1,"resources":[]}"#, "$.issued is no date"),
-      (#"{"schema":1,"issued":253402300800,"resources":[]}"#, "$.issued is no date"),
-      (#"{"schema":1,"issued":9223372036854775807,"resources":[]}"#, "$.issued is no date"),
-      (#"{"schema":1,"issued":1,"resources":[{"key":1}]}"#, "$.resources[0].key has another type"),
+      (#"{"schema":1,"issued":-1,"resources":[]}"#, "$.issued is not a date"),
+      (#"{"schema":1,"issued":253402300800,"resources":[]}"#, "$.issued is not a date"),
+      (#"{"schema":1,"issued":9223372036854775807,"resources":[]}"#, "$.issued is not a date"),
+      (#"{"schema":1,"issued":1,"resources":[{"key":1}]}"#, "$.resources[0].key has the wrong type"),
       (
         #"{"schema":1,"issued":1,"resources":[{"key":"a","file":"../x","sha256":""}]}"#,
         "leads out of the folder"

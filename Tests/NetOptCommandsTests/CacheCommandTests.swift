@@ -73,7 +73,7 @@ import Testing
     #expect(bad.code == 1)
     #expect(
       bad.output
-        == "GET https://a.test/0: it does not pass its checksum\n1 file without an entry\nchecked 3 entries\n"
+        == "GET https://a.test/0: its checksum is wrong\n1 file that no entry names\nchecked 3 entries\n"
     )
   }
 
@@ -147,10 +147,10 @@ import Testing
   @Test(
     "cache sim reports a broken trace with the line and the reason",
     arguments: [
-      ("", "standard input has no requests"), ("a,b\n", #"standard input, line 1: "b" is no size"#),
-      ("a 1\nb -1\n", #"line 2: "-1" is no size"#),
-      ("a,1,2\n", "line 1: it has 3 columns; say with --key-column"),
-      ("a,9223372036854775807\nb,1\n", "line 2: the sizes add up to more"),
+      ("", "standard input has no requests"), ("a,b\n", #"standard input, line 1: "b" is not a size"#),
+      ("a 1\nb -1\n", #"line 2: "-1" is not a size"#),
+      ("a,1,2\n", "line 1: it has 3 columns; name the column of the keys with --key-column"),
+      ("a,9223372036854775807\nb,1\n", "line 2: the sum of the sizes is too large"),
       ("size,x\n1,2\n", "it names no column for the keys"),
     ])
   func brokenTrace(trace: String, reason: String) async {

@@ -71,7 +71,7 @@ import Testing
     "iplist update keeps the file and states the reason when the response is unusable",
     arguments: [
       ("{", 200, "not JSON"), ("<html></html>", 500, "answered with status 500"),
-      (list(6, ["203.0.113.7"]), 200, "is 6, and 7 is in use"),
+      (list(6, ["203.0.113.7"]), 200, "is 6, but the list in use has 7"),
       (list(7, ["203.0.113.9"]), 200, "is 7 as in the list in use"),
       (list(8, ["10.0.0.1"]), 200, "is a private address"),
       (#"{"schema":1,"serial":8,"expires":"2026-11-20T00:00:00Z","hosts":{}}"#, 200, "the list expired"),

@@ -47,7 +47,7 @@ import Testing
         try scrypt.key(
           from: SecretBytes(copying: [1]), salt: [], length: 32, memoryLimit: .max)
       }
-      #expect(error?.reason == "its parameters make no sense")
+      #expect(error?.reason == "its parameters are invalid")
     }
   }
 

@@ -23,19 +23,19 @@ import Testing
   private static let vague = ["the exchange", "broke the rules of HTTP", "libcurl ended"]
 
   private static let heads: [Case] = [
-    Case(name: "cr-before-the-name", code: .protocolViolation, words: "name has a carriage return (CR)"),
-    Case(name: "cr-in-name", code: .protocolViolation, words: "name has a carriage return (CR)"),
+    Case(name: "cr-before-the-name", code: .protocolViolation, words: "name contains a carriage return (CR)"),
+    Case(name: "cr-in-name", code: .protocolViolation, words: "name contains a carriage return (CR)"),
     Case(name: "fold-before-the-first-field", code: .protocolViolation, words: "begins with a space"),
     Case(name: "fold-in-length", code: .protocolViolation, words: "Content-Length"),
     Case(name: "flood-of-folds", code: .protocolViolation, words: "more than 64 folded lines"),
     Case(name: "nul-in-name", code: .protocolViolation, words: "NUL"),
     Case(name: "marks", code: .protocolViolation, words: "more than 30 combining marks"),
     Case(name: "nul-in-value", code: .protocolViolation, words: "NUL"),
-    Case(name: "cr-in-value", code: .protocolViolation, words: "value has a carriage return (CR)"),
+    Case(name: "cr-in-value", code: .protocolViolation, words: "value contains a carriage return (CR)"),
     Case(name: "no-colon", code: .protocolViolation, words: "without a colon"),
     Case(name: "field-like-a-status-line", code: .protocolViolation, words: "without a colon"),
     Case(name: "empty-name", code: .protocolViolation, words: "a field without a name"),
-    Case(name: "space-before-colon", code: .protocolViolation, words: "name has a space"),
+    Case(name: "space-before-colon", code: .protocolViolation, words: "name contains a space"),
     Case(name: "quotes-in-name", code: .protocolViolation, words: "the character \""),
     Case(name: "8-bit-name", code: .protocolViolation, words: "the byte 0xe9"),
     Case(name: "status-letters", code: .protocolViolation, words: "status from 100 to 999"),

@@ -45,7 +45,7 @@ import Testing
       Case("{\"schema\": 2, \"serial\": -1}", ("$.schema", "is 2, but this program reads version 1")),
       Case(
         "{}", ("$.schema", "is missing; write \"schema\": 1"), ("$.serial", "positive integer"),
-        ("$.hosts", "must be there")),
+        ("$.hosts", "must be an object")),
       Case(
         "{\"schema\": \"1\", \"serial\": \"1\", \"issued\": 1, \"expires\": null, \"refresh\": [], \"hosts\": []}",
         ("$.schema", "must be the number 1"), ("$.serial", "positive integer"), ("$.issued", "RFC 3339"),
@@ -60,7 +60,7 @@ import Testing
   }
 
   @Test(arguments: [
-    Case("\"issued\": \"yesterday\"", ("$.issued", "\"yesterday\" is no time; it must be an RFC 3339 time")),
+    Case("\"issued\": \"yesterday\"", ("$.issued", "\"yesterday\" is not a time; it must be an RFC 3339")),
     Case("\"expires\": \"2027-02-30T00:00:00Z\"", ("$.expires", "RFC 3339")),
     Case("\"expires\": \"2026-11-20T23:59:59Z\"", ("$.expires", "the list expired at 2026-11-20T23:59:59Z")),
     Case("\"expires\": \"2026-11-21T00:00:00Z\"", ("$.expires", "expired")),
@@ -99,7 +99,7 @@ import Testing
     Case("{\"bücher\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"bücher\"]", "xn--")),
     Case("{\"a:443\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"a:443\"]", "cannot have")),
     Case(
-      "{\"1.1.1.1\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"1.1.1.1\"]", "hosts are names")),
+      "{\"1.1.1.1\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"1.1.1.1\"]", "a host must be a name")),
     Case("{\"a.1\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"a.1\"]", "not an IPv4 address")),
     Case(
       "{\"A.b\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}, \"a.B.\": {\"endpoints\": [{\"ip\": \"x\"}]}}",
@@ -107,7 +107,7 @@ import Testing
       ("$.hosts[\"a.B.\"].endpoints[0].ip", "not an IP address")),
     Case(
       "{\"a.b\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}, \"a.b\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}",
-      ("$.hosts[\"a.b\"]", "this key stands more than once")),
+      ("$.hosts[\"a.b\"]", "this key appears more than once")),
   ])
   func checksHosts(_ one: Case) {
     expect(listBytes("\"hosts\": " + one.text), one.faults)
@@ -200,7 +200,7 @@ import Testing
     #expect(faults(bytes).first == "$.schema: is missing; write \"schema\": 1")
     #expect(
       faults(bytes + [0x20])
-        == ["$: the list has 1048577 bytes and may have 1048576; leave out what is not used"])
+        == ["$: the list has 1048577 bytes, more than the limit of 1048576; remove unused entries"])
   }
 
   @Test("a list that is not UTF-8 is refused, and a byte order mark is accepted")

@@ -142,7 +142,7 @@ import Testing
     #expect(result.list == nil)
     #expect(
       result.faults.map(\.description)
-        == ["$.hosts: the list has 10001 endpoints and may have 10000; remove some"])
+        == ["$.hosts: the list has 10001 endpoints, more than the limit of 10000; remove some"])
   }
 
   /// The bytes of a list with this many endpoints on four hosts.

@@ -110,7 +110,7 @@ import Testing
     #expect(!result.isJSON)
     #expect(
       result.faults == [
-        "$.a: this key stands more than once, and only one of them would count; remove the others",
+        "$.a: this key appears more than once; keep one and remove the others",
         "$.a[1]: not JSON: line 2, column 6: a comma or ] is expected here",
       ])
   }

@@ -31,7 +31,7 @@ import Testing
       try ListAcceptance.isNewer(try list(6), than: current, from: "u")
     }
     #expect(old?.code == .invalidList)
-    #expect(old?.message.hasPrefix("u: $.serial: is 6, and 7 is in use") == true)
+    #expect(old?.message.hasPrefix("u: $.serial: is 6, but the list in use has 7") == true)
     let other = #expect(throws: NetOptError.self) {
       try ListAcceptance.isNewer(try list(7, "192.0.2.2"), than: current, from: "u")
     }

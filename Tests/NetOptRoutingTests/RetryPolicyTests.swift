@@ -254,7 +254,7 @@ import Testing
     #expect(
       RetryPolicy.Reason.budgetUsedUp(nextFree: .milliseconds(80)).description
         == "the client's budget for retries is used up (10 a second, and one for every 5 calls of the last 10 s); "
-        + "the next one is free in 80 ms")
+        + "the next retry is free in 80 ms")
   }
 
   @Test("only a retry that is made uses the budget")

@@ -88,7 +88,7 @@ import Testing
     let name = path + suffix
     #expect((isPipe ? mkfifo(name, 0o600) : mkdir(name, 0o700)) == 0)
     let error = #expect(throws: SQLiteError.self) { try Database(path) }
-    #expect(error?.path == name && error?.reason.contains("no regular file") == true)
+    #expect(error?.path == name && error?.reason.contains("not a regular file") == true)
   }
 
   @Test("a file that is no database is reported as corrupt and stays unchanged")

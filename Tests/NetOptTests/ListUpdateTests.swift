@@ -182,7 +182,7 @@ import Testing
       "changed byte": "the file or its signature was changed", "other key": "which is not trusted",
       "no signature": "\(Self.url).minisig could not be fetched: the server answered with status 404",
       "signature is a page": "a minisign signature has 4 lines",
-      "lower serial": "$.serial: is 4, and 5 is in use",
+      "lower serial": "$.serial: is 4, but the list in use has 5",
       "other list": "$.serial: is 5 as in the list in use",
       "expired": "$.expires: the list expired at 2026-01-01",
       "cut": "not JSON: line 1", "cut body": "could not be fetched",

@@ -115,8 +115,8 @@ extension Simulation {
         .map { RoutePlan.Leg(.address($0.address), source: .dns, stagger: $0.stagger) }
       let new = call.race.untried(answers)
       guard !new.isEmpty else {
-        return failed(call, attempt, leg, LegFailure(
-          .nameNotFound, "only addresses that netopt already tried"))
+        return failed(
+          call, attempt, leg, LegFailure(.nameNotFound, "only addresses that netopt already tried"))
       }
       call.reports.removeAll { $0.index == leg }
       follow(call.race.expanded(leg, into: new), call)

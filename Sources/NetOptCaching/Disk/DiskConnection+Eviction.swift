@@ -43,7 +43,7 @@ extension DiskConnection {
           || totals.entries > Int64(limits.maxEntries ?? .max) - Int64(more)
       {
         guard let victim = try victim(statements.cheapest) else {
-          throw SQLiteError(corrupt: database.path, "the totals count entries that are not there")
+          throw SQLiteError(corrupt: database.path, "the totals count entries that do not exist")
         }
         try statements.setClock.run(.real(victim.priority))
         try evict(victim, .room, now, &files)

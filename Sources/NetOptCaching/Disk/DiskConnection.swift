@@ -139,7 +139,7 @@ final class DiskConnection {
   func totals() throws(SQLiteError) -> (entries: Int64, bytes: Int64, clock: Double) {
     let rows = try statements.totals.rows { row in (row.integer(0), row.integer(1), row.real(2)) }
     guard rows.count == 1, let row = rows.first, row.0 >= 0, row.1 >= 0, row.2.isFinite else {
-      throw SQLiteError(corrupt: database.path, "the totals are missing, are there twice, or make no sense")
+      throw SQLiteError(corrupt: database.path, "the totals are missing, duplicate or invalid")
     }
     return (row.0, row.1, row.2)
   }

@@ -47,14 +47,14 @@ struct DiskDirectory: Sendable {
     switch status.st_mode & S_IFMT {
     case S_IFDIR: break
     case S_IFLNK: throw .unfit("\(path) is a symbolic link; name the directory itself")
-    default: throw .unfit("\(path) is no directory")
+    default: throw .unfit("\(path) is not a directory")
     }
     guard status.st_uid == geteuid() else {
-      throw .unfit("\(path) belongs to another user; a cache is its user's own")
+      throw .unfit("\(path) belongs to another user; use a directory of your own for the cache")
     }
     guard status.st_mode & 0o022 == 0 else {
       throw .unfit(
-        "others may write to \(path), and so to what is cached there; take that away with chmod go-w")
+        "other users can write to \(path) and change what is cached there; take away that permission with chmod go-w")
     }
   }
 

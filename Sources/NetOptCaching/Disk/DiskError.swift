@@ -49,7 +49,7 @@ enum DiskError: Error {
     case .locked(let path, let milliseconds):
       return NetOptError(
         .unreadableFile, phase: .cache,
-        "the cache's \(path) has been locked by another process for more than \(milliseconds) ms; see who has it with fuser(1); \(consequence)"
+        "the cache's \(path) has been locked by another process for more than \(milliseconds) ms; find the process with fuser(1); \(consequence)"
       )
     case .unfit(let reason):
       return NetOptError(.unreadableFile, phase: .cache, "\(reason); \(consequence)")

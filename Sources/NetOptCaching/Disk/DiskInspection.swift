@@ -205,11 +205,11 @@ package final class DiskInspection {
     of entry: DiskConnection.StoredEntry, for storedKey: DiskConnection.StoredKey
   ) -> String? {
     if let file = entry.file, connection.files.read(file, length: entry.length) == nil {
-      return "the file of its body is missing, or has another length"
+      return "the file of its body is missing or has the wrong length"
     }
     let key = CacheKey(text: "", digest: MD5Digest([UInt8](repeating: 0, count: 16)))
-    if connection.entry(key, storedKey, entry) == nil { return "it does not pass its checksum" }
-    return CacheKey.digest(of: storedKey.text)?.bytes == storedKey.digest ? nil : "its key has another digest"
+    if connection.entry(key, storedKey, entry) == nil { return "its checksum is wrong" }
+    return CacheKey.digest(of: storedKey.text)?.bytes == storedKey.digest ? nil : "the digest of its key is wrong"
   }
 
   /// Removes all entries.

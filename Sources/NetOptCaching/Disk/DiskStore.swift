@@ -248,7 +248,8 @@ package final class DiskStore: CacheStore {
     state.pausedUntil = SystemTimeSource().now() + pause * 12
     report(
       .unusable, error,
-      changes ? "nothing is cached on disk until that is mended" : "nothing is found there", &state, &warnings
+      changes ? "netopt caches nothing on disk until this is fixed" : "netopt finds no entries there",
+      &state, &warnings
     )
   }
 
@@ -273,10 +274,13 @@ package final class DiskStore: CacheStore {
       // A process that writes is soon done; a process that locks the directory itself for so long is not.
       if case .locked = error {
         state.hasLockTimedOut = true
-        report(.locked, error, "nothing is cached on disk until it lets go", &state, &warnings)
+        report(
+          .locked, error, "netopt caches nothing on disk until that process releases the lock", &state,
+          &warnings)
       }
     } else {
-      let consequence = changes ? "what is fetched meanwhile is not cached on disk" : "nothing is found there"
+      let consequence =
+        changes ? "netopt does not cache new responses on disk meanwhile" : "netopt finds no entries there"
       report(.failed, error, consequence, &state, &warnings)
     }
   }
@@ -291,7 +295,8 @@ package final class DiskStore: CacheStore {
       let isMoved = try directory.moveDatabaseAside(
         identity ?? directory.databaseIdentity, patience: patience)
       guard isMoved else { return }
-      report(.broken, error, "it is now \(directory.broken), and a new one is begun", &state, &warnings)
+      report(
+        .broken, error, "netopt renamed it to \(directory.broken) and starts a new one", &state, &warnings)
     } catch {
       if error.isBusy { handle(error, &state, &warnings) } else { pauseUnusable(error, &state, &warnings) }
     }

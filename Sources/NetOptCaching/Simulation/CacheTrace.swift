@@ -56,7 +56,7 @@ package struct CacheTrace: Sendable {
         }
         if selected == nil, fields.count > 2 {
           throw Self.fault(
-            file, number, "it has \(fields.count) columns; say with --key-column which has the keys")
+            file, number, "it has \(fields.count) columns; name the column of the keys with --key-column")
         }
       }
       guard columns.key < fields.count else { throw Self.fault(file, number, "the key is missing") }
@@ -66,7 +66,7 @@ package struct CacheTrace: Sendable {
         guard let given = Int(String(decoding: fields[column], as: UTF8.self)), given >= 0 else {
           throw Self.fault(
             file, number,
-            "\"\(String(decoding: fields[column].prefix(40), as: UTF8.self))\" is no size, a whole number from 0"
+            "\"\(String(decoding: fields[column].prefix(40), as: UTF8.self))\" is not a size (a whole number from 0)"
           )
         }
         size = given
@@ -74,7 +74,7 @@ package struct CacheTrace: Sendable {
       if sizes.updateValue(size, forKey: key) == nil {
         let (sum, overflow) = footprint.addingReportingOverflow(size)
         guard !overflow else {
-          throw Self.fault(file, number, "the sizes add up to more than can be counted")
+          throw Self.fault(file, number, "the sum of the sizes is too large")
         }
         footprint = sum
       }
@@ -83,7 +83,8 @@ package struct CacheTrace: Sendable {
     keyCount = sizes.count
     guard !requests.isEmpty else {
       throw NetOptError(
-        .unreadableFile, phase: .cache, "\(file) has no requests: write a key, or a key and a size, a line")
+        .unreadableFile, phase: .cache,
+        "\(file) has no requests; write a key, or a key and a size, on each line")
     }
   }
 
@@ -108,7 +109,7 @@ package struct CacheTrace: Sendable {
     let size = names.firstIndex { sizeNames.contains($0) }
     guard let key = names.firstIndex(where: { keyNames.contains($0) }) else {
       if size != nil {
-        throw fault(file, number, "it names no column for the keys; say with --key-column which has them")
+        throw fault(file, number, "it names no column for the keys; name it with --key-column")
       }
       return nil
     }

@@ -76,11 +76,11 @@ package final class SeedPack: Sendable {
     let index: Index
     do { index = try JSONDecoder().decode(Index.self, from: Data(bytes)) } catch {
       throw Self.fault(
-        path, "it is not as docs/schemas/seed-pack.schema.json says: \(Self.reason(for: error))")
+        path, "it does not follow docs/schemas/seed-pack.schema.json: \(Self.reason(for: error))")
     }
     guard index.schema == 1 else { throw Self.fault(path, "its schema is \(index.schema), not 1") }
     guard Self.dates.contains(index.issued) else {
-      throw Self.fault(path, "$.issued is no date from 1970 to 9999 in seconds: \(index.issued)")
+      throw Self.fault(path, "$.issued is not a date from 1970 to 9999 in seconds: \(index.issued)")
     }
     var resources: [String: Index.Resource] = [:]
     for (number, resource) in index.resources.enumerated() {
@@ -89,10 +89,10 @@ package final class SeedPack: Sendable {
         throw Self.fault(path, "\(jsonPath).file leads out of the folder: \"\(resource.file)\"")
       }
       guard resource.fields?.allSatisfy({ $0.count == 2 }) ?? true else {
-        throw Self.fault(path, "\(jsonPath).fields has something else than pairs of a name and a value")
+        throw Self.fault(path, "\(jsonPath).fields must have only pairs of a name and a value")
       }
       guard resources.updateValue(resource, forKey: Self.text(of: resource)) == nil else {
-        throw Self.fault(path, "\(jsonPath).key is there twice: \"\(resource.key)\"")
+        throw Self.fault(path, "\(jsonPath).key occurs twice: \"\(resource.key)\"")
       }
     }
     self.directory = directory
@@ -126,7 +126,7 @@ package final class SeedPack: Sendable {
       guard bytes.count <= Self.mostBodyBytes else { throw Self.fault(path, "it has more than 64 MiB") }
       let digest = try? Digest.of(bytes, .sha256)
       guard digest.map(Hex.text) == resource.sha256.loweredASCII else {
-        throw Self.fault(path, "it is not what the index says: its SHA-256 is another")
+        throw Self.fault(path, "its SHA-256 differs from the one in the index")
       }
       let fields = HeaderFields((resource.fields ?? []).map { HeaderField($0[0], $0[1]) })
       let entry = CacheEntry(
@@ -166,8 +166,8 @@ package final class SeedPack: Sendable {
     }
     return switch error as? DecodingError {
     case .keyNotFound(let key, let context): "\(path(context)).\(key.stringValue) is missing"
-    case .typeMismatch(_, let context), .valueNotFound(_, let context): "\(path(context)) has another type"
-    default: "it is no JSON"
+    case .typeMismatch(_, let context), .valueNotFound(_, let context): "\(path(context)) has the wrong type"
+    default: "it is not JSON"
     }
   }
 }

@@ -62,7 +62,7 @@ extension RouteHistory {
     }
     let file: File
     do { file = try JSONDecoder().decode(File.self, from: Data(bytes)) } catch {
-      throw Fault(reason: "it is not the JSON that netopt writes")
+      throw Fault(reason: "it is not in the JSON format that netopt writes")
     }
     guard file.schema_version == 1 else {
       throw Fault(reason: "its schema_version is \(file.schema_version), and this version of netopt knows 1")
@@ -73,7 +73,7 @@ extension RouteHistory {
     else { throw Fault(reason: "it has more hosts or endpoints than netopt writes") }
     var hosts: [Host] = []
     for host in file.hosts {
-      guard let value = host.value else { throw Fault(reason: "what it says of \(host.host) makes no sense") }
+      guard let value = host.value else { throw Fault(reason: "its data about \(host.host) is invalid") }
       hosts.append(value)
     }
     self.init(hosts: hosts)

@@ -21,7 +21,7 @@ struct JSONDocument {
     for duplicate in outline.duplicates {
       report.add(
         document.path(duplicate.path),
-        "this key stands more than once, and only one of them would count; remove the others")
+        "this key appears more than once; keep one and remove the others")
     }
     report.count(further: outline.duplicateCount - outline.duplicates.count)
     guard let fault = outline.fault else { return document }

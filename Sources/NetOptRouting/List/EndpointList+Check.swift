@@ -39,7 +39,7 @@ extension EndpointList {
     if bytes.count > maximumBytes {
       report.add(
         JSONPath(),
-        "the list has \(bytes.count) bytes and may have \(maximumBytes); leave out what is not used")
+        "the list has \(bytes.count) bytes, more than the limit of \(maximumBytes); remove unused entries")
       return (nil, report)
     }
     if let offset = offsetOfBadUTF8(bytes) {

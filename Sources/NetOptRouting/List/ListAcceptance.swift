@@ -24,12 +24,12 @@ package enum ListAcceptance {
     guard fetched.serial == current.serial else {
       throw NetOptError(
         .invalidList, phase: .list,
-        "\(source): $.serial: is \(fetched.serial), and \(current.serial) is in use; a list does not go back: issue it with a higher serial"
+        "\(source): $.serial: is \(fetched.serial), but the list in use has \(current.serial); netopt accepts no older list: issue it with a higher serial"
       )
     }
     throw NetOptError(
       .invalidList, phase: .list,
-      "\(source): $.serial: is \(fetched.serial) as in the list in use, but the list is another one; issue it with a higher serial"
+      "\(source): $.serial: is \(fetched.serial) as in the list in use, but the contents differ; issue the list with a higher serial"
     )
   }
 }

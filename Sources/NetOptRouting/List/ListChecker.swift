@@ -21,7 +21,8 @@ struct ListChecker {
     switch raw.schema {
     case .value(Int64(EndpointList.schemaVersion)): break
     case .value(let version):
-      report.add(root.key("schema"), "is \(version), but this program reads version 1; issue the list in it")
+      report.add(
+        root.key("schema"), "is \(version), but this program reads version 1; issue the list in version 1")
       return nil
     case .missing: report.add(root.key("schema"), "is missing; write \"schema\": 1")
     case .wrongType: report.add(root.key("schema"), "must be the number 1")
@@ -37,7 +38,7 @@ struct ListChecker {
     if endpointCount > EndpointList.maximumEndpoints {
       report.add(
         root.key("hosts"),
-        "the list has \(endpointCount) endpoints and may have \(EndpointList.maximumEndpoints); remove some")
+        "the list has \(endpointCount) endpoints, more than the limit of \(EndpointList.maximumEndpoints); remove some")
     }
     return list
   }
@@ -60,7 +61,7 @@ struct ListChecker {
     case .missing: return nil
     case .value(let text):
       if let date = Date(rfc3339: text) { return date }
-      report.add(path, "\"\(text)\" is no time; it \(Self.timestamp)")
+      report.add(path, "\"\(text)\" is not a time; it \(Self.timestamp)")
     case .wrongType: report.add(path, Self.timestamp)
     }
     return nil
@@ -82,7 +83,7 @@ struct ListChecker {
         if let url, !rules.allowPrivateAddresses, Self.isPrivate(url.origin) {
           report.add(
             path.key("url"),
-            "leads to \(url.origin.host), which only a list may have that is read with private addresses allowed"
+            "leads to \(url.origin.host), which is valid only if private addresses are allowed"
           )
         }
       } catch {
@@ -120,7 +121,7 @@ struct ListChecker {
   {
     var entries: [String: HostEntry] = [:]
     guard case .value(let raw) = field else {
-      report.add(path, "must be there: an object with a host name for each key")
+      report.add(path, "must be an object with a host name for each key")
       return entries
     }
     for (name, field) in raw.entries {
@@ -141,7 +142,7 @@ struct ListChecker {
   private static func fault(ofHost name: String) -> String? {
     if let fault = HTTPURL.hostNameFault(name) { return fault }
     guard IPAddress(Origin.normalized(host: name)) != nil else { return nil }
-    return "hosts are names; a URL with an address in it goes there without a list"
+    return "a host must be a name; a URL with an IP address needs no list"
   }
 
   private mutating func host(_ raw: RawList.Host, _ path: JSONPath) -> HostEntry {
@@ -221,8 +222,8 @@ struct ListChecker {
       if address.scope == .global || rules.allowPrivateAddresses { return address }
       report.add(
         path(),
-        "\(address) is a \(address.scope.rawValue) address, which only a list may have that is read with private "
-          + "addresses allowed")
+        "\(address) is a \(address.scope.rawValue) address, which is valid only if private "
+          + "addresses are allowed")
     }
     return nil
   }

@@ -92,7 +92,7 @@ extension HostRoutes {
       case .cancelled:
         guard let winner, !isFrozen, Self.hasBeenOvertaken(leg, by: winner, report.plan) else { continue }
         let kind = leg.connected == nil ? LegFailure.Kind.connectTimeout : .tlsTimeout
-        let failure = LegFailure(kind, "not ready when a leg that began later was")
+        let failure = LegFailure(kind, "a connection attempt that began later was ready first")
         failed(address, failure, from: now, at: now, using: &random)
       }
     }
@@ -209,7 +209,7 @@ extension HostRoutes {
       let (what, fault): (String, Circuit.Fault) =
         outcome == .silent
         ? ("it did not answer a request in time", .useless)
-        : ("it gave no whole answer to a request", .broke)
+        : ("it sent no complete response to a request", .broke)
       serviceFailed(address, connect, ready, what, as: fault, nil, at: now, using: &random)
     }
     measured(leg, address, at: now, using: &random)

@@ -110,7 +110,7 @@ extension HostRoutes {
       let wait = (now - request.sent).nanoseconds / 1_000_000
       let failure = LegFailure(
         .silent,
-        "its connection is dead: nothing that was sent was acknowledged in \(wait) ms, and "
+        "its connection is dead: it acknowledged no data in \(wait) ms, and "
           + (isOfConnection ? "the endpoint works" : "another endpoint works"))
       return TakenRequest(
         position: position, failure: failure, isLost: true, isOfConnection: isOfConnection)

@@ -198,7 +198,7 @@ extension RetryPolicy.Reason: CustomStringConvertible {
       "the server asks for a wait of \(time.shown), and a call waits \(RetryPolicy.longestWait.shown) at most"
     case .budgetUsedUp(let time):
       "the client's budget for retries is used up (\(RetryBudget.freePerSecond) a second, and one for every "
-        + "\(RetryBudget.callsPerRetry) calls of the last \(RetryBudget.memory.shown)); the next one is free in \(time.shown)"
+        + "\(RetryBudget.callsPerRetry) calls of the last \(RetryBudget.memory.shown)); the next retry is free in \(time.shown)"
     }
   }
 }

@@ -95,7 +95,7 @@ import Testing
           "; the request took no effect, and netopt cannot send its body, a stream, a second time"))
       // An earlier attempt may have taken effect.
       let repeated = safe(.init(mayBeRepeated: true, count: 2))
-      #expect(repeated.hasSuffix("; it was sent 2 times") && !repeated.contains("effect"))
+      #expect(repeated.hasSuffix("; the request was sent 2 times") && !repeated.contains("effect"))
     }
   }
 }
