@@ -85,7 +85,7 @@ import Testing
   @Test(
     "fetch answers a line that is no request with an error and sends the other requests",
     arguments: [
-      ("", "not a valid"), ("{}", "has no url"), ("[]", "has to be an object"), ("{\"url\":5}", "$.url"),
+      ("", "not a valid"), ("{}", "has no url"), ("[]", "must be an object"), ("{\"url\":5}", "$.url"),
       ("{\"url\":\"ftp://x/\"}", "not a usable URL"), ("{\"url\":\"http://x/\",\"foo\":1}", "not a member"),
       ("{\"url\":\"http://x/\",\"method\":\"A B\"}", "not a method"),
       ("{\"url\":\"http://x/\",\"headers\":[[\"a\"]]}", "a name and a value"),

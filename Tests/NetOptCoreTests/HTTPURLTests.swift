@@ -93,7 +93,7 @@ import Testing
       ("https://[]", "is not an IPv6 address"),
       ("https://[1.2.3.4]", "is not an IPv6 address"),
       ("https://[fe80::1%25lo]/", "is not an IPv6 address"),
-      ("https://[::1]80", "follows ]"),
+      ("https://[::1]80", "after ]"),
       ("https://[::1]:x", "1 to 65535"),
       ("https://1.2.3", "ends in a number"),
       ("https://127.1", "ends in a number"),

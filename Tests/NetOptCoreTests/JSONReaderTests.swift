@@ -39,7 +39,7 @@ import Testing
       ("{\"a\":1,}", 7, "a key in quotes is expected here"),
       ("{\"a\":1 \"b\"", 7, "a comma or } is expected here"),
       ("[fals]", 1, "a value is expected here"), ("tru", 0, "a value is expected here"),
-      ("nullx", 4, "something follows"),
+      ("nullx", 4, "more text follows"),
       ("[1.e1]", 1, "this is not a valid JSON number"), ("-01", 0, "this is not a valid JSON number"),
       ("+1", 0, "a value is expected here"), ("[\"ab", 1, "not closed"),
       ("\"a\u{1f}\"", 2, "a control character"),

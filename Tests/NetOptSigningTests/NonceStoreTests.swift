@@ -123,7 +123,7 @@ import Testing
       #expect(try store.record("another", of: "a", created: made + 20, until: made + 30, now: made + 20))
       let report = SignatureVerifier(keys: keys, nonces: store).verify(request, .init(now: made + 21))
       #expect(report.reason == .nonceStoreFailed && report.assurance == .none)
-      #expect(report.checks.last?.detail.contains("Sign afresh") == true, "\(report.checks)")
+      #expect(report.checks.last?.detail.contains("Sign the request again") == true, "\(report.checks)")
     }
   }
 

@@ -16,12 +16,12 @@ enum KeyFile {
     guard fstat(descriptor, &status) == 0 else { throw unreadable(path, errno) }
     guard status.st_mode & S_IFMT == S_IFREG else {
       throw NetOptError(
-        .unreadableFile, phase: .sign, "the key ring \(FileBytes.shown(path)) is no regular file")
+        .unreadableFile, phase: .sign, "the key ring \(FileBytes.shown(path)) is not a regular file")
     }
     guard status.st_mode & 0o077 == 0 else {
       throw NetOptError(
         .unreadableFile, phase: .sign,
-        "others may read the key ring \(FileBytes.shown(path)); run: chmod 600 \(FileBytes.shown(path))")
+        "cannot read the key ring \(FileBytes.shown(path)): other users can read it; run: chmod 600 \(FileBytes.shown(path))")
     }
     guard status.st_size <= limit else {
       throw NetOptError(
@@ -60,7 +60,7 @@ enum KeyFile {
   /// Reads the keys of the file. Two keys must not have the same id.
   static func keys(_ root: JSONPart) throws(JSONFault) -> [SigningKey] {
     let schema = try root.required("schema")
-    guard try schema.integer() == 1 else { throw schema.fault("this program reads schema 1") }
+    guard try schema.integer() == 1 else { throw schema.fault("this program reads only schema 1") }
     var ids: Set<String> = []
     var keys: [SigningKey] = []
     for part in try root.required("keys").elements() {
@@ -73,17 +73,17 @@ enum KeyFile {
 
   private static func key(_ part: JSONPart) throws(JSONFault) -> SigningKey {
     for member in try part.members() where !members.contains(member.name) {
-      throw member.value.fault("no key has such a member")
+      throw member.value.fault("a key cannot have this member")
     }
     let id = try part.required("id")
     let name = try id.string()
     guard (1...256).contains(name.utf8.count), name.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
-      throw id.fault("an id has 1 to 256 visible ASCII characters")
+      throw id.fault("an id must have 1 to 256 visible ASCII characters")
     }
     var schemes: Set<SchemeName> = []
     for element in try part.required("schemes").elements() {
       guard let scheme = SchemeName(rawValue: try element.string()) else {
-        throw element.fault("is \(SchemeName.allCases.map(\.rawValue).joined(separator: ", "))")
+        throw element.fault("must be one of \(SchemeName.allCases.map(\.rawValue).joined(separator: ", "))")
       }
       schemes.insert(scheme)
     }
@@ -99,7 +99,7 @@ enum KeyFile {
   private static func salt(_ part: JSONPart) throws(JSONFault) -> String {
     guard let member = try part.member("salt") else { return "" }
     let salt = try member.string()
-    guard !salt.utf8.contains(0) else { throw member.fault("a salt has no NUL") }
+    guard !salt.utf8.contains(0) else { throw member.fault("a salt must not contain a NUL") }
     return salt
   }
 
@@ -107,7 +107,7 @@ enum KeyFile {
     var given: [String] = []
     for name in sources where try part.member(name) != nil { given.append(name) }
     guard given.count == 1 else {
-      throw part.fault("has to have one of \(sources.joined(separator: ", "))")
+      throw part.fault("must have one of \(sources.joined(separator: ", "))")
     }
     let member = try part.required(given[0])
     switch given[0] {
@@ -115,7 +115,7 @@ enum KeyFile {
       let name = try filled(member)
       guard name.utf8.allSatisfy({ ByteClass.isUnreserved($0) && $0 < 0x7e && $0 != 0x2d && $0 != 0x2e }),
         name.utf8.first.map(ByteClass.isDigit) == false
-      else { throw member.fault("has to be the name of an environment variable: letters, digits and _") }
+      else { throw member.fault("must be the name of an environment variable: letters, digits and _") }
       return .secret(.environment(name))
     case "secret_command": return .secret(.command(try filled(member)))
     case "public_key_pem", "private_key_pem":
@@ -126,7 +126,7 @@ enum KeyFile {
     case "secret_base64":
       // The array has no other owner, so `wipe` overwrites the only copy.
       guard var bytes = try member.secret().withUnsafeBytes({ Base64.decode($0) }), !bytes.isEmpty else {
-        throw member.fault("has to be base64 with its padding, and not empty")
+        throw member.fault("must be base64 with padding, and not empty")
       }
       defer { wipe(&bytes) }
       return .secret(.bytes(SecretBytes(copying: bytes)))
@@ -139,7 +139,9 @@ enum KeyFile {
 
   private static func filled(_ part: JSONPart) throws(JSONFault) -> String {
     let text = try part.string()
-    guard !text.isEmpty, !text.utf8.contains(0) else { throw part.fault("must not be empty or have a NUL") }
+    guard !text.isEmpty, !text.utf8.contains(0) else {
+      throw part.fault("must not be empty or contain a NUL")
+    }
     return text
   }
 
@@ -148,7 +150,7 @@ enum KeyFile {
     guard let member = try part.member(name) else { return nil }
     guard member.isString else { return try member.integer() }
     guard let time = CivilTime(rfc3339: try member.string()) else {
-      throw member.fault("has to be seconds since 1970, or a time in UTC as 2026-11-20T00:00:00Z")
+      throw member.fault("must be seconds since 1970, or a time in UTC such as 2026-11-20T00:00:00Z")
     }
     return time.seconds
   }
@@ -158,7 +160,7 @@ enum KeyFile {
     var scopes: [KeyScope] = []
     for scope in try member.elements() {
       for member in try scope.members() where !["hosts", "methods", "path_prefixes"].contains(member.name) {
-        throw member.value.fault("no scope has such a member")
+        throw member.value.fault("a scope cannot have this member")
       }
       scopes.append(
         KeyScope(
@@ -167,7 +169,7 @@ enum KeyFile {
     }
     // A key without scopes would be valid for every request.
     guard !scopes.isEmpty else {
-      throw member.fault("has to have a scope; leave it away for a key without limits")
+      throw member.fault("must have at least one scope; leave the member out for a key without limits")
     }
     return scopes
   }

@@ -70,7 +70,8 @@ enum SecretSource: Sendable {
     let status = pclose(stream)
     guard !output.isLate else {
       throw SigningFault(
-        .keyUnavailable, "the command of the key \(id) took longer than \(patience.shown), and was ended")
+        .keyUnavailable,
+        "the command of the key \(id) took longer than \(patience.shown), and netopt ended it")
     }
     let count = output.count - output.start
     guard count <= limit else {
@@ -79,7 +80,7 @@ enum SecretSource: Sendable {
     guard status == 0 else {
       throw SigningFault(
         .keyUnavailable,
-        "the command of the key \(id) failed with \(Self.ending(status)); run it by hand to see what it says, which is not shown here as it may be the secret"
+        "the command of the key \(id) failed with \(Self.ending(status)); run it by hand to see its output, which netopt does not show because it may contain the secret"
       )
     }
     let endsLine = all.withUnsafeBytes { count > 0 && $0[output.count - 1] == 0x0a }

@@ -150,7 +150,7 @@ public final class SigningKey: Sendable {
   /// - Throws: `schemeNotAllowed` for a key pair.
   package func secret() throws(SigningFault) -> SecretBytes {
     guard case .secret(let secret) = try material() else {
-      throw SigningFault(.schemeNotAllowed, "the key \(id) is no shared secret, which the scheme needs")
+      throw SigningFault(.schemeNotAllowed, "the key \(id) is not a shared secret, which the scheme needs")
     }
     return secret
   }
@@ -235,18 +235,20 @@ public final class SigningKey: Sendable {
   func fault(_ scheme: SchemeName, _ request: SigningRequest, at now: Int64) -> SigningFault? {
     if !allowed[scheme] {
       return SigningFault(
-        .schemeNotAllowed, "the key \(id) is not for \(scheme.rawValue); its schemes say so")
+        .schemeNotAllowed, "the key \(id) is not for \(scheme.rawValue); see its schemes")
     }
     if scheme.isWeak, !isLegacy {
       return SigningFault(
         .keyNotLegacy, "\(scheme.rawValue) is weak, and the key \(id) is not marked legacy")
     }
     if let notBefore, now < notBefore {
-      return SigningFault(.keyNotYetValid, "the key \(id) is valid in \(notBefore.subtractingClamped(now)) s")
+      return SigningFault(
+        .keyNotYetValid,
+        "the key \(id) is not yet valid; it becomes valid in \(notBefore.subtractingClamped(now)) s")
     }
     if let notAfter, now > notAfter {
       let time = now.subtractingClamped(notAfter)
-      return SigningFault(.keyExpired, "the key \(id) has not been valid for \(time) s")
+      return SigningFault(.keyExpired, "the key \(id) expired \(time) s ago")
     }
     if !scopes.isEmpty, !scopes.contains(where: { $0.allows(request) }) {
       return SigningFault(

@@ -36,17 +36,18 @@ public enum ContentDigest {
     guard request.hasField("Content-Digest"), let text = request.headers["Content-Digest"] else { return nil }
     let dictionary: StructuredDictionary
     do { dictionary = try StructuredFieldParser.dictionary(text.utf8) } catch {
-      return SigningFault(.malformedRequest, "Content-Digest is no dictionary: \(error.text)")
+      return SigningFault(.malformedRequest, "Content-Digest is not a dictionary: \(error.text)")
     }
     var known = 0
     for entry in dictionary.entries {
       guard let algorithm = Algorithm(rawValue: entry.key) else { continue }
       guard case .item(let item) = entry.value, case .bytes(let digest) = item.value else {
-        return SigningFault(.malformedRequest, "\(entry.key) in Content-Digest is no byte sequence")
+        return SigningFault(.malformedRequest, "\(entry.key) in Content-Digest is not a byte sequence")
       }
       do throws(CryptoError) {
         guard constantTimeEqual(try Digest.of(request.body, algorithm.digest), digest) else {
-          return SigningFault(.bodyMismatch, "the \(entry.key) in Content-Digest is not that of the body")
+          return SigningFault(
+            .bodyMismatch, "the \(entry.key) in Content-Digest differs from that of the body")
         }
       } catch {
         return SigningFault(.keyUnavailable, error.description)
@@ -56,6 +57,6 @@ public enum ContentDigest {
     return known > 0
       ? nil
       : SigningFault(
-        .bodyMismatch, "Content-Digest has neither sha-256 nor sha-512, so the body is not checked")
+        .bodyMismatch, "Content-Digest has neither sha-256 nor sha-512, so netopt cannot check the body")
   }
 }

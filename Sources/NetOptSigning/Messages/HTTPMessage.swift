@@ -146,17 +146,17 @@ private struct HTTPMessageReader {
     let lengths = Set(headers.values(of: "Content-Length"))
     if !codings.isEmpty {
       guard codings.count == 1, codings[0].loweredASCII == "chunked", lengths.isEmpty else {
-        throw Self.fault("the message's Transfer-Encoding is not chunked alone")
+        throw Self.fault("the message's Transfer-Encoding is not just chunked")
       }
       return try chunks()
     }
     if lengths.isEmpty { return Array(rest) }
     guard lengths.count == 1, let text = lengths.first, text.utf8.allSatisfy(ByteClass.isDigit),
       let length = Int(text)
-    else { throw Self.fault("Content-Length is no number, or there are several") }
+    else { throw Self.fault("Content-Length is not a number, or occurs more than once") }
     guard rest.count >= length else {
       throw Self.fault(
-        "the message is cut off: Content-Length says \(length) bytes, and there are \(rest.count)")
+        "the message is cut off: Content-Length is \(length) bytes, but the body has \(rest.count)")
     }
     guard rest.count == length else {
       throw Self.fault(
@@ -171,7 +171,7 @@ private struct HTTPMessageReader {
       guard let size = try line() else { throw Self.fault("a chunk has no length") }
       let digits = size.utf8.prefix { $0 != 0x3b && !ByteClass.isSpace($0) }
       guard (1...15).contains(digits.count), digits.allSatisfy({ Hex.digit($0) != nil }) else {
-        throw Self.fault("the length of a chunk is no hexadecimal number")
+        throw Self.fault("the length of a chunk is not a hexadecimal number")
       }
       let length = digits.reduce(0) { $0 << 4 | Int(Hex.digit($1) ?? 0) }
       if length == 0 { break }

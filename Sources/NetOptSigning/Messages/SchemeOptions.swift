@@ -16,7 +16,7 @@ package enum SchemeOptions {
     let kind = name.kind
     do {
       for member in try options?.members() ?? [] where !kind.optionNames.contains(member.name) {
-        throw member.value.fault("\(name.rawValue) has no such option")
+        throw member.value.fault("\(name.rawValue) does not have this option")
       }
       return try kind.scheme(options, isLenient: isLenient, keys: keys).get()
     } catch let fault as JSONFault {
@@ -32,7 +32,7 @@ package enum SchemeOptions {
   ) throws(JSONFault) -> Word? where Word.RawValue == String {
     guard let part = try options?.member(name) else { return nil }
     guard let word = Word(rawValue: try part.string()) else {
-      throw part.fault("is \(Word.allCases.map(\.rawValue).joined(separator: " or "))")
+      throw part.fault("must be \(Word.allCases.map(\.rawValue).joined(separator: " or "))")
     }
     return word
   }

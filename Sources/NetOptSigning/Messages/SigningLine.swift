@@ -66,11 +66,11 @@ package struct SigningLine: Sendable {
     self.id = id
     do {
       for member in try root.members() where !Self.members.contains(member.name) {
-        throw member.value.fault("a line has no such member")
+        throw member.value.fault("a line cannot have this member")
       }
       scheme = try root.member("scheme").map { (part) throws(JSONFault) in
         guard let scheme = SchemeName(rawValue: try part.string()) else {
-          throw part.fault("is \(SchemeName.allCases.map(\.rawValue).joined(separator: ", "))")
+          throw part.fault("must be one of \(SchemeName.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         return scheme
       }
@@ -105,7 +105,7 @@ package struct SigningLine: Sendable {
     var fields = HeaderFields()
     for pair in try root.member("headers")?.elements() ?? [] {
       let parts = try pair.elements()
-      guard parts.count == 2 else { throw pair.fault("has to be a name and a value") }
+      guard parts.count == 2 else { throw pair.fault("must be a name and a value") }
       let field = HeaderField(try parts[0].string(), SigningRequest.unfolded(try parts[1].string()))
       if let fault = HeaderFields.fault(of: field) { throw pair.fault(fault) }
       fields.append(field)
@@ -118,9 +118,9 @@ package struct SigningLine: Sendable {
     guard let encoded = try root.member("body_base64") else {
       return try text?.bytes() ?? []
     }
-    if let text { throw text.fault("stands beside body_base64; give one of them") }
+    if let text { throw text.fault("must not be used with body_base64; give one of them") }
     guard let bytes = Base64.decode(try encoded.bytes()) else {
-      throw encoded.fault("is no base64 with padding")
+      throw encoded.fault("is not base64 with padding")
     }
     return bytes
   }

@@ -102,7 +102,7 @@ public struct SigningRequest: Sendable {
   package func check() throws(SigningFault) {
     if let status {
       guard (100...999).contains(status) else {
-        throw SigningFault(.malformedRequest, "a status has three digits")
+        throw SigningFault(.malformedRequest, "a status must have three digits")
       }
     } else {
       try checkTarget()
@@ -119,14 +119,14 @@ public struct SigningRequest: Sendable {
       // Schemes sign the Host field or the authority, and scopes check the authority. So both must name the
       // same host.
       if ByteClass.isSameName(field.name, "Host"), !ByteClass.isSameName(field.value, authority) {
-        throw SigningFault(.malformedRequest, "the Host field is not the host that the request is for")
+        throw SigningFault(.malformedRequest, "the Host field differs from the host of the request")
       }
     }
   }
 
   private func checkTarget() throws(SigningFault) {
     guard HeaderFields.isToken(method) else {
-      throw SigningFault(.malformedRequest, "the method is not a token; write one as POST")
+      throw SigningFault(.malformedRequest, "the method is not a token such as POST")
     }
     guard path.utf8.first == UInt8(ascii: "/") else {
       throw SigningFault(.malformedRequest, "the path does not begin with /")
@@ -179,7 +179,7 @@ public struct SigningRequest: Sendable {
   /// value.
   private static let fragmentFault = SigningFault(
     .malformedRequest,
-    "the target has a raw #, and no request carries a fragment; leave it out, or write %23 for a # in a value"
+    "the target has a raw #, but a request cannot have a fragment; leave it out, or write %23 for a # in a value"
   )
 
   private func checkAuthority() throws(SigningFault) {
@@ -193,7 +193,7 @@ public struct SigningRequest: Sendable {
     }
     guard !authority.isEmpty, ByteClass.all(authority, isFine), hasOnePort else {
       throw SigningFault(
-        .malformedRequest, "the request names no usable host; give it a Host field or a URL with one")
+        .malformedRequest, "the request names no usable host; add a Host field, or a host in the URL")
     }
   }
 

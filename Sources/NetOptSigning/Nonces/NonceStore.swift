@@ -38,9 +38,9 @@ public struct NonceStoreError: Error, Hashable, Sendable, CustomStringConvertibl
   static func forgotten(createdUntil last: Int64) -> Self {
     Self(
       """
-      the store has forgotten nonces of signatures made until \(CivilTime(seconds: last).rfc3339), and this signature is \
-      not younger: it may be a replay. Sign afresh. If that does not help, the verifier's clock was ahead, or --now is a \
-      past moment: set the clock, or name another store
+      the store no longer has the nonces of signatures made until \(CivilTime(seconds: last).rfc3339), and this \
+      signature is not newer: it may be a replay. Sign the request again. If that does not help, the verifier's clock was \
+      ahead, or --now is a past moment: set the clock, or name another store
       """)
   }
 }

@@ -25,7 +25,7 @@ extension SigningRequest {
         return allowsUTF8 || ByteClass.isPlain(trimmed)
       }
       guard isFine else {
-        throw SigningFault(.malformedRequest, "the value of \(name) has bytes that are not ASCII")
+        throw SigningFault(.malformedRequest, "the value of \(name) has non-ASCII bytes")
       }
     }
     return !isFirst
@@ -62,13 +62,13 @@ struct CredentialParameters {
     for piece in text.utf8.split(separator: 0x2c, omittingEmptySubsequences: false) {
       let pair = ByteClass.trimmed(piece)
       guard let mark = pair.firstIndex(of: 0x3d) else {
-        throw SigningFault(.malformedSignature, "Authorization has a part that is no name=value")
+        throw SigningFault(.malformedSignature, "Authorization has a part that is not name=value")
       }
       let name = String(Substring(pair[..<mark]))
       guard names.contains(name) else {
         throw SigningFault(
           .malformedSignature,
-          "Authorization has a parameter that is none of \(names.joined(separator: ", "))")
+          "Authorization has a parameter other than \(names.joined(separator: ", "))")
       }
       guard values[name] == nil else {
         throw SigningFault(.malformedSignature, "Authorization has \(name) twice")

@@ -21,12 +21,13 @@ package struct NetOpt1: SigningScheme {
   /// - Throws: `malformedRequest` for an invalid field name and for more than 256 names.
   package init(fields: [String]? = nil) throws(SigningFault) {
     for field in fields ?? [] where !HeaderFields.isToken(field) {
-      throw SigningFault(.malformedRequest, "a field to sign is no token")
+      throw SigningFault(.malformedRequest, "a field to sign is not a token")
     }
     let sorted = fields.map { Set($0.map { $0.loweredASCII }).sorted() }
     guard sorted?.count ?? 0 <= Claim.mostCovered else {
       throw SigningFault(
-        .malformedRequest, "\(sorted?.count ?? 0) fields are to be signed, \(Claim.mostCovered) is the most")
+        .malformedRequest,
+        "\(sorted?.count ?? 0) fields are to be signed, but the limit is \(Claim.mostCovered)")
     }
     self.fields = sorted
   }
@@ -48,7 +49,8 @@ package struct NetOpt1: SigningScheme {
     try request.checkEncoding(isForm: true)
     guard Self.isKeyID(key.id) else {
       throw SigningFault(
-        .malformedSignature, "the key id \(key.id) is not 1 to 64 of A-Z a-z 0-9 . _ -, which netopt1 wants")
+        .malformedSignature,
+        "the key id \(key.id) is not 1 to 64 of A-Z a-z 0-9 . _ -, which netopt1 requires")
     }
     guard moment.now > 0 else { throw SigningFault(.malformedSignature, "the time is not after 1970") }
     let nonce: String
@@ -132,7 +134,7 @@ package struct NetOpt1: SigningScheme {
       out.append(text: name)
       out.append(0x3a)
       guard try request.appendValue(of: name, to: &out) else {
-        throw SigningFault(.missingField, "the field \(name) is to be signed and is not there")
+        throw SigningFault(.missingField, "the field \(name) is to be signed but is missing")
       }
       out.append(0x0a)
     }
@@ -181,7 +183,7 @@ package struct NetOpt1: SigningScheme {
   /// Reads the parameters after the label.
   private static func claim(_ text: Slice<UnsafeBufferPointer<UInt8>>) throws(SigningFault) -> Claim {
     guard text.first == 0x20 else {
-      throw SigningFault(.malformedSignature, "a space and the parameters belong behind \(label)")
+      throw SigningFault(.malformedSignature, "a space and the parameters must follow \(label)")
     }
     let values = try parameters(text)
     guard let keyID = string(values[0]), isKeyID(keyID) else {
@@ -219,7 +221,7 @@ package struct NetOpt1: SigningScheme {
       let end = rest.firstIndex(of: 0x2c) ?? rest.endIndex
       let pair = ByteClass.trimmed(rest[..<end])
       guard let mark = pair.firstIndex(of: 0x3d) else {
-        throw SigningFault(.malformedSignature, "Authorization has a part that is no name=value")
+        throw SigningFault(.malformedSignature, "Authorization has a part that is not name=value")
       }
       let name = pair[..<mark]
       guard
@@ -296,10 +298,10 @@ package struct NetOpt1: SigningScheme {
     for name in fields ?? Self.usualFields
     where !claim.covered.contains(name) && (fields != nil || request.hasField(name)) {
       return SigningFault(
-        .notCovered, "the field \(name) is not signed; the signer has to name it in headers")
+        .notCovered, "the field \(name) is not signed; the signer must name it in headers")
     }
     for name in claim.covered where !request.hasField(name) {
-      return SigningFault(.missingField, "the field \(name) is signed and is not there")
+      return SigningFault(.missingField, "the field \(name) is signed but is missing")
     }
     return nil
   }
@@ -349,7 +351,7 @@ package struct NetOpt1: SigningScheme {
       .wrongSalt, "the key was derived with the salt and a line end",
       try? SigningKey.derivedMAC(secret, salt: key.salt + "\n"))
     add(
-      .wrongSalt, "the secret itself was used as the key; it has to be derived with the salt",
+      .wrongSalt, "the secret itself was used as the key; it must be derived with the salt",
       try? key.plainMAC())
     let salted = try? crypto { () throws(CryptoError) in
       var derived = try HMAC(.sha256, key: secret).code(of: key.salt)
@@ -358,7 +360,8 @@ package struct NetOpt1: SigningScheme {
     }
     add(.wrongSalt, "the key was derived from the salt without \"netopt1\" LF before it", salted)
     candidates.append(
-      KeyCandidate(mutation: .wrongScheme, detail: "it is a plain SHA-256 of secret and string, not an HMAC")
+      KeyCandidate(
+        mutation: .wrongScheme, detail: "the signature is a plain SHA-256 of secret and string, not an HMAC")
       {
         string throws(SigningFault) in
         let digest = try crypto { () throws(CryptoError) in
@@ -370,7 +373,7 @@ package struct NetOpt1: SigningScheme {
         return constantTimeEqual(digest, signature)
       })
     candidates.append(
-      KeyCandidate(mutation: .wrongScheme, detail: "it is a salted sha256 as salted-md5 makes it") {
+      KeyCandidate(mutation: .wrongScheme, detail: "the signature is a salted sha256, as in salted-md5") {
         _ throws(SigningFault) in
         let salted = SaltedMD5.sha256
         return constantTimeEqual(try salted.code(of: salted.parts(of: request, []), by: key), signature)

@@ -137,7 +137,7 @@ package struct RFC9421: SigningScheme {
     do throws(StructuredFieldFault) {
       return try StructuredFieldSerializer.innerList(InnerList(components.map(\.item), parameters))
     } catch {
-      throw SigningFault(.malformedSignature, "the signature's parameters cannot be written: \(error.text)")
+      throw SigningFault(.malformedSignature, "the signature's parameters are not valid: \(error.text)")
     }
   }
 
@@ -146,12 +146,13 @@ package struct RFC9421: SigningScheme {
   /// - Parameter stated: the `alg` of the signature; `nil` if it has none.
   private func algorithm(_ stated: String?, _ key: SigningKey) throws(SigningFault) -> Algorithm {
     if let stated, let wanted = options.algorithm, stated != wanted.name {
-      throw SigningFault(.schemeNotAllowed, "it is signed with \(stated), and \(wanted.name) is wanted")
+      throw SigningFault(
+        .schemeNotAllowed, "the message is signed with \(stated), but \(wanted.name) is required")
     }
     var algorithm = options.algorithm
     if let stated {
       guard let known = Algorithm(stated) else {
-        throw SigningFault(.malformedSignature, "alg names an algorithm that is not registered")
+        throw SigningFault(.malformedSignature, "alg names an unregistered algorithm")
       }
       algorithm = known
     }
@@ -161,7 +162,7 @@ package struct RFC9421: SigningScheme {
     case (.pair(let pair), .pair(let algorithm)) where pair.fits(algorithm): return .pair(algorithm)
     case (_, let algorithm):
       throw SigningFault(
-        .schemeNotAllowed, "the key \(key.id) is of another kind than \(algorithm?.name ?? "") needs")
+        .schemeNotAllowed, "the key \(key.id) does not fit \(algorithm?.name ?? "")")
     }
   }
 
@@ -171,7 +172,7 @@ package struct RFC9421: SigningScheme {
     switch (algorithm, try key.material()) {
     case (.pair(let algorithm), .pair(let pair)):
       guard pair.isPrivate else {
-        throw SigningFault(.schemeNotAllowed, "the key \(key.id) is a public one, which only verifies")
+        throw SigningFault(.schemeNotAllowed, "the key \(key.id) is a public key, which can only verify")
       }
       return try crypto { () throws(CryptoError) in try pair.signature(of: string, algorithm) }
     default:
@@ -205,7 +206,7 @@ package struct RFC9421: SigningScheme {
   package func claim(in request: SigningRequest) throws(SigningFault) -> Claim {
     guard let inputs = request.headers["Signature-Input"], let signatures = request.headers["Signature"]
     else {
-      throw SigningFault(.noSignature, "there are no Signature-Input and Signature fields")
+      throw SigningFault(.noSignature, "the message has no Signature-Input and Signature fields")
     }
     let input: StructuredDictionary
     let signature: StructuredDictionary
@@ -213,14 +214,16 @@ package struct RFC9421: SigningScheme {
       input = try StructuredFieldParser.dictionary(inputs.utf8)
       signature = try StructuredFieldParser.dictionary(signatures.utf8)
     } catch {
-      throw SigningFault(.malformedSignature, "Signature-Input or Signature is no dictionary: \(error.text)")
+      throw SigningFault(
+        .malformedSignature, "Signature-Input or Signature is not a dictionary: \(error.text)")
     }
     let label = try label(input, signature)
     guard case .innerList(let list) = input[label], case .item(let item) = signature[label],
       case .bytes(let bytes) = item.value
     else {
       throw SigningFault(
-        .malformedSignature, "\(label) is no inner list in Signature-Input, or no byte sequence in Signature")
+        .malformedSignature,
+        "\(label) is not an inner list in Signature-Input, or not a byte sequence in Signature")
     }
     return try claim(label, list, bytes)
   }
@@ -231,17 +234,17 @@ package struct RFC9421: SigningScheme {
     let labels = input.keys.filter { signature[$0] != nil }
     if let wanted = options.label {
       guard labels.contains(wanted) else {
-        throw SigningFault(.noSignature, "there is no signature with the label \(wanted)")
+        throw SigningFault(.noSignature, "no signature has the label \(wanted)")
       }
       return wanted
     }
     guard let first = labels.first else {
-      throw SigningFault(.noSignature, "no label stands in both Signature-Input and Signature")
+      throw SigningFault(.noSignature, "no label occurs in both Signature-Input and Signature")
     }
     guard labels.count == 1 else {
       throw SigningFault(
         .malformedSignature,
-        "there are several signatures, \(labels.joined(separator: ", ")); say which with label")
+        "there are several signatures, \(labels.joined(separator: ", ")); name one with the option label")
     }
     return first
   }
@@ -262,14 +265,14 @@ package struct RFC9421: SigningScheme {
       switch list.parameters[name] {
       case nil: return nil
       case .string(let text): return text
-      default: throw SigningFault(.malformedSignature, "\(name) is no string")
+      default: throw SigningFault(.malformedSignature, "\(name) is not a string")
       }
     }
     func number(_ name: String) throws(SigningFault) -> Int64? {
       switch list.parameters[name] {
       case nil: return nil
       case .integer(let number): return number
-      default: throw SigningFault(.malformedSignature, "\(name) is no integer")
+      default: throw SigningFault(.malformedSignature, "\(name) is not an integer")
       }
     }
     let parameters: String
@@ -291,7 +294,7 @@ package struct RFC9421: SigningScheme {
       return SigningFault(.notCovered, "the tag is not \(tag)")
     }
     if claim.created == nil {
-      return SigningFault(.notCovered, "the signature does not say when it was made (created)")
+      return SigningFault(.notCovered, "the signature has no creation time (created)")
     }
     var parsed = ParsedRequest(request)
     for component in parts.components {
@@ -322,7 +325,7 @@ package struct RFC9421: SigningScheme {
     guard case .rfc9421(let parts) = claim.parts else { return ("", false) }
     let missing = Self.usual(request).filter { !Self.covers(parts, $0) }.map(\.name)
     return missing.isEmpty
-      ? ("", false) : ("weak: not signed are \(missing.joined(separator: ", "))", true)
+      ? ("", false) : ("weak: the signature does not cover \(missing.joined(separator: ", "))", true)
   }
 
   package func isSignature(

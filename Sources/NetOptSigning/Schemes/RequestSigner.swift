@@ -39,7 +39,7 @@ public struct RequestSigner: Sendable {
     guard !scheme.isWeak || allowWeak else {
       throw SigningFault(
         .weakScheme,
-        "\(scheme.name.rawValue) is weak; docs/signing.md says how, and --allow-weak uses it nevertheless")
+        "\(scheme.name.rawValue) is weak; docs/signing.md explains this, and --allow-weak allows it")
     }
   }
 

@@ -57,7 +57,7 @@ package struct SaltedMD5: SigningScheme {
   /// - Throws: `malformedRequest` when the number of rounds is not 1 to 1000.
   package init(_ options: Options = Options()) throws(SigningFault) {
     guard (1...1000).contains(options.rounds) else {
-      throw SigningFault(.malformedRequest, "rounds is a number from 1 to 1000")
+      throw SigningFault(.malformedRequest, "rounds must be a number from 1 to 1000")
     }
     self.options = options
   }
@@ -179,7 +179,7 @@ package struct SaltedMD5: SigningScheme {
         .noSignature, "there is no \(options.parameters?.signature ?? Self.signatureField)")
     }
     guard let bytes = Hex.bytes(ByteClass.trimmed(signature.utf8)), !bytes.isEmpty else {
-      throw SigningFault(.malformedSignature, "the signature is not in hexadecimal digits in lower case")
+      throw SigningFault(.malformedSignature, "the signature is not made of lower-case hexadecimal digits")
     }
     let id = key.map { String(Substring(ByteClass.trimmed($0.utf8))) }
     return Claim(keyID: id ?? "", signature: bytes)
@@ -234,14 +234,14 @@ package struct SaltedMD5: SigningScheme {
         })
     }
     add(.wrongSalt, "no salt was used", salt: "") { _ in }
-    add(.wrongSalt, "the salt stands on the other side") { $0.salt = $0.salt == .prefix ? .suffix : .prefix }
+    add(.wrongSalt, "the salt is on the other side") { $0.salt = $0.salt == .prefix ? .suffix : .prefix }
     for hash in Hash.allCases where hash != options.hash {
       add(.wrongScheme, "the hash is \(hash.rawValue)") { $0.hash = hash }
     }
     for rounds in 1...4 where rounds != options.rounds {
       add(.wrongScheme, "it is hashed \(rounds) times") { $0.rounds = rounds }
     }
-    add(.wrongScheme, "the secret stands on the other side") {
+    add(.wrongScheme, "the secret is on the other side") {
       $0.secret = $0.secret == .prefix ? .suffix : .prefix
     }
     return candidates

@@ -72,7 +72,7 @@ package struct SealedKey: SigningScheme {
     try request.check()
     guard let platform else {
       throw SigningFault(
-        .unknownKey, "sealed-key needs the platform's key too; say which with platform_key_id")
+        .unknownKey, "sealed-key also needs the platform's key; name it with platform_key_id")
     }
     guard (1...255).contains(platform.id.utf8.count) else {
       throw SigningFault(.malformedSignature, "the platform key's id is longer than 255 bytes")
@@ -123,10 +123,10 @@ package struct SealedKey: SigningScheme {
     let least = 2 + idLength + AESGCM.nonceLength + AESGCM.tagLength
     guard idLength > 0, blob.count > least,
       let id = String(validating: blob[2..<(2 + idLength)], as: UTF8.self)
-    else { throw SigningFault(.malformedSignature, "\(Self.field) is cut off, or names no key") }
+    else { throw SigningFault(.malformedSignature, "\(Self.field) is cut off or names no key") }
     var claim = try inner.scheme.claim(in: request)
     guard !claim.keyID.isEmpty else {
-      throw SigningFault(.malformedSignature, "the request does not say whose key it is")
+      throw SigningFault(.malformedSignature, "the request does not name the owner of the sealed key")
     }
     let start = 2 + idLength
     claim.parts = .sealed(
@@ -147,7 +147,7 @@ package struct SealedKey: SigningScheme {
     }
     guard platform.schemes.contains(.sealedKey) else {
       throw SigningFault(
-        .schemeNotAllowed, "the key \(platform.id) is not for sealed-key; its schemes say so")
+        .schemeNotAllowed, "the key \(platform.id) is not for sealed-key; see its schemes")
     }
     try checkLegacy(platform)
     guard let own = try open(parts, with: try platform.secret(), request) else {

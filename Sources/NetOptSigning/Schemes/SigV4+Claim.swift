@@ -35,7 +35,7 @@ extension SigV4 {
   private func headerClaim(_ value: String, _ request: SigningRequest) throws(SigningFault) -> Claim {
     let rest = value.dropFirst(Self.label.count)
     guard rest.utf8.first == 0x20 else {
-      throw SigningFault(.malformedSignature, "a space and the parameters belong behind \(Self.label)")
+      throw SigningFault(.malformedSignature, "a space and the parameters must follow \(Self.label)")
     }
     let parameters = try CredentialParameters(rest, names: ["Credential", "SignedHeaders", "Signature"])
     guard let date = try request.onlyValue(of: "X-Amz-Date") else {
@@ -55,10 +55,10 @@ extension SigV4 {
         .malformedSignature, "the credential is not ID/DATE/REGION/SERVICE/\(Self.terminator)")
     }
     guard let time = CivilTime(basic: date) else {
-      throw SigningFault(.malformedSignature, "X-Amz-Date is not a time as 20150830T123600Z")
+      throw SigningFault(.malformedSignature, "X-Amz-Date is not a time such as 20150830T123600Z")
     }
     guard fields[1] == date.prefix(8) else {
-      throw SigningFault(.malformedSignature, "the credential's day is not that of X-Amz-Date")
+      throw SigningFault(.malformedSignature, "the day of the credential differs from that of X-Amz-Date")
     }
     let covered = names.split(separator: ";", omittingEmptySubsequences: false).map(String.init)
     let isFine = covered.allSatisfy { HeaderFields.isToken($0) && $0 == $0.loweredASCII }

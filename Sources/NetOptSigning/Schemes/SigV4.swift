@@ -136,7 +136,7 @@ package struct SigV4: SigningScheme {
     guard names.count <= Claim.mostCovered else {
       throw SigningFault(
         .malformedRequest,
-        "sigv4 signs all fields, the request has \(names.count), and \(Claim.mostCovered) is the most")
+        "sigv4 signs all fields; the request has \(names.count), but the limit is \(Claim.mostCovered)")
     }
     return names.sorted()
   }
@@ -151,7 +151,7 @@ package struct SigV4: SigningScheme {
     guard let value, !value.isEmpty else {
       throw SigningFault(
         .malformedSignature,
-        "sigv4 signs for a \(name), and none is given; set the option \(name), as \(example)")
+        "sigv4 needs a \(name), and none is given; set the option \(name), for example \(example)")
     }
     guard let byte = value.utf8.first(where: { !ByteClass.isUnreserved($0) }) else { return value }
     throw SigningFault(
@@ -206,7 +206,7 @@ package struct SigV4: SigningScheme {
         of: name, to: &out, joiner: ",", isCollapsed: true, allowsUTF8: true)
       if !isThere {
         guard name == "host" else {
-          throw SigningFault(.missingField, "the field \(name) is to be signed and is not there")
+          throw SigningFault(.missingField, "the field \(name) is to be signed but is missing")
         }
         request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))
       } else if name == "host", mutations.contains(.portKept), !request.authority.contains(":") {
@@ -286,21 +286,23 @@ package struct SigV4: SigningScheme {
   package func coverageFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault? {
     guard case .sigV4(let parts) = claim.parts else { return nil }
     if let region = options.region, region != parts.region {
-      return SigningFault(.notCovered, "it is signed for the region \(parts.region), not for \(region)")
+      return SigningFault(
+        .notCovered, "the request is signed for the region \(parts.region), not for \(region)")
     }
     if let service = options.service, service != parts.service {
-      return SigningFault(.notCovered, "it is signed for the service \(parts.service), not for \(service)")
+      return SigningFault(
+        .notCovered, "the request is signed for the service \(parts.service), not for \(service)")
     }
     for field in request.headers {
       let name = field.name.loweredASCII
       guard name == "host" || name.hasPrefix("x-amz-"), !claim.covered.contains(name) else { continue }
       if name == "x-amz-security-token", options.omitSessionToken { continue }
       return SigningFault(
-        .notCovered, "the field \(name) is not signed; AWS wants host and every x-amz- field")
+        .notCovered, "the field \(name) is not signed; AWS requires host and every x-amz- field")
     }
     if !claim.covered.contains("host") { return SigningFault(.notCovered, "the host is not signed") }
     for name in claim.covered where name != "host" && !request.headers.contains(name: name) {
-      return SigningFault(.missingField, "the field \(name) is signed and is not there")
+      return SigningFault(.missingField, "the field \(name) is signed but is missing")
     }
     return nil
   }
@@ -317,7 +319,7 @@ package struct SigV4: SigningScheme {
     if let stated = request.headers["X-Amz-Content-Sha256"], Hex.bytes(stated.utf8)?.count == 32 {
       do throws(SigningFault) {
         guard constantTimeEqual(Array(stated.utf8), Array(try Self.digest(request.body).utf8)) else {
-          return SigningFault(.bodyMismatch, "X-Amz-Content-Sha256 is not the digest of the body")
+          return SigningFault(.bodyMismatch, "X-Amz-Content-Sha256 differs from the digest of the body")
         }
       } catch { return error }
     }

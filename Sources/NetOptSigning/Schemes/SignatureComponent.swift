@@ -24,12 +24,12 @@ package struct SignatureComponent: Hashable, Sendable {
   /// Reads a component from the inner list of a signature.
   init(_ item: StructuredItem) throws(SigningFault) {
     guard case .string(let name) = item.value else {
-      throw SigningFault(.malformedSignature, "a component is no string")
+      throw SigningFault(.malformedSignature, "a component is not a string")
     }
     self.item = item
     self.name = name
     do { identifier = try StructuredFieldSerializer.item(item) } catch {
-      throw SigningFault(.malformedSignature, "a component cannot be written: \(error.text)")
+      throw SigningFault(.malformedSignature, "a component is not valid: \(error.text)")
     }
     try check()
   }
@@ -44,7 +44,7 @@ package struct SignatureComponent: Hashable, Sendable {
     }
     let item: StructuredItem
     do { item = try StructuredFieldParser.item(quoted.utf8) } catch {
-      throw SigningFault(.malformedSignature, "\"\(text)\" is no component: \(error.text)")
+      throw SigningFault(.malformedSignature, "\"\(text)\" is not a component: \(error.text)")
     }
     try self.init(item)
   }
@@ -64,7 +64,7 @@ package struct SignatureComponent: Hashable, Sendable {
       return
     }
     guard HeaderFields.isToken(name), !name.utf8.contains(where: { (0x41...0x5a).contains($0) }) else {
-      throw SigningFault(.malformedSignature, "the component \(identifier) is no field name in lower case")
+      throw SigningFault(.malformedSignature, "the component \(identifier) is not a field name in lower case")
     }
     // A flag with another value would make one component look like many.
     let areUsable = item.parameters.entries.allSatisfy {
@@ -75,7 +75,7 @@ package struct SignatureComponent: Hashable, Sendable {
     }
     guard areUsable, keys.count <= 1 || !keys.contains("bs") else {
       throw SigningFault(
-        .malformedSignature, "the component \(identifier) has parameters that make no sense here")
+        .malformedSignature, "the component \(identifier) has parameters that are not allowed here")
     }
   }
 
@@ -152,10 +152,10 @@ package struct SignatureComponent: Hashable, Sendable {
     _ parsed: inout ParsedRequest, to out: inout [UInt8]
   ) throws(SigningFault) {
     guard case .string(let wanted) = item.parameters["name"] else {
-      throw SigningFault(.malformedSignature, "the name of \(identifier) is no string")
+      throw SigningFault(.malformedSignature, "the name of \(identifier) is not a string")
     }
     guard let parameter = parsed.parameter(wanted) else {
-      throw SigningFault(.missingField, "the query has \(identifier) not at all")
+      throw SigningFault(.missingField, "the query does not have \(identifier)")
     }
     guard parameter.count == 1 else {
       throw SigningFault(
@@ -167,7 +167,7 @@ package struct SignatureComponent: Hashable, Sendable {
   private func appendField(_ parsed: inout ParsedRequest, to out: inout [UInt8]) throws(SigningFault) {
     let request = parsed.request
     guard request.headers.contains(name: name) else {
-      throw SigningFault(.missingField, "the field \(name) is to be signed and is not there")
+      throw SigningFault(.missingField, "the field \(name) is to be signed but is missing")
     }
     if item.parameters["bs"] == .boolean(true) {
       let values = request.headers.values(of: name).map { value in
@@ -189,7 +189,7 @@ package struct SignatureComponent: Hashable, Sendable {
       try request.appendValue(of: name, to: &out)
     } else {
       throw SigningFault(
-        .malformedSignature, "the component \(identifier) has parameters that make no sense here")
+        .malformedSignature, "the component \(identifier) has parameters that are not allowed here")
     }
   }
 
@@ -209,7 +209,7 @@ package struct SignatureComponent: Hashable, Sendable {
     _ work: () throws(StructuredFieldFault) -> Result
   ) throws(SigningFault) -> Result {
     do { return try work() } catch {
-      throw SigningFault(.malformedRequest, "the field \(name) is no structured field: \(error.text)")
+      throw SigningFault(.malformedRequest, "the field \(name) is not a structured field: \(error.text)")
     }
   }
 }

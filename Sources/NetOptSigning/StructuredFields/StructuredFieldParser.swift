@@ -34,7 +34,7 @@ package struct StructuredFieldParser {
     skipSpaces()
     let result = try read(&self)
     skipSpaces()
-    guard next == text.count else { throw fault("something follows the value") }
+    guard next == text.count else { throw fault("more text follows the value") }
     return result
   }
 
@@ -94,9 +94,9 @@ package struct StructuredFieldParser {
       next = end
       return false
     }
-    guard take(0x2c) else { throw fault("a comma belongs here") }
+    guard take(0x2c) else { throw fault("a comma is expected here") }
     skipOptionalSpace()
-    guard current != nil else { throw fault("a comma stands at the end") }
+    guard current != nil else { throw fault("the text ends with a comma") }
     return true
   }
 
@@ -113,7 +113,7 @@ package struct StructuredFieldParser {
       guard current != nil else { throw fault("an inner list is not closed") }
       items.append(try item())
       guard current == 0x20 || current == 0x29 else {
-        throw fault("a space or ) belongs behind an item of an inner list")
+        throw fault("a space or ) must follow an item of an inner list")
       }
     }
   }
@@ -134,7 +134,7 @@ package struct StructuredFieldParser {
 
   private mutating func key() throws(StructuredFieldFault) -> String {
     guard let first = current, Self.isLower(first) || first == 0x2a else {
-      throw fault("a key begins with a lower-case letter or *")
+      throw fault("a key must begin with a lower-case letter or *")
     }
     let start = next
     while let byte = current, Self.isKeyByte(byte) { next += 1 }
@@ -159,7 +159,7 @@ package struct StructuredFieldParser {
     case 0x40: return .date(try date())
     case 0x25: return .displayString(try displayString())
     case let byte? where Self.isAlpha(byte) || byte == 0x2a: return .token(token())
-    default: throw fault("is no item")
+    default: throw fault("this is not an item")
     }
   }
 
@@ -167,22 +167,22 @@ package struct StructuredFieldParser {
     let isNegative = take(0x2d)
     let start = next
     var whole: Int64 = 0
-    guard let first = current, ByteClass.isDigit(first) else { throw fault("a digit belongs here") }
+    guard let first = current, ByteClass.isDigit(first) else { throw fault("a digit is expected here") }
     while let byte = current, ByteClass.isDigit(byte) {
-      guard next - start < 15 else { throw fault("a number has at most 15 digits") }
+      guard next - start < 15 else { throw fault("a number can have at most 15 digits") }
       whole = whole * 10 + Int64(byte - 0x30)
       next += 1
     }
     guard current == 0x2e else { return .integer(isNegative ? -whole : whole) }
-    guard next - start <= 12 else { throw fault("a decimal has at most 12 digits before its point") }
+    guard next - start <= 12 else { throw fault("a decimal can have at most 12 digits before its point") }
     next += 1
     let point = next
     while let byte = current, ByteClass.isDigit(byte) {
-      guard next - point < 3 else { throw fault("a decimal has at most 3 digits behind its point") }
+      guard next - point < 3 else { throw fault("a decimal can have at most 3 digits after its point") }
       whole = whole * 10 + Int64(byte - 0x30)
       next += 1
     }
-    guard next > point else { throw fault("a decimal does not end in its point") }
+    guard next > point else { throw fault("a decimal must not end with its point") }
     for _ in (next - point)..<3 { whole *= 10 }
     return .decimal(thousandths: isNegative ? -whole : whole)
   }
@@ -198,11 +198,11 @@ package struct StructuredFieldParser {
       case 0x5c:
         next += 1
         guard let escaped = current, escaped == 0x22 || escaped == 0x5c else {
-          throw fault("only \" and \\ are escaped")
+          throw fault("only \" and \\ can be escaped")
         }
         out.append(escaped)
       case 0x20...0x7e: out.append(byte)
-      default: throw fault("a string has visible ASCII and spaces only")
+      default: throw fault("a string can have only visible ASCII and spaces")
       }
       next += 1
     }
@@ -228,7 +228,7 @@ package struct StructuredFieldParser {
     let padded = bare + repeatElement(0x3d, count: (4 - bare.count % 4) % 4)
     guard digits.count == bare.count || digits.count == padded.count, let bytes = Base64.decode(padded),
       digits[bare.endIndex...].allSatisfy({ $0 == 0x3d })
-    else { throw fault("a byte sequence is base64") }
+    else { throw fault("a byte sequence must be base64") }
     next = end + 1
     return bytes
   }
@@ -237,25 +237,25 @@ package struct StructuredFieldParser {
     next += 1
     if take(0x31) { return true }
     if take(0x30) { return false }
-    throw fault("a boolean is ?0 or ?1")
+    throw fault("a boolean must be ?0 or ?1")
   }
 
   private mutating func date() throws(StructuredFieldFault) -> Int64 {
     next += 1
-    guard case .integer(let seconds) = try number() else { throw fault("a date has no fraction") }
+    guard case .integer(let seconds) = try number() else { throw fault("a date must not have a fraction") }
     return seconds
   }
 
   private mutating func displayString() throws(StructuredFieldFault) -> String {
     next += 1
-    guard take(0x22) else { throw fault("a display string begins with %\"") }
+    guard take(0x22) else { throw fault("a display string must begin with %\"") }
     var out: [UInt8] = []
     while let byte = current {
       next += 1
       switch byte {
       case 0x22:
         guard let string = String(validating: out, as: UTF8.self) else {
-          throw fault("a display string is UTF-8")
+          throw fault("a display string must be UTF-8")
         }
         guard !out.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) else {
           throw fault("a display string is not usable: \(CombiningMarks.rule)")
@@ -263,12 +263,12 @@ package struct StructuredFieldParser {
         return string
       case 0x25:
         guard next + 2 <= text.count, let pair = Hex.bytes(text[next..<(next + 2)]) else {
-          throw fault("% is followed by two hexadecimal digits in lower case")
+          throw fault("two hexadecimal digits in lower case must follow %")
         }
         out += pair
         next += 2
       case 0x20...0x7e: out.append(byte)
-      default: throw fault("a display string has visible ASCII and spaces only")
+      default: throw fault("a display string can have only visible ASCII and spaces")
       }
     }
     throw fault("a display string is not closed")

@@ -65,7 +65,8 @@ package enum StructuredFieldSerializer {
 
   private static func key(_ key: String) throws(StructuredFieldFault) -> String {
     guard isKey(key) else {
-      throw fault("a key has lower-case letters, digits, _, -, . and *, and begins with a letter or *")
+      throw fault(
+        "a key can have only lower-case letters, digits, _, -, . and *, and must begin with a letter or *")
     }
     return key
   }
@@ -79,7 +80,7 @@ package enum StructuredFieldSerializer {
       let first = text.utf8.first ?? 0
       guard (0x61...0x7a).contains(first | 0x20) || first == 0x2a,
         text.utf8.allSatisfy(StructuredFieldParser.isTokenByte)
-      else { throw fault("a token begins with a letter or *, and has no spaces") }
+      else { throw fault("a token must begin with a letter or *, and must not have spaces") }
       return text
     case .bytes(let bytes): return ":" + Base64.text(bytes) + ":"
     case .boolean(let value): return value ? "?1" : "?0"
@@ -89,13 +90,15 @@ package enum StructuredFieldSerializer {
   }
 
   private static func integer(_ number: Int64) throws(StructuredFieldFault) -> String {
-    guard number.magnitude <= 999_999_999_999_999 else { throw fault("an integer has at most 15 digits") }
+    guard number.magnitude <= 999_999_999_999_999 else {
+      throw fault("an integer can have at most 15 digits")
+    }
     return String(number)
   }
 
   private static func decimal(_ thousandths: Int64) throws(StructuredFieldFault) -> String {
     guard thousandths.magnitude <= 999_999_999_999_999 else {
-      throw fault("a decimal has at most 12 digits before its point")
+      throw fault("a decimal can have at most 12 digits before its point")
     }
     let magnitude = thousandths.magnitude
     let digits = String(magnitude % 1000)
@@ -106,7 +109,7 @@ package enum StructuredFieldSerializer {
 
   private static func string(_ text: String) throws(StructuredFieldFault) -> String {
     guard text.utf8.allSatisfy({ (0x20...0x7e).contains($0) }) else {
-      throw fault("a string has visible ASCII and spaces only")
+      throw fault("a string can have only visible ASCII and spaces")
     }
     var out: [UInt8] = [0x22]
     for byte in text.utf8 {

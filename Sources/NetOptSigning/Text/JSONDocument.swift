@@ -57,7 +57,7 @@ package struct JSONPart: Sendable {
   /// - Throws: `JSONFault` if the value is not an object, or a name takes long to compare as a string
   ///   (`CombiningMarks`).
   package func members() throws(JSONFault) -> [(name: String, value: JSONPart)] {
-    guard node.kind == .object else { throw fault("has to be an object") }
+    guard node.kind == .object else { throw fault("must be an object") }
     let named: [(String, Int)] = document.text.withUnsafeBytes { bytes in
       var key = index + 1
       return (0..<node.count).map { _ in
@@ -73,7 +73,7 @@ package struct JSONPart: Sendable {
 
   /// A member of an object; `nil` if it is missing or null.
   package func member(_ name: String) throws(JSONFault) -> JSONPart? {
-    guard node.kind == .object else { throw fault("has to be an object") }
+    guard node.kind == .object else { throw fault("must be an object") }
     let value = document.text.withUnsafeBytes { bytes in
       var key = index + 1
       for _ in 0..<node.count {
@@ -94,7 +94,7 @@ package struct JSONPart: Sendable {
 
   /// The elements of an array.
   package func elements() throws(JSONFault) -> [JSONPart] {
-    guard node.kind == .array else { throw fault("has to be an array") }
+    guard node.kind == .array else { throw fault("must be an array") }
     var child = index + 1
     return (0..<node.count).map { position in
       defer { child = document.nodes[child].next }
@@ -116,13 +116,13 @@ package struct JSONPart: Sendable {
   package func bytes() throws(JSONFault) -> [UInt8] { Array(try anyString().utf8) }
 
   private func anyString() throws(JSONFault) -> String {
-    guard node.kind == .string else { throw fault("has to be a text") }
+    guard node.kind == .string else { throw fault("must be a text") }
     return document.text.withUnsafeBytes { node.text(in: $0) }
   }
 
   /// A text that must stay secret.
   package func secret() throws(JSONFault) -> SecretBytes {
-    guard node.kind == .string else { throw fault("has to be a text") }
+    guard node.kind == .string else { throw fault("must be a text") }
     return document.text.withUnsafeBytes { bytes in
       var count = 0
       node.forEachByte(in: bytes) { _ in count += 1 }
@@ -138,21 +138,21 @@ package struct JSONPart: Sendable {
 
   /// A whole number of 64 bits.
   package func integer() throws(JSONFault) -> Int64 {
-    guard node.kind == .number else { throw fault("has to be a whole number") }
+    guard node.kind == .number else { throw fault("must be a whole number") }
     let digits = document.text.withUnsafeBytes { String(decoding: $0[node.range], as: UTF8.self) }
-    guard let number = Int64(digits) else { throw fault("has to be a whole number of 64 bits") }
+    guard let number = Int64(digits) else { throw fault("must be a whole number of 64 bits") }
     return number
   }
 
   /// True or false.
   package func bool() throws(JSONFault) -> Bool {
-    guard node.kind == .true || node.kind == .false else { throw fault("has to be true or false") }
+    guard node.kind == .true || node.kind == .false else { throw fault("must be true or false") }
     return node.kind == .true
   }
 
   /// The offset of an array's closing bracket, and the number of elements.
   package func closing() throws(JSONFault) -> (byte: Int, count: Int) {
-    guard node.kind == .array else { throw fault("has to be an array") }
+    guard node.kind == .array else { throw fault("must be an array") }
     return (node.range.upperBound - 1, node.count)
   }
 

@@ -128,7 +128,8 @@ struct NearMissSearch {
       let (scheme, claim) = (scheme, claim)
       candidates.append(
         KeyCandidate(
-          mutation: .otherKeyVersion, detail: "it was signed with \(other.id), and says \(claim.keyID)"
+          mutation: .otherKeyVersion,
+          detail: "the message was signed with \(other.id), but names \(claim.keyID)"
         ) { string throws(SigningFault) in
           try scheme.isSignature(claim, of: string, by: other)
         })
@@ -140,7 +141,7 @@ struct NearMissSearch {
       candidates.append(
         KeyCandidate(
           mutation: .otherKeyVersion,
-          detail: "it was signed with and for \(other.id), and says \(claim.keyID)"
+          detail: "the message was signed with and for \(other.id), but names \(claim.keyID)"
         ) { _ throws(SigningFault) in
           guard let whole else { return false }
           return try scheme.isSignature(claim, of: whole.toSign, by: other)

@@ -96,7 +96,7 @@ public struct SignatureVerifier: Sendable {
     findings.check(
       "coverage", scheme.coverageFault(claim, request), note.text.isEmpty ? "complete" : note.text)
     let bodyFault = scheme.bodyFault(claim, request)
-    findings.check("body", bodyFault, "no digest contradicts it")
+    findings.check("body", bodyFault, "no digest contradicts the body")
     if policy.diagnose, bodyFault?.reason == .bodyMismatch {
       findings.report.nearMiss = NearMissSearch.body(scheme, claim, request)
     }
@@ -113,7 +113,7 @@ public struct SignatureVerifier: Sendable {
     if claim.keyID.isEmpty { claim.keyID = wanted }
     guard claim.keyID == wanted else {
       throw SigningFault(
-        .unknownKey, "it is signed with the key \(Self.shown(claim.keyID)), not with \(wanted)")
+        .unknownKey, "the message is signed with the key \(Self.shown(claim.keyID)), not with \(wanted)")
     }
   }
 
@@ -142,7 +142,7 @@ public struct SignatureVerifier: Sendable {
       if fault == nil {
         do throws(SigningFault) { _ = try key.material() } catch { fault = error }
       }
-      if found == nil { fault = SigningFault(.unknownKey, "no key of the ring has this id") }
+      if found == nil { fault = SigningFault(.unknownKey, "the key ring has no key with this id") }
       findings.check("key", fault, key.kind)
       guard fault?.reason != .keyUnavailable else {
         return FoundKey(key: scheme.decoy(for: claim), isGenuine: false)
@@ -167,13 +167,14 @@ public struct SignatureVerifier: Sendable {
     if created > now, skew > policy.window {
       fault = SigningFault(
         .fromTheFuture,
-        "signed \(skew) s in the future, \(policy.window) s are allowed; set the signer's clock")
+        "signed \(skew) s in the future, but the limit is \(policy.window) s; set the signer's clock")
     } else if let expires = claim.expires, expires < now {
       let time = now.subtractingClamped(expires)
-      fault = SigningFault(.signatureExpired, "the signature expired \(time) s ago; sign afresh")
+      fault = SigningFault(.signatureExpired, "the signature expired \(time) s ago; sign the request again")
     } else if !claim.outlivesWindow, created < now, age > policy.window {
       fault = SigningFault(
-        .tooOld, "signed \(age) s ago, \(policy.window) s are allowed; sign afresh, or set a clock")
+        .tooOld,
+        "signed \(age) s ago, but the limit is \(policy.window) s; sign the request again, or set a clock")
     }
     findings.check("time", fault, "within the window")
   }
@@ -195,15 +196,17 @@ public struct SignatureVerifier: Sendable {
       }
       let isRight = try scheme.isSignature(claim, of: strings.toSign, by: found.key)
       guard found.isGenuine else {
-        findings.fail("signature", SigningFault(.signatureMismatch, "there is no key to check it with"))
+        findings.fail(
+          "signature", SigningFault(.signatureMismatch, "there is no key to check the signature with"))
         return
       }
       guard !isRight else {
-        findings.pass("signature", "it is that of the request")
+        findings.pass("signature", "the signature matches the request")
         return
       }
       findings.fail(
-        "signature", SigningFault(.signatureMismatch, "it is not that of this request under this key"))
+        "signature",
+        SigningFault(.signatureMismatch, "the signature does not match this request under this key"))
       if policy.diagnose {
         let search = NearMissSearch(
           scheme: scheme, claim: claim, request: request, key: found.key, strings: strings, ring: keys)
@@ -216,11 +219,12 @@ public struct SignatureVerifier: Sendable {
 
   private func recordNonce(_ claim: Claim, _ now: Int64, _ findings: inout Findings) {
     guard let nonce = claim.nonce else {
-      findings.pass("nonce", "there is none: a replay within the time window is not noticed")
+      findings.pass(
+        "nonce", "the signature has no nonce: netopt cannot detect a replay within the time window")
       return
     }
     guard let nonces else {
-      findings.pass("nonce", "nonces are not kept: a replay is not noticed (--nonce-store)")
+      findings.pass("nonce", "netopt does not store nonces and cannot detect a replay (--nonce-store)")
       return
     }
     let created = claim.created ?? now
@@ -231,11 +235,11 @@ public struct SignatureVerifier: Sendable {
         Self.kept(nonce), of: claim.keyID, created: created, until: expiry, now: now)
       findings.check(
         "nonce",
-        isNew ? nil : SigningFault(.replayed, "the nonce has been used; every request needs a new one"),
-        "it is new")
+        isNew ? nil : SigningFault(.replayed, "the nonce was used before; every request needs a new nonce"),
+        "the nonce is new")
     } catch {
       findings.fail(
-        "nonce", SigningFault(.nonceStoreFailed, "the nonce could not be kept: \(error.description)"))
+        "nonce", SigningFault(.nonceStoreFailed, "netopt could not store the nonce: \(error.description)"))
     }
   }
 

@@ -10,7 +10,8 @@ extension RFC9421: SchemeKind {
     if let part = try options?.member("label") {
       let label = try part.string()
       guard StructuredFieldSerializer.isKey(label) else {
-        throw part.fault("is a key of RFC 8941: small letters, digits, _ - . *, with a letter or * in front")
+        throw part.fault(
+          "must be a key of RFC 8941: small letters, digits, _ - . *, with a letter or * in front")
       }
       made.label = label
     }
@@ -35,7 +36,7 @@ extension RFC9421: SchemeKind {
     made.tag = try options?.member("tag")?.string()
     if let part = try options?.member("alg") {
       guard let algorithm = RFC9421.Algorithm(try part.string()) else {
-        throw part.fault("is hmac-sha256, ed25519, ecdsa-p256-sha256, rsa-pss-sha512 or rsa-v1_5-sha256")
+        throw part.fault("must be hmac-sha256, ed25519, ecdsa-p256-sha256, rsa-pss-sha512 or rsa-v1_5-sha256")
       }
       made.algorithm = algorithm
     }

@@ -26,7 +26,7 @@ extension SaltedMD5: SchemeKind {
     if let key = names.0, let signature = names.1, key != signature, !key.isEmpty, !signature.isEmpty {
       made.parameters = (key, signature)
     } else if names.0 != nil || names.1 != nil, let options {
-      throw options.fault("key_param and sig_param belong together, and differ")
+      throw options.fault("key_param and sig_param must be set together, and must differ")
     }
     let complete = made
     return Result { () throws(SigningFault) in try SaltedMD5(complete) }
