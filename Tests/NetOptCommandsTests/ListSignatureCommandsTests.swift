@@ -139,7 +139,7 @@ import Testing
     try Files.write("<html>", to: file + ".minisig")
     let page = await verify()
     #expect(page.code == 65)
-    #expect(page.errors.contains("a minisign signature has 4 lines, and this file has 1"))
+    #expect(page.errors.contains("a minisign signature has 4 lines, but this file has 1"))
     let key = await Run(["iplist", "sign", "--key", publicKey, file])
     #expect(key.code == 65)
     #expect(await Run(["iplist", "sign", "--key", self.key, "-"]).code == 64)

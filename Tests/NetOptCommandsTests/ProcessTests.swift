@@ -59,7 +59,7 @@ import Testing
     try #require(mkfifo(pipe, 0o600) == 0)
     let child = try start(try Files.program, ["get", "-m", "2", "--cacert", pipe, "https://localhost:1/"])
     #expect(try await end(of: child) != 0)
-    #expect(try Files.read(child.output).contains("is no regular file"))
+    #expect(try Files.read(child.output).contains("is not a regular file"))
   }
 
   /// Each argument names a pipe that no other process opens.

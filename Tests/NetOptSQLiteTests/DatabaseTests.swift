@@ -61,7 +61,7 @@ import Testing
     let error = #expect(throws: SQLiteError.self) {
       try again.transaction { () throws(SQLiteError) in _ = try statement.rows { _ in rows += 1 } }
     }
-    #expect(error?.isCorrupt == true && error?.reason.contains("circles") == true, "\(error?.reason ?? "")")
+    #expect(error?.isCorrupt == true && error?.reason.contains("cycle") == true, "\(error?.reason ?? "")")
     #expect(rows < 10_000_000)
   }
 

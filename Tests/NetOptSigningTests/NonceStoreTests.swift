@@ -55,7 +55,7 @@ import Testing
     let error = #expect(throws: NonceStoreError.self) {
       try store.record("m", of: "a", created: 1, until: 100, now: 1)
     }
-    #expect("\(error as Any)".contains("circles"), "\(error as Any)")
+    #expect("\(error as Any)".contains("cycle"), "\(error as Any)")
   }
 
   @Test(

@@ -78,7 +78,7 @@ import Testing
     #expect(status.lastCheck.map { abs($0.timeIntervalSinceNow) < 60 } == true)
     #expect(
       status.note
-        == "using what \(Self.url) had, serial 6, and not \(directory)/list.json, serial 5")
+        == "using the copy from \(Self.url), serial 6, instead of \(directory)/list.json, serial 5")
     #expect(first.client.list?.serial == 6)
     #expect(first.requests[0].headers["Accept"] == "application/json")
     #expect(first.requests[0].headers["If-None-Match"] == nil)
@@ -338,7 +338,7 @@ import Testing
     let scene = try scene(refresh: false) { _, _ in Self.respond(listBytes(serial: 6, refresh: Self.url)) }
     let error = await #expect(throws: NetOptError.self) { try await scene.client.refreshList() }
     #expect(error?.code == .unwritableFile)
-    #expect(error?.message.contains("is in use, but not kept for the next start") == true)
+    #expect(error?.message.contains("is in use, but netopt could not save it for the next start") == true)
     #expect(scene.client.list?.serial == 6)
     await scene.client.shutdown()
   }

@@ -124,14 +124,14 @@ import Testing
   @Test(
     "a faulty public key is refused with a message that names the fault",
     arguments: [
-      ("", "the public key: a public key file has 2 lines, and this file has 0"),
+      ("", "the public key: a public key file has 2 lines, but this file has 0"),
       ("RWRf", "the public key: line 1 has 3 bytes in base64, but a minisign public key has 42"),
       (
         "a comment\nRWRfPJTkYCuQ4unCe4sZbNIGq2XxcAGfYaz7MS0k7lxSencIssLLgdyo",
         "must begin with \"untrusted comment: \""
       ),
-      ("untrusted comment: x\nRWRf\nRWRf", "a public key file has 2 lines, and this file has 3"),
-      ("RURfPJTkYCuQ4unCe4sZbNIGq2XxcAGfYaz7MS0k7lxSencIssLLgdyo", "it is no key of minisign's"),
+      ("untrusted comment: x\nRWRf\nRWRf", "a public key file has 2 lines, but this file has 3"),
+      ("RURfPJTkYCuQ4unCe4sZbNIGq2XxcAGfYaz7MS0k7lxSencIssLLgdyo", "it is not a minisign key"),
       ("RWRfPJTkYCuQ4unCe4sZbNIGq2XxcAGfYaz7MS0k7lxSencIssLLgdyp", nil),
     ] as [(String, String?)])
   func faultyPublicKeys(text: String, message: String?) {
@@ -155,9 +155,9 @@ import Testing
       return changed.joined(separator: "\n") + "\n"
     }
     let cases: [(String, String)] = [
-      ("", "a minisign signature has 4 lines, and this file has 0"),
-      (lines[0] + "\n" + lines[1] + "\n", "a minisign signature has 4 lines, and this file has 2"),
-      (good + "more\n", "a minisign signature has 4 lines, and this file has 5"),
+      ("", "a minisign signature has 4 lines, but this file has 0"),
+      (lines[0] + "\n" + lines[1] + "\n", "a minisign signature has 4 lines, but this file has 2"),
+      (good + "more\n", "a minisign signature has 4 lines, but this file has 5"),
       (text(0, "comment: x"), "line 1 must begin with \"untrusted comment: \""),
       (text(1, lines[1] + "="), "line 2 must be a minisign signature in base64"),
       (text(1, " " + lines[1]), "line 2 must be a minisign signature in base64"),
@@ -165,7 +165,7 @@ import Testing
         text(1, String(lines[1].dropLast(4))),
         "line 2 has 72 bytes in base64, but a minisign signature has 74"
       ),
-      (text(1, "QUJD" + lines[1].dropFirst(4)), "line 2 is of an algorithm that minisign does not have"),
+      (text(1, "QUJD" + lines[1].dropFirst(4)), "line 2 names an algorithm that minisign does not support"),
       (text(2, "untrusted comment: x"), "line 3 must begin with \"trusted comment: \""),
       (text(2, "trusted comment: \u{1b}[2J"), "it has a control character"),
       (text(3, "AAAA"), "line 4 has 3 bytes in base64, but the signature of the comment has 64"),
@@ -232,11 +232,11 @@ import Testing
     let cases = [
       (lines[0] + "\n", "a minisign secret key has 2 lines"),
       (lines[0] + "\nAAAA\n", "has 3 bytes in base64"),
-      (changed(0..<3, "QUJ"), "it is of a kind that minisign does not have"),
-      (changed(3..<5, "Br"), "in a way that minisign does not have"),
+      (changed(0..<3, "QUJ"), "it is not of a kind that minisign supports"),
+      (changed(3..<5, "Br"), "an encryption that minisign does not support"),
       (
         changed(100..<104, body[body.index(body.startIndex, offsetBy: 100)] == "A" ? "BBBB" : "AAAA"),
-        "its halves do not belong together"
+        "its two halves do not match"
       ),
     ]
     for (text, message) in cases {

@@ -227,7 +227,7 @@ import NetOptLocking
     }
     #expect(error?.code == .invalidURL && error?.phase == .receive && error?.route != nil)
     #expect(
-      error?.message.hasPrefix("https://a.test/ was answered 302, and where that leads cannot be requested: ")
+      error?.message.hasPrefix("https://a.test/ was answered 302, and netopt cannot request its Location: ")
         == true)
   }
 

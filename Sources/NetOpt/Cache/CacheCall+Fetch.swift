@@ -47,7 +47,7 @@ extension CacheCall {
     switch decision {
     case .serve(let service): return serve(service, refreshingWith: next)
     case .refuse(let rule):
-      return gatewayTimeout(rule, "the request wants a stored response, and there is none")
+      return gatewayTimeout(rule, "the request asks for a stored response, and none is stored")
     case .bypass(let rule):
       var fetch = Fetch(forward: .bypass, rule: rule)
       fetch.stores = false

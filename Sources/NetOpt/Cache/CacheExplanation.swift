@@ -38,7 +38,7 @@ package struct CacheExplanation: Sendable {
       trust: try configuration.trust(authorities: authorities), userAgent: userAgent, changes: false,
       warn: warn)
     guard let call = CacheCall(request, cache) else {
-      throw NetOptError(.invalidRequest, phase: .cache, "the cache is not used for such a request")
+      throw NetOptError(.invalidRequest, phase: .cache, "netopt does not use the cache for this request")
     }
     let entries = await cache.store.entries(for: call.key)
     let eviction = await cache.store.disk?.eviction(of: call.key)

@@ -26,7 +26,8 @@ extension ClientConfiguration.Cache {
       trust.append(hex: Array(try Digest.of(Array(digests.joined()), .sha256).prefix(16)))
       return String(decoding: trust, as: UTF8.self)
     } catch {
-      throw NetOptError(.libraryFailed, phase: .cache, "the cache's entries cannot be told apart: \(error)")
+      throw NetOptError(
+        .libraryFailed, phase: .cache, "netopt cannot compute the keys of cache entries: \(error)")
     }
   }
 }

@@ -340,8 +340,10 @@ final class InFlightFetches: Sendable {
   }
 
   private static let cancelled = NetOptError(
-    .cancelled, phase: .cache, "the call was cancelled while it waited for the answer to the same request")
+    .cancelled, phase: .cache,
+    "the call was cancelled while it waited for the response to an identical request")
   private static let timeout = NetOptError(
-    .timeout, phase: .cache, "the call's time limit passed while it waited for the answer to the same request"
+    .timeout, phase: .cache,
+    "the call's time limit passed while it waited for the response to an identical request"
   )
 }

@@ -96,7 +96,7 @@ final class ResponseCache: Sendable {
         guard let signature else {
           throw NetOptError(
             .invalidSignature, phase: .cache,
-            "\(name) is not signed, and only seed packs that a trusted key has signed are used; there is no \(name).minisig"
+            "\(name) is not signed, and netopt uses only seed packs signed by a trusted key; there is no \(name).minisig"
           )
         }
         _ = try MinisignSignature(signature, file: name + ".minisig").verify(index, of: name, by: trustedKeys)

@@ -33,7 +33,7 @@ extension ClientConfiguration {
     guard access(path, F_OK) != 0 || FileBytes.isRegular(path) else {
       throw NetOptError(
         .invalidConfiguration, phase: .tls,
-        "\(path) is no regular file; the authorities are read more than once, so copy them to a file")
+        "\(path) is not a regular file; netopt reads the authorities more than once, so copy them to a file")
     }
     let bytes: [UInt8]
     do throws(NetOptError) {
@@ -78,7 +78,7 @@ extension ClientConfiguration.Cache {
       guard let name = names.sorted().first(where: { !HeaderFields.isToken($0) }) else { continue }
       throw NetOptError(
         .invalidConfiguration, phase: .cache,
-        "cache.\(setting) has \(name.debugDescription), which is no name of a field (RFC 9110, section 5.1)"
+        "cache.\(setting) has \(name.debugDescription), which is not a field name (RFC 9110, section 5.1)"
       )
     }
   }

@@ -235,7 +235,7 @@ public final class NetOptClient: Sendable {
   @discardableResult
   public func refreshList() async throws(NetOptError) -> ListStatus {
     guard let updater else {
-      throw NetOptError(.invalidConfiguration, phase: .list, "there is no list that could be refreshed")
+      throw NetOptError(.invalidConfiguration, phase: .list, "the client has no IP list to refresh")
     }
     try await updater.refresh()
     return listStatus

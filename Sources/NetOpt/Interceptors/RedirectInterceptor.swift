@@ -53,7 +53,7 @@ struct RedirectInterceptor: Interceptor {
     guard followed < request.options.maxRedirects else {
       throw NetOptError(
         .tooManyRedirects, phase: .receive,
-        "after \(followed) redirects \(request.url.brief) redirects once more, to \(following.url.brief)",
+        "too many redirects: after \(followed) redirects, \(request.url.brief) redirects again, to \(following.url.brief)",
         endpoint: response.remote, route: response.route)
     }
     // Releasing the redirect response ends the transfer of its body, unless the body came with the head.
@@ -73,14 +73,14 @@ struct RedirectInterceptor: Interceptor {
     guard let location = response.head.reference("Location") else {
       throw NetOptError(
         .invalidURL, phase: .receive,
-        "\(request.url.brief) was answered \(response.status) with a Location of more than \(HTTPURL.longestReference / 1024) KiB, which is not followed",
+        "\(request.url.brief) was answered \(response.status) with a Location of more than \(HTTPURL.longestReference / 1024) KiB; netopt does not follow it",
         endpoint: response.remote, route: response.route)
     }
     let url: HTTPURL
     do throws(NetOptError) { url = try request.url.resolving(location) } catch {
       throw NetOptError(
         error.code, phase: .receive,
-        "\(request.url.brief) was answered \(response.status), and where that leads cannot be requested: \(error.message)",
+        "\(request.url.brief) was answered \(response.status), and netopt cannot request its Location: \(error.message)",
         endpoint: response.remote, route: response.route)
     }
     // A redirect from https to http would send credentials and responses unencrypted. The caller gets the

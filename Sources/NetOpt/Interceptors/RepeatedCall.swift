@@ -91,6 +91,6 @@ struct RepeatedCall {
 
   private static func cancelled(_ route: RouteReport?) -> NetOptError {
     NetOptError(
-      .cancelled, phase: .send, "the call was cancelled while it waited to be sent again", route: route)
+      .cancelled, phase: .send, "the call was cancelled while it waited for a retry", route: route)
   }
 }

@@ -60,7 +60,8 @@ final class Router: Sendable {
       if plan?.legs[0] != usual.legs[0] { $0.giveBackAttempt(of: usual, at: now) }
     }
     guard let plan else {
-      throw NetOptError(.connectFailed, phase: .connect, "there is no other endpoint for a second copy")
+      throw NetOptError(
+        .connectFailed, phase: .connect, "no other endpoint is available for a second copy of the request")
     }
     attempt.isPlanned(plan)
     return plan

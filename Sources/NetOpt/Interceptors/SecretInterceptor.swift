@@ -23,7 +23,7 @@ struct SecretCommands: Sendable {
       if Task.isCancelled { throw NetOptError(.cancelled, phase: .sign, "the task was cancelled") }
       throw NetOptError(
         .timeout, phase: .sign,
-        "the call's time limit passed while the command of the key \(key.id) ran that prints its secret")
+        "the call's time limit passed while netopt ran the command that prints the secret of the key \(key.id)")
     }
   }
 }

@@ -73,7 +73,7 @@ struct SigningInterceptor: Interceptor {
     case .stream:
       throw NetOptError(
         .signingFailed, phase: .sign,
-        "\(request.url.origin) is signed, and a body that is a stream cannot be: send its bytes")
+        "\(request.url.origin) requires signed requests, and netopt cannot sign a body that is a stream; send the body as bytes")
     }
     let signer = configuration.signer
     let moment = SigningMoment(now: now() + offset)

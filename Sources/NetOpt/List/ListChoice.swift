@@ -44,9 +44,9 @@ struct ListChoice: Sendable {
         isCopy
         ? (fetched.list.list.serial, configured.list.serial)
         : (configured.list.serial, fetched.list.list.serial)
-      let names = ["\(configured.source)", "what \(url.shown) had"]
+      let names = ["\(configured.source)", "the copy from \(url.shown)"]
       status.note =
-        "using \(isCopy ? names[1] : names[0]), serial \(used), and not \(isCopy ? names[0] : names[1]), serial \(left)"
+        "using \(isCopy ? names[1] : names[0]), serial \(used), instead of \(isCopy ? names[0] : names[1]), serial \(left)"
     }
     return status
   }
@@ -99,7 +99,7 @@ extension ClientConfiguration {
       if let url = given.refresh?.url, url.origin.scheme != .https {
         throw NetOptError(
           .invalidConfiguration, phase: .list,
-          "the list that was given is to be refreshed from \(url.shown); newer issues are fetched over https alone"
+          "the given list names the refresh URL \(url.shown); netopt fetches newer lists only over https"
         )
       }
       configured = .init(list: given, source: .given)

@@ -21,7 +21,7 @@ final class ListInUse: Sendable {
     guard let list, list.isExpired(at: date), let expires = list.expires else { return status.lastError }
     return NetOptError(
       .invalidList, phase: .list,
-      "the IP list has expired (\(expires.formatted(.iso8601))): requests go over DNS until there is a new one"
+      "the IP list has expired (\(expires.formatted(.iso8601))): netopt resolves names with DNS until it has a newer list"
     )
   }
 }

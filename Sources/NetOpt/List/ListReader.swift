@@ -64,7 +64,7 @@ package struct ListReader: Sendable {
     guard let signature else {
       throw NetOptError(
         .invalidSignature, phase: .list,
-        "\(name) is not signed, and only lists that a trusted key has signed are used; there is no \(Self.signatureFile(of: name))"
+        "\(name) is not signed, and netopt uses only lists signed by a trusted key; there is no \(Self.signatureFile(of: name))"
       )
     }
     return try MinisignSignature(signature, file: Self.signatureFile(of: name))
@@ -166,7 +166,7 @@ package struct ListReader: Sendable {
     if trustedKeys.isEmpty {
       throw NetOptError(
         .invalidSignature, phase: .list,
-        "\(path) was being replaced when that was cut short, and without a trusted key nobody can say whether its signature is \(last) or \(next); name the key, or remove the wrong one"
+        "\(path) was only partly replaced, and netopt needs a trusted key to tell whether its signature is \(last) or \(next); name the key, or remove the wrong file"
       )
     }
     if let present, present.signature == left { try Self.write(left, to: last) }

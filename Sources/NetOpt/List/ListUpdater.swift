@@ -175,7 +175,7 @@ actor ListUpdater {
     guard choice.list.refresh != nil else {
       throw NetOptError(
         .invalidConfiguration, phase: .list,
-        "the list in use (\(choice.status.source)) names no URL for newer issues; add refresh to it")
+        "the list in use (\(choice.status.source)) names no URL for newer lists; add refresh to it")
     }
     if schedule == nil { followSchedule() }
     if let error = await refreshOnce() { throw error }
@@ -287,7 +287,7 @@ actor ListUpdater {
     } catch {
       return NetOptError(
         error.code, phase: .list,
-        "the list with serial \(serial) is in use, but not kept for the next start: \(error.message)",
+        "the list with serial \(serial) is in use, but netopt could not save it for the next start: \(error.message)",
         underlying: error.underlying)
     }
   }

@@ -45,7 +45,7 @@ public struct MinisignPublicKey: Hashable, Sendable, CustomStringConvertible {
     }
     let key = try text.base64(line, count: 42, "a minisign public key")
     guard key.starts(with: MinisignText.ed25519) else {
-      throw text.fault("it is no key of minisign's: those begin with \"RW\"")
+      throw text.fault("it is not a minisign key: minisign keys begin with \"RW\"")
     }
     self.init(idBytes: Array(key[2..<10]), key: Array(key[10...]))
   }

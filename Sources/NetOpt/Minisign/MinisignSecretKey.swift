@@ -34,11 +34,11 @@ package struct MinisignSecretKey: Sendable {
     _ = try text.comment(0, after: MinisignText.untrusted)
     let body = try text.base64(1, count: Self.length, "a minisign secret key")
     guard body.starts(with: MinisignText.ed25519), body[4..<6].elementsEqual("B2".utf8) else {
-      throw text.fault("it is of a kind that minisign does not have")
+      throw text.fault("it is not of a kind that minisign supports")
     }
     let isEncrypted = body[2..<4].elementsEqual("Sc".utf8)
     guard isEncrypted || body[2..<4].elementsEqual([0, 0]) else {
-      throw text.fault("the key is encrypted in a way that minisign does not have")
+      throw text.fault("the key has an encryption that minisign does not support")
     }
     // The parameters are checked before `password` asks the user.
     let scrypt = try isEncrypted ? Self.scrypt(body, text) : nil
@@ -49,7 +49,7 @@ package struct MinisignSecretKey: Sendable {
         ?? SecretBytes(copying: Array(body[54...]))
       let key = try Ed25519.PrivateKey(seed: secret.part(8..<40))
       guard secret.part(40..<72) == SecretBytes(copying: key.publicKey.bytes) else {
-        throw text.fault("the key is damaged: its halves do not belong together")
+        throw text.fault("the key is damaged: its two halves do not match")
       }
       return (secret.withUnsafeBytes { Array($0[..<8]) }, key)
     }
@@ -73,7 +73,7 @@ package struct MinisignSecretKey: Sendable {
       guard isLine, comment.utf8.count <= 4096 else {
         throw NetOptError(
           .invalidRequest, phase: .list,
-          "a comment is one line of at most 4096 bytes without control characters")
+          "a comment must be one line of at most 4096 bytes without control characters")
       }
     }
     return try withListErrors {
@@ -92,11 +92,11 @@ package struct MinisignSecretKey: Sendable {
     let memory = number(body, 46)
     guard operations <= operationsLimit, memory <= memoryLimit else {
       throw text.fault(
-        "its password is to be tried with \(operations) operations and \(memory >> 20) MiB of memory, and \(operationsLimit) and \(memoryLimit >> 20) are allowed: minisign's own keys take 33554432 and 1024"
+        "its password check takes \(operations) operations and \(memory >> 20) MiB of memory, but the limits are \(operationsLimit) operations and \(memoryLimit >> 20) MiB; minisign's own keys take 33554432 operations and 1024 MiB"
       )
     }
     let scrypt = Scrypt(operations: operations, memory: memory)
-    guard let scrypt else { throw text.fault("the parameters of its password make no sense") }
+    guard let scrypt else { throw text.fault("the scrypt parameters of its password are invalid") }
     return scrypt
   }
 

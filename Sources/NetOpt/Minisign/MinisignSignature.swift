@@ -40,7 +40,7 @@ package struct MinisignSignature: Hashable, Sendable {
     } else if body.starts(with: MinisignText.ed25519) {
       algorithm = .legacy
     } else {
-      throw text.fault("line 2 is of an algorithm that minisign does not have")
+      throw text.fault("line 2 names an algorithm that minisign does not support")
     }
     keyID = Array(body[2..<10])
     signature = Array(body[10...])
@@ -104,6 +104,6 @@ package struct MinisignSignature: Hashable, Sendable {
     if let signer { return signer }
     throw NetOptError(
       .invalidSignature, phase: .list,
-      "\(file) is not what the key \(keyName) has signed: the file or its signature was changed")
+      "\(file) does not match its signature by the key \(keyName): the file or its signature was changed")
   }
 }

@@ -41,7 +41,7 @@ struct MinisignText {
   /// Checks the number of lines.
   func expect(_ count: Int, _ what: String) throws(NetOptError) {
     guard lines.count == count else {
-      throw fault("\(what) has \(count) lines, and this file has \(lines.count)")
+      throw fault("\(what) has \(count) lines, but this file has \(lines.count)")
     }
   }
 

@@ -90,7 +90,7 @@ extension Prober {
   /// Records a due probe that does not run as cancelled, so that the planner takes back the attempt that it
   /// had granted.
   private func giveUp(_ target: Target) {
-    let never = LegError(LegFailure(.other, "there was no time left for it"), isCancellation: true)
+    let never = LegError(LegFailure(.other, "the time limit passed before the probe"), isCancellation: true)
     router.record(
       probe: .failure(never), of: target.address, for: target.origin, started: timeSource.now())
   }

@@ -39,7 +39,7 @@ struct RankingStore: Sendable {
     } catch {
       throw NetOptError(
         .invalidConfiguration, phase: .list,
-        "the ranking \(path) is ignored: \(error.reason); it will be replaced, or remove it")
+        "the ranking \(path) is ignored: \(error.reason); netopt will replace it, or remove it")
     }
   }
 

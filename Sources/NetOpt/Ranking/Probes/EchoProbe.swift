@@ -13,7 +13,7 @@ struct EchoProbe: Probe {
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {
     guard let loop = prober.loop else {
       return .failure(
-        LegError(LegFailure(.other, "echo requests need a client with a transport of netopt's own")))
+        LegError(LegFailure(.other, "echo requests need a client with netopt's own transport")))
     }
     let target = sample.target
     let result = await Echo.roundTrip(to: target.address, within: sample.limit, on: loop)
