@@ -22,7 +22,7 @@ package enum Ed25519 {
       let handle = try seed.withUnsafeBytes { (bytes) throws(CryptoError) in
         guard bytes.count == Ed25519.seedLength else {
           throw CryptoError(
-            "reading an Ed25519 key", "a seed has \(Ed25519.seedLength) bytes, not \(bytes.count)")
+            "reading an Ed25519 key", "a seed must have \(Ed25519.seedLength) bytes, not \(bytes.count)")
         }
         let start = bytes.bindMemory(to: UInt8.self).baseAddress
         let handle = EVP_PKEY_new_raw_private_key(netopt_pkey_ed25519, nil, start, bytes.count)
@@ -77,7 +77,8 @@ package enum Ed25519 {
     package init(_ bytes: [UInt8]) throws(CryptoError) {
       guard bytes.count == Ed25519.publicKeyLength else {
         throw CryptoError(
-          "reading an Ed25519 public key", "it has \(Ed25519.publicKeyLength) bytes, not \(bytes.count)")
+          "reading an Ed25519 public key",
+          "it must have \(Ed25519.publicKeyLength) bytes, not \(bytes.count)")
       }
       let handle = EVP_PKEY_new_raw_public_key(netopt_pkey_ed25519, nil, bytes, bytes.count)
       guard let handle else { throw CryptoError(failed: "reading an Ed25519 public key") }

@@ -41,7 +41,7 @@ package struct Scrypt: Hashable, Sendable {
     }
     guard memory <= limit else {
       throw CryptoError(
-        operation, "it needs \(memory >> 20) MiB of memory, and \(limit >> 20) MiB are allowed")
+        operation, "it needs \(memory >> 20) MiB of memory, but the limit is \(limit >> 20) MiB")
     }
     return try SecretBytes(count: length) { (key) throws(CryptoError) in
       let start = key.bindMemory(to: UInt8.self).baseAddress

@@ -86,7 +86,7 @@ import Testing
     let refusal = #expect(throws: CryptoError.self) {
       try Ed25519.PrivateKey(seed: SecretBytes(copying: [1, 2, 3]))
     }
-    #expect(refusal?.description == "reading an Ed25519 key failed: a seed has 32 bytes, not 3")
+    #expect(refusal?.description == "reading an Ed25519 key failed: a seed must have 32 bytes, not 3")
     #expect(throws: CryptoError.self) { try Ed25519.PublicKey([UInt8](repeating: 0, count: 33)) }
     let error = try #require(refusal).netOptError(in: .list)
     #expect(error.code == .libraryFailed)

@@ -250,7 +250,7 @@ import Testing
     #expect(text(.zero, .zero, .milliseconds(30)) == "the deadline had passed")
     #expect(
       RetryPolicy.Reason.retryAfterTooLong(.seconds(10.4)).description
-        == "the server asks for a wait of 10.4 s, and a call waits 10 s at most")
+        == "the server asks for a wait of 10.4 s, but a call waits at most 10 s")
     #expect(
       RetryPolicy.Reason.budgetUsedUp(nextFree: .milliseconds(80)).description
         == "the client's budget for retries is used up (10 a second, and one for every 5 calls of the last 10 s); "

@@ -75,7 +75,7 @@ extension Transport {
     _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> RouteReport {
     throw NetOptError(
-      .unsupported, phase: .connect, "this transport opens no connections ahead of requests",
+      .unsupported, phase: .connect, "this transport cannot open connections before requests",
       route: RouteReport(plan: plan, legs: []))
   }
 

@@ -11,7 +11,7 @@ extension HTTPURL {
     if let bad = reference.utf8.first(where: { $0 < 0x20 || $0 == 0x7f }) {
       throw NetOptError(
         .invalidURL, phase: .resolve,
-        "\(Self.quoted(reference)) is not a usable reference: it has the control character \(bad)")
+        "\(Self.quoted(reference)) is not a usable URL reference: it has the control character \(bad)")
     }
     let text = Self.encoded(reference.utf8.prefix { $0 != UInt8(ascii: "#") })
     if Self.hasScheme(text) || text.hasPrefix("//") {

@@ -65,7 +65,7 @@ extension RouteHistory {
       throw Fault(reason: "it is not in the JSON format that netopt writes")
     }
     guard file.schema_version == 1 else {
-      throw Fault(reason: "its schema_version is \(file.schema_version), and this version of netopt knows 1")
+      throw Fault(reason: "its schema_version is \(file.schema_version), but this version of netopt reads 1")
     }
     guard file.network == network else { throw Fault(reason: "it belongs to another network") }
     guard file.hosts.count <= Self.mostHosts,

@@ -195,7 +195,7 @@ extension RetryPolicy.Reason: CustomStringConvertible {
     case .final, .nothingSent, .mayNotBeRepeated, .attemptsUsedUp: ""
     case .noTimeLeft(let shortage): shortage.description
     case .retryAfterTooLong(let time):
-      "the server asks for a wait of \(time.shown), and a call waits \(RetryPolicy.longestWait.shown) at most"
+      "the server asks for a wait of \(time.shown), but a call waits at most \(RetryPolicy.longestWait.shown)"
     case .budgetUsedUp(let time):
       "the client's budget for retries is used up (\(RetryBudget.freePerSecond) a second, and one for every "
         + "\(RetryBudget.callsPerRetry) calls of the last \(RetryBudget.memory.shown)); the next retry is free in \(time.shown)"

@@ -188,7 +188,7 @@ package struct SaltedMD5: SigningScheme {
   package func coverageFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault? { nil }
 
   package func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool) {
-    ("weak: method, host, fields, body and time are not signed, and it can be replayed", true)
+    ("weak: method, host, fields, body and time are not signed, and the signature can be replayed", true)
   }
 
   package func strings(

@@ -153,13 +153,13 @@ package struct SealedKey: SigningScheme {
     guard let own = try open(parts, with: try platform.secret(), request) else {
       throw SigningFault(
         .signatureMismatch,
-        "the sealed key does not open: it was sealed for another method, host or API, or under another key"
+        "the verifier cannot decrypt the sealed key: it was sealed for another method, host or API, or under another key"
       )
     }
     // Around salted-md5, the caller's id is not signed. If the ring has a key with this id, the sealed key
     // must be that key.
     if let known = ring[claim.keyID], known.schemes.contains(.sealedKey), try known.secret() != own {
-      throw SigningFault(.signatureMismatch, "the sealed key is not the one of \(known.id)")
+      throw SigningFault(.signatureMismatch, "the sealed key is not the key \(known.id)")
     }
     return Self.caller(claim.keyID, own, platform)
   }

@@ -91,7 +91,7 @@ package struct SigV4: SigningScheme {
     _ request: inout SigningRequest, _ key: SigningKey, _ parts: Parts
   ) throws(SigningFault) -> SignedRequest {
     guard let seconds = options.presignSeconds, (1...604_800).contains(seconds) else {
-      throw SigningFault(.malformedSignature, "a presigned URL is valid for 1 to 604800 seconds")
+      throw SigningFault(.malformedSignature, "a presigned URL can be valid for 1 to 604800 seconds")
     }
     request.headers["X-Amz-Date"] = nil
     let names = try Self.names(request)
@@ -156,7 +156,7 @@ package struct SigV4: SigningScheme {
     guard let byte = value.utf8.first(where: { !ByteClass.isUnreserved($0) }) else { return value }
     throw SigningFault(
       .malformedSignature,
-      "the \(name) \(value.debugDescription) has \(byte.named) in it; a \(name) of sigv4 has letters, digits and -._~ alone, as \(example)"
+      "the \(name) \(value.debugDescription) contains \(byte.named); a \(name) of sigv4 can have only letters, digits and -._~, for example \(example)"
     )
   }
 

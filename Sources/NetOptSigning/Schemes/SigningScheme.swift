@@ -83,7 +83,7 @@ extension SigningScheme {
   func checkKind(of request: SigningRequest) throws(SigningFault) {
     guard request.status == nil || name == .rfc9421 else {
       throw SigningFault(
-        .malformedRequest, "\(name.rawValue) signs requests; a response is signed in rfc9421")
+        .malformedRequest, "\(name.rawValue) signs only requests; sign a response with rfc9421")
     }
   }
 

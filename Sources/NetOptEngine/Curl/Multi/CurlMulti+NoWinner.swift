@@ -45,7 +45,9 @@ extension CurlMulti {
     if exchange.purpose == .probe {
       if exchange.transfers.contains(where: { isHeldBack($0) }) {
         // A probe that could not begin TLS says nothing about its endpoint.
-        return fail(exchange, NetOptError(.cancelled, phase: .tls, "the probe had no time left for TLS"))
+        return fail(
+          exchange,
+          NetOptError(.cancelled, phase: .tls, "the probe's time limit passed before the TLS handshake"))
       }
       // The limit belongs to the endpoint, not to a call: what is not done in time counts as the endpoint's
       // failure.
