@@ -22,7 +22,7 @@ import Testing
         "it asked clients not to use it for 30 s; the last time: it answered 503"
       ), (.resting(for: .milliseconds(2900), last: nil), "it asked clients not to use it for 2 s"),
       (.attemptUnderWay, "it failed before, and another request is trying it now"),
-      (.otherAttempt, "another attempt of this call waits for its answer"),
+      (.otherAttempt, "another attempt of this call waits for its response"),
     ] as [(ExclusionReason, String)])
   func text(_ reason: ExclusionReason, _ text: String) {
     #expect(reason.description == text)

@@ -77,7 +77,8 @@ import Testing
     Case(
       name: "end-behind-a-line", code: .receiveFailed, words: "ended inside the response's head", ends: true),
     Case(
-      name: "reset-behind-a-line", code: .sendFailed, words: "reset before the end of the answer", ends: true),
+      name: "reset-behind-a-line", code: .sendFailed, words: "reset before the end of the response",
+      ends: true),
     Case(
       name: "end-before-the-head", code: .sendFailed, words: "ended before the response began", ends: true),
     Case(

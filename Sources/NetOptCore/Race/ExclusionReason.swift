@@ -41,7 +41,7 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
     case .attemptUnderWay: "it failed before, and another request is trying it now"
     case .certificate(let kind, let host, let nextCheck, let byProbe):
       "\(Self.text(of: kind, host)); \(Self.text(ofCheck: nextCheck, byProbe: byProbe))"
-    case .otherAttempt: "another attempt of this call waits for its answer"
+    case .otherAttempt: "another attempt of this call waits for its response"
     }
   }
 

@@ -230,7 +230,8 @@ extension Silence {
   fileprivate func failure(of evidence: [WaitingRequest], at now: MonotonicInstant) -> LegFailure {
     let wait = (now - since).nanoseconds / 1_000_000
     let count = evidence.count
-    let what = count == 1 ? "a request waited for its answer" : "\(count) requests waited for their answers"
+    let what =
+      count == 1 ? "a request waited for its response" : "\(count) requests waited for their responses"
     let why =
       verdict == .dead
       ? "a new connection failed as well, and other endpoints work" : "other endpoints answer such requests"

@@ -105,7 +105,7 @@ enum CurlCode {
         loss.description(
           at: peer,
           usual:
-            "\(lost) \(transfer.hasAnswerBegun ? "before the end of the answer" : "before the response began")"
+            "\(lost) \(transfer.hasAnswerBegun ? "before the end of the response" : "before the response began")"
         )
       )
     case _ where !isAnswered && notReplaced.contains(code):

@@ -51,7 +51,7 @@ extension Transfer {
     if connectStatus > 0, connectStatus / 100 != 2 { return .status(connectStatus) }
     let errorText = easy.errorText
     if errorText.isAboutLongAnswer || code.isTooLarge {
-      return .noAnswer("sent an answer that is longer than libcurl accepts")
+      return .noAnswer("sent a response that is longer than libcurl accepts")
     }
     if case .head(let fault) = errorText.fault(code, isHeadComplete: false) {
       return .noAnswer("sent \(fault.description)")
