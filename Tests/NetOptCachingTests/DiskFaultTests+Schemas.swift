@@ -68,7 +68,8 @@ extension DiskFaultTests {
     store.close()
     #expect(warnings.messages.count == 1)
     #expect(
-      warnings.messages[0].contains("other tables, indices or triggers than netopt makes; netopt renamed it to"))
+      warnings.messages[0].contains(
+        "other tables, indices or triggers than netopt makes; netopt renamed it to"))
   }
 
   @Test("a database with the statistics tables of ANALYZE is used")

@@ -99,7 +99,8 @@ import Testing
     Case("{\"bücher\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"bücher\"]", "xn--")),
     Case("{\"a:443\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"a:443\"]", "cannot have")),
     Case(
-      "{\"1.1.1.1\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"1.1.1.1\"]", "a host must be a name")),
+      "{\"1.1.1.1\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}",
+      ("$.hosts[\"1.1.1.1\"]", "a host must be a name")),
     Case("{\"a.1\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}}", ("$.hosts[\"a.1\"]", "not an IPv4 address")),
     Case(
       "{\"A.b\": {\"endpoints\": [{\"ip\": \"1.1.1.1\"}]}, \"a.B.\": {\"endpoints\": [{\"ip\": \"x\"}]}}",

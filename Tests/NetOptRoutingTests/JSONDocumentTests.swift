@@ -47,7 +47,8 @@ import Testing
       ("[\"\\u12g4\"]", "$[0]: not JSON: line 1, column 3: this escape sequence does not encode a character"),
       ("[\"\\ud800\"]", "$[0]: not JSON: line 1, column 3: this escape sequence does not encode a character"),
       (
-        "[\"\\ud800\\u0041\"]", "$[0]: not JSON: line 1, column 3: this escape sequence does not encode a character"
+        "[\"\\ud800\\u0041\"]",
+        "$[0]: not JSON: line 1, column 3: this escape sequence does not encode a character"
       ),
       ("[\"\\ude00\"]", "$[0]: not JSON: line 1, column 3: this escape sequence does not encode a character"),
       ("[\"\\", "$[0]: not JSON: line 1, column 3: this escape sequence does not encode a character"),

@@ -23,7 +23,8 @@ struct SecretCommands: Sendable {
       if Task.isCancelled { throw NetOptError(.cancelled, phase: .sign, "the task was cancelled") }
       throw NetOptError(
         .timeout, phase: .sign,
-        "the call's time limit passed while netopt ran the command that prints the secret of the key \(key.id)")
+        "the call's time limit passed while netopt ran the command that prints the secret of the key \(key.id)"
+      )
     }
   }
 }

@@ -73,7 +73,8 @@ struct SigningInterceptor: Interceptor {
     case .stream:
       throw NetOptError(
         .signingFailed, phase: .sign,
-        "\(request.url.origin) requires signed requests, and netopt cannot sign a body that is a stream; send the body as bytes")
+        "\(request.url.origin) requires signed requests, and netopt cannot sign a body that is a stream; send the body as bytes"
+      )
     }
     let signer = configuration.signer
     let moment = SigningMoment(now: now() + offset)

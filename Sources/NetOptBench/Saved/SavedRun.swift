@@ -295,9 +295,9 @@ extension SavedRun.Fault {
       self.init(description: "\(jsonPath(context.codingPath + [key])): is missing")
     case .valueNotFound(_, let context): self.init(description: "\(jsonPath(context.codingPath)): is null")
     case .typeMismatch(let type, let context):
-      self.init(description: "\(path(context.codingPath)): is not of type \(type)")
+      self.init(description: "\(jsonPath(context.codingPath)): is not of type \(type)")
     case .dataCorrupted(let context):
-      self.init(description: "\(path(context.codingPath)): is not the JSON of a saved run")
+      self.init(description: "\(jsonPath(context.codingPath)): is not the JSON of a saved run")
     @unknown default: self.init(description: "the file is not a saved run")
     }
   }

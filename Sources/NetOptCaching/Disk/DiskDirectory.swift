@@ -54,7 +54,8 @@ struct DiskDirectory: Sendable {
     }
     guard status.st_mode & 0o022 == 0 else {
       throw .unfit(
-        "other users can write to \(path) and change what is cached there; take away that permission with chmod go-w")
+        "other users can write to \(path) and change what is cached there; take away that permission with chmod go-w"
+      )
     }
   }
 

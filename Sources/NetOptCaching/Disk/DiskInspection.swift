@@ -209,7 +209,8 @@ package final class DiskInspection {
     }
     let key = CacheKey(text: "", digest: MD5Digest([UInt8](repeating: 0, count: 16)))
     if connection.entry(key, storedKey, entry) == nil { return "its checksum is wrong" }
-    return CacheKey.digest(of: storedKey.text)?.bytes == storedKey.digest ? nil : "the digest of its key is wrong"
+    return CacheKey.digest(of: storedKey.text)?.bytes == storedKey.digest
+      ? nil : "the digest of its key is wrong"
   }
 
   /// Removes all entries.

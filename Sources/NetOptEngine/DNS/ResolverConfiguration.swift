@@ -31,7 +31,8 @@ extension ResolverConfiguration {
       guard let endpoint = Self.endpoint(server) else {
         throw NetOptError(
           .invalidConfiguration, phase: .resolve,
-          "\"\(server)\" is not the address of a name server; write 192.0.2.1, 192.0.2.1:5353 or [2001:db8::1]:5353")
+          "\"\(server)\" is not the address of a name server; write 192.0.2.1, 192.0.2.1:5353 or [2001:db8::1]:5353"
+        )
       }
       endpoints.append(endpoint)
     }

@@ -38,7 +38,8 @@ struct ListChecker {
     if endpointCount > EndpointList.maximumEndpoints {
       report.add(
         root.key("hosts"),
-        "the list has \(endpointCount) endpoints, more than the limit of \(EndpointList.maximumEndpoints); remove some")
+        "the list has \(endpointCount) endpoints, more than the limit of \(EndpointList.maximumEndpoints); remove some"
+      )
     }
     return list
   }

@@ -21,7 +21,8 @@ enum KeyFile {
     guard status.st_mode & 0o077 == 0 else {
       throw NetOptError(
         .unreadableFile, phase: .sign,
-        "cannot read the key ring \(FileBytes.shown(path)): other users can read it; run: chmod 600 \(FileBytes.shown(path))")
+        "cannot read the key ring \(FileBytes.shown(path)): other users can read it; run: chmod 600 \(FileBytes.shown(path))"
+      )
     }
     guard status.st_size <= limit else {
       throw NetOptError(

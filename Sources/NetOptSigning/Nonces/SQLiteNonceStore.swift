@@ -90,7 +90,8 @@ public final class SQLiteNonceStore: NonceStore {
     guard try database.definitions().isSubset(of: definitions) else {
       throw SQLiteError(
         corrupt: path,
-        "it has other tables, indices or triggers than netopt makes; name another file, and netopt creates it")
+        "it has other tables, indices or triggers than netopt makes; name another file, and netopt creates it"
+      )
     }
     try database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
     let create = definitions.map { $0.replacing(/^CREATE [A-Z]+/) { "\($0.output) IF NOT EXISTS" } }

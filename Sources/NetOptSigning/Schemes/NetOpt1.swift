@@ -361,8 +361,8 @@ package struct NetOpt1: SigningScheme {
     add(.wrongSalt, "the key was derived from the salt without \"netopt1\" LF before it", salted)
     candidates.append(
       KeyCandidate(
-        mutation: .wrongScheme, detail: "the signature is a plain SHA-256 of secret and string, not an HMAC")
-      {
+        mutation: .wrongScheme, detail: "the signature is a plain SHA-256 of secret and string, not an HMAC"
+      ) {
         string throws(SigningFault) in
         let digest = try crypto { () throws(CryptoError) in
           var digest = try Digest(.sha256)

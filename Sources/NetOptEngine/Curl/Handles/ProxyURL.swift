@@ -51,7 +51,8 @@ package enum ProxyURL {
       return "its user name or password has a control character"
     }
     let port =
-      parts.hostAndPort.hasPrefix("[") ? parts.hostAndPort.drop { $0 != "]" }.dropFirst() : parts.hostAndPort.drop { $0 != ":" }
+      parts.hostAndPort.hasPrefix("[")
+      ? parts.hostAndPort.drop { $0 != "]" }.dropFirst() : parts.hostAndPort.drop { $0 != ":" }
     if parts.hostAndPort.isEmpty || parts.hostAndPort.hasPrefix(":") { return "it has no host" }
     if !port.isEmpty, port != ":", UInt16(port.dropFirst()).map({ $0 == 0 }) ?? true {
       return "its port is not a number from 1 to 65535"

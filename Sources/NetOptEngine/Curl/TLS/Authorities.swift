@@ -18,7 +18,8 @@ enum Authorities: Hashable, Sendable {
         "no certificate can be verified: the authorities in \(FileBytes.shown(file)), which tls.caFile (--cacert) names, \(Self.fault(of: file))"
       )
     case .system(let file):
-      let why = file.map { "\($0) \(Self.fault(of: $0))" }
+      let why =
+        file.map { "\($0) \(Self.fault(of: $0))" }
         ?? "libcurl was built without a file of authorities"
       return LegFailure(
         .authorities,
