@@ -69,15 +69,20 @@ import Testing
     #expect(await Run(words + ["-h"]).output == help.output)
   }
 
-  @Test("no line of the help before the examples is wider than 80 columns")
-  func helpWidth() async {
-    for words in [
-      ["--help"], ["get", "-h"], ["probe", "-h"], ["iplist", "check", "-h"], ["iplist", "-h"],
-      ["iplist", "sign", "-h"], ["iplist", "verify", "-h"], ["iplist", "update", "-h"],
-    ] {
-      let text = await Run(words).output
-      let examples = text.firstRange(of: "Examples:")?.lowerBound ?? text.endIndex
-      #expect(text[..<examples].split(separator: "\n").allSatisfy { $0.count <= 80 })
+  @Test(
+    "help texts wrap at the terminal's width, at 60 to 100 columns", arguments: [nil, 40, 60, 77, 100, 250])
+  func helpWidth(columns: Int?) async {
+    let width = min(max(columns ?? 80, 60), 100)
+    let commands = Program.netopt.commands.declarations
+    for words in [[], ["iplist"], ["cache"]]
+      + commands.map({ $0.name.split(separator: " ").map(String.init) })
+    {
+      let text = await Run(words + ["--help"], output: MemoryOutput(columns: columns)).output
+      for line in text.split(separator: "\n") { #expect(line.count <= width, "\(line)") }
+      #expect(text.split(separator: "\n").contains { $0.count > width - 12 })
+      guard let command = commands.first(where: { $0.name == words.joined(separator: " ") }) else { continue }
+      let joined = text.replacing(" \\\n    ", with: " ")
+      #expect(command.examples.allSatisfy { joined.contains("\n  \($0.line)\n") })
     }
   }
 

@@ -55,8 +55,13 @@ package struct CommandContext: Sendable {
 
   /// The number of characters per line of standard error: the width of the terminal, else `COLUMNS`, else 80.
   /// The range is 1 to 500.
-  var lineWidth: Int {
-    min(max(errors.columns ?? environment["COLUMNS"].flatMap { Int($0) } ?? 80, 1), 500)
+  var lineWidth: Int { width(of: errors) }
+
+  /// The number of characters per line of standard output, for help texts.
+  var helpColumns: Int { width(of: output) }
+
+  private func width(of stream: any ByteOutput) -> Int {
+    min(max(stream.columns ?? environment["COLUMNS"].flatMap { Int($0) } ?? 80, 1), 500)
   }
 
   /// The number of characters per line of a report on standard error: at least 80, the width that reports

@@ -3,7 +3,7 @@ import NetOptCore
 
 /// The program: finds the command, runs it, and reports the error that the command throws.
 package struct Program: Sendable {
-  private let commands: CommandTable
+  let commands: CommandTable
 
   private static let version = Option("version", short: "V", "show the versions of netopt and its libraries")
   private static let askForHelp = ["--help", "-h"]
@@ -117,19 +117,20 @@ package struct Program: Sendable {
 
   private func dispatch(_ arguments: [String], in context: CommandContext) async throws -> ExitCode {
     guard let first = arguments.first else {
-      context.tell(help)
+      context.tell(HelpText(columns: context.lineWidth).program(commands.declarations, options: Self.options))
       return .usage
     }
     if first.hasPrefix("-") { return try runOptions(arguments, in: context) }
     if first == "help" {
-      try context.output.write(try help(for: arguments.dropFirst().filter { !Self.askForHelp.contains($0) }))
+      try context.output.write(
+        try help(for: arguments.dropFirst().filter { !Self.askForHelp.contains($0) }, in: context))
       return .ok
     }
     guard let (command, rest) = commands.find(arguments) else {
       guard arguments.count == 2, Self.askForHelp.contains(arguments[1]) else {
         throw commands.unknown(arguments)
       }
-      try context.output.write(try help(for: [first]))
+      try context.output.write(try help(for: [first], in: context))
       return .ok
     }
     return try await run(command, rest, in: context)
@@ -142,7 +143,7 @@ package struct Program: Sendable {
     do {
       let parser = OptionParser(declaration.options.flatMap(\.options), environment: context.environment)
       guard case .arguments(let arguments) = try parser.parse(arguments) else {
-        try context.output.write(HelpText.command(declaration))
+        try context.output.write(HelpText(columns: context.helpColumns).command(declaration))
         return .ok
       }
       try declaration.check(arguments.operands)
@@ -160,7 +161,7 @@ package struct Program: Sendable {
       throw UsageError("\(error.message) \(seeHelp)")
     }
     guard case .arguments(let arguments) = outcome else {
-      try context.output.write(help)
+      try context.output.write(try help(for: [], in: context))
       return .ok
     }
     guard arguments.has(Self.version) else { throw UsageError("a command is missing \(seeHelp)") }
@@ -172,18 +173,17 @@ package struct Program: Sendable {
     return .ok
   }
 
-  private var help: String {
-    HelpText.program(commands.declarations, options: [.help, Self.version])
-  }
+  private static let options: [Option] = [.help, version]
 
   /// Returns the help text for the given words: the program, a group of commands, or a command.
-  private func help(for words: [String]) throws(UsageError) -> String {
-    if words.isEmpty || words == ["help"] { return help }
-    if let (command, rest) = commands.find(words), rest.isEmpty {
-      return HelpText.command(command.declaration)
+  private func help(for words: [String], in context: CommandContext) throws(UsageError) -> String {
+    let text = HelpText(columns: context.helpColumns)
+    if words.isEmpty || words == ["help"] {
+      return text.program(commands.declarations, options: Self.options)
     }
+    if let (command, rest) = commands.find(words), rest.isEmpty { return text.command(command.declaration) }
     let group = commands.group(words[0])
-    if words.count == 1, !group.isEmpty { return HelpText.group(words[0], group) }
+    if words.count == 1, !group.isEmpty { return text.group(words[0], group) }
     throw commands.unknown(words)
   }
 }

@@ -237,7 +237,9 @@ final class Transfer {
     // What libcurl holds back for a paused reader fits the stream's window, and is no flood.
     if bytes > 0 { streamReader?.budget.claimed() }
     frames.add(bytes, ends: ends)
-    if isEarly { earlyEnd = .answered }
+    guard isEarly else { return }
+    earlyEnd = .answered
+    touch()  // The frame may have no data, and come long after the body.
   }
 
   /// Records that nghttp2 rejected the stream because its data breaks a rule.
