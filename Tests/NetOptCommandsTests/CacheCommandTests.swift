@@ -73,7 +73,7 @@ import Testing
     #expect(bad.code == 1)
     #expect(
       bad.output
-        == "GET https://a.test/0: its checksum is wrong\n1 file that no entry names\nchecked 3 entries\n"
+        == "GET https://a.test/0: its checksum is wrong\n1 file without an entry\nchecked 3 entries\n"
     )
   }
 

@@ -108,7 +108,7 @@ extension LegFailure.Kind {
     case .connectTimeout: "did not answer"
     case .unreachable: "cannot be reached from this machine"
     case .resolve: "gave no answer"
-    case .nameNotFound: "knows no other address for the name"
+    case .nameNotFound: "has no other address for the name"
     }
   }
 
