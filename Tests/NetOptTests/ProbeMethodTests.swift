@@ -53,6 +53,21 @@ import Testing
     #expect(slow.endpoints[lab.listed[0]]?.failure?.message.hasPrefix("HEAD /slow?s=30: ") == true)
   }
 
+  @Test("a probe without a method uses the configured method, and names it")
+  func configuredMethod() async throws {
+    let lab = try await Lab([.works])
+    defer { lab.stop() }
+    for method in [ProbeMethod.tcp, .http] {
+      let client = try await lab.client {
+        $0.probing.atStart = false
+        $0.probing.method = method
+      }
+      #expect(try await client.probe().map(\.method) == [method])
+      await client.shutdown()
+    }
+    #expect(try await lab.log(1).map(\.method) == ["HEAD", "HEAD", "HEAD"])
+  }
+
   @Test("the http method without a health path requests the root")
   func defaultHealthPath() async throws {
     let lab = try await Lab([.works])

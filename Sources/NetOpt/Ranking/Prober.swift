@@ -290,10 +290,9 @@ final class Prober: Sendable {
         .invalidRequest, phase: .list,
         "the IP list has no host \(HTTPURL.shown(given: name)); it has: \(known)")
     }
+    let method = method ?? configuration.method
     let targets = targets(of: names, isKept: false)
-    let sampling = Task {
-      await self.sample(targets, method: method ?? self.configuration.method)
-    }
+    let sampling = Task { await self.sample(targets, method: method) }
     // Both `stop` and the cancellation of the caller's task cancel the samples.
     let id = begin(sampling)
     let samples = await withTaskCancellationHandler {
