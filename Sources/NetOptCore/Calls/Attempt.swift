@@ -71,7 +71,9 @@ public struct AttemptReport: Sendable {
   public var remote: IPEndpoint?
   /// The route of the attempt.
   public var route: RouteReport?
-  /// How often the request was sent. More than 1 if libcurl replaced a dead pooled connection.
+  /// How often the attempt sent the request. More than 1 if the request was resent before a response came: a
+  /// pooled connection was dead, or the server did not process the request. An attempt without a response
+  /// counts as 1, or as 0 if it sent nothing or no server processed the request.
   public var sends: Int
 
   /// Creates a report.

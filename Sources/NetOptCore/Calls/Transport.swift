@@ -25,7 +25,8 @@ package struct CallContext: Sendable {
 ///
 /// Every transport satisfies these rules, which `TransportConformance` of the test kit checks:
 ///
-/// - The transport sends a request at most once, unless the request may be repeated.
+/// - The transport sends a request again only if the request may be repeated
+///   (`NetOptRequest.mayBeRepeated`) or no server has processed it (docs/adr/0026).
 /// - Every call ends at most 50 ms after its deadline.
 /// - Cancelling the task ends the call.
 /// - Errors contain the route.

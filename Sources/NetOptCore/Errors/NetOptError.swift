@@ -86,9 +86,13 @@ public struct NetOptError: Error, Sendable {
     /// The trusted certificate authorities cannot be read: either the file that a setting names or this
     /// machine's default.
     public static let noAuthorities = Code(.noAuthorities)
-    /// The connection failed while the request was being sent, or before a response began.
+    /// The request has no response: the connection ended while the request was being sent or before the
+    /// response head was complete, no server processed the request, or the stream of the request's body
+    /// failed.
     public static let sendFailed = Code(.sendFailed)
-    /// The connection failed while the response was being received.
+    /// The response is missing or incomplete: the connection ended after the response head was complete, or
+    /// the endpoint went silent before a response began. A connection that ends inside the head leads to this
+    /// code or to `sendFailed`.
     public static let receiveFailed = Code(.receiveFailed)
     /// The server violated the HTTP protocol.
     public static let protocolViolation = Code(.protocolViolation)
@@ -202,8 +206,7 @@ public struct NetOptError: Error, Sendable {
   ///   - message: one sentence that names what failed and says what to do. Must not contain a secret.
   ///   - endpoint: the endpoint that failed.
   ///   - underlying: the error of the C library that failed.
-  ///   - isRetryable: whether the same request may be sent again and may succeed later or at another
-  ///     endpoint.
+  ///   - isRetryable: whether the caller may send the same request again, and the request may then succeed.
   ///   - route: the route of the request.
   ///   - otherAttempts: the call's attempts before the attempt that failed with this error.
   public init(
@@ -223,7 +226,9 @@ public struct NetOptError: Error, Sendable {
   public var endpoint: IPEndpoint? { storage.endpoint }
   /// The error of the C library, or `nil`.
   public var underlying: Underlying? { storage.underlying }
-  /// Whether the same request may be sent again and may then succeed.
+  /// Whether the caller may send the same request again, and the request may then succeed, later or at
+  /// another endpoint. False if the request may not be repeated (`NetOptRequest.mayBeRepeated`) and a server
+  /// may have processed it.
   public var isRetryable: Bool { storage.isRetryable }
   /// The route of the call until it failed, with every connection attempt. If the call made several attempts,
   /// this is the route of the last one.

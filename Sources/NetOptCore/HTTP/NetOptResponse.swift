@@ -58,7 +58,8 @@ public struct NetOptResponse: Sendable {
     get { parts.value.socket }
     set { parts.value.socket = newValue }
   }
-  /// How often the request was sent, redirects not counted; 0 if the cache served the response.
+  /// How often the client sent the request, resends, retries and a hedge included; 0 if the cache served the
+  /// response. A failed attempt counts at most once. Earlier hops of a redirected call do not count.
   @inlinable public var attempts: Int {
     _read { yield parts.value.attempts }
     _modify { yield &parts.value.attempts }

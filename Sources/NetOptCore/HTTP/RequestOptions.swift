@@ -71,15 +71,21 @@ public struct RequestOptions: Hashable, Sendable {
   /// The maximum number of redirects to follow. With 0, the call returns the redirect itself. Default: 10.
   public var maxRedirects = 10
 
-  /// The maximum number of times that the request is sent, for each hop of a redirected call. 1 or less
-  /// disables retries. Default: 3.
+  /// The maximum number of attempts, for each hop of a redirected call. 1 or less disables retries and
+  /// hedges. Default: 3.
   ///
-  /// The client retries only a request that may be repeated (`NetOptRequest.mayBeRepeated`), and only after
-  /// one of these events: the connection failed after the request was sent, the endpoint went silent, or the
-  /// status was 421, 502, 503 or 504. The retry uses another endpoint if there is one. Each retry draws from
-  /// the client's retry budget, unless the connection turned out to be dead. The client does not retry if the
-  /// attempt could not end before the deadline. The client sends any other request again only if the server
-  /// refused to process it.
+  /// One attempt may send the request several times: the client replaces a pooled connection that died, and
+  /// resends a request that the server did not process. `maxAttempts` does not limit these resends.
+  /// `NetOptResponse.attempts` counts them.
+  ///
+  /// The client retries a request that may be repeated (`NetOptRequest.mayBeRepeated`) after one of these
+  /// events, if the caller does not have a response yet: the connection failed after the request was sent,
+  /// the server broke the rules of HTTP, the endpoint went silent, or the status was 421, 502, 503 or 504.
+  /// The client retries any other request only if no server processed it and its body is not a stream.
+  ///
+  /// The retry uses another endpoint if there is one. Each retry draws from the client's retry budget, unless
+  /// the connection went silent before the server's kernel acknowledged the request. The client does not
+  /// retry if the attempt could not end before the deadline.
   public var maxAttempts = 3
 
   /// Whether the client hedges the request: it sends a second copy to another endpoint if the response takes
