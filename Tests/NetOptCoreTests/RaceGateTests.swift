@@ -19,8 +19,8 @@ import Testing
     #expect(race.winner == nil)
     #expect(race.ready(leg) == .send)
     #expect(race.winner == leg)
-    #expect(race.ready(others[0]) == .lost)
-    #expect(race.ready(others[0]) == .lost)
+    #expect(race.ready(others[0]) == .release)
+    #expect(race.ready(others[0]) == .release)
     #expect(race.failed(others[1]) == .wait(until: nil))
     #expect(race.winner == leg)
   }
@@ -53,11 +53,11 @@ import Testing
     #expect(once.ready(1) == .send)
     #expect(once.ready(1) == .replayRefused)
     #expect(once.ready(1) == .replayRefused)
-    #expect(once.ready(0) == .lost)
+    #expect(once.ready(0) == .release)
     var often = underWay(mayBeRepeated: true)
     #expect(often.ready(1) == .send)
     #expect(often.ready(1) == .send)
-    #expect(often.ready(0) == .lost)
+    #expect(often.ready(0) == .release)
   }
 
   @Test("a leg sends a request again that came back unprocessed")
@@ -75,7 +75,7 @@ import Testing
       #expect(race.winner == nil)
       #expect(race.maySend(1) == true)
       // Legs that lost stay lost.
-      #expect(race.ready(0) == .lost)
+      #expect(race.ready(0) == .release)
     }
     #expect(race.ready(1) == .send)
     #expect(race.ready(1) == .replayRefused)
@@ -89,7 +89,7 @@ import Testing
     #expect(race.hasUntried && race.hasUntriedAddress)
     #expect(race.failed(1) == .start(3))
     #expect(!race.hasUntried && !race.hasUntriedAddress)
-    #expect(race.ready(1) == .lost)
+    #expect(race.ready(1) == .release)
     #expect(race.failed(3) == .exhausted)
     var other = underWay()
     #expect(other.ready(1) == .send)
@@ -104,8 +104,8 @@ import Testing
     var race = Race.of([100, 100, 100])
     _ = race.started()
     #expect(race.failed(0) == .start(1))
-    #expect(race.ready(0) == .lost)
-    #expect(race.ready(2) == .lost)
+    #expect(race.ready(0) == .release)
+    #expect(race.ready(2) == .release)
     #expect(race.winner == nil)
     #expect(race.ready(1) == .send)
   }

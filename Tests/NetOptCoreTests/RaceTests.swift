@@ -233,7 +233,7 @@ import Testing
     #expect(race.failed(0) == .exhausted)
     #expect(race.timeIsUp(at: .at(100), connected: false) == .wait(until: nil))
     #expect(race.failed(0) == .wait(until: nil))
-    #expect(race.ready(0) == .lost)
+    #expect(race.ready(0) == .release)
   }
 
   @Test("a late timer extends the stagger and then starts the next leg at once")

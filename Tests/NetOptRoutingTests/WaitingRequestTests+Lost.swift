@@ -16,7 +16,7 @@ extension WaitingRequestTests {
     scene.wait(0.1)
     let lost = waiting(scene, for: 710, delivery: .lost)
     let requests = [
-      lost, waiting(scene, for: 720, mayBeRepeated: false, delivery: .lost),
+      lost, waiting(scene, for: 720, mayMove: false, delivery: .lost),
       waiting(scene, for: 730, deadline: 0.001, delivery: .lost),
       waiting(scene, for: 740, delivery: .acknowledged),
     ]
@@ -46,14 +46,14 @@ extension WaitingRequestTests {
     scene.wait(1)
     // Without earlier responses, a response is overdue after 1 s.
     #expect(observe(&scene, [waiting(scene, for: 610, delivery: .pending)]).probes.isEmpty)
-    let keeping = waiting(scene, for: 640, mayBeRepeated: false, delivery: .lost)
+    let keeping = waiting(scene, for: 640, mayMove: false, delivery: .lost)
     let requests = [waiting(scene, for: 610, delivery: .lost), keeping]
     let findings = observe(&scene, requests)
     #expect(findings.probes.map(\.address) == [Self.a, Self.b])
     #expect(findings.taken.isEmpty)
     scene.probe(Self.b, milliseconds: 40)
     let taken = observe(&scene, requests).taken
-    #expect(taken.map(\.position) == [0] && taken.first?.isLost == true)
+    #expect(taken.map(\.position) == [0] && taken.first?.isUnacknowledged == true)
     #expect(taken.first?.failure.message.hasSuffix("and another endpoint works") == true)
     // The new connection to the endpoint has no result yet. Until it fails, the endpoint's circuit breaker
     // counts nothing.
@@ -65,7 +65,7 @@ extension WaitingRequestTests {
   func lostParts() {
     for delivery in [WaitingRequest.Delivery.acknowledged, .pending, .lost] {
       var scene = scene()
-      let part = waiting(scene, for: 710, isWhole: false, mayBeRepeated: false, delivery: delivery)
+      let part = waiting(scene, for: 710, isWhole: false, mayMove: false, delivery: delivery)
       #expect(observe(&scene, [part]).probes.isEmpty == (delivery != .lost))
       scene.probe(Self.a, fails: LegFailure(.connectTimeout, "no answer"))
       scene.wait(0.001)

@@ -43,7 +43,7 @@ import Testing
   ///     none has arrived.
   func waiting(
     _ scene: Scene, at address: IPAddress = a, for milliseconds: Double, path: String = "/items",
-    isWhole: Bool = true, mayBeRepeated: Bool = true, isFirst: Bool = true, deadline: Double? = 10,
+    isWhole: Bool = true, mayMove: Bool = true, isFirst: Bool = true, deadline: Double? = 10,
     delivery: WaitingRequest.Delivery = .acknowledged, lastReceived: Double = 0, answered: Double? = nil
   ) -> WaitingRequest {
     let sent = scene.now + .milliseconds(-milliseconds)
@@ -51,7 +51,7 @@ import Testing
       origin: scene.origin, address: address, kind: RequestKind(request(path)), sent: sent,
       lastReceived: sent + .milliseconds(lastReceived), answered: answered.map { sent + .milliseconds($0) },
       delivery: delivery, deadline: deadline.map { scene.now + .seconds($0) }, isWhole: isWhole,
-      mayBeRepeated: mayBeRepeated, isFirst: isFirst)
+      mayMove: mayMove, isFirst: isFirst)
   }
 
   func observe(_ scene: inout Scene, _ waiting: [WaitingRequest]) -> WaitFindings {
@@ -111,7 +111,7 @@ import Testing
   func takenWithoutConnection() {
     var scene = scene()
     let requests = [
-      waiting(scene, for: 300), waiting(scene, for: 310, mayBeRepeated: false),
+      waiting(scene, for: 300), waiting(scene, for: 310, mayMove: false),
       waiting(scene, for: 320, deadline: 0.01), waiting(scene, for: 5), waiting(scene, at: Self.b, for: 330),
       waiting(scene, for: 900, path: "/other", isWhole: false),
     ]
@@ -210,7 +210,7 @@ import Testing
   @Test("an endpoint that works again is used although an old request still waits there")
   func backWithStuckRequest() throws {
     var scene = scene()
-    let stuck = waiting(scene, for: 300, mayBeRepeated: false, deadline: nil)
+    let stuck = waiting(scene, for: 300, mayMove: false, deadline: nil)
     _ = observe(&scene, [stuck])
     scene.probe(Self.a, fails: LegFailure(.tlsTimeout, "TLS: no answer"))
     scene.probe(Self.b, milliseconds: 40)
@@ -368,7 +368,7 @@ import Testing
         waiting(
           scene, at: addresses.randomElement(using: &random) ?? Self.a,
           for: Double.random(in: 0...3000, using: &random), path: Bool.random(using: &random) ? "/x" : "/y/1",
-          isWhole: Bool.random(using: &random), mayBeRepeated: Bool.random(using: &random),
+          isWhole: Bool.random(using: &random), mayMove: Bool.random(using: &random),
           deadline: Bool.random(using: &random) ? Double.random(in: 0...1, using: &random) : nil,
           delivery: [.acknowledged, .acknowledged, .pending, .lost].randomElement(using: &random) ?? .lost)
       }
@@ -376,11 +376,11 @@ import Testing
       #expect(Set(findings.taken.map(\.position)).count == findings.taken.count)
       for taken in findings.taken {
         let request = requests[taken.position]
-        #expect(request.mayBeRepeated)
+        #expect(request.mayMove)
         #expect(request.delivery == .lost || scene.now - request.sent >= .milliseconds(250))
         if let deadline = request.deadline { #expect(deadline > scene.now + .milliseconds(299)) }
         // A request that the endpoint has received counts against the retry budget. A lost request is free.
-        #expect(taken.isLost == (request.delivery != .acknowledged))
+        #expect(taken.isUnacknowledged == (request.delivery != .acknowledged))
         // A request that is lost with its connection says nothing about the endpoint.
         if taken.failure.message.hasPrefix("its connection is dead") {
           #expect(request.delivery == .lost)

@@ -47,7 +47,7 @@ extension Simulation {
           lastReceived: clients[client].lastReceived[server] ?? sent,
           answered: clients[client].lastReceived[server],
           deadline: call.started + Call.limit, isWhole: true,
-          mayBeRepeated: call.attempt + 1 < Call.mostAttempts))
+          mayMove: call.attempt + 1 < Call.mostAttempts))
     }
     let now = now
     let findings = clients[client].planner.observe(waiting: requests, now: now)

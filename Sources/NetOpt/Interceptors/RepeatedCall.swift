@@ -30,9 +30,9 @@ struct RepeatedCall {
 
   /// Retries until an attempt succeeds or the policy allows no further attempt.
   ///
-  /// - Parameter first: the outcome of the last attempt so far.
-  mutating func retry(after first: consuming RetryPolicy.Outcome) async -> RetryPolicy.Outcome {
-    var outcome = consume first
+  /// - Parameter previous: the outcome of the attempt that ended last.
+  mutating func retry(after previous: consuming RetryPolicy.Outcome) async -> RetryPolicy.Outcome {
+    var outcome = consume previous
     while true {
       let decision = await decision(after: outcome)
       guard case .retry(let delay, let onFreshConnection) = decision else {
@@ -54,8 +54,8 @@ struct RepeatedCall {
     }
   }
 
-  /// The decision of the policy. Waits while the policy says to ask again because the budget has nothing
-  /// left.
+  /// The decision of the policy. While the policy says `decideLater`, because the budget has nothing left,
+  /// waits and asks again.
   private func decision(after outcome: RetryPolicy.Outcome) async -> RetryPolicy.Decision {
     var waits = 0
     while true {
@@ -65,7 +65,8 @@ struct RepeatedCall {
       guard case .decideLater(let pause) = decision else { return decision }
       waits += 1
       await retries.wait(pause)
-      // `retry(after:)` notices the cancellation or the shutdown, and sends nothing.
+      // No decision means cancellation or shutdown. After `.retry`, `retry(after:)` checks for both, ends the
+      // call and sends nothing.
       if Task.isCancelled || retries.isStopped { return .retry(after: .zero, onFreshConnection: false) }
     }
   }

@@ -1,8 +1,9 @@
 import NetOptCore
 import NetOptRouting
 
-/// Sends a request again when its connection failed after the request was sent, or when the response is a
-/// 421, 502, 503 or 504 (docs/adr/0015). The next attempt goes to another endpoint if there is one.
+/// Sends a request again when its connection failed after the request was sent, when no server processed the
+/// request, or when the response is a 421, 502, 503 or 504 (docs/adr/0015). The next attempt goes to another
+/// endpoint if there is one.
 ///
 /// The route interceptor is a part of this link of the chain and not the next link, so that both share one
 /// frame in a waiting call.
@@ -14,26 +15,26 @@ struct RetryInterceptor: Interceptor {
   {
     retries.callBegins(at: next.started)
     if request.hedges { return try await hedge(request, next) }
-    let failure: RetryPolicy.Outcome
+    let firstOutcome: RetryPolicy.Outcome
     do throws(NetOptError) {
       let response = try await route.intercept(request, next: next)
       // Retries are rare. Their code is in another function, because its local variables would enlarge the
       // frame of every waiting call.
       guard RetryPolicy.isFailure(response.status) else { return response }
-      failure = .success(response)
+      firstOutcome = .success(response)
     } catch {
-      failure = .failure(error)
+      firstOutcome = .failure(error)
     }
-    return try await retry(after: consume failure, request, next)
+    return try await retry(after: consume firstOutcome, request, next)
   }
 
-  /// Continues a call whose first attempt has failed.
+  /// Continues a call after its first attempt, which failed or got a response that allows a retry.
   @inline(never)
   private func retry(
-    after failure: consuming RetryPolicy.Outcome, _ request: NetOptRequest, _ next: InterceptorChain
+    after firstOutcome: consuming RetryPolicy.Outcome, _ request: NetOptRequest, _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {
     var call = RepeatedCall(request, next, route, retries)
-    return try await call.retry(after: consume failure).get()
+    return try await call.retry(after: consume firstOutcome).get()
   }
 
   /// Performs a call that may have a hedge.

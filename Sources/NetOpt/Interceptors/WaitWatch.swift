@@ -35,9 +35,11 @@ final class WaitWatch: WaitObserver {
       return planner.observe(waiting: isOld ? [] : waiting, probes: probes, now: now)
     }
     if probes, !findings.probes.isEmpty { prober.tryConnections(findings.probes) }
-    // The hedge is taken from the budget first, so that a call that ends here can send its request elsewhere.
-    // A lost request costs nothing, like a request to an endpoint that refuses connections.
-    let taken = findings.taken.filter { $0.isLost || retries.takeHedge() }
+    // The budget pays here for the second send of each taken request, and the call's retry then pays nothing.
+    // When the budget has nothing left, the request keeps waiting at its endpoint. A request that the
+    // endpoint's kernel has not acknowledged costs nothing, like a request to an endpoint that refuses
+    // connections.
+    let taken = findings.taken.filter { $0.isUnacknowledged || retries.takeHedge() }
     return WaitOutcome(taken: taken, silent: findings.silent)
   }
 }

@@ -2,8 +2,8 @@
 ///
 /// `Race` is a state machine without I/O. The caller performs the plan: it reports events to the race and
 /// carries out the `Step` that the race returns. A leg asks the gate (`ready`) when its connection is ready,
-/// before it sends the first byte of the request. The first leg at the gate wins. So the request is sent
-/// once, by the leg that completed the TLS handshake first.
+/// before it sends the first byte of the request. The first leg at the gate wins. So only one leg sends
+/// the request: the leg that completed the TLS handshake first.
 ///
 /// The front leg is the connecting leg that started last. When the front leg's stagger is over, or when any
 /// leg fails, the race starts the next leg: the first waiting leg whose source (list or DNS) has fewer than
@@ -30,8 +30,8 @@ package struct Race: Sendable {
   package enum Verdict: Equatable, Sendable {
     /// The leg has won. Send the request.
     case send
-    /// Another leg has won. Release the connection without sending the request.
-    case lost
+    /// The leg must not send the request: another leg has won, or the leg is over. Release the connection.
+    case release
     /// The request was already sent and may not be repeated. End the transfer.
     case replayRefused
   }
@@ -155,7 +155,7 @@ package struct Race: Sendable {
   /// each time the leg becomes ready.
   package mutating func ready(_ leg: Int) -> Verdict {
     if winner == leg { return mayBeRepeated ? .send : .replayRefused }
-    guard winner == nil, underWay.contains(leg) else { return .lost }
+    guard winner == nil, underWay.contains(leg) else { return .release }
     winner = leg
     return .send
   }

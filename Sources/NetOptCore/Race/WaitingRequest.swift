@@ -28,8 +28,9 @@ package struct WaitingRequest: Sendable {
   package let deadline: MonotonicInstant?
   /// Whether the connection took the complete request at once, so that the server waits for no more data.
   package let isWhole: Bool
-  /// Whether the request may be sent once more and its plan has another endpoint to try.
-  package let mayBeRepeated: Bool
+  /// Whether the request may move: the request may be repeated, its call has an attempt left, and its plan
+  /// has another endpoint to try.
+  package let mayMove: Bool
   /// Whether the request belongs to its call's first attempt.
   package let isFirst: Bool
 
@@ -37,7 +38,7 @@ package struct WaitingRequest: Sendable {
   package init(
     origin: Origin, address: IPAddress, kind: RequestKind, sent: MonotonicInstant,
     lastReceived: MonotonicInstant, answered: MonotonicInstant?, delivery: Delivery = .acknowledged,
-    deadline: MonotonicInstant?, isWhole: Bool, mayBeRepeated: Bool, isFirst: Bool = true
+    deadline: MonotonicInstant?, isWhole: Bool, mayMove: Bool, isFirst: Bool = true
   ) {
     self.origin = origin
     self.address = address
@@ -48,7 +49,7 @@ package struct WaitingRequest: Sendable {
     self.delivery = delivery
     self.deadline = deadline
     self.isWhole = isWhole
-    self.mayBeRepeated = mayBeRepeated
+    self.mayMove = mayMove
     self.isFirst = isFirst
   }
 }
@@ -98,19 +99,19 @@ package struct TakenRequest: Sendable {
   package let position: Int
   /// The failure of the endpoint or connection.
   package let failure: LegFailure
-  /// Whether the endpoint's kernel has not acknowledged the request. Sending the request to another endpoint
-  /// then adds no load to the servers.
-  package let isLost: Bool
-  /// Whether the request was lost with its connection while the endpoint works.
+  /// Whether the endpoint's kernel has not acknowledged all data of the connection (`Delivery.pending` or
+  /// `lost`). Sending the request to another endpoint then adds no load to the servers.
+  package let isUnacknowledged: Bool
+  /// Whether only the request's connection is dead, and the endpoint works.
   package let isOfConnection: Bool
 
   /// Creates a taken request.
   package init(
-    position: Int, failure: LegFailure, isLost: Bool = false, isOfConnection: Bool = false
+    position: Int, failure: LegFailure, isUnacknowledged: Bool = false, isOfConnection: Bool = false
   ) {
     self.position = position
     self.failure = failure
-    self.isLost = isLost
+    self.isUnacknowledged = isUnacknowledged
     self.isOfConnection = isOfConnection
   }
 }

@@ -200,8 +200,8 @@ extension HostRoutes {
         // The planner itself found the endpoint silent and had the request taken from it. The report adds
         // nothing new.
         if failure.kind == .silent { break }
-        // A reset ended the connection of this leg. All other failures are of the connection that was to
-        // replace it and was never ready.
+        // `reset` means that the connection that carried the request ended. A failure of any other kind
+        // belongs to the replacement that libcurl tried to open, which was never ready.
         let fault = failure.kind == .reset ? Circuit.Fault.broke : .unreachable
         failed(address, failure, as: fault, from: now, at: now, using: &random)
         break

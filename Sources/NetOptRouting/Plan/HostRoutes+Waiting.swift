@@ -87,23 +87,24 @@ extension HostRoutes {
       let attempt = leastAttempt(besides: index)
       for (position, request) in late
       where !positions.contains(position) && mayBeTaken(request, silence, attempt, at: now) {
-        let isLost = request.delivery != .acknowledged
-        findings.taken.append(TakenRequest(position: position, failure: failure, isLost: isLost))
+        findings.taken.append(
+          TakenRequest(
+            position: position, failure: failure, isUnacknowledged: request.delivery != .acknowledged))
       }
     }
     if !hasSilentEndpoints { elsewhere = AnswersElsewhere() }
   }
 
-  /// The late requests that are lost with their connections and are better sent again. The server has not
-  /// acknowledged them, and this endpoint or another one works.
+  /// The late requests that are lost (`WaitingRequest.Delivery.lost`) and are better sent again: this
+  /// endpoint or another one was seen to work since the request was sent.
   private func lost(
     _ late: [(position: Int, request: WaitingRequest)], of index: Int, at now: MonotonicInstant
   ) -> [TakenRequest] {
-    let lost = late.filter { $0.request.delivery == .lost && $0.request.mayBeRepeated }
+    let lost = late.filter { $0.request.delivery == .lost && $0.request.mayMove }
     if lost.isEmpty { return [] }
     let (attempt, attemptElsewhere) = (leastAttempt(), leastAttempt(besides: index))
     return lost.compactMap { position, request in
-      let isOfConnection = isLost(request, at: index)
+      let isOfConnection = isLostWithConnection(request, at: index)
       guard isOfConnection || hasWorkingEndpoint(besides: index, since: request.sent),
         hasTime(request, isOfConnection ? attempt : attemptElsewhere, at: now)
       else { return nil }
@@ -113,13 +114,13 @@ extension HostRoutes {
         "its connection is dead: it acknowledged no data in \(wait) ms, and "
           + (isOfConnection ? "the endpoint works" : "another endpoint works"))
       return TakenRequest(
-        position: position, failure: failure, isLost: true, isOfConnection: isOfConnection)
+        position: position, failure: failure, isUnacknowledged: true, isOfConnection: isOfConnection)
     }
   }
 
-  /// Whether a request was lost with its connection. The endpoint was seen to work since, so the loss does
-  /// not count against the endpoint.
-  private func isLost(_ request: WaitingRequest, at index: Int) -> Bool {
+  /// Whether a request was lost because its connection is dead. The endpoint was seen to work since the
+  /// request was sent, so the loss does not count against the endpoint.
+  private func isLostWithConnection(_ request: WaitingRequest, at index: Int) -> Bool {
     request.delivery == .lost && endpoints[index].health.hasWorked(since: request.sent)
   }
 
@@ -135,7 +136,7 @@ extension HostRoutes {
   /// data, such as session tickets or SETTINGS frames, is no response.
   private func isEvidence(_ request: WaitingRequest, against index: Int) -> Bool {
     let health = endpoints[index].health
-    return (request.isWhole || request.delivery == .lost) && !isLost(request, at: index)
+    return (request.isWhole || request.delivery == .lost) && !isLostWithConnection(request, at: index)
       && request.answered.map { request.sent + Self.readingTime >= $0 } ?? true
       && request.sent > health.lastAnswered && request.sent > health.suspicionBackoff.evidenceStart
   }
@@ -206,7 +207,7 @@ extension HostRoutes {
     _ request: WaitingRequest, _ silence: Silence, _ attempt: Duration?, at now: MonotonicInstant
   ) -> Bool {
     // A request that was not sent whole stays: it may still be on its way.
-    request.mayBeRepeated && request.isWhole && silence.concerns(request)
+    request.mayMove && request.isWhole && silence.concerns(request)
       && hasTime(request, attempt, at: now)
   }
 

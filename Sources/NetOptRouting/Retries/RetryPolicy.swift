@@ -4,9 +4,8 @@ package import NetOptCore
 /// Decides whether a call sends its request again after a failed attempt. The policy sends nothing and reads
 /// no clock: callers pass events with their moments, and get decisions.
 ///
-/// A request is sent again only when it may be repeated, or when every server to which it was sent refused to
-/// process it. A failure before anything was sent is no reason for a retry: the race has tried every leg by
-/// then (docs/adr/0015).
+/// A request is sent again only when it may be repeated, or when no server processed it. A failure before
+/// anything was sent is no reason for a retry: the race has tried every leg by then (docs/adr/0015).
 package struct RetryPolicy: Sendable {
   /// The outcome of an attempt.
   package typealias Outcome = Result<NetOptResponse, NetOptError>
@@ -99,7 +98,7 @@ package struct RetryPolicy: Sendable {
   ) -> Decision {
     let status: Int?
     var asked: Duration?
-    var wasRefused = false
+    var wasUnprocessed = false
     switch outcome {
     case .success(let response):
       guard Self.isFailure(response.status) else { return .giveUp(.final) }
@@ -108,9 +107,9 @@ package struct RetryPolicy: Sendable {
     case .failure(let error):
       if let reason = Self.finalReason(for: error, request) { return .giveUp(reason) }
       status = nil
-      wasRefused = Self.wasRefused(error)
+      wasUnprocessed = Self.wasUnprocessed(error)
     }
-    guard request.mayBeRepeated || wasRefused && !request.body.isStream else {
+    guard request.mayBeRepeated || wasUnprocessed && !request.body.isStream else {
       return .giveUp(.mayNotBeRepeated)
     }
     guard attempts < request.options.maxAttempts else { return .giveUp(.attemptsUsedUp) }
@@ -122,7 +121,7 @@ package struct RetryPolicy: Sendable {
     if let asked, asked > Self.longestWait { return .giveUp(.retryAfterTooLong(asked)) }
     let delay =
       if let asked { jittered(asked) } else {
-        wait(before: attempts, isAnswered: status != nil || wasRefused)
+        wait(before: attempts, givesTime: status != nil || wasUnprocessed)
       }
     if let deadline {
       let shortage = Shortage(left: max(deadline - now, .zero), wait: delay, attempt: shortest())
@@ -135,7 +134,7 @@ package struct RetryPolicy: Sendable {
     guard status == nil, waits < Self.mostWaitsForBudget else {
       return .giveUp(.budgetUsedUp(nextFree: budget.nextFree))
     }
-    let pause = wait(before: waits + 1, isAnswered: true)
+    let pause = wait(before: waits + 1, givesTime: true)
     if let deadline, now + pause + shortest() >= deadline {
       return .giveUp(.budgetUsedUp(nextFree: budget.nextFree))
     }
@@ -148,32 +147,34 @@ package struct RetryPolicy: Sendable {
     if case .failure(let error) = outcome { error.route?.winner?.failure?.kind == .silent } else { false }
   }
 
-  /// Why the call ends with an error. `nil` when another attempt may help: the connection failed after the
-  /// request was sent, or servers refused to process the request.
+  /// Why the call ends with this error. `nil` when another attempt may help: the request was sent and the
+  /// connection failed, or no server processed the request.
   private static func finalReason(for error: NetOptError, _ request: NetOptRequest) -> Reason? {
     switch error.code {
     case .sendFailed, .receiveFailed, .protocolViolation: break
     default: return error.isRetryable && error.route?.winner == nil ? .nothingSent : .final
     }
-    if error.route?.winner == nil { return wasRefused(error) ? nil : .nothingSent }
-    // A streamed body or a method that is not idempotent prevents a retry. For other errors, a retry would
-    // not help.
+    if error.route?.winner == nil { return wasUnprocessed(error) ? nil : .nothingSent }
+    // Errors of these codes are not retryable for one of two reasons: the request may not be repeated, or
+    // another attempt would fail in the same way.
     if !error.isRetryable { return request.mayBeRepeated ? .final : .mayNotBeRepeated }
     return nil
   }
 
-  /// Whether servers refused to process the request and no leg was left. Without a winner, nothing else was
-  /// sent.
-  private static func wasRefused(_ error: NetOptError) -> Bool {
+  /// Whether no server processed the request and no leg was left to send it. The race has then taken the
+  /// request back from each leg that had sent it, so the route has no winner.
+  private static func wasUnprocessed(_ error: NetOptError) -> Bool {
     error.code == .sendFailed && error.isRetryable && error.route?.winner == nil
   }
 
   /// The wait when no server asks for one. A failed connection says nothing about other endpoints, so the
   /// first retry goes elsewhere at once. A service that reports trouble or refuses requests gets time to
   /// recover.
-  private mutating func wait(before attempts: Int, isAnswered: Bool) -> Duration {
+  ///
+  /// - Parameter givesTime: whether the service needs time to recover, so that the first retry waits too.
+  private mutating func wait(before attempts: Int, givesTime: Bool) -> Duration {
     let attempts = max(attempts, 1)
-    let doublings = isAnswered ? attempts - 1 : attempts - 2
+    let doublings = givesTime ? attempts - 1 : attempts - 2
     if doublings < 0 { return .zero }
     let wait = min(Self.firstWait * (1 << min(doublings, 10)), Self.longestOwnWait)
     // Between half of the wait and all of it, so that clients that failed together do not come back together.

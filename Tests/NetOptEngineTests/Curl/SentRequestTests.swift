@@ -25,7 +25,7 @@ import Testing
     "a refused stream has the fate refused, whatever GOAWAY says", arguments: [nil, 3, 5, .max] as [Int32?])
   func refused(_ lastStream: Int32?) {
     var request = request(on: 5)
-    request.wasRefused(limit: 100)
+    request.streamRefused(limit: 100)
     #expect(request.fate(on: .http2(lastStream: lastStream)) == .refused)
   }
 
@@ -35,7 +35,7 @@ import Testing
       as [(UInt32, SentRequest.Fate)])
   func limits(_ limit: UInt32, _ fate: SentRequest.Fate) {
     var request = request(on: 5)
-    request.wasRefused(limit: limit)
+    request.streamRefused(limit: limit)
     #expect(request.fate(on: .http2(lastStream: nil)) == fate)
   }
 
@@ -50,8 +50,8 @@ import Testing
   func answered() {
     for stream in [nil, 5] as [Int32?] {
       var request = request(on: stream)
-      request.wasAnswered()
-      request.wasRefused(limit: 100)
+      request.receivedResponse()
+      request.streamRefused(limit: 100)
       #expect(request.fate(on: .http2(lastStream: 0)) == .unknown)
       #expect(request.fate(on: .http1) == .unknown)
     }
@@ -72,11 +72,11 @@ import Testing
   func unseen(_ stream: Int32?) {
     var request = request(on: stream)
     #expect(request.fate(on: .unseen) == .unknown)
-    request.wasRefused(limit: 100)
+    request.streamRefused(limit: 100)
     #expect(request.fate(on: .unseen) == .unknown)
   }
 
-  @Test("the error text states the cause, whether the request took effect, and how often it was sent")
+  @Test("the error text states the cause, whether the request took effect, and how often it passed the gate")
   func losses() {
     func text(_ loss: RequestLoss) -> String { loss.description(at: "HERE", usual: "it died") }
     #expect(text(RequestLoss()) == "it died; whether the request took effect is not known")
@@ -88,14 +88,16 @@ import Testing
         && silent.hasSuffix("whether the request took effect is not known"))
     for fate in [SentRequest.Fate.unwritten, .refused, .overLimit, .leftOut] {
       func safe(_ sending: RequestLoss.Sending) -> String { text(RequestLoss(fate: fate, sending: sending)) }
-      #expect(safe(.init(count: 4)).hasSuffix("; the request took no effect; it was sent 4 times"))
-      #expect(safe(.init(count: 1)).hasSuffix("; the request took no effect; it was sent once"))
+      #expect(
+        safe(.init(count: 4)).hasSuffix("; the request took no effect; netopt tried to send it 4 times"))
+      #expect(safe(.init(count: 1)).hasSuffix("; the request took no effect; netopt tried to send it once"))
       #expect(
         safe(.init(hasStream: true)).hasSuffix(
           "; the request took no effect, and netopt cannot send its body, a stream, a second time"))
       // An earlier attempt may have taken effect.
       let repeated = safe(.init(mayBeRepeated: true, count: 2))
-      #expect(repeated.hasSuffix("; the request was sent 2 times") && !repeated.contains("effect"))
+      #expect(repeated.hasSuffix("; netopt tried to send the request 2 times"))
+      #expect(!repeated.contains("effect"))
     }
   }
 }

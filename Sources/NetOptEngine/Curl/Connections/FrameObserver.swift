@@ -70,7 +70,7 @@ private func requested(
 
 private func refused(_ easy: UnsafeMutableRawPointer?, _ limit: UInt32) {
   guard let easy else { return }
-  EasyHandle.transfer(of: easy)?.sent.wasRefused(limit: limit)
+  EasyHandle.transfer(of: easy)?.sent.streamRefused(limit: limit)
 }
 
 private func leaving(_ session: UnsafeRawPointer?, _ lastStream: Int32) {

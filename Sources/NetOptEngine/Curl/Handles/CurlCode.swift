@@ -17,9 +17,9 @@ enum CurlCode {
     CURLE_PARTIAL_FILE, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM,
   ]
 
-  /// The codes with which a new connection fails. libcurl opens a new connection when a pooled one died
-  /// before a response began.
-  private static let notReplaced = [
+  /// The codes with which opening a connection fails. When a transfer ends with such a code after its request
+  /// was sent, its connection died before a response began, and libcurl could not open a replacement.
+  private static let replacementFailed = [
     CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION,
   ]
 
@@ -29,19 +29,20 @@ enum CurlCode {
     code == CURLE_HTTP2 && errorText().areAboutSocket ? CURLE_RECV_ERROR : code
   }
 
-  /// Whether a transfer with an unprocessed request may end with this code.
-  static func isLoss(_ code: CURLcode) -> Bool {
-    connectionLost.contains(code) || notReplaced.contains(code) || code == CURLE_HTTP2
+  /// Whether a transfer that ends with this code may leave its request unprocessed. `SentRequest.fate` tells
+  /// whether it did.
+  static func mayLeaveUnprocessed(_ code: CURLcode) -> Bool {
+    connectionLost.contains(code) || replacementFailed.contains(code) || code == CURLE_HTTP2
   }
 
-  /// Whether a new connection may fail with this code.
-  static func isOfNewConnection(_ code: CURLcode) -> Bool { notReplaced.contains(code) }
+  /// Whether opening a connection fails with this code.
+  static func isOfNewConnection(_ code: CURLcode) -> Bool { replacementFailed.contains(code) }
 
   /// Returns the failure to blame on the endpoint when an exchange ends after its request was sent and before
   /// a response began. `nil` for a reset stream: the connection works, and the reset may come from a server
   /// behind the endpoint.
   static func failureAfterSending(_ code: CURLcode, of transfer: Transfer) -> LegFailure? {
-    if notReplaced.contains(code) { return legFailure(code, of: transfer) }
+    if replacementFailed.contains(code) { return legFailure(code, of: transfer) }
     guard connectionLost.contains(code), code != CURLE_HTTP2_STREAM else { return nil }
     return LegFailure(.reset, "\(transfer.peer) closed the connection before the response began")
   }
@@ -74,7 +75,7 @@ enum CurlCode {
     let peer = transfer.peer
     let errorText = transfer.easy.errorText
     let loss = transfer.loss
-    let isAnswered = transfer.isHeadComplete
+    let isHeadComplete = transfer.isHeadComplete
     let carrier = code == CURLE_HTTP2_STREAM ? "stream" : "connection"
     let lost = "the \(carrier) to \(peer) \(errorText.ending)"
     switch code {
@@ -82,7 +83,7 @@ enum CurlCode {
       return (.decodeFailed, .decode, "the body from \(peer) does not match its Content-Encoding")
     // libcurl may report an HTTP/2 error when the server ends a connection properly and the connection has
     // nothing left to do.
-    case CURLE_HTTP2 where !isAnswered && (loss.fate.isSafe || loss.wasLeaving):
+    case CURLE_HTTP2 where !isHeadComplete && (loss.fate.isUnprocessed || loss.wasLeaving):
       return (.sendFailed, .send, loss.description(at: peer, usual: ""))
     case CURLE_HTTP2 where loss.wasLeaving:
       return (.receiveFailed, .receive, "\(peer) ended the connection (GOAWAY) before the end of the body")
@@ -97,7 +98,7 @@ enum CurlCode {
           usual:
             "the connection to \(peer) failed, and netopt cannot send the body, a stream, a second time")
       )
-    case _ where isAnswered && connectionLost.contains(code):
+    case _ where isHeadComplete && connectionLost.contains(code):
       return (.receiveFailed, .receive, "\(lost) \(transfer.missingPart)")
     case _ where connectionLost.contains(code):
       return (
@@ -108,7 +109,7 @@ enum CurlCode {
             "\(lost) \(transfer.hasAnswerBegun ? "before the end of the response" : "before the response began")"
         )
       )
-    case _ where !isAnswered && notReplaced.contains(code):
+    case _ where !isHeadComplete && replacementFailed.contains(code):
       return (
         .sendFailed, .send,
         loss.description(

@@ -94,7 +94,7 @@ private func checkPrerequest(
   _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
 ) -> Int32 {
   let ends = ConnectionEnds(remote: remote, remotePort: remotePort, local: local, localPort: localPort)
-  guard let transfer = transfer(data), transfer.isReady(between: ends) else { return CURL_PREREQFUNC_ABORT }
+  guard let transfer = transfer(data), transfer.passGate(between: ends) else { return CURL_PREREQFUNC_ABORT }
   return CURL_PREREQFUNC_OK
 }
 

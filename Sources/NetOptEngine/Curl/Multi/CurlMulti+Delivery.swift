@@ -7,12 +7,12 @@ extension CurlMulti {
   /// Handles a transfer that libcurl has ended.
   func finished(_ transfer: Transfer, _ code: CURLcode) {
     let exchange = transfer.exchange
-    if let refusal = transfer.refusal { return wasRefused(transfer, refusal) }
+    if let refusal = transfer.refusal { return gateRefused(transfer, refusal) }
     switch transfer.verdict {
     case nil:
       legFailed(transfer, code)
-    case .lost:
-      // A probe or a warm-up, which only wants a connection, ends here too.
+    case .release:
+      // Another leg won. A probe or a warm-up, which only wants a connection, ends here too.
       note(transfer, .lost)
       if exchange.purpose.endsAtGate {
         succeed(exchange, transfer)
@@ -25,12 +25,13 @@ extension CurlMulti {
       // libcurl before 8.1 continues to send on a closed stream, and fails.
       if code == CURLE_OK || transfer.isAnsweredEarly {
         completed(transfer)
-      } else if mayBeSentAgain(transfer, code) {
+      } else if withdrawIfUnprocessed(transfer, code) {
         sendAgain(transfer, after: code)
-      } else if isLost(transfer, code), reassign(transfer, after: transfer.loss) {
+      } else if mayBeUnprocessed(transfer, code), reassign(transfer, after: transfer.loss) {
         return
       } else {
-        // A failed transfer still delivers its head, whether or not the head came in an earlier turn.
+        // The caller gets a complete head even if the transfer failed in the turn in which the head came. The
+        // error then ends the body.
         if transfer.isHeadComplete, exchange.state.body == nil { deliverHead(transfer) }
         let fault = transfer.fault(code)
         if !transfer.isHeadComplete, fault == nil,

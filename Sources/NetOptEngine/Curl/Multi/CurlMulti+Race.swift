@@ -220,8 +220,9 @@ extension CurlMulti {
   func reachedGate(_ transfer: Transfer) {
     let exchange = transfer.exchange
     if let descriptor = transfer.descriptor { connections.becameReady(descriptor, of: transfer) }
-    // A resend reaches the gate again, perhaps in the same turn.
-    guard transfer.refusal == nil, transfer.verdict != .lost,
+    // A resend reaches the gate again, perhaps in the same turn. `win` then returns false,
+    // unless the race took the request back.
+    guard transfer.refusal == nil, transfer.verdict != .release,
       exchange.state.win()
     else { return }
     note(transfer, .won)
@@ -247,14 +248,14 @@ extension CurlMulti {
     }
   }
 
-  /// Handles a leg that ended before it could send anything.
+  /// Handles a leg whose connection did not become ready.
   func legFailed(_ transfer: Transfer, _ code: CURLcode) {
     let exchange = transfer.exchange
     let failure = CurlCode.legFailure(code, of: transfer)
     note(transfer, .failed, failure)
     end(transfer)
-    // The request was sent before, and the connection to send it again cannot be opened. No other leg is
-    // under way.
+    // This leg had won and sent the request, and the connection on which it was to send the request again
+    // could not be opened. A race with a winner starts no other leg, so the call fails.
     guard exchange.race.winner != transfer.leg else {
       return fail(exchange, NetOptError(failure, at: transfer.endpoint))
     }

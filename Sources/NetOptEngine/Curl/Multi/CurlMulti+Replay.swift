@@ -5,7 +5,7 @@ import NetOptCore
 
 extension CurlMulti {
   /// Handles a leg whose connection the gate refused. Nothing was written on the connection.
-  func wasRefused(_ transfer: Transfer, _ refusal: GateRefusal) {
+  func gateRefused(_ transfer: Transfer, _ refusal: GateRefusal) {
     let exchange = transfer.exchange
     end(transfer)
     guard exchange.race.maySend(transfer.leg) else { return }
@@ -17,10 +17,10 @@ extension CurlMulti {
           : "\(transfer.peer) sent a response before it received a request"),
       endpoint: transfer.endpoint
     )
-    if refusal.isOfTheConnection {
-      // Other open connections may be usable. libcurl gives a connection that is leaving to no other
-      // transfer.
-      let opensNew = !refusal.mayHaveOthers || exchange.wasGivenUselessConnection
+    if refusal.mayReconnect {
+      // The first time, the leg may use another open connection if this one is leaving or given up: no new
+      // transfer gets such a connection. In all other cases the leg opens a new connection.
+      let opensNew = !refusal.mayReuseOther || exchange.wasGivenUselessConnection
       exchange.wasGivenUselessConnection = true
       let other = connect(
         transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy, opensNew: opensNew,
@@ -29,7 +29,8 @@ extension CurlMulti {
       failure = other
     }
     guard exchange.race.winner == nil else {
-      // The request had been sent before, and was to be sent again.
+      // This leg had won and sent the request, and libcurl was about to send it again. A race with a winner
+      // starts no other leg, so the call fails.
       return fail(exchange, NetOptError(failure.failure, at: failure.endpoint))
     }
     exchange.setReport(of: transfer.leg) {
@@ -40,20 +41,22 @@ extension CurlMulti {
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
-  /// Whether a failed request was not processed and is to be sent again. If so, takes the request back from
-  /// the leg.
-  func mayBeSentAgain(_ transfer: Transfer, _ code: CURLcode) -> Bool {
-    guard isLost(transfer, code) else { return false }
+  /// Takes the request back from the leg if the server did not process it and the leg may send it again.
+  ///
+  /// - Returns: whether the race took the request back. The caller then calls `sendAgain`.
+  func withdrawIfUnprocessed(_ transfer: Transfer, _ code: CURLcode) -> Bool {
+    guard mayBeUnprocessed(transfer, code) else { return false }
     return transfer.withdrawRequest()
   }
 
-  /// Whether a request has no response because its connection or its stream ended.
-  func isLost(_ transfer: Transfer, _ code: CURLcode) -> Bool {
-    CurlCode.isLoss(code) && transfer.fault == nil && transfer.exchange.upload?.failure == nil
+  /// Whether a transfer failed in a way in which the server may have left the request unprocessed: its
+  /// connection or stream ended, and neither the response nor the body's stream is at fault.
+  func mayBeUnprocessed(_ transfer: Transfer, _ code: CURLcode) -> Bool {
+    CurlCode.mayLeaveUnprocessed(code) && transfer.fault == nil && transfer.exchange.upload?.failure == nil
   }
 
-  /// Sends an unprocessed request again. If libcurl could not replace its connection, the next leg sends the
-  /// request.
+  /// Sends an unprocessed request again, on another connection of the same leg. If libcurl already tried to
+  /// open that connection and failed, the leg has failed, and the next leg sends the request.
   func sendAgain(_ transfer: Transfer, after code: CURLcode) {
     let exchange = transfer.exchange
     if CurlCode.isOfNewConnection(code) { return legFailed(transfer, code) }
@@ -64,18 +67,18 @@ extension CurlMulti {
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
-  /// Lets the next leg send an unprocessed request that the leg which sent it must not send again. Without a
-  /// next leg, the race is over.
+  /// Takes an unprocessed request back from its leg, which must not send the request again. The next leg
+  /// sends the request. Without a next leg, the call fails.
   ///
   /// - Parameters:
   ///   - loss: how the request came back.
   ///   - failure: why the leg does not send the request; by default what `loss` says.
-  /// - Returns: whether the race has taken the request back.
+  /// - Returns: whether the race has taken the request back. If not, nothing has changed.
   func reassign(_ transfer: Transfer, after loss: RequestLoss, because failure: LegFailure? = nil) -> Bool {
     let exchange = transfer.exchange
-    guard loss.fate.isSafe, exchange.race.winner == transfer.leg, exchange.upload?.rewind() ?? true else {
-      return false
-    }
+    guard loss.fate.isUnprocessed, exchange.race.winner == transfer.leg,
+      exchange.upload?.rewind() ?? true
+    else { return false }
     exchange.race.withdrawRequest(from: transfer.leg)
     exchange.state.withdrawRequest()
     note(transfer, .failed, failure ?? loss.failure(at: transfer.peer))
@@ -84,13 +87,14 @@ extension CurlMulti {
     return true
   }
 
-  /// The error of a call whose request libcurl tried to send again although it may not be sent again.
+  /// The error of a call whose request libcurl was about to send again, and the gate did not let pass: the
+  /// request may not be sent again.
   func replayError(of transfer: Transfer, _ code: CURLcode) -> NetOptError {
     let loss = transfer.lastLoss
     let errorText = transfer.easy.errorText
     let usual = "the connection to \(transfer.peer) \(errorText.ending) before the response began"
     let why =
-      if loss.fate.isSafe {
+      if loss.fate.isUnprocessed {
         ""
       } else if transfer.exchange.request.body.isStream {
         ", and the request was not sent again, because its body is a stream"

@@ -127,7 +127,7 @@ extension CurlMulti {
           origin: exchange.plan.origin, address: address, kind: RequestKind(exchange.request), sent: sent,
           lastReceived: progress.lastReceived, answered: transfer.connection?.lastAnswered,
           delivery: progress.delivery, deadline: exchange.context.deadline,
-          isWhole: Self.isWhole(transfer), mayBeRepeated: exchange.mayBeAttemptedAgain(avoiding: address),
+          isWhole: Self.isWhole(transfer), mayMove: exchange.mayBeAttemptedAgain(avoiding: address),
           isFirst: exchange.context.attempt.map { $0.number == 1 } ?? true))
     }
     guard !waiting.isEmpty || waitLooks.sawSome else { return WaitLooks.interval }

@@ -32,7 +32,7 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
   @exclusivity(unchecked) private var urls = URLHandles()
   @exclusivity(unchecked) private(set) var underWay: [Exchange] = []
-  /// Where a request last reached its deadline, and when. Calls that waited for its connection fail then.
+  /// Where a sent request last reached its deadline, and when. For messages of calls that waited behind it.
   var lastUnanswered: (endpoint: IPEndpoint, at: MonotonicInstant)?
   /// The `busyEndpoints` that `isBusy` last computed, and until when `isBusy` uses them.
   var busy = (until: MonotonicInstant(nanoseconds: .min), endpoints: Set<IPEndpoint>())

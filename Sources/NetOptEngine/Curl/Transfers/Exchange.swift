@@ -48,11 +48,12 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   var pump: Task<Void, Never>?
   /// Whether the reports come from the call whose race this exchange waited for.
   var sharesReports = false
-  /// How often the request was sent.
+  /// How often the request passed the gate.
   var sends = 0
   /// How often the request came back unprocessed.
   var replayCounts = ReplayCounts()
-  /// Whether the gate has refused an open connection (`GateRefusal.isOfTheConnection`).
+  /// Whether the gate has refused a connection after which the leg could reconnect
+  /// (`GateRefusal.mayReconnect`).
   var wasGivenUselessConnection = false
   @exclusivity(unchecked) var state = ExchangeState.queued
   /// The index in `CurlMulti.underWay`; -1 when the exchange is not there.
@@ -245,8 +246,8 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   /// Decides at the gate whether a leg may send the request.
   func gate(_ leg: Int) -> Race.Verdict {
-    // The exchange only wanted a connection, and has it now.
-    if purpose.endsAtGate { return .lost }
+    // The exchange only wanted a connection, and has it now. It sends no request.
+    if purpose.endsAtGate { return .release }
     return race.ready(leg)
   }
 

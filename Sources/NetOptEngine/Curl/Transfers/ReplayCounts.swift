@@ -1,12 +1,14 @@
 /// Counts how often the request came back unprocessed from the leg that sent it last, and decides whether
 /// that leg may send it again (docs/adr/0026).
 struct ReplayCounts: Equatable {
-  /// The most refused streams. A server that refuses some streams and takes others is overloaded.
+  /// The most returns after a refused stream (`refused`). A server that refuses some streams and takes others
+  /// is overloaded.
   static let mostRefusals = 3
-  /// The most returns for limits of streams that were not known when the request was written. Each new
-  /// connection may cause one.
+  /// The most returns after a stream over the server's limit (`overLimit`). netopt did not know the limit
+  /// when it wrote the request. Each new connection may cause one such return.
   static let mostUnknownLimits = 32
-  /// The most returns for connections that ended. Connections may end for many requests in a row.
+  /// The most returns after a connection ended (`unwritten`, `leftOut`). A request may meet several ending
+  /// connections in a row.
   static let mostEnds = 10
 
   private var leg: Int?

@@ -8,28 +8,30 @@ struct RequestLoss: Equatable {
   var wasSilent = false
   /// Whether the server had announced the end of the connection (GOAWAY).
   var wasLeaving = false
-  /// How often the request was sent, and whether it can be sent again.
+  /// How often the request passed the gate, and whether it can be sent again.
   var sending = Sending()
 
-  /// How a request was sent.
+  /// How often a request passed the gate, and whether it can be sent again.
   struct Sending: Equatable {
     /// Whether the request may be sent again when its fate is unknown.
     var mayBeRepeated = false
     /// Whether the body is a stream that cannot be rewound.
     var hasStream = false
-    /// How often the request was sent.
+    /// How often the request passed the gate. netopt then tries to send it; it may write no byte.
     var count = 0
 
-    /// The message about a request that the server did not process the last time.
+    /// The end of the message about a request whose last send was not processed.
     ///
-    /// A request that may not be repeated was not processed before either: netopt would not have sent it
-    /// again. A request that may be repeated may have been lost before, with an unknown fate.
+    /// If the request may not be repeated, no earlier send was processed either: after a send with an unknown
+    /// fate, netopt would not have sent the request again. So the message says that the request took no
+    /// effect. If the request may be repeated, an earlier send may have an unknown fate. So the message does
+    /// not speak of the effect.
     var outcome: String {
-      let times = "sent \(count == 1 ? "once" : "\(count) times")"
-      if mayBeRepeated { return "the request was \(times)" }
+      let times = count == 1 ? "once" : "\(count) times"
+      if mayBeRepeated { return "netopt tried to send the request \(times)" }
       return hasStream
         ? "the request took no effect, and netopt cannot send its body, a stream, a second time"
-        : "the request took no effect; it was \(times)"
+        : "the request took no effect; netopt tried to send it \(times)"
     }
   }
 
@@ -52,7 +54,7 @@ struct RequestLoss: Equatable {
   ///   - usual: the text when the cause is unknown.
   func description(at peer: String, usual: String) -> String {
     let cause = cause(at: peer, usual: usual)
-    return fate.isSafe
+    return fate.isUnprocessed
       ? "\(cause); \(sending.outcome)" : "\(cause); whether the request took effect is not known"
   }
 

@@ -18,8 +18,9 @@ struct SentRequest: Equatable {
     /// The server ended the connection with GOAWAY, and did not process this stream (RFC 9113, section 6.8).
     case leftOut
 
-    /// Whether the request may be sent again, whatever its method.
-    var isSafe: Bool { self != .unknown }
+    /// Whether it is known that no server processed the request. It may then be sent again, whatever its
+    /// method.
+    var isUnprocessed: Bool { self != .unknown }
   }
 
   /// The kind of connection that carried the request.
@@ -41,7 +42,8 @@ struct SentRequest: Equatable {
   /// The number of concurrent streams that the server was known to allow when the head was written.
   private var limit: UInt32 = 0
   private var refusal: Fate?
-  private(set) var isAnswered = false
+  /// Whether a part of a response has come, even an interim response.
+  private(set) var responseBegan = false
 
   /// - Parameter seesWrites: whether `wasWritten` is called when bytes of the request are written over
   ///   HTTP/1.1.
@@ -65,17 +67,17 @@ struct SentRequest: Equatable {
   ///
   /// - Parameter limit: the number of concurrent streams that the server is now known to allow. A server that
   ///   allows none would also refuse the next try.
-  mutating func wasRefused(limit: UInt32) {
+  mutating func streamRefused(limit: UInt32) {
     refusal = limit > 0 && limit < self.limit ? .overLimit : .refused
   }
 
   /// Records that a part of a response, even an interim response, has come. If the server later says that it
   /// did not process the request, it contradicts that response.
-  mutating func wasAnswered() { isAnswered = true }
+  mutating func receivedResponse() { responseBegan = true }
 
   /// What the server may have done with the request, once its connection or stream has ended.
   func fate(on connection: Connection) -> Fate {
-    if isAnswered { return .unknown }
+    if responseBegan { return .unknown }
     switch connection {
     case .http1: return isWritten ? .unknown : .unwritten
     case .http2(let lastStream):

@@ -18,11 +18,11 @@ enum GateRefusal: Hashable {
   /// netopt gave the connection up: the server went silent on it, or netopt ended it.
   case givenUp
 
-  /// Whether another open connection may be usable.
-  var mayHaveOthers: Bool { self == .leaving || self == .givenUp }
+  /// Whether the leg may use another open connection. If not, it opens a new one.
+  var mayReuseOther: Bool { self == .leaving || self == .givenUp }
 
-  /// Whether another connection to the same endpoint may be usable.
-  var isOfTheConnection: Bool {
+  /// Whether the leg continues on another connection to the same endpoint. If not, the leg has failed.
+  var mayReconnect: Bool {
     switch self {
     case .busy, .stale, .leaving, .givenUp: true
     case .unsolicited, .ended: false
@@ -34,11 +34,11 @@ enum GateRefusal: Hashable {
 // (CURLOPT_PREREQFUNCTION(3)).
 
 extension Transfer {
-  /// Runs the gate on the connection that is ready.
+  /// Runs the gate on the connection that is ready: checks the connection and asks the race.
   ///
   /// - Parameter ends: the addresses and ports of the connection, which identify it.
   /// - Returns: whether the request is sent on the connection.
-  func isReady(between ends: ConnectionEnds) -> Bool {
+  func passGate(between ends: ConnectionEnds) -> Bool {
     let now = exchange.now()
     reachedGate()
     if verdict == .send {
@@ -66,7 +66,7 @@ extension Transfer {
     }
     socket = descriptor.flatMap { SocketReport(of: $0) }
     callbackState.ready.append(self)
-    refusal = exchange.maySend(leg) ? refusal(with: tls, at: now) : nil
+    refusal = exchange.maySend(leg) ? refusalReason(with: tls, at: now) : nil
     guard refusal == nil else { return false }
     // A stream that was refused late (RFC 9113, section 8.7) may have delivered a part of a response.
     guard exchange.sends == 0 || restartAnswer() else { return false }
@@ -88,7 +88,7 @@ extension Transfer {
       }
       sent = SentRequest(seesWrites: speaksHTTP2 != true)
       if !callbackState.newConnections.isEmpty { callbackState.newConnections.used(localPort) }
-    } else if verdict == .lost, exchange.plan.isSecure, let descriptor {
+    } else if verdict == .release, exchange.plan.isSecure, let descriptor {
       callbackState.newConnections.add(descriptor, localPort: localPort, at: now)
     }
     return verdict == .send
@@ -160,7 +160,7 @@ extension Transfer {
   }
 
   /// Why the connection must not be used; `nil` when it may be. On HTTP/2, all data belongs to a stream.
-  private func refusal(with tls: TLSConnection?, at now: MonotonicInstant) -> GateRefusal? {
+  private func refusalReason(with tls: TLSConnection?, at now: MonotonicInstant) -> GateRefusal? {
     if speaksHTTP2 == true {
       guard let connection else { return nil }
       if connection.isGivenUp { return .givenUp }

@@ -13,7 +13,7 @@ extension Transfer {
       on: FrameObserver.observesRequests ? .http2(lastStream: connection?.lastStream) : .unseen)
   }
 
-  /// How the request was lost, if it was.
+  /// How the request would be lost if its connection or stream ended now.
   var loss: RequestLoss {
     RequestLoss(
       fate: fate, wasSilent: connection?.isSilent == true, wasLeaving: connection?.lastStream != nil,
@@ -25,7 +25,7 @@ extension Transfer {
   /// other bytes.
   var waitsForStream: Bool { verdict == .send && speaksHTTP2 == true && fate == .unwritten }
 
-  /// Whether the server refused the request, and libcurl has not brought the request to the gate again.
+  /// Whether the server refused the stream, and libcurl has not brought the request to the gate again.
   /// libcurl may be waiting for a connection.
   var waitsAfterRefusal: Bool { verdict == .send && (fate == .refused || fate == .overLimit) }
 
@@ -38,7 +38,7 @@ extension Transfer {
   /// - Returns: whether the request may be sent again.
   func withdrawRequest() -> Bool {
     let fate = fate
-    guard fate.isSafe, exchange.race.winner == leg, exchange.upload?.canRewind ?? true,
+    guard fate.isUnprocessed, exchange.race.winner == leg, exchange.upload?.canRewind ?? true,
       exchange.replayCounts.add(fate, from: leg), exchange.upload?.rewind() ?? true
     else { return false }
     exchange.race.withdrawRequest(from: leg)

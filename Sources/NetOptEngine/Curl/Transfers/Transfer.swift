@@ -121,7 +121,7 @@ final class Transfer {
 
   var isHeadComplete: Bool { head.isComplete }
   /// Whether a part of a response has come, an interim response included.
-  var hasAnswerBegun: Bool { firstByteAt != nil || sent.isAnswered }
+  var hasAnswerBegun: Bool { firstByteAt != nil || sent.responseBegan }
   var version: HTTPVersion { head.version }
 
   private func now() -> MonotonicInstant { exchange.now() }
@@ -164,7 +164,7 @@ final class Transfer {
       connection?.lastAnswered = firstByteAt
       // Once per head suffices: a head's size limit is far below `RecordBudget.unclaimed`.
       streamReader?.budget.claimed()
-      sent.wasAnswered()
+      sent.receivedResponse()
     }
     // Where the TLS library does not tell the negotiated version, the first status line does.
     let isMultiplexed = speaksHTTP2 ?? (line.count > 5 && line[5] == 0x32)
@@ -233,7 +233,7 @@ final class Transfer {
   ///
   /// - Parameter isEarly: whether the frame ends the response before the request was sent whole.
   func received(frameOf bytes: Int, ends: Bool, isEarly: Bool) {
-    sent.wasAnswered()
+    sent.receivedResponse()
     // What libcurl holds back for a paused reader fits the stream's window, and is no flood.
     if bytes > 0 { streamReader?.budget.claimed() }
     frames.add(bytes, ends: ends)
