@@ -93,7 +93,7 @@ import Testing
     #expect(try object(answer)["tls"]["verified"].flag == false, "\(answer)")
   }
 
-  @Test("a proxy in the environment turns direct mode off, and the error names the proxy")
+  @Test("a request through a proxy of the environment does not use the list, and the error names the proxy")
   func proxyInEnvironment() async throws {
     let scene = try await Scene()
     defer { scene.origin.stop() }

@@ -76,7 +76,7 @@ import Testing
     let client = ScriptedClient { (_) throws(NetOptError) in throw Samples.error }
     let run = await Run(["get", "-v", "--json", url], client: client)
     #expect(run.code == 1)
-    #expect(run.output == Exchange.failure(url: url, Samples.error).description + "\n")
+    #expect(run.output == FinishedExchange.failure(url: url, Samples.error).description + "\n")
     #expect(run.errors.contains("FAILED"))
     #expect(run.errors.hasSuffix("netopt: nobody answered for api.example.com; check the network\n"))
     #expect(client.isShutDown)
@@ -88,7 +88,8 @@ import Testing
     let client = ScriptedClient { (request) throws(NetOptError) in Samples.response(to: request, end: end) }
     let run = await Run(["get", "--json", url], client: client)
     #expect(run.code == 1)
-    #expect(run.output == Exchange.failure(url: url, end.with(route: Samples.direct)).description + "\n")
+    let failure = FinishedExchange.failure(url: url, end.with(route: Samples.direct))
+    #expect(run.output == failure.description + "\n")
     #expect(run.errors == "netopt: the connection broke; try again\n")
   }
 

@@ -96,7 +96,7 @@ import Testing
   ) async throws -> (response: NetOptResponse, text: String) {
     let response = try await client.execute(request)
     let body = try await response.body.collect(upTo: 100_000)
-    let exchange = NetOptCommands.Exchange(request.method, response, bodyBytes: Int64(body.count))
+    let exchange = FinishedExchange(request.method, response, bodyBytes: Int64(body.count))
     let text = Waterfall(exchange).text(columns: 100)
     check(response.route, scene, text)
     let winner = try #require(response.route.winner)
@@ -140,7 +140,7 @@ import Testing
     #expect(text.split(separator: "\n").allSatisfy { $0.count <= 100 })
   }
 
-  private func way(_ text: String) -> String? {
+  private func routeText(_ text: String) -> String? {
     text.split(separator: "\n").first { $0.hasPrefix("ROUTE    ") }.map { String($0.dropFirst(9)) }
   }
 
@@ -158,7 +158,7 @@ import Testing
     defer { scene.stop() }
     let client = try await scene.client()
     let (response, text) = try await explained(client, scene.request(), scene)
-    #expect(way(text) == Self.direct)
+    #expect(routeText(text) == Self.direct)
     // On a busy machine the DNS leg may have started too.
     let legs = response.route.legs
     #expect(legs.prefix(outcomes.count).map(\.outcome) == outcomes)
@@ -180,7 +180,7 @@ import Testing
     let client = try await scene.client()
     _ = try await explained(client, scene.request(), scene)
     let (response, text) = try await explained(client, scene.request(fresh: true), scene)
-    #expect(way(text) == Self.direct)
+    #expect(routeText(text) == Self.direct)
     #expect(response.route.legs.map(\.address) == [scene.listed[1]])
     let impostor = try #require(response.route.plan.candidates.first { $0.address == scene.listed[0] })
     #expect(impostor.failure == .certificateName(presented: ["portal.test"]))
@@ -192,8 +192,8 @@ import Testing
     await client.shutdown()
   }
 
-  /// A plan always has a leg. With refused connections, the report first says that every listed address
-  /// failed, then that the circuit breakers are open. With only a wrong certificate, the plan excludes the
+  /// A plan always has a leg. With refused connections, the report first says that no listed address
+  /// worked, then that no listed address is usable. With only a wrong certificate, the plan excludes the
   /// address.
   @Test("a request falls back to DNS when all listed addresses fail or are excluded, and says why")
   func fallbackToDNS() async throws {
@@ -201,12 +201,12 @@ import Testing
     defer { scene.stop() }
     let client = try await scene.client()
     let (first, text) = try await explained(client, scene.request(fresh: true), scene)
-    #expect(way(text) == "DNS; every listed address that was tried failed")
+    #expect(routeText(text) == "DNS; no listed address worked for this request")
     #expect(first.route.fallback == .allFailed && first.remote?.address == scene.unlisted)
     #expect(first.route.legs.map(\.outcome) == [.failed, .failed, .won])
     for _ in 0..<2 { _ = try await explained(client, scene.request(fresh: true), scene) }
     let (open, openText) = try await explained(client, scene.request(fresh: true), scene)
-    #expect(way(openText) == "DNS; all listed addresses failed too often recently")
+    #expect(routeText(openText) == "DNS; no listed address is usable; some failed too often recently")
     #expect(open.route.plan.startsTwo && open.route.plan.legs.count > 1)
     await client.shutdown()
 
@@ -215,7 +215,7 @@ import Testing
     let other = try await impostor.client()
     _ = try await explained(other, impostor.request(), impostor)
     let (excluded, excludedText) = try await explained(other, impostor.request(fresh: true), impostor)
-    #expect(way(excludedText) == "DNS; all listed addresses are excluded")
+    #expect(routeText(excludedText) == "DNS; all listed addresses are excluded")
     #expect(excluded.route.legs.map(\.address) == [impostor.unlisted])
     await other.shutdown()
   }
@@ -228,11 +228,11 @@ import Testing
     let cases: [(EndpointList?, RequestOptions.Routing, RoutePlan.DirectOff?, String)] = [
       (scene.list(expires: past), .automatic, .expired, "DNS; the list has expired"),
       (scene.list(port: 1), .automatic, .port, "DNS; the list is for another port of the host"),
-      (nil, .automatic, .noList, "DNS; the host is not in the list"),
-      (scene.list(), .dns, .flag, "DNS, as requested; direct mode is off"),
+      (nil, .automatic, .noList, "DNS; there is no list, or the host is not in it"),
+      (scene.list(), .dns, .requested, "DNS, as requested; the list is not used"),
       (scene.list(), .pinned(scene.listed[0]), nil, "direct, from the list, policy pinned"),
       (
-        scene.list(), .pinned(scene.unlisted), .flag,
+        scene.list(), .pinned(scene.unlisted), .requested,
         "to the pinned address \(scene.unlisted), which is not in the list"
       ),
     ]
@@ -241,7 +241,7 @@ import Testing
       var request = try scene.request()
       request.options.routing = routing
       let (response, text) = try await explained(client, request, scene)
-      #expect(way(text) == words)
+      #expect(routeText(text) == words)
       #expect(response.route.plan.directOff == off)
       #expect(response.route.fallback == nil)
       await client.shutdown()
@@ -250,13 +250,13 @@ import Testing
     let client = try await scene.client()
     var request = try NetOptRequest(.get, "https://\(scene.unlisted):\(scene.port)/")
     request.options.verification = .none
-    #expect(way(try await explained(client, request, scene).text) == "to the address in the URL")
+    #expect(routeText(try await explained(client, request, scene).text) == "to the address in the URL")
     await client.shutdown()
     let proxied = try await scene.client { $0.proxy = .url("http://127.0.0.1:1") }
     let error = await #expect(throws: NetOptError.self) { try await proxied.execute(try scene.request()) }
     let route = try #require(error?.route)
     let text = Waterfall(failed: "https://api.test/", route).text(columns: 100)
-    #expect(way(text) == "through the proxy; direct mode is off")
+    #expect(routeText(text) == "through the proxy; the list is not used")
     check(route, scene, text)
     await proxied.shutdown()
   }
@@ -328,7 +328,7 @@ import Testing
       }
       if !isSecond { _ = try await client.probe() }
       let (response, text) = try await explained(client, scene.request(), scene)
-      #expect(way(text) == Self.direct)
+      #expect(routeText(text) == Self.direct)
       #expect(response.route.plan.candidates.allSatisfy { $0.score != nil })
       #expect(!text.contains("unknown"))
       await client.shutdown()
@@ -367,7 +367,7 @@ import Testing
     func explained() async throws -> (response: NetOptResponse, text: String) {
       let response = try await client.execute(request)
       _ = try await response.body.collect(upTo: 100)
-      let exchange = NetOptCommands.Exchange(.get, response, bodyBytes: 4)
+      let exchange = FinishedExchange(.get, response, bodyBytes: 4)
       return (response, Waterfall(exchange).text(columns: 100))
     }
     func score(_ response: NetOptResponse) -> Duration? {
@@ -393,12 +393,12 @@ import Testing
     let (there, thereText) = try await explainedAfter("192.0.2.2")
     #expect(there.route.legs.map(\.outcome) == [.failed, .won], "\(thereText)")
     #expect(there.route.plan.candidates.allSatisfy { $0.score == nil && $0.excluded == nil })
-    #expect(there.route.fallback == nil && way(thereText) == Self.direct)
+    #expect(there.route.fallback == nil && routeText(thereText) == Self.direct)
     #expect(thereText.contains("new connection") && thereText.contains("unknown"), "\(thereText)")
 
     let (back, backText) = try await explainedAfter("192.0.2.1")
     #expect(back.route.legs.map(\.outcome) == [.won] && score(back) != nil, "\(backText)")
-    #expect(way(backText) == Self.direct && backText.contains("new connection"), "\(backText)")
+    #expect(routeText(backText) == Self.direct && backText.contains("new connection"), "\(backText)")
     await client.shutdown()
     server.stop()
   }

@@ -9,14 +9,14 @@ import Testing
   private func exchange(
     _ url: String = url, route: RouteReport = Samples.direct, timings: Timings = Samples.timings,
     _ change: (inout NetOptResponse) -> Void = { _ in }
-  ) throws -> Exchange {
+  ) throws -> FinishedExchange {
     var response = NetOptResponse(
       url: try HTTPURL(url), head: ResponseHead(status: 200, version: .http2),
       body: ResponseBody([], timings: timings), route: route,
       remote: route.winner?.address.map { IPEndpoint($0, port: 443) },
       tls: TLSReport(verified: true, version: "TLSv1.3"))
     change(&response)
-    return Exchange(.get, response, bodyBytes: 1234)
+    return FinishedExchange(.get, response, bodyBytes: 1234)
   }
 
   /// Returns a route whose plan has one leg, the DNS leg.
@@ -98,7 +98,7 @@ import Testing
 
         SERVER   198.51.100.4:443, new connection, 2 attempts
         TLS      TLSv1.3, certificate NOT VERIFIED (-k)
-        ROUTE    DNS; it was ready before any listed address
+        ROUTE    DNS; no listed address was ready before it
         BODY     1234 bytes
 
          #  CANDIDATE         SCORE
@@ -121,7 +121,7 @@ import Testing
       Waterfall(failed: Self.url, Samples.lost).text(columns: 80) == """
         netopt get  https://api.example.com/v1/ping                               FAILED
 
-        ROUTE    DNS; every listed address that was tried failed
+        ROUTE    DNS; no listed address worked for this request
 
          #  CANDIDATE         SCORE
          1  203.0.113.7      5.0 ms
@@ -156,7 +156,7 @@ import Testing
 
         SERVER   127.0.0.1:443, new connection
         TLS      none, plain HTTP
-        ROUTE    DNS; the host is not in the list
+        ROUTE    DNS; there is no list, or the host is not in it
         BODY     1234 bytes
 
          LEG        FROM  OUTCOME  |0                                |   60.0 ms
@@ -189,10 +189,10 @@ import Testing
   @Test(
     "the ROUTE line states why the request does not use the list",
     arguments: [
-      (RoutePlan.DirectOff.proxy, "through the proxy; direct mode is off"),
-      (.flag, "DNS, as requested; direct mode is off"),
+      (RoutePlan.DirectOff.proxy, "through the proxy; the list is not used"),
+      (.requested, "DNS, as requested; the list is not used"),
       (.port, "DNS; the list is for another port of the host"),
-      (.noList, "DNS; the host is not in the list"), (.expired, "DNS; the list has expired"),
+      (.noList, "DNS; there is no list, or the host is not in it"), (.expired, "DNS; the list has expired"),
     ])
   func unusedList(off: RoutePlan.DirectOff, words: String) throws {
     #expect(Waterfall(try exchange(route: route(off: off))).text(columns: 80).contains("ROUTE    \(words)\n"))
@@ -201,14 +201,14 @@ import Testing
   @Test(
     "the ROUTE line states why the request fell back to DNS",
     arguments: [
-      (RouteReport.Fallback.circuitsOpen, "DNS; all listed addresses failed too often recently"),
+      (RouteReport.Fallback.circuitsOpen, "DNS; no listed address is usable; some failed too often recently"),
       (.excluded, "DNS; all listed addresses are excluded"),
     ])
   func fallback(reason: RouteReport.Fallback, words: String) throws {
     let plan = RoutePlan(
       origin: Samples.origin, policy: .fastest,
       candidates: [.init(Samples.address("203.0.113.7"), score: nil, source: .list)],
-      legs: [.init(.dns, source: .dns)], withoutList: reason)
+      legs: [.init(.dns, source: .dns)], noneUsable: reason)
     let leg = RouteReport.Leg(
       address: Samples.address("198.51.100.4"), source: .dns, started: .zero, ended: .milliseconds(5),
       outcome: .won)

@@ -39,10 +39,10 @@ struct RaceModel {
     started.count { !legStates[$0].isOver && (source == nil || legStates[$0].leg.source == source) }
   }
 
-  /// The next leg: the first waiting leg whose source has fewer than three legs under way. A last resort is
-  /// next only when no leg is under way and no other leg waits.
+  /// The next leg: the first waiting leg whose source has fewer than three legs under way. A leg that
+  /// starts alone is next only when no leg is under way and no other leg waits.
   var next: Int? {
-    queue.first { !legStates[$0].leg.isLast && underWay(legStates[$0].leg.source) < 3 }
+    queue.first { !legStates[$0].leg.startsAlone && underWay(legStates[$0].leg.source) < 3 }
       ?? (underWay() == 0 ? queue.first : nil)
   }
 

@@ -10,7 +10,7 @@ struct RaceSimulation {
   /// untested.
   enum Occasion: CaseIterable {
     case won, exhausted, bothSourcesFull, extended, startedByTime, lookUpStartedByTime,
-      lookUpStartedBeforeTheList, lastStarted
+      lookUpStartedBeforeTheList, startedAlone
     case lookUpFailedBeforeTheList, answerStartedBeforeTheList, listedLegDropped, blockedLegPassedOver
   }
 
@@ -41,7 +41,9 @@ struct RaceSimulation {
       legs.insert(.lookUp, at: random.chance(80) ? legs.count : random.number(in: 0...legs.count))
     }
     if random.chance(60) {
-      legs += (9..<random.number(in: 10...12)).map { RoutePlan.Leg.listed($0, stagger: slowest).last }
+      legs += (9..<random.number(in: 10...12)).map {
+        RoutePlan.Leg.listed($0, stagger: slowest).startingAlone
+      }
     }
     let startsTwo = random.chance(25)
     let multiplexes = random.chance(70)
@@ -125,9 +127,10 @@ struct RaceSimulation {
     expect(winner == nil, "leg \(leg) was started after the race")
     expect(!model.hasStarted(target), "leg \(leg) leads where another one did")
     note(.blockedLegPassedOver, if: model.queue.first != leg)
-    note(.lastStarted, if: model.legStates[leg].leg.isLast)
+    note(.startedAlone, if: model.legStates[leg].leg.startsAlone)
     expect(
-      !model.legStates[leg].leg.isLast || model.underWay() == 0, "a last resort was started beside others")
+      !model.legStates[leg].leg.startsAlone || model.underWay() == 0,
+      "a leg that starts alone was started beside others")
     model.start(leg)
     if model.isLookUp(leg) {
       note(.lookUpStartedBeforeTheList, if: isListLeft)

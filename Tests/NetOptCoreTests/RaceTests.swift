@@ -58,10 +58,11 @@ import Testing
     #expect(race.opened(1, at: .at(10_150)) == .wait(until: .at(10_250)))
   }
 
-  @Test("a race starts a last resort only when no leg is under way, however long that takes")
+  @Test("a race starts a leg that starts alone only when no leg is under way, however long that takes")
   func lastResorts() {
     var race = Race(
-      [.listed(0).last, .listed(1), .listed(2), .listed(3).last], startsTwo: true, multiplexes: true,
+      [.listed(0).startingAlone, .listed(1), .listed(2), .listed(3).startingAlone], startsTwo: true,
+      multiplexes: true,
       mayBeRepeated: true)
     #expect(race.started() == [1, 2])
     #expect(race.hasUntried == false)

@@ -13,12 +13,12 @@ import Testing
 
   private func report(
     _ legs: [(AddressSource, Outcome)], directOff: RoutePlan.DirectOff? = nil, hasCandidates: Bool = true,
-    withoutList: Fallback? = nil
+    noneUsable: Fallback? = nil
   ) -> RouteReport {
     let plan = RoutePlan(
       origin: Origin(.https, host: "a.test"), policy: .fastest, directOff: directOff,
       candidates: hasCandidates ? [.init(address, score: nil, source: .list)] : [],
-      legs: [.init(.dns, source: .dns)], withoutList: withoutList)
+      legs: [.init(.dns, source: .dns)], noneUsable: noneUsable)
     return RouteReport(plan: plan, legs: legs.map { leg($0.0, $0.1) })
   }
 
@@ -60,14 +60,14 @@ import Testing
   func fallbackOutcomes(_ listed: Outcome, _ dns: Outcome) {
     let legs = [(AddressSource.list, listed), (.dns, dns)]
     #expect((report(legs).fallback == nil) == (listed == .won))
-    for off in [RoutePlan.DirectOff.proxy, .flag, .port, .noList, .expired] {
+    for off in [RoutePlan.DirectOff.proxy, .requested, .port, .noList, .expired] {
       #expect(report(legs, directOff: off).fallback == nil)
-      #expect(report(legs, directOff: off, withoutList: .excluded).fallback == nil)
+      #expect(report(legs, directOff: off, noneUsable: .excluded).fallback == nil)
     }
     #expect(report(legs, hasCandidates: false).fallback == nil)
     for reason in [Fallback.circuitsOpen, .excluded] {
-      #expect(report(legs, withoutList: reason).fallback == (listed == .won ? nil : reason))
-      #expect(report([(.dns, dns)], withoutList: reason).fallback == reason)
+      #expect(report(legs, noneUsable: reason).fallback == (listed == .won ? nil : reason))
+      #expect(report([(.dns, dns)], noneUsable: reason).fallback == reason)
     }
   }
 
@@ -90,7 +90,7 @@ import Testing
       [Fallback.allFailed, .circuitsOpen, .excluded, .noAnswerInTime].map(\.rawValue)
         == ["all-failed", "circuits-open", "excluded", "no-answer-in-time"])
     #expect(
-      [RoutePlan.DirectOff.proxy, .flag, .port, .noList, .expired].map(\.rawValue)
+      [RoutePlan.DirectOff.proxy, .requested, .port, .noList, .expired].map(\.rawValue)
         == ["proxy", "flag", "port", "no-list", "expired"])
   }
 }
@@ -101,7 +101,7 @@ import Testing
     let origin = Origin(.https, host: "a.test")
     let plan = RoutePlan(origin: origin, policy: .fastest, legs: [.init(.dns, source: .dns)])
     #expect(plan.origin == origin)
-    #expect(plan.directOff == nil && plan.withoutList == nil && plan.candidates.isEmpty)
+    #expect(plan.directOff == nil && plan.noneUsable == nil && plan.candidates.isEmpty)
     #expect(!plan.startsTwo)
     #expect(plan.multiplexes)
     #expect(plan.legs[0].stagger == .milliseconds(250))
@@ -124,8 +124,9 @@ import Testing
     #expect(MemoryLayout<RoutePlan.Leg>.size <= 40)
     for stagger in [Duration.zero, .milliseconds(250), .nanoseconds(1), .seconds(2)] {
       let leg = RoutePlan.Leg(.dns, source: .dns, stagger: stagger)
-      #expect(leg.stagger == stagger && !leg.isLast)
-      #expect(leg.last.stagger == stagger && leg.last.isLast && leg.last != leg)
+      #expect(leg.stagger == stagger && !leg.startsAlone)
+      let alone = leg.startingAlone
+      #expect(alone.stagger == stagger && alone.startsAlone && alone != leg)
     }
   }
 }

@@ -137,7 +137,7 @@ import Testing
     scene.probe(one, milliseconds: 20)
     #expect(scene.state(one) == .open)
     #expect(scene.plan().lastResorts.isEmpty)
-    #expect(scene.plan().lasts == [one])
+    #expect(scene.plan().addressesStartingAlone == [one])
     scene.wait(7)
     let attempt = scene.plan()
     #expect(attempt.addresses == [one, two])
@@ -223,11 +223,11 @@ import Testing
     call(&scene, one, .silent, times: 6)
     #expect(scene.state(one) == .open)
     #expect(scene.plan().lastResorts.isEmpty)
-    #expect(scene.plan().lasts == [one])
+    #expect(scene.plan().addressesStartingAlone == [one])
     call(&scene, two, .unavailable(status: 503, retryAfter: .seconds(30)))
     #expect(scene.state(two) == .open)
     #expect(scene.plan().lastResorts.isEmpty)
-    #expect(scene.plan().lasts == [one])
+    #expect(scene.plan().addressesStartingAlone == [one])
     #expect(scene.plan().addresses == [three])
   }
 

@@ -117,7 +117,7 @@ import Testing
         .failed(one, .wrongName), .failed(two, .wrongName),
         .ready(ip("192.0.2.9"), milliseconds: 5, source: .dns),
       ])
-    #expect(scene.plan().withoutList == .excluded)
+    #expect(scene.plan().noneUsable == .excluded)
     #expect(scene.plan().legs == [RoutePlan.Leg(.dns, source: .dns)])
     let mended = scene.now
     _ = try waitForCheck(&scene, of: two)
@@ -138,7 +138,7 @@ import Testing
     }
     let plan = scene.plan()
     #expect(plan.legs == [RoutePlan.Leg(.dns, source: .dns)])
-    #expect(plan.withoutList == .excluded && !plan.startsTwo)
+    #expect(plan.noneUsable == .excluded && !plan.startsTwo)
     #expect(plan.exclusion(of: one) == .wrongName(nextCheck: nil))
   }
 
@@ -263,7 +263,7 @@ import Testing
       #expect(order() == [one, two])
       call([.failed(one, .wrongName, source: .dns), .ready(two, milliseconds: 5, source: .dns)])
       // `two` has won. As the last winner, it would always come first and hide the effect.
-      planner.hosts[0].lastAnswer = nil
+      planner.hosts[0].lastDNSAddress = nil
       now = now + .seconds(Double(wait) - 0.1)
       #expect(order() == [two, one])
       now = now + .seconds(Double(wait) * 0.2 + 0.1)

@@ -172,7 +172,7 @@ import Testing
     }
     let plan = scene.plan()
     #expect(Set(plan.addresses) == [one, two, three])
-    #expect(plan.withoutList == nil)
+    #expect(plan.noneUsable == nil)
   }
 
   @Test("failures of calls through a proxy do not count against endpoints")
@@ -197,7 +197,7 @@ import Testing
     #expect(plan.endsInDNS)
     #expect(plan.lastResorts == [one, three])
     #expect(plan.startsTwo)
-    #expect(plan.withoutList == .circuitsOpen)
+    #expect(plan.noneUsable == .circuitsOpen)
     #expect(plan.exclusion(of: two) == nil)
     #expect(plan.exclusion(of: one) != nil)
     #expect(plan.exclusion(of: three) != nil)
@@ -265,12 +265,12 @@ import Testing
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
     scene.wait(6.1)
     let attempt = scene.plan()
-    #expect(attempt.withoutList == nil)
+    #expect(attempt.noneUsable == nil)
     #expect(!attempt.startsTwo)
     let beside = scene.plan()
     #expect(beside.addresses == [one])
     #expect(beside.startsTwo)
-    #expect(beside.withoutList == .circuitsOpen)
+    #expect(beside.noneUsable == .circuitsOpen)
   }
 
   // MARK: Quarantine
@@ -294,7 +294,7 @@ import Testing
     for address in [one, two] { scene.probe(address, fails: .wrongName) }
     let plan = scene.plan()
     #expect(plan.legs == [RoutePlan.Leg(.dns, source: .dns)])
-    #expect(plan.withoutList == .excluded)
+    #expect(plan.noneUsable == .excluded)
     #expect(plan.candidates.allSatisfy { $0.excluded != nil })
     #expect(!plan.startsTwo)
   }
@@ -307,7 +307,7 @@ import Testing
     for _ in 0..<3 { scene.probe(two, fails: .refused) }
     let plan = scene.plan()
     #expect(plan.addresses == [two])
-    #expect(plan.withoutList == .circuitsOpen)
+    #expect(plan.noneUsable == .circuitsOpen)
   }
 
   @Test("unverified requests use a quarantined endpoint, and make no certificate check")

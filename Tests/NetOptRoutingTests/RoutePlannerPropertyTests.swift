@@ -49,8 +49,8 @@ import Testing
     let included = plan.candidates.filter { $0.excluded == nil }.map(\.address)
     #expect(included == plan.addresses)
     #expect(plan.directOff == nil)
-    #expect(plan.startsTwo == (plan.withoutList == .circuitsOpen))
-    #expect((plan.withoutList == .excluded) == plan.addresses.isEmpty)
+    #expect(plan.startsTwo == (plan.noneUsable == .circuitsOpen))
+    #expect((plan.noneUsable == .excluded) == plan.addresses.isEmpty)
     if plan.startsTwo { #expect(plan.addresses.count == 1) }
     for leg in plan.legs { #expect((.milliseconds(50) ... .seconds(2)).contains(leg.stagger)) }
     if let family = options.family { #expect(plan.addresses.allSatisfy { $0.family == family }) }
@@ -97,7 +97,7 @@ import Testing
       }
       let status = scene.planner.status(of: scene.origin, at: scene.now)
       let plan = scene.plan()
-      if plan.withoutList == nil {
+      if plan.noneUsable == nil {
         #expect(plan.addresses == status.filter { $0.rank != nil }.map(\.endpoint.address))
       }
       let scores = Dictionary(uniqueKeysWithValues: status.map { ($0.endpoint.address, $0.score) })

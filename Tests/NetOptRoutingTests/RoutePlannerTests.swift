@@ -22,7 +22,7 @@ import Testing
     #expect(plan.origin == scene.origin)
     #expect(plan.policy == .fastest)
     #expect(plan.directOff == nil)
-    #expect(plan.withoutList == nil)
+    #expect(plan.noneUsable == nil)
     #expect(!plan.startsTwo)
     #expect(
       plan.legs == [
@@ -121,7 +121,7 @@ import Testing
   func dnsRouting() {
     var scene = Scene([one])
     let plan = scene.plan(options { $0.routing = .dns })
-    #expect(plan.directOff == .flag)
+    #expect(plan.directOff == .requested)
     #expect(plan.legs == [RoutePlan.Leg(.dns, source: .dns)])
   }
 
@@ -166,7 +166,7 @@ import Testing
     #expect(listed.directOff == nil)
     let other = scene.plan(options { $0.routing = .pinned(six) })
     #expect(other.legs == [RoutePlan.Leg(.address(six), source: .dns)])
-    #expect(other.directOff == .flag)
+    #expect(other.directOff == .requested)
   }
 
   @Test("a request's address family limits the listed endpoints in its plan")
@@ -182,7 +182,7 @@ import Testing
     var only = Scene([six])
     let plan = only.plan(options { $0.family = .v4 })
     #expect(plan.legs == [RoutePlan.Leg(.dns, source: .dns)])
-    #expect(plan.withoutList == .excluded)
+    #expect(plan.noneUsable == .excluded)
     #expect(plan.directOff == nil)
   }
 

@@ -7,13 +7,13 @@ extension RoutePlan {
   /// The addresses of the legs before the DNS leg, in order.
   var addresses: [IPAddress] { legs.prefix { $0.target != .dns }.compactMap(\.address) }
 
-  /// The addresses of the legs after the DNS leg, without those that come last (`lasts`).
+  /// The addresses of the legs after the DNS leg, without those of `addressesStartingAlone`.
   var lastResorts: [IPAddress] {
-    legs.drop { $0.target != .dns }.filter { !$0.isLast }.compactMap(\.address)
+    legs.drop { $0.target != .dns }.filter { !$0.startsAlone }.compactMap(\.address)
   }
 
-  /// The addresses of the legs that start only after all other legs have failed.
-  var lasts: [IPAddress] { legs.filter(\.isLast).compactMap(\.address) }
+  /// The addresses of the legs that start only when no other leg is under way.
+  var addressesStartingAlone: [IPAddress] { legs.filter(\.startsAlone).compactMap(\.address) }
 
   /// Whether the plan has a DNS leg.
   var endsInDNS: Bool { legs.contains { $0.target == .dns } }

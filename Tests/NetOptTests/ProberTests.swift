@@ -21,7 +21,7 @@ import Testing
     init(
       _ addresses: [IPAddress], host: String, concurrency: Int = 64, atStart: Bool = false,
       method: ProbeMethod? = nil,
-      _ connect: @escaping @Sendable (ManualTimeSource, Probe) -> Result<ConnectReport, LegError>
+      _ connect: @escaping @Sendable (ManualTimeSource, ConnectRequest) -> Result<ConnectReport, LegError>
     ) {
       let list = EndpointList(hosts: [host: HostEntry(endpoints: addresses.map { ListedEndpoint($0) })])
       var configuration = ClientConfiguration()
@@ -42,7 +42,9 @@ import Testing
     }
   }
 
-  private static func timeout(_ clock: ManualTimeSource, _ probe: Probe) -> Result<ConnectReport, LegError> {
+  private static func timeout(
+    _ clock: ManualTimeSource, _ probe: ConnectRequest
+  ) -> Result<ConnectReport, LegError> {
     clock.advance(by: probe.limit)
     return .failure(LegError(LegFailure(.connectTimeout, "did not answer in time")))
   }
@@ -170,7 +172,7 @@ import Testing
 }
 
 /// A connection that a probe requests.
-private struct Probe {
+private struct ConnectRequest {
   let endpoint: IPEndpoint
   let origin: Origin
   let limit: Duration
@@ -179,12 +181,12 @@ private struct Probe {
 
 /// A transport that only opens connections.
 private struct ProbedTransport: Transport {
-  let connect: @Sendable (Probe) -> Result<ConnectReport, LegError>
+  let connect: @Sendable (ConnectRequest) -> Result<ConnectReport, LegError>
 
   func connect(
     to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport {
-    try connect(Probe(endpoint: endpoint, origin: origin, limit: limit, isKept: keep)).get()
+    try connect(ConnectRequest(endpoint: endpoint, origin: origin, limit: limit, isKept: keep)).get()
   }
 
   func execute(

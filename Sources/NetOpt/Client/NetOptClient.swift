@@ -15,9 +15,9 @@ public final class NetOptClient: Sendable {
   public var list: EndpointList? { listInUse.list }
   /// The status of the list in use: its source, its serial, and its last refresh.
   public var listStatus: ListStatus { listInUse.status }
-  /// The problem with the list in use; `nil` when there is none. If the list has expired, direct mode is off
-  /// and this is the expiry error. Otherwise this is the error of the last attempt to refresh or read the
-  /// list, if that attempt failed.
+  /// The problem with the list in use; `nil` when there is none. For a list that has expired, the problem
+  /// is the expiry, and requests do not use the list. Otherwise the problem is the error of the last attempt
+  /// to refresh or read the list, if that attempt failed.
   public var listWarning: NetOptError? { listInUse.warning(at: Date()) }
   /// An executor that runs tasks on the client's event loop, between its other work.
   /// `Task(executorPreference: client.loopExecutor)` saves a thread switch per call. Use it only for tasks

@@ -34,7 +34,7 @@ final class WaitWatch: WaitObserver {
       let isOld = waiting.contains { !router.isFromCurrentNetwork($0.sent) }
       return planner.observe(waiting: isOld ? [] : waiting, probes: probes, now: now)
     }
-    if probes, !findings.probes.isEmpty { prober.tryConnections(findings.probes) }
+    if probes, !findings.probes.isEmpty { prober.startProbes(findings.probes) }
     // The budget pays here for the second send of each taken request, and the call's retry then pays nothing.
     // When the budget has nothing left, the request keeps waiting at its endpoint. A request that the
     // endpoint's kernel has not acknowledged costs nothing, like a request to an endpoint that refuses

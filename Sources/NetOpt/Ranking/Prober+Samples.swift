@@ -5,7 +5,7 @@ import NetOptRouting
 
 extension Prober {
   /// The number of quick samples after the full sample.
-  private static let furtherSamples = 2
+  private static let furtherSampleCount = 2
 
   /// An endpoint to probe.
   struct Target: Hashable {
@@ -39,9 +39,9 @@ extension Prober {
       while !targets.isEmpty || underWay > 0 {
         while underWay < max(1, configuration.concurrency), let target = targets.popFirst() {
           underWay += 1
-          let isLate = !results.isEmpty
+          let isCut = !results.isEmpty
           group.addTask {
-            (target, await self.sample(target, method: method, until: end, isLate: isLate))
+            (target, await self.sample(target, method: method, until: end, isCut: isCut))
           }
         }
         guard let (target, samples) = await group.next() else { break }
@@ -54,10 +54,10 @@ extension Prober {
 
   /// Takes one full sample, then quick samples: TCP handshakes, or echo requests.
   ///
-  /// - Parameter isLate: whether another endpoint has finished before, so that only the rest of the budget is
+  /// - Parameter isCut: whether another endpoint has finished before, so that only the rest of the budget is
   ///   left for this endpoint.
   private func sample(
-    _ target: Target, method: ProbeMethod?, until end: MonotonicInstant, isLate: Bool
+    _ target: Target, method: ProbeMethod?, until end: MonotonicInstant, isCut: Bool
   ) async -> Samples {
     var samples = Samples()
     let method = self.method(method, for: target.origin)
@@ -68,8 +68,8 @@ extension Prober {
       giveUp(target)
       return samples
     }
-    let limit = isLate ? rest : configuration.budget
-    switch await probe(target, method, keep: target.isKept, within: limit, isCut: isLate) {
+    let limit = isCut ? rest : configuration.budget
+    switch await probe(target, method, keep: target.isKept, within: limit, isCut: isCut) {
     case .success(let report):
       if !report.reused { samples.connects.append(report.connect) }
       settle(target.origin.host)
@@ -77,10 +77,11 @@ extension Prober {
       samples.failure = error.failure
       guard !error.isCancellation else { return samples }
     }
-    for _ in 0..<Self.furtherSamples where samples.failure == nil {
+    for _ in 0..<Self.furtherSampleCount where samples.failure == nil {
       let rest = end - timeSource.now()
       guard rest > .zero, !Task.isCancelled else { break }
-      let result = await probe(target, method.probe.furtherSamples, keep: false, within: rest, isCut: true)
+      let result = await probe(
+        target, method.probe.furtherSampleMethod, keep: false, within: rest, isCut: true)
       guard case .success(let report) = result else { break }
       samples.connects.append(report.connect)
     }

@@ -318,7 +318,7 @@ final class Prober: Sendable {
   private func end(_ sampling: UInt64) { state.withLock { $0.samplings[sampling] = nil } }
 
   /// Probes endpoints in a separate task, without a wait for the results.
-  func tryConnections(_ probes: [DueProbe]) {
+  func startProbes(_ probes: [DueProbe]) {
     state.withLock { state in
       guard !state.isStopped else { return }
       state.lastTask += 1

@@ -60,14 +60,14 @@ struct GetCommand: Command {
         let waterfall = Waterfall(failed: url, route, otherAttempts: error.otherAttempts)
         context.tell(waterfall.text(columns: context.columns))
       }
-      if isJSON { try context.print(Exchange.failure(url: url, error)) }
+      if isJSON { try context.print(FinishedExchange.failure(url: url, error)) }
       throw error
     }
   }
 
   private func exchange(
     _ arguments: Arguments, to destination: BodySink.Destination, in context: CommandContext
-  ) async throws -> Exchange {
+  ) async throws -> FinishedExchange {
     let isHead = arguments.has(Self.head)
     let request = try RequestArguments.request(arguments, isHead: isHead, in: context)
     var configuration = try ClientOptions.configuration(arguments, in: context)
@@ -81,7 +81,7 @@ struct GetCommand: Command {
       let response = try await client.execute(request)
       do {
         let count = try await sink.take(response, headOnly: isHead)
-        var exchange = Exchange(request.method, response, bodyBytes: count)
+        var exchange = FinishedExchange(request.method, response, bodyBytes: count)
         let isSigned = signing?.hosts.contains(response.url.origin.host) == true
         exchange.signedBy = isSigned ? signing?.signer.key.id : nil
         return exchange

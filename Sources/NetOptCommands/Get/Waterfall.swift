@@ -7,11 +7,11 @@ struct Waterfall: Sendable {
 
   private let url: String
   private let route: RouteReport
-  private let exchange: Exchange?
+  private let exchange: FinishedExchange?
   private let otherAttempts: [AttemptReport]
 
   /// Creates the report of an exchange.
-  init(_ exchange: Exchange) {
+  init(_ exchange: FinishedExchange) {
     url = exchange.url.shown
     route = exchange.route
     otherAttempts = exchange.otherAttempts
@@ -47,7 +47,7 @@ struct Waterfall: Sendable {
   }
 
   private var facts: [String] {
-    guard let exchange else { return [fact("ROUTE", way)] + race + network }
+    guard let exchange else { return [fact("ROUTE", routeText)] + race + network }
     guard exchange.attempts > 0 else {
       return cache(exchange) + [fact("BODY", Text.count(exchange.bodyBytes, "byte"))]
     }
@@ -55,13 +55,13 @@ struct Waterfall: Sendable {
     let attempts = exchange.attempts > 1 ? ", \(exchange.attempts) attempts" : ""
     return [
       fact("SERVER", (exchange.remote.map(\.description) ?? "unknown") + ", \(connection)\(attempts)"),
-      fact("TLS", security(exchange.tls)), fact("ROUTE", way),
+      fact("TLS", security(exchange.tls)), fact("ROUTE", routeText),
     ] + network + cache(exchange) + [
       fact("BODY", Text.count(exchange.bodyBytes, "byte"))
     ]
   }
 
-  private func cache(_ exchange: Exchange) -> [String] {
+  private func cache(_ exchange: FinishedExchange) -> [String] {
     let status = exchange.cacheStatus
     guard status.outcome != .off else { return [] }
     let storing = status.storing.map { "; \(status.isStored ? "stored" : "not stored"): \($0)" } ?? ""
@@ -89,25 +89,25 @@ struct Waterfall: Sendable {
   }
 
   /// The source of the address and the reason for it, in words.
-  private var way: String {
+  private var routeText: String {
     // The plan has a single address, from the caller or from the URL.
     if let off = route.plan.directOff, off != .proxy, let address = route.plan.legs[0].address {
       return route.plan.origin.address == address
         ? "to the address in the URL" : "to the pinned address \(address), which is not in the list"
     }
     switch route.plan.directOff {
-    case .proxy: return "through the proxy; direct mode is off"
-    case .flag: return "DNS, as requested; direct mode is off"
+    case .proxy: return "through the proxy; the list is not used"
+    case .requested: return "DNS, as requested; the list is not used"
     case .port: return "DNS; the list is for another port of the host"
-    case .noList: return "DNS; the host is not in the list"
+    case .noList: return "DNS; there is no list, or the host is not in it"
     case .expired: return "DNS; the list has expired"
     case nil: break
     }
     switch route.fallback {
-    case .allFailed: return "DNS; every listed address that was tried failed"
-    case .circuitsOpen: return "DNS; all listed addresses failed too often recently"
+    case .allFailed: return "DNS; no listed address worked for this request"
+    case .circuitsOpen: return "DNS; no listed address is usable; some failed too often recently"
     case .excluded: return "DNS; all listed addresses are excluded"
-    case .noAnswerInTime: return "DNS; it was ready before any listed address"
+    case .noAnswerInTime: return "DNS; no listed address was ready before it"
     case nil:
       return route.source == .list ? "direct, from the list, policy \(route.plan.policy.rawValue)" : "DNS"
     }

@@ -49,8 +49,8 @@ public struct RequestOptions: Hashable, Sendable {
   /// families. Default: `nil`.
   public var family: IPAddress.Family?
 
-  /// Whether the request uses direct mode even if a proxy is configured. Default: false, so that the request
-  /// uses the proxy.
+  /// Whether the request ignores the proxy that is configured, and connects to the server directly: to an
+  /// address from the list or from DNS. Default: false, so that the request uses the proxy.
   public var directDespiteProxy = false
 
   /// How a request uses pooled connections and cached connection data.

@@ -1,4 +1,7 @@
-/// The reason why a request does not try an endpoint of the list. `description` is the reason as text.
+/// The reason why an endpoint of the list is not usable for a request. `description` is the reason as text.
+///
+/// A plan may have a leg to an endpoint whose circuit breaker is open, but after DNS: the endpoint is a last
+/// resort. A plan has no leg to an endpoint that is excluded for another reason.
 ///
 /// ```swift
 /// for candidate in response.route.candidates {

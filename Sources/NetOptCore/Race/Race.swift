@@ -7,12 +7,12 @@
 ///
 /// The front leg is the connecting leg that started last. When the front leg's stagger is over, or when any
 /// leg fails, the race starts the next leg: the first waiting leg whose source (list or DNS) has fewer than
-/// three legs under way. The race starts a plan's last resort only when no leg is under way.
+/// three legs under way. The race starts a leg that `startsAlone` only when no leg is under way.
 ///
-/// The DNS look-up is the last leg, but its wait is limited: if no leg is ready 1 s after the first leg
-/// opened its socket, the look-up starts beside the legs that are under way. So a list full of addresses that
-/// drop packets delays a call by 1 s at most. The race tries the addresses from the look-up before the
-/// remaining addresses of the list.
+/// The DNS look-up comes after the legs to usable endpoints and before the last resorts. Its wait is limited:
+/// if no leg is ready 1 s after the first leg opened its socket, the look-up starts beside the legs that are
+/// under way. So a list full of addresses that drop packets delays a call by 1 s at most. The race tries the
+/// addresses from the look-up before the remaining addresses of the list.
 @usableFromInline
 package struct Race: Sendable {
   /// What the caller does next.
@@ -197,11 +197,11 @@ package struct Race: Sendable {
     legs.append(legs[leg])
   }
 
-  /// Whether any leg except last resorts has not started.
-  package var hasUntried: Bool { queue.contains { !legs[$0].isLast } }
-  /// Whether any leg with an address, except last resorts, has not started. Does not count the look-up,
-  /// because it may find no new address.
-  package var hasUntriedAddress: Bool { queue.contains { legs[$0].address != nil && !legs[$0].isLast } }
+  /// Whether a leg waits to start, apart from legs that start alone (`startsAlone`).
+  package var hasUntried: Bool { queue.contains { !legs[$0].startsAlone } }
+  /// Whether a leg with an address waits to start, apart from legs that start alone. The look-up does not
+  /// count, because it may find no new address.
+  package var hasUntriedAddress: Bool { queue.contains { legs[$0].address != nil && !legs[$0].startsAlone } }
 
   /// Reports that a leg ended without winning. Starts the next leg at once.
   package mutating func failed(_ leg: Int) -> Step {
@@ -239,7 +239,7 @@ package struct Race: Sendable {
 
   private mutating func startNext() -> Step {
     // A source at its limit does not delay the legs of the other source.
-    if let queueIndex = queue.firstIndex(where: { !legs[$0].isLast && hasRoom(for: $0) }) {
+    if let queueIndex = queue.firstIndex(where: { !legs[$0].startsAlone && hasRoom(for: $0) }) {
       return start(at: queueIndex)
     }
     guard underWay.isEmpty else { return wait }

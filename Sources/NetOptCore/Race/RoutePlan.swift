@@ -1,8 +1,10 @@
-/// The source of an address.
+/// The source of a leg's address: the IP list, or anything else.
 public enum AddressSource: String, Hashable, Sendable, BitwiseCopyable {
   /// The IP list.
   case list
-  /// DNS, or the URL itself when its host is an IP address.
+  /// Any source other than the list. Usually DNS. Also the source of a leg through a proxy, of the IP address
+  /// in a URL, and of a pinned address that the list does not contain. A route without legs has this source
+  /// too.
   case dns
 }
 
@@ -35,15 +37,15 @@ package struct RoutePlan: Sendable {
     case interceptor = "none"
   }
 
-  /// Why the request does not use the list.
+  /// Why the request does not use the list. A request that uses the list has no such value.
   package enum DirectOff: String, Hashable, Sendable {
     /// A proxy is configured.
     case proxy
     /// The caller asked for DNS, or pinned an address that is not in the list.
-    case flag
+    case requested = "flag"
     /// The list's entry is for a different port.
     case port
-    /// There is no list, or the host is not in it.
+    /// There is no list, or the list has no endpoint for the host, or the URL's host is an IP address.
     case noList = "no-list"
     /// The list has expired.
     case expired
@@ -67,32 +69,34 @@ package struct RoutePlan: Sendable {
     package let target: Target
     /// The source of the leg's address.
     package let source: AddressSource
-    /// The stagger in nanoseconds; its bitwise complement if the leg is a last resort. A separate flag would
+    /// The stagger in nanoseconds; its bitwise complement if the leg `startsAlone`. A separate Boolean would
     /// add 8 bytes to each leg.
     private let timing: Int64
 
-    /// Whether the leg is a last resort, which starts only after all other legs have failed. Its endpoint
-    /// accepts connections but does not serve requests, so its connection would win the race and be useless.
-    package var isLast: Bool { timing < 0 }
+    /// Whether the leg starts only when no other leg is under way. Its endpoint accepts connections but does
+    /// not serve requests, so its connection would win the race and be useless.
+    ///
+    /// Such a leg is one of the plan's last resorts. The other last resorts start like any other leg.
+    package var startsAlone: Bool { timing < 0 }
 
     /// How long the leg may take to be ready before the race starts the next leg beside it.
-    package var stagger: Duration { .nanoseconds(isLast ? ~timing : timing) }
+    package var stagger: Duration { .nanoseconds(startsAlone ? ~timing : timing) }
 
     /// The address of the leg, or `nil` for DNS and the proxy.
     package var address: IPAddress? { if case .address(let address) = target { address } else { nil } }
 
     /// Creates a leg.
     package init(
-      _ target: Target, source: AddressSource, stagger: Duration = .defaultStagger, isLast: Bool = false
+      _ target: Target, source: AddressSource, stagger: Duration = .defaultStagger, startsAlone: Bool = false
     ) {
       self.target = target
       self.source = source
       let nanoseconds = max(0, stagger.nanoseconds)
-      timing = isLast ? ~nanoseconds : nanoseconds
+      timing = startsAlone ? ~nanoseconds : nanoseconds
     }
 
-    /// A copy of the leg that is a last resort.
-    package var last: Leg { Leg(target, source: source, stagger: stagger, isLast: true) }
+    /// A copy of the leg that starts only when no other leg is under way.
+    package var startingAlone: Leg { Leg(target, source: source, stagger: stagger, startsAlone: true) }
   }
 
   /// The storage, in one object: each request passes its plan through many functions, and each report copies
@@ -107,7 +111,7 @@ package struct RoutePlan: Sendable {
     let directOff: DirectOff?
     let candidates: any CandidateSource
     @usableFromInline let legs: [Leg]
-    let withoutList: RouteReport.Fallback?
+    let noneUsable: RouteReport.Fallback?
     let startsTwo: Bool
     @usableFromInline let multiplexes: Bool
     let suspectsNetwork: Bool
@@ -117,7 +121,7 @@ package struct RoutePlan: Sendable {
     init(
       _ origin: Origin, _ proxy: String?,
       _ policy: Policy, _ directOff: DirectOff?, _ candidates: any CandidateSource,
-      _ legs: [Leg], _ withoutList: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool,
+      _ legs: [Leg], _ noneUsable: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool,
       _ suspectsNetwork: Bool, _ verifies: Bool, _ avoidance: Avoidance?
     ) {
       self.origin = origin
@@ -127,7 +131,7 @@ package struct RoutePlan: Sendable {
       self.directOff = directOff
       self.candidates = candidates
       self.legs = legs
-      self.withoutList = withoutList
+      self.noneUsable = noneUsable
       self.startsTwo = startsTwo
       self.multiplexes = multiplexes
       self.suspectsNetwork = suspectsNetwork
@@ -164,10 +168,13 @@ package struct RoutePlan: Sendable {
   package var hasCandidates: Bool { !storage.candidates.isEmpty }
   /// The legs in starting order. Never empty.
   @inlinable package var legs: [Leg] { storage.legs }
-  /// Why the plan tries no endpoint of the list although the request uses the list.
-  package var withoutList: RouteReport.Fallback? { storage.withoutList }
-  /// Whether the first two legs start together. True when every circuit breaker is open, so that one leg is a
-  /// guess.
+  /// Why no endpoint of the list is usable. `nil` if one is usable, or if the request does not use the list.
+  ///
+  /// With `circuitsOpen`, the plan still begins with one endpoint of the list, whose circuit breaker is open.
+  /// With `excluded`, the plan has no leg to an endpoint of the list.
+  package var noneUsable: RouteReport.Fallback? { storage.noneUsable }
+  /// Whether the first two legs start together. True when `noneUsable` is `circuitsOpen`: the first leg goes
+  /// to an endpoint whose circuit breaker is open, which may work again. The second leg is DNS.
   package var startsTwo: Bool { storage.startsTwo }
   /// Whether a connection to this origin carries many requests, so that a leg that loses costs nothing.
   @inlinable package var multiplexes: Bool { storage.multiplexes }
@@ -185,13 +192,13 @@ package struct RoutePlan: Sendable {
   package init(
     origin: Origin, proxy: String? = nil,
     policy: Policy, directOff: DirectOff? = nil, candidates: [RouteReport.Candidate] = [], legs: [Leg],
-    withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
+    noneUsable: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
     suspectsNetwork: Bool = false, verifies: Bool = true, avoidance: Avoidance? = nil
   ) {
     self.init(
       origin: origin, proxy: proxy,
       policy: policy, directOff: directOff, candidateSource: Candidates(all: candidates), legs: legs,
-      withoutList: withoutList, startsTwo: startsTwo, multiplexes: multiplexes,
+      noneUsable: noneUsable, startsTwo: startsTwo, multiplexes: multiplexes,
       suspectsNetwork: suspectsNetwork, verifies: verifies, avoidance: avoidance)
   }
 
@@ -201,14 +208,14 @@ package struct RoutePlan: Sendable {
   package init(
     origin: Origin, proxy: String? = nil,
     policy: Policy, directOff: DirectOff? = nil, candidateSource candidates: any CandidateSource,
-    legs: [Leg], withoutList: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
+    legs: [Leg], noneUsable: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
     suspectsNetwork: Bool = false, verifies: Bool = true, avoidance: Avoidance? = nil
   ) {
     precondition(!legs.isEmpty, "a plan has at least one leg")
     precondition(proxy != nil || legs[0].target != .proxy, "a plan that leads to a proxy says to which")
     storage = Storage(
       origin, proxy,
-      policy, directOff, candidates, legs, withoutList, startsTwo, multiplexes, suspectsNetwork, verifies,
+      policy, directOff, candidates, legs, noneUsable, startsTwo, multiplexes, suspectsNetwork, verifies,
       avoidance)
   }
 
@@ -219,7 +226,7 @@ package struct RoutePlan: Sendable {
     RoutePlan(
       origin: origin, proxy: proxy,
       policy: policy, directOff: directOff, candidateSource: storage.candidates, legs: legs,
-      withoutList: withoutList, startsTwo: startsTwo && legs.count > 1, multiplexes: multiplexes,
+      noneUsable: noneUsable, startsTwo: startsTwo && legs.count > 1, multiplexes: multiplexes,
       suspectsNetwork: suspectsNetwork, verifies: verifies, avoidance: avoidance)
   }
 

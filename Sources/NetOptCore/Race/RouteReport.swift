@@ -12,15 +12,22 @@ public struct RouteReport: Sendable {
     case cancelled
   }
 
-  /// The reason why the call used DNS although the list contains the host.
+  /// The reason why a call that uses the list fell back to DNS.
+  ///
+  /// A call does not use the list when the list has expired, or when the caller asked for DNS. Such a call
+  /// has no `Fallback`, even if the list contains the host.
   public enum Fallback: String, Hashable, Sendable {
-    /// All endpoints of the list that were tried failed.
+    /// No endpoint of the list worked: each one that the call tried failed. Also the reason when DNS came
+    /// before all endpoints of the list, so that the call tried none.
     case allFailed = "all-failed"
-    /// The circuit breakers of all endpoints of the list are open.
+    /// No endpoint of the list was usable, and the circuit breaker of at least one is open. The others may be
+    /// excluded for other reasons. The call also tried an endpoint whose circuit breaker is open.
     case circuitsOpen = "circuits-open"
-    /// All endpoints of the list are excluded.
+    /// All endpoints of the list were excluded for reasons other than an open circuit breaker: a wrong
+    /// certificate, or the other IP version.
     case excluded
-    /// DNS was ready before an endpoint of the list that was still under way.
+    /// An endpoint of the list that had not failed was not connected in time: an address from DNS was ready
+    /// first, or the call ended. The reason is about connections, not about responses.
     case noAnswerInTime = "no-answer-in-time"
   }
 
@@ -123,7 +130,8 @@ public struct RouteReport: Sendable {
     public let score: Duration?
     /// The source of the address.
     public let source: AddressSource
-    /// Why the plan does not contain the endpoint, or `nil` if it does.
+    /// Why the endpoint was excluded when the plan was made, or `nil` if it was not. If the reason is an open
+    /// circuit breaker, the plan may still have a leg to the endpoint after DNS, as a last resort.
     public let excluded: ExclusionReason?
     /// The certificate failure for which the endpoint is not tried, or `nil` if it is tried or excluded for
     /// another reason.
@@ -164,16 +172,18 @@ public struct RouteReport: Sendable {
 
   /// The source of the address that carried the request.
   ///
-  /// Without a winner, the source is DNS if the call tried DNS, even if it tried a last resort afterwards.
+  /// Without a winner, the source is DNS if the call tried DNS, even if it tried endpoints of the list
+  /// afterwards as last resorts. Without legs, as for a response from the cache, the source is DNS.
   public var source: AddressSource {
     if let winner { return winner.source }
     return legs.contains { $0.source == .dns } ? .dns : legs.last?.source ?? .dns
   }
 
-  /// Why the call used DNS although the list contains the host, or `nil`.
+  /// Why a call that uses the list fell back to DNS. `nil` if the call did not fall back to DNS, if it does
+  /// not use the list, or if no leg was started.
   public var fallback: Fallback? {
     guard !legs.isEmpty, source == .dns, plan.directOff == nil, plan.hasCandidates else { return nil }
-    if let reason = plan.withoutList { return reason }
+    if let reason = plan.noneUsable { return reason }
     let listed = legs.filter { $0.source == .list }
     return listed.contains { $0.outcome != .failed } ? .noAnswerInTime : .allFailed
   }

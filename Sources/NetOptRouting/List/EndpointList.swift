@@ -65,7 +65,7 @@ public struct EndpointList: Hashable, Sendable {
       hosts.map { (Origin.normalized(host: $0), $1) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// Whether the list has expired. Direct mode is then off.
+  /// Whether the list has expired. Requests do not use an expired list.
   public func isExpired(at date: Date) -> Bool { expires.map { date >= $0 } ?? false }
 
   /// The number of endpoints of all hosts together.

@@ -57,10 +57,16 @@ extension HostRoutes {
 
   /// Makes the plan for a request that may use the list.
   ///
-  /// Speed alone ranks a half-open endpoint. When it ranks first, it leads this one plan, and other plans
-  /// exclude it until the outcome of the attempt is known. When it ranks lower, every plan includes it: a
-  /// request tries it only when no earlier leg works, and then it is better than nothing. An endpoint whose
-  /// certificate was wrong is half-open only when a certificate check is due that no probe has made.
+  /// The planner ranks a half-open endpoint by its speed alone. The rank decides which plans contain the
+  /// endpoint:
+  ///
+  /// - A half-open endpoint that ranks first leads one plan, which takes the endpoint's one attempt. Other
+  ///   plans exclude the endpoint until the outcome of this attempt is known.
+  /// - Every plan contains a half-open endpoint that ranks lower. A request tries such an endpoint only when
+  ///   no earlier leg works, so the plan does not take the endpoint's one attempt.
+  ///
+  /// An endpoint whose certificate was wrong is half-open only when a certificate check is due that no probe
+  /// has made.
   mutating func plan(
     _ constraints: PlanConstraints, at now: MonotonicInstant, using random: inout SplitMix64
   ) -> RoutePlan {
@@ -70,7 +76,8 @@ extension HostRoutes {
     }
     let (ranking, excluded) = constraints.isUsual ? (ranking, excluded) : assessed(for: constraints, at: now)
     guard !ranking.entries.isEmpty else {
-      return keep(planWithoutList(excluded, constraints, at: now), nil, constraints, excluded, at: now)
+      let plan = planWithoutUsableEndpoint(excluded, constraints, at: now)
+      return keep(plan, nil, constraints, excluded, at: now)
     }
     let front = front(of: ranking, using: &random)
     let index = ranking.entries[front].index
@@ -143,18 +150,19 @@ extension HostRoutes {
 
   private func plan(
     _ entries: [Ranking.Entry], front: Int, _ excluded: [ExcludedEndpoint], _ constraints: PlanConstraints,
-    _ withoutList: RouteReport.Fallback? = nil, at now: MonotonicInstant
+    _ noneUsable: RouteReport.Fallback? = nil, at now: MonotonicInstant
   ) -> RoutePlan {
     let legs = legs(entries, front: front, lastResorts: lastResorts(excluded, at: now))
     return RoutePlan(
       origin: origin, policy: RoutePlan.Policy(policy),
       candidateSource: RankedCandidates(
         addresses: addresses, entries: entries, front: front, excluded: excluded, moment: now), legs: legs,
-      withoutList: withoutList, startsTwo: withoutList == .circuitsOpen, multiplexes: constraints.multiplexes,
+      noneUsable: noneUsable, startsTwo: noneUsable == .circuitsOpen, multiplexes: constraints.multiplexes,
       suspectsNetwork: constraints.suspectsNetwork, verifies: !constraints.unverified)
   }
 
-  /// The legs of a plan in order: the first endpoint, the other usable endpoints, DNS, the last resorts.
+  /// The legs of a plan in order: the first endpoint, the other usable endpoints, DNS, and the last resorts,
+  /// which are endpoints whose circuit breaker is open.
   private func legs(_ entries: [Ranking.Entry], front: Int, lastResorts: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
     let count = entries.count + 1 + lastResorts.count
     // Writes in place: appending a hundred legs one by one takes as long as the rest of planning.
@@ -170,13 +178,13 @@ extension HostRoutes {
     }
   }
 
-  /// The legs to the endpoints that circuit breakers exclude. They come after DNS: when all other legs have
-  /// failed, one of these endpoints may work again.
+  /// The last resorts of a plan: the legs to the endpoints that circuit breakers exclude. Last resorts come
+  /// after DNS: when all other legs have failed, one of these endpoints may work again.
   ///
   /// Endpoints that were unreachable come first, then endpoints whose connections broke, then endpoints that
   /// are silent or whose service failed. In each group, the endpoint that failed longest ago comes first. A
-  /// leg to an endpoint of the third group starts only when no other leg is under way. Endpoints that asked
-  /// not to be used for a while have no leg.
+  /// leg to an endpoint of the third group starts only when no other leg is under way
+  /// (`RoutePlan.Leg.startsAlone`). Endpoints that asked for a rest (`Retry-After`) have no leg.
   private func lastResorts(_ excluded: [ExcludedEndpoint], at now: MonotonicInstant) -> [RoutePlan.Leg] {
     if excluded.isEmpty { return [] }
     let circuitOpen = excluded.filter { $0.isCircuitOpen && !endpoints[$0.index].health.isResting(at: now) }
@@ -184,17 +192,19 @@ extension HostRoutes {
     return [Circuit.Fault.unreachable, .broke, .useless].flatMap { fault in
       let indices = circuitOpen.filter { endpoints[$0].health.lastFault == fault }
       return indices.sorted { lastFailed($0) < lastFailed($1) }.map { index in
-        fault == .useless ? listedLegs[index].last : listedLegs[index]
+        fault == .useless ? listedLegs[index].startingAlone : listedLegs[index]
       }
     }
   }
 
   /// Makes the plan when no endpoint is usable.
   ///
-  /// When circuit breakers exclude endpoints, the plan tries the endpoint with the oldest failure, which may
-  /// work again, and DNS at the same time. It takes an endpoint that asked not to be used for a while only
-  /// when all of them did. When all endpoints are excluded for other reasons, the plan uses DNS alone.
-  private func planWithoutList(
+  /// When circuit breakers exclude endpoints, the plan begins with the one of these endpoints whose last
+  /// failure is the oldest, because this endpoint may work again. DNS starts at the same time. The plan
+  /// begins with an endpoint that asked for a rest (`Retry-After`) only when all endpoints with an open
+  /// circuit breaker asked for a rest. When all endpoints are excluded for other reasons, the plan uses DNS
+  /// alone.
+  private func planWithoutUsableEndpoint(
     _ excluded: [ExcludedEndpoint], _ constraints: PlanConstraints, at now: MonotonicInstant
   ) -> RoutePlan {
     let circuitOpen = excluded.indices.filter { excluded[$0].isCircuitOpen }

@@ -25,7 +25,7 @@ extension HostRoutes {
     case .endpoint(let index):
       _ = endpoints[index].health.succeeded(connect: nil, ready: nil, at: now)
       if let wait { answered(index, after: wait, at: now) }
-    case .answer(let index): _ = answers[index].health.succeeded(connect: nil, ready: nil, at: now)
+    case .dnsAddress(let index): _ = dnsAddresses[index].health.succeeded(connect: nil, ready: nil, at: now)
     }
     return true
   }
@@ -125,10 +125,10 @@ extension HostRoutes {
     switch result {
     case .success(let report):
       let connect = report.reused ? nil : report.connect
-      let showsNothing = isSecure && report.tls == nil && !report.reused
+      let isOnlyMeasurement = isSecure && report.tls == nil && !report.reused
       update(address, at: now) { health in
-        if !report.reused, !showsNothing { health.triedConnection(works: true, at: now) }
-        if showsNothing {
+        if !report.reused, !isOnlyMeasurement { health.triedConnection(works: true, at: now) }
+        if isOnlyMeasurement {
           health.measured(connect: connect, at: now)
           _ = health.giveBack(at: now, byProbe: true)
           return true
@@ -166,7 +166,7 @@ extension HostRoutes {
     }
     // Reassesses all endpoints at once: a network failure usually affects many of them.
     if isUndone { reassessAll(at: now) }
-    for index in answers.indices { _ = answers[index].health.undoFailures(since: moment) }
+    for index in dnsAddresses.indices { _ = dnsAddresses[index].health.undoFailures(since: moment) }
   }
 
   // MARK: One leg

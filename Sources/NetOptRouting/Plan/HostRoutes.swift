@@ -16,20 +16,20 @@ struct HostRoutes: Sendable {
   }
 
   /// An address from DNS with its health.
-  struct Answer: Sendable {
+  struct DNSAddress: Sendable {
     let address: IPAddress
     var health = EndpointHealth()
     var lastUpdated: MonotonicInstant
   }
 
-  /// The element that holds the health of an address.
+  /// The element of `endpoints` or `dnsAddresses` that holds the health of an address.
   enum HealthIndex: Sendable {
     case endpoint(Int)
-    case answer(Int)
+    case dnsAddress(Int)
   }
 
   /// The maximum number of DNS addresses that the planner remembers for an origin.
-  static let mostAnswers = 64
+  static let mostDNSAddresses = 64
 
   let origin: Origin
   let policy: SelectionPolicy
@@ -43,9 +43,10 @@ struct HostRoutes: Sendable {
   /// The addresses of the endpoints.
   let addresses: [IPAddress]
   private let indices: [IPAddress: Int]
-  var answers: [Answer] = []
-  /// The DNS address that won a race last. The pooled connections lead to it.
-  var lastAnswer: IPAddress?
+  /// The addresses outside the list that the planner remembers, at most `mostDNSAddresses`.
+  var dnsAddresses: [DNSAddress] = []
+  /// The DNS address that won a race last. The pooled connections lead to this address.
+  var lastDNSAddress: IPAddress?
   /// The usual response time of the origin.
   var usual = UsualTime()
   /// The responses that began while some endpoints were suspected of being silent.
@@ -112,7 +113,7 @@ struct HostRoutes: Sendable {
   func health(of address: IPAddress) -> EndpointHealth? {
     switch healthIndex(of: address) {
     case .endpoint(let index): endpoints[index].health
-    case .answer(let index): answers[index].health
+    case .dnsAddress(let index): dnsAddresses[index].health
     case nil: nil
     }
   }
@@ -122,10 +123,10 @@ struct HostRoutes: Sendable {
 
   private func healthIndex(of address: IPAddress) -> HealthIndex? {
     if let index = indices[address] { return .endpoint(index) }
-    return answers.firstIndex { $0.address == address }.map { .answer($0) }
+    return dnsAddresses.firstIndex { $0.address == address }.map { .dnsAddress($0) }
   }
 
-  /// Changes the health of an address. An address outside the list is remembered as a DNS answer.
+  /// Changes the health of an address. An address outside the list is remembered as a DNS address.
   ///
   /// - Parameter change: makes the change and returns whether there was one.
   mutating func update(
@@ -136,20 +137,21 @@ struct HostRoutes: Sendable {
       if change(&endpoints[index].health) { reassess(index, at: now) }
       return
     }
-    let index = answers.firstIndex { $0.address == address } ?? add(address, at: now)
-    answers[index].lastUpdated = now
-    _ = change(&answers[index].health)
+    let index = dnsAddresses.firstIndex { $0.address == address } ?? add(address, at: now)
+    dnsAddresses[index].lastUpdated = now
+    _ = change(&dnsAddresses[index].health)
   }
 
   private mutating func add(_ address: IPAddress, at now: MonotonicInstant) -> Int {
-    if answers.count >= Self.mostAnswers {
-      let oldest = answers.indices.min {
-        (answers[$0].lastUpdated, answers[$0].address) < (answers[$1].lastUpdated, answers[$1].address)
+    if dnsAddresses.count >= Self.mostDNSAddresses {
+      let oldest = dnsAddresses.indices.min {
+        let (first, second) = (dnsAddresses[$0], dnsAddresses[$1])
+        return (first.lastUpdated, first.address) < (second.lastUpdated, second.address)
       }
-      if let oldest { answers.remove(at: oldest) }
+      if let oldest { dnsAddresses.remove(at: oldest) }
     }
-    answers.append(Answer(address: address, lastUpdated: now))
-    return answers.count - 1
+    dnsAddresses.append(DNSAddress(address: address, lastUpdated: now))
+    return dnsAddresses.count - 1
   }
 
   /// Takes over the properties that do not depend on the network from `old`, the state of the origin in
@@ -170,7 +172,7 @@ struct HostRoutes: Sendable {
 
   /// Notes which address won a race.
   mutating func won(_ address: IPAddress, from source: AddressSource) {
-    if source == .dns { lastAnswer = address }
+    if source == .dns { lastDNSAddress = address }
     healthyWinner = nil
     if let index = healthIndex(of: address), health(of: address)?.isHealthy == true {
       healthyWinner = (address, index)
@@ -188,7 +190,7 @@ struct HostRoutes: Sendable {
       let leg = (address, stagger(health?.readiness(secure: isSecure)))
       switch health?.state(at: now) {
       case .open, .quarantined: back.append(leg)
-      default: front.insert(leg, at: address == lastAnswer ? 0 : front.count)
+      default: front.insert(leg, at: address == lastDNSAddress ? 0 : front.count)
       }
     }
     return front + back

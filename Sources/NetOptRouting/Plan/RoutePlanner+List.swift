@@ -25,7 +25,7 @@ extension RoutePlanner {
 
 extension HostRoutes {
   /// The state of the same origin with other listed endpoints. Keeps the health of known addresses; of those
-  /// outside the list, at most `mostAnswers`.
+  /// outside the list, at most `mostDNSAddresses`.
   func listing(
     _ listed: [ListedEndpoint], configuration: RoutingConfiguration, seed: UInt64, at now: MonotonicInstant
   ) -> HostRoutes {
@@ -40,14 +40,15 @@ extension HostRoutes {
       if let health = health(of: address) { routes.endpoints[index].health = health }
     }
     routes.reassessAll(at: now)
-    routes.answers = answers.filter { routes.index(of: $0.address) == nil }
+    routes.dnsAddresses = dnsAddresses.filter { routes.index(of: $0.address) == nil }
     for endpoint in endpoints where routes.index(of: endpoint.listed.address) == nil {
-      guard routes.answers.count < Self.mostAnswers else { break }
+      guard routes.dnsAddresses.count < Self.mostDNSAddresses else { break }
       var health = endpoint.health
       _ = health.clearSilence()
-      routes.answers.append(Answer(address: endpoint.listed.address, health: health, lastUpdated: now))
+      routes.dnsAddresses.append(
+        DNSAddress(address: endpoint.listed.address, health: health, lastUpdated: now))
     }
-    routes.lastAnswer = lastAnswer
+    routes.lastDNSAddress = lastDNSAddress
     routes.usual = usual
     // The endpoint in use stays in use: its connections are open.
     if let leader {

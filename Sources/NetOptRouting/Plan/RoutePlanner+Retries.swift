@@ -17,7 +17,7 @@ extension RoutePlanner {
     else { return .zero }
     let times =
       routes.endpoints.compactMap(\.health.leastRoundTrip)
-      + routes.answers.compactMap(\.health.leastRoundTrip)
+      + routes.dnsAddresses.compactMap(\.health.leastRoundTrip)
     return .nanoseconds(times.min() ?? 0)
   }
 }

@@ -49,9 +49,15 @@ package struct RoutePlanner: Sendable {
 
   /// Makes the plan for a request.
   ///
-  /// A pinned request gets a plan with its address alone. Any other request with a proxy gets a plan with the
-  /// proxy alone. A URL with an IP address gets a plan with this address alone. For other requests, the plan
-  /// has the endpoints of the list, fastest first, then DNS.
+  /// The first rule that applies decides which legs the plan has:
+  ///
+  /// 1. For a pinned request: the pinned address alone.
+  /// 2. For a request through a proxy: the proxy alone.
+  /// 3. For a URL whose host is an IP address: this address alone.
+  /// 4. For a request that asks for DNS, for a host that the list does not contain or contains with another
+  ///    port, and for an expired list: DNS alone.
+  /// 5. For all other requests: the usable endpoints of the list, the fastest first, then DNS, then the last
+  ///    resorts.
   ///
   /// - Parameters:
   ///   - origin: the origin of the request's URL.
@@ -85,7 +91,7 @@ package struct RoutePlanner: Sendable {
     return plan(legs, directOff(origin, options), origin, options, at: now)
   }
 
-  /// Orders the DNS answers for an origin when they arrive. The order of the resolver stays, with two
+  /// Orders the addresses from DNS for an origin when they arrive. The order of the resolver stays, with two
   /// exceptions. The address that won last comes first, so that its connections are reused. Addresses with an
   /// open circuit breaker or in quarantine come last.
   ///
@@ -103,7 +109,7 @@ package struct RoutePlanner: Sendable {
   private func pinned(_ address: IPAddress, _ origin: Origin, _ options: RequestOptions) -> RoutePlan {
     let isListed = entry(of: origin)?.endpoints.contains { $0.address == address } ?? false
     return RoutePlan(
-      origin: origin, policy: .pinned, directOff: isListed ? nil : .flag,
+      origin: origin, policy: .pinned, directOff: isListed ? nil : .requested,
       legs: [RoutePlan.Leg(.address(address), source: isListed ? .list : .dns)],
       multiplexes: multiplexes(options, origin, hostIndex(of: origin).map { hosts[$0].speaksHTTP1 }),
       verifies: options.verification == .full)
@@ -116,20 +122,22 @@ package struct RoutePlanner: Sendable {
   }
 
   private func plan(
-    _ legs: [RoutePlan.Leg], _ off: RoutePlan.DirectOff, _ origin: Origin, _ options: RequestOptions,
+    _ legs: [RoutePlan.Leg], _ reason: RoutePlan.DirectOff, _ origin: Origin, _ options: RequestOptions,
     through proxy: String? = nil, at now: MonotonicInstant
   ) -> RoutePlan {
     RoutePlan(
-      origin: origin, proxy: proxy, policy: RoutePlan.Policy(configuration.policy), directOff: off,
+      origin: origin, proxy: proxy, policy: RoutePlan.Policy(configuration.policy), directOff: reason,
       legs: legs,
       multiplexes: multiplexes(options, origin, hostIndex(of: origin).map { hosts[$0].speaksHTTP1 }),
       suspectsNetwork: network.hasNoFailures ? false : network.isSuspected(at: now),
       verifies: options.verification == .full)
   }
 
+  /// Why a request does not use the list, apart from a proxy, a pinned address and an expired list.
   private func directOff(_ origin: Origin, _ options: RequestOptions) -> RoutePlan.DirectOff {
-    if options.routing == .dns { return .flag }
+    if options.routing == .dns { return .requested }
     guard let entry = list?.hosts[origin.host], !entry.endpoints.isEmpty else { return .noList }
+    // With equal ports, the host is an IP address: `entry(of:)` ignores the list for such a host.
     return entry.port == origin.port ? .noList : .port
   }
 

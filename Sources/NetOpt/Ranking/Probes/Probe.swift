@@ -4,7 +4,7 @@ import NetOptRouting
 /// A probe method: how to take a sample of an endpoint.
 protocol Probe: Sendable {
   /// The method of the quick samples that follow a full sample.
-  var furtherSamples: ProbeMethod { get }
+  var furtherSampleMethod: ProbeMethod { get }
   /// Whether a result counts for or against the endpoint.
   var judgesEndpoint: Bool { get }
   /// Whether a success shows that a failed endpoint works again. If not, background probes use the default
@@ -16,7 +16,7 @@ protocol Probe: Sendable {
 }
 
 extension Probe {
-  var furtherSamples: ProbeMethod { .tcp }
+  var furtherSampleMethod: ProbeMethod { .tcp }
   var judgesEndpoint: Bool { true }
   var showsRecovery: Bool { true }
 }
@@ -40,7 +40,7 @@ extension ProbeMethod {
     case .tcp: TCPProbe()
     case .tls: TLSProbe()
     case .http: HTTPProbe()
-    case .icmp: EchoProbe()
+    case .icmp: ICMPProbe()
     }
   }
 }

@@ -71,16 +71,17 @@ final class ConnectionGroup {
   /// Returns the endpoint with the most ready connections among the endpoints whose address came from DNS.
   /// With equal counts, the lowest address wins.
   ///
-  /// A plan that begins with DNS contains no endpoint of the address list. An endpoint that the plan
-  /// excludes, or that the list no longer contains, must not return by way of its open connections.
+  /// For plans whose first leg is DNS. Such a plan tries no endpoint of the IP list first: the endpoints are
+  /// excluded, the attempt avoids them, or the list does not contain them. So this method ignores a ready
+  /// connection to an endpoint whose address came from the list.
   ///
   /// - Parameter avoidance: the addresses to skip.
   func readyDNSEndpoint(avoiding avoidance: RoutePlan.Avoidance? = nil) -> IPEndpoint? {
-    let answers = ready.filter {
+    let connections = ready.filter {
       $0.source == .dns && avoidance?.addresses.contains($0.endpoint.address) != true
     }
-    return answers.map { answer in
-      (answer.endpoint, answers.count { $0.endpoint == answer.endpoint })
+    return connections.map { connection in
+      (connection.endpoint, connections.count { $0.endpoint == connection.endpoint })
     }
     .max { ($0.1, $1.0.address) < ($1.1, $0.0.address) }?.0
   }

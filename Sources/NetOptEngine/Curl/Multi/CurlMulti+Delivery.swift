@@ -124,8 +124,8 @@ extension CurlMulti {
   }
 
   private func timings(of transfer: Transfer) -> Timings {
-    let isAnswer = transfer.exchange.race.legs[transfer.leg].source == .dns
-    return transfer.timings(until: loop.now(), lookUp: isAnswer ? transfer.exchange.lookUp.time : .zero)
+    let isFromDNS = transfer.exchange.race.legs[transfer.leg].source == .dns
+    return transfer.timings(until: loop.now(), lookUp: isFromDNS ? transfer.exchange.lookUp.time : .zero)
   }
 
   private func succeed(_ exchange: Exchange, _ transfer: Transfer) {

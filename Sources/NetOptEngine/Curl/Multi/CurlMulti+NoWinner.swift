@@ -128,7 +128,7 @@ extension NetOptError {
   /// The same error; its message also says why the list's endpoints were not tried, if they were not.
   fileprivate func with(exclusionsOf plan: RoutePlan) -> NetOptError {
     let excluded = plan.candidates.filter { $0.excluded != nil }
-    guard plan.withoutList != nil, !excluded.contains(where: { $0.failure != nil }),
+    guard plan.noneUsable != nil, !excluded.contains(where: { $0.failure != nil }),
       let first = excluded.first,
       let reason = first.excluded
     else { return self }

@@ -19,9 +19,9 @@ extension CurlMulti {
     exchange.join(group)
     if group.isReady {
       if exchange.race.legs[0].target == .dns,
-        let answer = group.readyDNSEndpoint(avoiding: exchange.plan.avoidance)
+        let endpoint = group.readyDNSEndpoint(avoiding: exchange.plan.avoidance)
       {
-        putFirst(answer, from: .dns, in: exchange)
+        putFirst(endpoint, from: .dns, in: exchange)
       }
       race(exchange)
     } else if group.admit(exchange) {
@@ -45,11 +45,11 @@ extension CurlMulti {
     let target = RoutePlan.Leg.Target.address(endpoint.address)
     let planned = exchange.race.legs.first { $0.target == target }
     if let planned {
-      // Even if the leg is a last resort: the endpoint works.
+      // Even if the planned leg `startsAlone`: the endpoint works.
       exchange.race.putFirst(RoutePlan.Leg(target, source: planned.source, stagger: planned.stagger))
     } else if source == .dns, exchange.race.legs.contains(where: { $0.target == .dns }) {
-      // An address outside the plan is used only as the answer of DNS: the plan leaves endpoints of the list
-      // out for a reason.
+      // The plan has no leg to this address. An address from DNS goes first, because the plan has a DNS leg.
+      // An endpoint of the list stays out, because the plan excludes this endpoint for a reason.
       exchange.race.putFirst(RoutePlan.Leg(target, source: .dns))
     }
   }

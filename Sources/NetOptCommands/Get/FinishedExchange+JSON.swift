@@ -1,6 +1,6 @@
 import NetOptCore
 
-extension Exchange {
+extension FinishedExchange {
   /// The object that `get --json` prints: docs/schemas/get.schema.json.
   var json: JSONValue {
     var json: JSONValue = [

@@ -4,8 +4,8 @@ import NetOptRouting
 
 /// A probe with an ICMP echo request. Its result is a measurement, and never counts as a failure of the
 /// endpoint.
-struct EchoProbe: Probe {
-  var furtherSamples: ProbeMethod { .icmp }
+struct ICMPProbe: Probe {
+  var furtherSampleMethod: ProbeMethod { .icmp }
   var judgesEndpoint: Bool { false }
   /// The machine may answer while the server on it does not run.
   var showsRecovery: Bool { false }

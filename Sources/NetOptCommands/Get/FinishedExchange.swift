@@ -1,7 +1,7 @@
 import NetOptCore
 
 /// A request and its response after the end of the body, for the report of `get`.
-struct Exchange: Sendable {
+struct FinishedExchange: Sendable {
   /// The method of the request.
   var method: NetOptRequest.Method
   /// The URL of the response, after redirects.

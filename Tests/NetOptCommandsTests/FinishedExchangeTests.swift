@@ -5,8 +5,10 @@ import Testing
 
 @testable import NetOptCommands
 
-@Suite struct ExchangeTests {
-  private func exchange(_ response: NetOptResponse) -> Exchange { Exchange(.get, response, bodyBytes: 6) }
+@Suite struct FinishedExchangeTests {
+  private func exchange(_ response: NetOptResponse) -> FinishedExchange {
+    FinishedExchange(.get, response, bodyBytes: 6)
+  }
 
   private func request() throws -> NetOptRequest {
     try NetOptRequest(.get, "https://api.example.com/v1/ping?a=b")
@@ -45,7 +47,7 @@ import Testing
 
   @Test("the JSON of an error includes its route")
   func errorRoute() {
-    let json = Exchange.failure(url: "https://api.example.com/", Samples.error)
+    let json = FinishedExchange.failure(url: "https://api.example.com/", Samples.error)
     let text = #"""
       {"schema_version":1,"url":"https://api.example.com/","error":{"code":"connect-failed","phase":"connect",\#
       "message":"nobody answered for api.example.com; check the network","endpoint":"203.0.113.7:443"},\#
@@ -72,7 +74,7 @@ import Testing
       """#
     #expect(exchange(response).json.description.hasSuffix("\"body_bytes\":6," + tail))
     let error = Samples.error.with(otherAttempts: Samples.attempts)
-    #expect(Exchange.failure(url: "x", error).description.hasSuffix("}," + tail))
+    #expect(FinishedExchange.failure(url: "x", error).description.hasSuffix("}," + tail))
   }
 
   @Test("the JSON and the text say that a race was shared and that the network seems down")
@@ -89,7 +91,7 @@ import Testing
   func errorWithoutRoute() {
     let error = NetOptError(.invalidURL, phase: .resolve, "no")
     #expect(
-      Exchange.failure(url: "x", error).description
+      FinishedExchange.failure(url: "x", error).description
         == #"{"schema_version":1,"url":"x","error":{"code":"invalid-url","phase":"resolve","message":"no"},"route":null}"#
     )
   }
@@ -106,10 +108,10 @@ import Testing
     repeated.route = Samples.shared
     let values = [
       exchange(repeated).json,
-      Exchange.failure(url: "x", Samples.error.with(otherAttempts: Samples.attempts)),
+      FinishedExchange.failure(url: "x", Samples.error.with(otherAttempts: Samples.attempts)),
       exchange(Samples.response(to: try request())).json, exchange(plain).json,
-      Exchange.failure(url: "https://api.example.com/", Samples.error),
-      Exchange.failure(url: "x", NetOptError(.invalidURL, phase: .resolve, "no")),
+      FinishedExchange.failure(url: "https://api.example.com/", Samples.error),
+      FinishedExchange.failure(url: "x", NetOptError(.invalidURL, phase: .resolve, "no")),
     ]
     for value in values {
       #expect(try await JSONSchema.faults(of: value.description, by: "get") == "")
