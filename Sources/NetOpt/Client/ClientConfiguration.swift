@@ -106,6 +106,9 @@ public struct ClientConfiguration: Sendable {
     /// no background probes. Default: yes.
     public var inBackground = true
     /// The probe method. Default: `nil`, which means TLS, and TCP for port 80.
+    ///
+    /// Background probes use the default method instead of `tcp` and `icmp`, because these methods do not
+    /// show that a failed endpoint works again. A check of a wrong certificate always uses TLS.
     public var method: ProbeMethod?
     /// The time limit for probing a host, 1 ms to 1 h. Default: 1 s.
     public var budget = Duration.seconds(1)

@@ -31,9 +31,10 @@ public struct EndpointProbe: Sendable {
   public var isp: String?
   /// The rank of the endpoint, from 1; `nil` when the endpoint is excluded.
   public var rank: Int?
-  /// The smoothed round-trip time of the endpoint's TCP handshakes.
+  /// The smoothed round-trip time of the endpoint, from TCP handshakes and ICMP echo requests.
   public var rtt: Duration?
-  /// The durations of the TCP handshakes of this probe, in order.
+  /// The durations of the TCP handshakes of this probe, in order. With the method `icmp`, the round-trip
+  /// times of the echo requests.
   public var samples: [Duration]
   /// The state of the endpoint's circuit breaker.
   public var state: CircuitState

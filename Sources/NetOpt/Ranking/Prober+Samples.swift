@@ -54,8 +54,8 @@ extension Prober {
 
   /// Takes one full sample, then quick samples: TCP handshakes, or echo requests.
   ///
-  /// - Parameter isCut: whether another endpoint has finished before, so that only the rest of the budget is
-  ///   left for this endpoint.
+  /// - Parameter isCut: whether the limit of the full sample is the rest of the budget, because another
+  ///   endpoint has finished before. Otherwise the limit is the whole budget.
   private func sample(
     _ target: Target, method: ProbeMethod?, until end: MonotonicInstant, isCut: Bool
   ) async -> Samples {
@@ -88,8 +88,8 @@ extension Prober {
     return samples
   }
 
-  /// Records a due probe that does not run as cancelled, so that the planner takes back the attempt that it
-  /// had granted.
+  /// Tells the planner that a probe was given up before it began. If the planner had granted the probe the
+  /// one attempt of a half-open endpoint, the planner takes the attempt back.
   private func giveUp(_ target: Target) {
     let never = LegError(LegFailure(.other, "the time limit passed before the probe"), isCancellation: true)
     router.record(

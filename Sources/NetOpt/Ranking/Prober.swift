@@ -4,10 +4,14 @@ import NetOptLocking
 import NetOptRouting
 import Synchronization
 
-/// Probes the endpoints of the list: at start, at the first request to a host of a long list, and on demand.
+/// Probes the endpoints of the list: at start, at the first request to a host of a long list, when a caller
+/// asks for probes, and when the planner hands out due probes. Due probes are background probes, attempts of
+/// half-open circuit breakers, certificate checks, and trial connections for requests that wait.
 ///
-/// A probe is a leg that stops at the gate. Over HTTP/2 its connection is therefore already in the pool when
-/// the first request comes.
+/// A probe with `tcp` or `tls` is a leg that stops at the gate and sends no request. A probe with `http`
+/// sends a HEAD request. A probe with `icmp` sends an echo request and opens no connection. The connections
+/// of the probes at start stay in the pool when they use HTTP/2, so the first request finds a ready
+/// connection.
 final class Prober: Sendable {
   /// The maximum number of endpoints of a list that the prober probes as a whole at start.
   static let mostAtStart = 256
@@ -89,7 +93,7 @@ final class Prober: Sendable {
   }
 
   /// Sets a function that the prober calls when probes have ended: the probes of new hosts, and the probes
-  /// that a caller asked for. The end of a background probe does not call it.
+  /// that a caller asked for. The prober does not call the function at the end of a due probe.
   func whenProbed(_ handler: @escaping @Sendable () -> Void) { state.withLock { $0.whenProbed = handler } }
 
   /// Switches to another list. Probes at once the hosts with endpoints that they did not have in the old
@@ -317,7 +321,7 @@ final class Prober: Sendable {
 
   private func end(_ sampling: UInt64) { state.withLock { $0.samplings[sampling] = nil } }
 
-  /// Probes endpoints in a separate task, without a wait for the results.
+  /// Starts due probes in a separate task and returns at once.
   func startProbes(_ probes: [DueProbe]) {
     state.withLock { state in
       guard !state.isStopped else { return }
@@ -330,14 +334,16 @@ final class Prober: Sendable {
     }
   }
 
-  /// Probes the endpoints that are due.
+  /// Performs due probes and returns when they have ended. Certificate checks use TLS. The other probes use
+  /// the configured method if a success with it shows that a failed endpoint works again. Otherwise they use
+  /// the default method.
   func probe(_ due: [DueProbe]) async {
     if due.isEmpty { return }
     let method = configuration.method.flatMap { $0.probe.showsRecovery ? $0 : nil }
     func targets(_ due: [DueProbe]) -> [Target] {
       due.map { Target(origin: $0.origin, address: $0.address, isKept: $0.isKept) }
     }
-    // A failed health check says nothing about the certificate, so these probes use TLS.
+    // Not `http`: a failed health check says nothing about the certificate.
     async let checks = sample(targets(due.filter(\.checksCertificate)), method: .tls)
     async let others = sample(targets(due.filter { !$0.checksCertificate }), method: method)
     _ = await (checks, others)

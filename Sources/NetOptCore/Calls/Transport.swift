@@ -84,9 +84,9 @@ extension Transport {
   package func networkChanged() {}
 }
 
-/// The time that opening a connection took.
+/// The time that opening a connection took, or the round trip of an ICMP echo request.
 package struct ConnectReport: Hashable, Sendable {
-  /// The duration of the TCP handshake.
+  /// The duration of the TCP handshake, or the round-trip time of the echo request.
   package var connect: Duration
   /// The duration of the TLS handshake; `nil` without TLS.
   package var tls: Duration?

@@ -4,7 +4,7 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
   public enum Kind: Hashable, Sendable {
     /// The endpoint answered the TCP connection attempt with a reset.
     case refused
-    /// The endpoint did not answer the TCP connection attempt in time.
+    /// The endpoint did not answer the TCP connection attempt, or the ICMP echo request of a probe, in time.
     case connectTimeout
     /// TCP was connected, but the TLS handshake did not complete in time.
     case tlsTimeout

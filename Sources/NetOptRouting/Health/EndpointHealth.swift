@@ -15,9 +15,10 @@ struct EndpointHealth: Sendable {
 
   /// The time until a request can be sent: the TCP handshake and, for `https`, the TLS handshake.
   private(set) var ready: RoundTripEstimate?
-  /// The time of the TCP handshake.
+  /// The round-trip time, from TCP handshakes and ICMP echo requests.
   private(set) var roundTrip: RoundTripEstimate?
-  /// The shortest measured TCP handshake in nanoseconds. No exchange with the endpoint takes less.
+  /// The shortest measured round trip in nanoseconds: a TCP handshake or an ICMP echo request. No exchange
+  /// with the endpoint takes less.
   private(set) var leastRoundTrip: Int64?
   /// When `roundTrip` and `ready` were last measured.
   private var lastConnect: MonotonicInstant?
@@ -163,8 +164,10 @@ struct EndpointHealth: Sendable {
     return hasChanged
   }
 
-  /// Records the times of a TCP handshake or of a ready connection. They do not show whether requests
+  /// Records the times of a new connection or of an ICMP echo request. They do not show whether requests
   /// succeed.
+  ///
+  /// - Parameter connect: the duration of the TCP handshake, or the round-trip time of the echo request.
   mutating func measured(connect: Duration?, ready: Duration? = nil, at now: MonotonicInstant) {
     if let connect {
       roundTrip.add(connect, age: lastConnect.map { now - $0 } ?? .zero)

@@ -9,7 +9,7 @@ package struct EndpointStatus: Hashable, Sendable {
   /// The time by which plans rank the endpoint: its smoothed time to be ready, the extra time until its
   /// responses begin, and penalties; `nil` without measurements and penalties.
   package let score: Duration?
-  /// The smoothed time of its TCP handshake.
+  /// The smoothed round-trip time, from TCP handshakes and ICMP echo requests.
   package let rtt: Duration?
   /// The state of the endpoint: whether requests use it.
   package let state: CircuitState

@@ -24,7 +24,7 @@ package struct RouteHistory: Hashable, Sendable {
     package var address: IPAddress
     /// The time until a request can be sent; for `https`, including TLS.
     package var ready: Estimate?
-    /// The time of the TCP handshake.
+    /// The round-trip time, from TCP handshakes and ICMP echo requests.
     package var roundTrip: Estimate?
 
     /// Makes an endpoint.

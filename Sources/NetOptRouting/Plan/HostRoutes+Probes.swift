@@ -132,7 +132,8 @@ extension HostRoutes {
     // Only a request shows whether the service works again.
     case .halfOpen where health.needsAnswer: break
     case .halfOpen where health.isTried(at: now): return health.nextChange(after: now).map { .attempt($0) }
-    // A probe that was cancelled or showed nothing is repeated after `shortestProbePause` at the earliest.
+    // A probe that was cancelled or was only a measurement is repeated after `shortestProbePause` at the
+    // earliest.
     case .halfOpen:
       return .attempt(endpoints[index].probing.measured.map { max($0 + Self.shortestProbePause, now) } ?? now)
     case .closed: break

@@ -133,8 +133,8 @@ extension HostRoutes {
           _ = health.giveBack(at: now, byProbe: true)
           return true
         }
-        // A probe always verifies the certificate on a new connection. The certificate of a pooled connection
-        // was verified too, but some time ago.
+        // For `https`, a new connection made a TLS handshake here, and probes always verify the certificate.
+        // The certificate of a pooled connection was verified some time ago.
         let isRelease = !report.reused && health.verified()
         let ready = report.reused ? nil : report.ready
         let hasChanged = health.succeeded(connect: connect, ready: ready, answered: false, at: now)

@@ -32,7 +32,9 @@ extension RoutePlanner {
   /// While the planner suspects the network, it hands out one probe in all, after pauses that double from 1 s
   /// to 60 s.
   ///
-  /// The caller must pass each result to `record(probe:of:for:at:)`, also the result of a cancelled probe.
+  /// The caller must pass the result of each probe to `record(probe:of:for:from:at:)`, even if the probe was
+  /// cancelled: the circuit breaker of a half-open endpoint waits for the result. An ICMP echo request has no
+  /// such result, so a due probe must not use one.
   ///
   /// - Returns: the probes, each once. An endpoint is not due again before its interval is over.
   package mutating func dueProbes(at now: MonotonicInstant) -> [DueProbe] {

@@ -2,8 +2,8 @@ package import NetOptCore
 
 extension RoutePlanner {
   /// The shortest duration of another attempt of a call: one round trip to the nearest address of the origin,
-  /// taken from the shortest TCP handshake measured with any of the origin's addresses. Penalties and slow
-  /// responses do not count.
+  /// which is the shortest round trip (a TCP handshake or an ICMP echo request) that was measured with any of
+  /// the origin's addresses. Penalties and slow responses do not count.
   ///
   /// - Parameters:
   ///   - plan: the plan of the previous attempt.

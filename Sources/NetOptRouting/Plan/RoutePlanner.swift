@@ -213,8 +213,8 @@ package struct RoutePlanner: Sendable {
   /// - Parameters:
   ///   - result: the times of opening a connection, or the failure.
   ///   - address: the endpoint's address.
-  ///   - origin: the origin for which the connection was opened. For `https`, a result without TLS is a
-  ///     measurement and no success.
+  ///   - origin: the origin for which the connection was opened. For `https`, a new connection without TLS is
+  ///     only a measurement and does not count as a success.
   ///   - begun: when the probe began. A failure does not count against an endpoint that was seen to work
   ///     since.
   package mutating func record(

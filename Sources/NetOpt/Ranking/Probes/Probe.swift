@@ -3,15 +3,19 @@ import NetOptRouting
 
 /// A probe method: how to take a sample of an endpoint.
 protocol Probe: Sendable {
-  /// The method of the quick samples that follow a full sample.
+  /// The probe method of the further, quick samples that follow the full sample.
   var furtherSampleMethod: ProbeMethod { get }
-  /// Whether a result counts for or against the endpoint.
+  /// Whether a result counts for or against the endpoint. If false, the prober does not report results to the
+  /// planner, and `showsRecovery` must be false too: the planner waits for the result of each due probe.
   var judgesEndpoint: Bool { get }
-  /// Whether a success shows that a failed endpoint works again. If not, background probes use the default
-  /// method instead.
+  /// Whether a success shows that a failed endpoint works again. If not, due probes use the default method
+  /// instead (`Prober.probe(_:)`).
   var showsRecovery: Bool { get }
 
   /// Takes a sample.
+  ///
+  /// - Returns: the times of the sample, or the failure. For an `https` origin, the planner takes a report of
+  ///   a new connection without `tls` for a measurement only: the report does not count as a success.
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError>
 }
 
