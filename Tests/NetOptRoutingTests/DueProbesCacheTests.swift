@@ -35,7 +35,7 @@ import Testing
     func earliest(_ host: inout HostRoutes) -> MonotonicInstant {
       guard let due = host.nextProbes(at: scene.now) else { return MonotonicInstant(nanoseconds: .max) }
       let first =
-        [due.attempt, due.background?.due].compactMap(\.self).min() ?? MonotonicInstant(nanoseconds: .max)
+        [due.attempt, due.routine?.due].compactMap(\.self).min() ?? MonotonicInstant(nanoseconds: .max)
       // An overdue probe is due now.
       return max(first, scene.now)
     }

@@ -42,7 +42,7 @@ import Testing
     for address in plan.lastResorts {
       switch plan.exclusion(of: address) {
       case .failures?, .failureRate?, .resting?, .attemptUnderWay?: break
-      case let reason: Issue.record("a last resort, although \(reason?.description ?? "it is in the plan")")
+      case let reason: Issue.record("it follows DNS, although \(reason?.description ?? "it is in the plan")")
       }
     }
     #expect(plan.candidates.map(\.address).sorted() == addresses.sorted())

@@ -101,8 +101,7 @@ extension Simulation {
         $0.state == .quarantined || $0.state == .open && (isOfService($0.lastFailure) || isAnsweredBadly)
       }
       .map(\.endpoint.address)
-      // That exclusion may have ended by now. An endpoint whose connections failed is a last resort, so the
-      // plan has a leg for it.
+      // That exclusion may have ended by now. An endpoint whose connections failed has a leg after DNS.
       + [call.firstPlan, call.plan].flatMap { plan in
         plan.candidates.map(\.address).filter { address in !plan.legs.contains { $0.address == address } }
       }

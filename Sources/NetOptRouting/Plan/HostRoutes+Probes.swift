@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// When an endpoint was last measured, and when in its interval the next background probe is due.
+/// When an endpoint was last measured, and when in its interval the next routine probe is due.
 struct ProbeTimes: Sendable {
   /// When the endpoint's connections were last measured, or when its last probe was handed out.
   var measured: MonotonicInstant?
@@ -18,30 +18,31 @@ private enum NextProbe {
   /// The one attempt of a half-open circuit breaker, or a certificate check. The value is the moment when the
   /// probe is due or may become due.
   case attempt(MonotonicInstant)
-  /// A background probe that keeps the measurements of an endpoint fresh. No request waits for its result.
-  case background(MonotonicInstant)
+  /// A routine probe: a background probe that keeps the measurements of a healthy endpoint fresh. No request
+  /// waits for its result.
+  case routine(MonotonicInstant)
 }
 
 /// When the next probes of an origin's endpoints are due.
 struct NextProbes: Sendable {
   /// When the first attempt of a half-open circuit breaker or certificate check is due, or may become due.
   var attempt: MonotonicInstant?
-  /// The endpoint that the next background probe measures, and when the probe is due.
-  var background: (index: Int, due: MonotonicInstant)?
+  /// The endpoint that the next routine probe measures, and when the probe is due.
+  var routine: (index: Int, due: MonotonicInstant)?
 }
 
 extension HostRoutes {
   /// How long after its last plan an origin counts as in use.
   static let useMemory = Duration.seconds(300)
-  /// The shortest interval between two background probes of one endpoint, before jitter. The endpoint is
+  /// The shortest interval between two routine probes of one endpoint, before jitter. The endpoint is
   /// healthy, and its origin is in use.
   static let shortestProbeInterval = Duration.seconds(180)
-  /// The time between two background probes of one origin when its list is long.
+  /// The time between two routine probes of one origin when its list is long.
   static let probeSpacing = Duration.seconds(2)
   /// The maximum jitter in both directions, as a fraction of the interval.
   static let probeJitter = 0.25
 
-  /// The interval between two background probes of one endpoint, before jitter: 180 s, or 2 s for each
+  /// The interval between two routine probes of one endpoint, before jitter: 180 s, or 2 s for each
   /// endpoint of the origin when that is longer.
   var probeInterval: Duration { max(Self.shortestProbeInterval, Self.probeSpacing * endpoints.count) }
 
@@ -71,8 +72,8 @@ extension HostRoutes {
     for index in endpoints.indices {
       switch nextProbe(of: index, at: now) {
       case .attempt(let moment): due.attempt = min(due.attempt ?? moment, moment)
-      case .background(let moment):
-        if due.background.map({ moment < $0.due }) ?? true { due.background = (index, moment) }
+      case .routine(let moment):
+        if due.routine.map({ moment < $0.due }) ?? true { due.routine = (index, moment) }
       case nil: break
       }
     }
@@ -139,11 +140,11 @@ extension HostRoutes {
     case .closed: break
     }
     let probing = endpoints[index].probing
-    // After a time without use, the background probes of outdated endpoints spread over one interval.
+    // After a time without use, the routine probes of outdated endpoints spread over one interval.
     let first = inUseSince.map { $0 + probeInterval * probing.spread }
     let factor = 1 - Self.probeJitter + 2 * Self.probeJitter * probing.spread
     let again = probing.measured.map { $0 + probeInterval * factor }
-    guard let first, let again else { return (first ?? again).map { .background($0) } }
-    return .background(max(first, again))
+    guard let first, let again else { return (first ?? again).map { .routine($0) } }
+    return .routine(max(first, again))
   }
 }

@@ -15,19 +15,18 @@ package struct DueProbe: Hashable, Sendable {
 }
 
 extension RoutePlanner {
-  /// The shortest time between two background probes of healthy endpoints, whatever the number of endpoints
-  /// in use.
-  static let backgroundProbeSpacing = Duration.milliseconds(200)
+  /// The shortest time between two routine probes, whatever the number of endpoints in use.
+  static let routineProbeSpacing = Duration.milliseconds(200)
 
   /// Takes the probes that are due now. Only origins in use are probed: those for which a plan was made in
   /// the last 5 minutes.
   ///
   /// - The one attempt of a half-open circuit breaker is due at once. The probe takes this attempt.
   /// - A check of a wrong certificate is due after waits that double from 1 s to 60 s.
-  /// - A background probe of any other endpoint is due every few minutes, with jitter, and less often in a
+  /// - A routine probe of any other endpoint is due every few minutes, with jitter, and less often in a
   ///   long list. The planner probes one origin at most every 2 s, and all origins together at most 5 times
   ///   per second. The endpoint that has waited longest comes first. A request that measures an endpoint
-  ///   postpones the endpoint's background probe.
+  ///   postpones the endpoint's routine probe.
   ///
   /// While the planner suspects the network, it hands out one probe in all, after pauses that double from 1 s
   /// to 60 s.
@@ -49,7 +48,7 @@ extension RoutePlanner {
         due.append(hosts[hostIndex].dueProbe(index))
       }
     }
-    if let probe = takeDueBackgroundProbe(at: now) { due.append(probe) }
+    if let probe = takeDueRoutineProbe(at: now) { due.append(probe) }
     return due
   }
 
@@ -57,31 +56,30 @@ extension RoutePlanner {
   /// later plan may make the moment earlier.
   package mutating func nextProbe(after now: MonotonicInstant) -> MonotonicInstant? {
     var attempt: MonotonicInstant?
-    var background: MonotonicInstant?
+    var routine: MonotonicInstant?
     for hostIndex in hosts.indices {
       guard let due = hosts[hostIndex].nextProbes(at: now) else { continue }
       if let moment = due.attempt { attempt = min(attempt ?? moment, moment) }
-      if let moment = due.background?.due { background = min(background ?? moment, moment) }
+      if let moment = due.routine?.due { routine = min(routine ?? moment, moment) }
     }
-    if let nextBackgroundProbe { background = background.map { max($0, nextBackgroundProbe) } }
-    guard let next = [attempt, background].compactMap(\.self).min() else { return nil }
+    if let nextRoutineProbe { routine = routine.map { max($0, nextRoutineProbe) } }
+    guard let next = [attempt, routine].compactMap(\.self).min() else { return nil }
     return max(suspectsNetwork(at: now) ? network.nextProbe ?? next : next, now)
   }
 
-  /// Takes the background probe that is overdue most, unless the last one was less than
-  /// `backgroundProbeSpacing` ago.
-  private mutating func takeDueBackgroundProbe(at now: MonotonicInstant) -> DueProbe? {
-    if let nextBackgroundProbe, now < nextBackgroundProbe { return nil }
+  /// Takes the routine probe that is overdue most, unless the last one was less than
+  /// `routineProbeSpacing` ago.
+  private mutating func takeDueRoutineProbe(at now: MonotonicInstant) -> DueProbe? {
+    if let nextRoutineProbe, now < nextRoutineProbe { return nil }
     var first: (hostIndex: Int, index: Int, due: MonotonicInstant)?
     for hostIndex in hosts.indices {
-      guard let background = hosts[hostIndex].nextProbes(at: now)?.background, background.due <= now
-      else { continue }
-      if first.map({ background.due < $0.due }) ?? true {
-        first = (hostIndex, background.index, background.due)
+      guard let routine = hosts[hostIndex].nextProbes(at: now)?.routine, routine.due <= now else { continue }
+      if first.map({ routine.due < $0.due }) ?? true {
+        first = (hostIndex, routine.index, routine.due)
       }
     }
     guard let (hostIndex, index, _) = first else { return nil }
-    nextBackgroundProbe = now + Self.backgroundProbeSpacing
+    nextRoutineProbe = now + Self.routineProbeSpacing
     hosts[hostIndex].noteMeasured(index, at: now, using: &random)
     return hosts[hostIndex].dueProbe(index)
   }

@@ -18,8 +18,8 @@ package struct RoutePlanner: Sendable {
   let seed: UInt64
   /// Tells failures of this machine's network from failures of endpoints.
   var network = LocalNetwork()
-  /// No healthy endpoint is due for a background probe before this time.
-  var nextBackgroundProbe: MonotonicInstant?
+  /// No healthy endpoint is due for a routine probe before this time.
+  var nextRoutineProbe: MonotonicInstant?
   /// The source of random numbers, for jitter and for choices.
   var random: SplitMix64
   var hosts: [HostRoutes] = []
