@@ -157,7 +157,7 @@ package struct RoutePlan: Sendable {
   @inlinable package var isSecure: Bool { storage.isSecure }
   /// How the legs were chosen.
   package var policy: Policy { storage.policy }
-  /// Why the request does not use the list, or `nil` if it does.
+  /// Why the client does not consult the list for the request; `nil` if it does.
   package var directOff: DirectOff? { storage.directOff }
   /// The list's endpoints with their scores. Computed at each access: store the result to use it more than
   /// once.
