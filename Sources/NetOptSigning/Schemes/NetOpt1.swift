@@ -101,7 +101,7 @@ package struct NetOpt1: SigningScheme {
   // MARK: The string
 
   package func strings(
-    _ claim: Claim, _ request: SigningRequest, _ mutations: Mutations
+    _ claim: Claim, _ request: SigningRequest, _ mistakes: Mistakes
   ) throws(SigningFault) -> SigningStrings {
     var out: [UInt8] = []
     out.reserveCapacity(512)
@@ -110,22 +110,22 @@ package struct NetOpt1: SigningScheme {
     out.append(text: claim.keyID)
     out.append(0x0a)
     out.append(decimal: claim.created ?? 0)
-    if mutations.contains(.timeInMilliseconds) { out.append(text: "000") }
+    if mistakes.contains(.timeInMilliseconds) { out.append(text: "000") }
     out.append(0x0a)
     out.append(text: claim.nonce ?? "")
     out.append(0x0a)
-    out.append(text: mutations.contains(.methodLowerCase) ? request.method.loweredASCII : request.method)
+    out.append(text: mistakes.contains(.methodLowerCase) ? request.method.loweredASCII : request.method)
     out.append(0x0a)
-    request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))
+    request.appendAuthority(to: &out, keepsPort: mistakes.contains(.portKept))
     out.append(0x0a)
-    Self.appendPath(request.path, to: &out, mutations)
+    Self.appendPath(request.path, to: &out, mistakes)
     out.append(0x0a)
-    if mutations.isEmpty {
+    if mistakes.isEmpty {
       if let query = request.query { QueryParameters.append(query: query, plus: true, to: &out) }
-    } else if let query = request.query, !mutations.contains(.queryLeftOut) {
+    } else if let query = request.query, !mistakes.contains(.queryLeftOut) {
       QueryParameters(query, plus: true).append(
-        to: &out, style: mutations.style, order: mutations.order(insteadOf: .byKey),
-        dropsEmpty: mutations.contains(.emptiesDropped))
+        to: &out, style: mistakes.style, order: mistakes.order(insteadOf: .byKey),
+        dropsEmpty: mistakes.contains(.emptiesDropped))
     }
     out.append(0x0a)
     Self.append(claim.covered, to: &out)
@@ -140,19 +140,19 @@ package struct NetOpt1: SigningScheme {
     }
     let digest = try crypto { () throws(CryptoError) in try Digest.of(request.body, .sha256) }
     out.append(hex: digest)
-    return SigningStrings(mutations.applied(toWhole: out))
+    return SigningStrings(mistakes.applied(toWhole: out))
   }
 
   /// Appends the path. Each segment is percent-decoded once and then encoded.
-  static func appendPath(_ path: String, to out: inout [UInt8], _ mutations: Mutations) {
-    if mutations.contains(.pathNotNormalised) {
+  static func appendPath(_ path: String, to out: inout [UInt8], _ mistakes: Mistakes) {
+    if mistakes.contains(.pathNotNormalised) {
       out.append(text: path)
       return
     }
-    var path = mutations.contains(.pathNormalised) ? PathNormalisation.normalised(path) : path
+    var path = mistakes.contains(.pathNormalised) ? PathNormalisation.normalised(path) : path
     var style = PercentEncoding.Style.plain
-    if mutations.contains(.lowerCaseHex) { style.insert(.lowerHex) }
-    if mutations.contains(.pathEncodedTwice) { style.insert(.twice) }
+    if mistakes.contains(.lowerCaseHex) { style.insert(.lowerHex) }
+    if mistakes.contains(.pathEncodedTwice) { style.insert(.twice) }
     path.withUTF8 { bytes in
       // Most paths contain only bytes that need no encoding.
       if bytes.allSatisfy({ ByteClass.isUnreserved($0) || $0 == 0x2f }) {
@@ -311,7 +311,7 @@ package struct NetOpt1: SigningScheme {
     return (plus ? "warning: a + in the query was read as a space; write %20" : "", false)
   }
 
-  package func isSignature(
+  package func isValidSignature(
     _ claim: Claim, of string: [UInt8], by key: SigningKey
   ) throws(SigningFault) -> Bool {
     let mac = try key.netopt1MAC()
@@ -324,7 +324,7 @@ package struct NetOpt1: SigningScheme {
 
   // MARK: Diagnosis
 
-  package var mutations: [SignerMistake] { Self.mistakes }
+  package var mistakes: [SignerMistake] { Self.mistakes }
 
   private static let mistakes: [SignerMistake] = [
     .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice,
@@ -339,10 +339,10 @@ package struct NetOpt1: SigningScheme {
     guard let secret = try? key.secret() else { return [] }
     var candidates: [KeyCandidate] = []
     let signature = claim.signature
-    func add(_ mutation: SignerMistake, _ detail: String, _ mac: HMAC?) {
+    func add(_ mistake: SignerMistake, _ detail: String, _ mac: HMAC?) {
       guard let mac else { return }
       candidates.append(
-        KeyCandidate(mutation: mutation, detail: detail) { string throws(SigningFault) in
+        KeyCandidate(mistake: mistake, detail: detail) { string throws(SigningFault) in
           try crypto { () throws(CryptoError) in try mac.isCode(signature, of: string.span) }
         })
     }
@@ -361,7 +361,7 @@ package struct NetOpt1: SigningScheme {
     add(.wrongSalt, "the key was derived from the salt without \"netopt1\" LF before it", salted)
     candidates.append(
       KeyCandidate(
-        mutation: .wrongScheme, detail: "the signature is a plain SHA-256 of secret and string, not an HMAC"
+        mistake: .wrongScheme, detail: "the signature is a plain SHA-256 of secret and string, not an HMAC"
       ) {
         string throws(SigningFault) in
         let digest = try crypto { () throws(CryptoError) in
@@ -373,7 +373,7 @@ package struct NetOpt1: SigningScheme {
         return constantTimeEqual(digest, signature)
       })
     candidates.append(
-      KeyCandidate(mutation: .wrongScheme, detail: "the signature is a salted sha256, as in salted-md5") {
+      KeyCandidate(mistake: .wrongScheme, detail: "the signature is a salted sha256, as in salted-md5") {
         _ throws(SigningFault) in
         let salted = SaltedMD5.sha256
         return constantTimeEqual(try salted.code(of: salted.parts(of: request, []), by: key), signature)

@@ -10,13 +10,9 @@ package struct RFC9421: SigningScheme {
 
     /// - Returns: `nil` for a name that is not registered.
     package init?(_ name: String) {
-      if name == "hmac-sha256" {
-        self = .hmacSHA256
-      } else if let pair = SignatureAlgorithm(rawValue: name) {
-        self = .pair(pair)
-      } else {
-        return nil
-      }
+      let pair = SignatureAlgorithm(rawValue: name).map(Self.pair)
+      guard let algorithm = name == "hmac-sha256" ? Self.hmacSHA256 : pair else { return nil }
+      self = algorithm
     }
 
     package var name: String {
@@ -184,7 +180,7 @@ package struct RFC9421: SigningScheme {
   // MARK: The signature base
 
   package func strings(
-    _ claim: Claim, _ request: SigningRequest, _ mutations: Mutations
+    _ claim: Claim, _ request: SigningRequest, _ mistakes: Mistakes
   ) throws(SigningFault) -> SigningStrings {
     guard case .rfc9421(let parts) = claim.parts else { return SigningStrings([]) }
     var out: [UInt8] = []
@@ -193,12 +189,12 @@ package struct RFC9421: SigningScheme {
     for component in parts.components {
       out.append(text: component.identifier)
       out.append(text: ": ")
-      try component.appendValue(of: &parsed, to: &out, mutations)
+      try component.appendValue(of: &parsed, to: &out, mistakes)
       out.append(0x0a)
     }
     out.append(text: "\"@signature-params\": ")
     out.append(text: parts.parameters)
-    return SigningStrings(mutations.applied(toWhole: out))
+    return SigningStrings(mistakes.applied(toWhole: out))
   }
 
   // MARK: Verifying
@@ -328,14 +324,14 @@ package struct RFC9421: SigningScheme {
       ? ("", false) : ("weak: the signature does not cover \(missing.joined(separator: ", "))", true)
   }
 
-  package func isSignature(
+  package func isValidSignature(
     _ claim: Claim, of string: [UInt8], by key: SigningKey
   ) throws(SigningFault) -> Bool {
     guard case .rfc9421(let parts) = claim.parts else { return false }
     switch (try algorithm(parts.algorithm, key), try key.material()) {
     case (.pair(let algorithm), .pair(let pair)):
       return try crypto { () throws(CryptoError) in
-        try pair.isSignature(claim.signature, of: string, algorithm)
+        try pair.isValidSignature(claim.signature, of: string, algorithm)
       }
     default:
       let mac = try key.plainMAC()
@@ -358,7 +354,7 @@ package struct RFC9421: SigningScheme {
 
   // MARK: Diagnosis
 
-  package var mutations: [SignerMistake] { Self.mistakes }
+  package var mistakes: [SignerMistake] { Self.mistakes }
 
   private static let mistakes: [SignerMistake] = [
     .plusForSpace, .lowerCaseHex, .emptiesDropped, .encodedTwice, .notEncoded, .trailingNewline,
@@ -375,16 +371,16 @@ package struct RFC9421: SigningScheme {
     case .pair(let pair):
       return SignatureAlgorithm.allCases.filter { pair.fits($0) && $0.rawValue != parts.algorithm }.map {
         other in
-        KeyCandidate(mutation: .wrongScheme, detail: "the algorithm is \(other.rawValue)") {
+        KeyCandidate(mistake: .wrongScheme, detail: "the algorithm is \(other.rawValue)") {
           string throws(SigningFault) in
-          try crypto { () throws(CryptoError) in try pair.isSignature(signature, of: string, other) }
+          try crypto { () throws(CryptoError) in try pair.isValidSignature(signature, of: string, other) }
         }
       }
     case .secret(let secret):
       var candidates: [KeyCandidate] = []
       if let mac = try? key.netopt1MAC() {
         candidates.append(
-          KeyCandidate(mutation: .wrongSalt, detail: "the key was derived with the salt, as netopt1 does it")
+          KeyCandidate(mistake: .wrongSalt, detail: "the key was derived with the salt, as netopt1 does it")
           {
             string throws(SigningFault) in
             try crypto { () throws(CryptoError) in try mac.isCode(signature, of: string.span) }
@@ -392,7 +388,7 @@ package struct RFC9421: SigningScheme {
       }
       if let mac = try? HMAC(.sha512, key: secret) {
         candidates.append(
-          KeyCandidate(mutation: .wrongScheme, detail: "the algorithm is HMAC with SHA-512") {
+          KeyCandidate(mistake: .wrongScheme, detail: "the algorithm is HMAC with SHA-512") {
             string throws(SigningFault) in
             try crypto { () throws(CryptoError) in try mac.isCode(signature, of: string.span) }
           })

@@ -44,7 +44,7 @@ public struct RequestSigner: Sendable {
   }
 
   /// The keys used for signing whose secrets come from a command.
-  package var keysWithCommands: [SigningKey] { ([key] + scheme.keys).filter(\.hasCommand) }
+  package var keysWithCommands: [SigningKey] { ([key] + scheme.additionalKeys).filter(\.hasCommand) }
 
   /// Identifies the signer by the scheme, the id and the fingerprint of the key, and the scheme's own
   /// identity. It does not reveal the key.

@@ -99,38 +99,38 @@ package struct SaltedMD5: SigningScheme {
   }
 
   /// API and parameters, as they are hashed beside the secret.
-  func parts(of request: SigningRequest, _ mutations: Mutations) -> [UInt8] {
+  func parts(of request: SigningRequest, _ mistakes: Mistakes) -> [UInt8] {
     var out: [UInt8] = []
     if let api = options.api { out.append(text: api) } else { out += request.path.utf8.dropFirst() }
-    if mutations.contains(.queryLeftOut) { return out }
+    if mistakes.contains(.queryLeftOut) { return out }
     let own = [options.parameters?.key, options.parameters?.signature].compactMap {
       $0.map { Array($0.utf8) }
     }
-    let keepsEmpty = options.keepEmpty != mutations.contains(.emptiesDropped)
-    let isEncoded = options.encode != mutations.contains(.encodedTwice)
+    let keepsEmpty = options.keepEmpty != mistakes.contains(.emptiesDropped)
+    let isEncoded = options.encode != mistakes.contains(.encodedTwice)
     var pairs: [(text: [UInt8], key: [UInt8], index: Int)] = []
     for pair in QueryParameters(request.query, plus: true).pairs where !own.contains(pair.key) {
       if pair.value.isEmpty, !keepsEmpty { continue }
       var text: [UInt8] = []
       var style: PercentEncoding.Style = isEncoded ? .plain : .none
-      if mutations.contains(.plusForSpace) { style.insert(.plusForSpace) }
-      if mutations.contains(.lowerCaseHex) { style.insert(.lowerHex) }
+      if mistakes.contains(.plusForSpace) { style.insert(.plusForSpace) }
+      if mistakes.contains(.lowerCaseHex) { style.insert(.lowerHex) }
       PercentEncoding.append(pair.key, to: &text, style)
       let key = text
       text.append(0x3d)
       PercentEncoding.append(pair.value, to: &text, style)
       pairs.append((text, key, pairs.count))
     }
-    if mutations.contains(.duplicateOrder) {
+    if mistakes.contains(.duplicateOrder) {
       pairs.sort { $0.key == $1.key ? $0.index < $1.index : less($0.key, $1.key) }
-    } else if !mutations.contains(.paramsNotSorted) {
+    } else if !mistakes.contains(.paramsNotSorted) {
       pairs.sort { less($0.text, $1.text) }
     }
     for (index, pair) in pairs.enumerated() {
       if index > 0 { out.append(0x26) }
       out += pair.text
     }
-    return mutations.applied(toWhole: out)
+    return mistakes.applied(toWhole: out)
   }
 
   /// The signature of API and parameters.
@@ -192,12 +192,12 @@ package struct SaltedMD5: SigningScheme {
   }
 
   package func strings(
-    _ claim: Claim, _ request: SigningRequest, _ mutations: Mutations
+    _ claim: Claim, _ request: SigningRequest, _ mistakes: Mistakes
   ) throws(SigningFault) -> SigningStrings {
-    SigningStrings(parts(of: request, mutations))
+    SigningStrings(parts(of: request, mistakes))
   }
 
-  package func isSignature(
+  package func isValidSignature(
     _ claim: Claim, of string: [UInt8], by key: SigningKey
   ) throws(SigningFault) -> Bool {
     constantTimeEqual(try code(of: string, by: key), claim.signature)
@@ -209,7 +209,7 @@ package struct SaltedMD5: SigningScheme {
 
   // MARK: Diagnosis
 
-  package var mutations: [SignerMistake] { Self.mistakes }
+  package var mistakes: [SignerMistake] { Self.mistakes }
 
   private static let mistakes: [SignerMistake] = [
     .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice,
@@ -222,14 +222,14 @@ package struct SaltedMD5: SigningScheme {
     guard let secret = try? key.secret() else { return [] }
     var candidates: [KeyCandidate] = []
     func add(
-      _ mutation: SignerMistake, _ detail: String, salt: String? = nil, _ change: (inout Options) -> Void
+      _ mistake: SignerMistake, _ detail: String, salt: String? = nil, _ change: (inout Options) -> Void
     ) {
       var options = options
       change(&options)
       guard let variant = try? SaltedMD5(options) else { return }
       let salt = salt ?? key.salt
       candidates.append(
-        KeyCandidate(mutation: mutation, detail: detail) { string throws(SigningFault) in
+        KeyCandidate(mistake: mistake, detail: detail) { string throws(SigningFault) in
           constantTimeEqual(try variant.code(of: string, secret, salt: salt), claim.signature)
         })
     }

@@ -30,7 +30,7 @@ package struct SealedKey: SigningScheme {
 
   package let name = SchemeName.sealedKey
   package var isWeak: Bool { inner.scheme.isWeak }
-  package var keys: [SigningKey] { platform.map { [$0] } ?? [] }
+  package var additionalKeys: [SigningKey] { platform.map { [$0] } ?? [] }
   package var identity: String {
     "\(inner.scheme.name.rawValue)" + (platform.map { " \($0.id) \($0.fingerprint)" } ?? "")
   }
@@ -196,18 +196,18 @@ package struct SealedKey: SigningScheme {
   }
 
   package func strings(
-    _ claim: Claim, _ request: SigningRequest, _ mutations: Mutations
-  ) throws(SigningFault) -> SigningStrings { try inner.scheme.strings(claim, request, mutations) }
+    _ claim: Claim, _ request: SigningRequest, _ mistakes: Mistakes
+  ) throws(SigningFault) -> SigningStrings { try inner.scheme.strings(claim, request, mistakes) }
 
-  package func isSignature(
+  package func isValidSignature(
     _ claim: Claim, of string: [UInt8], by key: SigningKey
-  ) throws(SigningFault) -> Bool { try inner.scheme.isSignature(claim, of: string, by: key) }
+  ) throws(SigningFault) -> Bool { try inner.scheme.isValidSignature(claim, of: string, by: key) }
 
   package func expectedSignature(of string: [UInt8], _ claim: Claim, by key: SigningKey) -> String? {
     inner.scheme.expectedSignature(of: string, claim, by: key)
   }
 
-  package var mutations: [SignerMistake] { inner.scheme.mutations }
+  package var mistakes: [SignerMistake] { inner.scheme.mistakes }
 
   package func keyCandidates(
     _ claim: Claim, _ request: SigningRequest, _ key: SigningKey

@@ -167,10 +167,10 @@ package struct SigV4: SigningScheme {
   // MARK: The strings
 
   package func strings(
-    _ claim: Claim, _ request: SigningRequest, _ mutations: Mutations
+    _ claim: Claim, _ request: SigningRequest, _ mistakes: Mistakes
   ) throws(SigningFault) -> SigningStrings {
     guard case .sigV4(let parts) = claim.parts else { return SigningStrings([]) }
-    let canonical = mutations.applied(toWhole: try canonical(claim, parts, request, mutations))
+    let canonical = mistakes.applied(toWhole: try canonical(claim, parts, request, mistakes))
     var out: [UInt8] = []
     out.append(text: "\(Self.label)\n\(parts.date)\n\(parts.scope)\n")
     out.append(hex: try crypto { () throws(CryptoError) in try Digest.of(canonical, .sha256) })
@@ -178,15 +178,15 @@ package struct SigV4: SigningScheme {
   }
 
   private func canonical(
-    _ claim: Claim, _ parts: Parts, _ request: SigningRequest, _ mutations: Mutations
+    _ claim: Claim, _ parts: Parts, _ request: SigningRequest, _ mistakes: Mistakes
   ) throws(SigningFault) -> [UInt8] {
     var out: [UInt8] = []
     out.reserveCapacity(1024)
-    out.append(text: mutations.contains(.methodLowerCase) ? request.method.loweredASCII : request.method)
+    out.append(text: mistakes.contains(.methodLowerCase) ? request.method.loweredASCII : request.method)
     out.append(0x0a)
-    appendPath(request.path, parts, to: &out, mutations)
+    appendPath(request.path, parts, to: &out, mistakes)
     out.append(0x0a)
-    if !mutations.contains(.queryLeftOut) {
+    if !mistakes.contains(.queryLeftOut) {
       var query = QueryParameters(request.query, plus: false)
       if parts.isPresigned {
         let token = options.omitSessionToken ? "X-Amz-Security-Token" : "X-Amz-Signature"
@@ -195,8 +195,8 @@ package struct SigV4: SigningScheme {
         }
       }
       query.append(
-        to: &out, style: mutations.style, order: mutations.order(insteadOf: .byKeyAndValue),
-        dropsEmpty: mutations.contains(.emptiesDropped))
+        to: &out, style: mistakes.style, order: mistakes.order(insteadOf: .byKeyAndValue),
+        dropsEmpty: mistakes.contains(.emptiesDropped))
     }
     out.append(0x0a)
     for name in claim.covered {
@@ -208,8 +208,8 @@ package struct SigV4: SigningScheme {
         guard name == "host" else {
           throw SigningFault(.missingField, "the field \(name) is to be signed but is missing")
         }
-        request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))
-      } else if name == "host", mutations.contains(.portKept), !request.authority.contains(":") {
+        request.appendAuthority(to: &out, keepsPort: mistakes.contains(.portKept))
+      } else if name == "host", mistakes.contains(.portKept), !request.authority.contains(":") {
         out.append(text: request.scheme == .https ? ":443" : ":80")
       }
       out.append(0x0a)
@@ -228,19 +228,19 @@ package struct SigV4: SigningScheme {
   }
 
   private func appendPath(
-    _ path: String, _ parts: Parts, to out: inout [UInt8], _ mutations: Mutations
+    _ path: String, _ parts: Parts, to out: inout [UInt8], _ mistakes: Mistakes
   ) {
     let isObjectStore = parts.service == "s3"
     var isNormalised = options.normalizePath && !isObjectStore
-    if mutations.contains(.pathNotNormalised) { isNormalised = false }
-    if mutations.contains(.pathNormalised) { isNormalised = true }
+    if mistakes.contains(.pathNotNormalised) { isNormalised = false }
+    if mistakes.contains(.pathNormalised) { isNormalised = true }
     let path = isNormalised ? PathNormalisation.normalised(path) : path
     var style = PercentEncoding.Style.plain
-    if mutations.contains(.lowerCaseHex) { style.insert(.lowerHex) }
+    if mistakes.contains(.lowerCaseHex) { style.insert(.lowerHex) }
     // The path on the wire is already percent-encoded. Encoding it here encodes it twice, which all services
     // except s3 require.
     let isOnce =
-      isObjectStore != (mutations.contains(.pathEncodedOnce) || mutations.contains(.pathEncodedTwice))
+      isObjectStore != (mistakes.contains(.pathEncodedOnce) || mistakes.contains(.pathEncodedTwice))
     for (index, segment) in path.utf8.split(separator: 0x2f, omittingEmptySubsequences: false).enumerated() {
       if index > 0 { out.append(0x2f) }
       if isOnce {
@@ -326,7 +326,7 @@ package struct SigV4: SigningScheme {
     return ContentDigest.fault(in: request)
   }
 
-  package func isSignature(
+  package func isValidSignature(
     _ claim: Claim, of string: [UInt8], by key: SigningKey
   ) throws(SigningFault) -> Bool {
     guard case .sigV4(let parts) = claim.parts else { return false }
@@ -340,7 +340,7 @@ package struct SigV4: SigningScheme {
 
   // MARK: Diagnosis
 
-  package var mutations: [SignerMistake] { Self.mistakes }
+  package var mistakes: [SignerMistake] { Self.mistakes }
 
   private static let mistakes: [SignerMistake] = [
     .plusForSpace, .lowerCaseHex, .emptiesDropped, .duplicateOrder, .paramsNotSorted, .encodedTwice,
@@ -359,9 +359,9 @@ package struct SigV4: SigningScheme {
       (.wrongSalt, "the key was derived without \"aws4_request\"", "AWS4", Array(steps.dropLast())),
       (.wrongScheme, "the secret itself was used as the key", "", []),
     ]
-    return wrong.compactMap { mutation, detail, prefix, steps in
+    return wrong.compactMap { mistake, detail, prefix, steps in
       guard let mac = try? Self.chain(secret, prefix: prefix, steps) else { return nil }
-      return KeyCandidate(mutation: mutation, detail: detail) { string throws(SigningFault) in
+      return KeyCandidate(mistake: mistake, detail: detail) { string throws(SigningFault) in
         try crypto { () throws(CryptoError) in try mac.isCode(claim.signature, of: string.span) }
       }
     }

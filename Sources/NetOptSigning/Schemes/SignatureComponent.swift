@@ -81,7 +81,7 @@ package struct SignatureComponent: Hashable, Sendable {
 
   /// Appends the value of the component (RFC 9421, sections 2.1 and 2.2).
   func appendValue(
-    of parsed: inout ParsedRequest, to out: inout [UInt8], _ mutations: Mutations
+    of parsed: inout ParsedRequest, to out: inout [UInt8], _ mistakes: Mistakes
   ) throws(SigningFault) {
     let request = parsed.request
     if name.hasPrefix("@"), (name == "@status") != (request.status != nil) {
@@ -91,61 +91,61 @@ package struct SignatureComponent: Hashable, Sendable {
     switch name {
     case "@status": out.append(decimal: Int64(request.status ?? 0))
     case "@method":
-      out.append(text: mutations.contains(.methodLowerCase) ? request.method.loweredASCII : request.method)
-    case "@authority": request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))
+      out.append(text: mistakes.contains(.methodLowerCase) ? request.method.loweredASCII : request.method)
+    case "@authority": request.appendAuthority(to: &out, keepsPort: mistakes.contains(.portKept))
     case "@scheme": out.append(text: request.scheme.rawValue)
     case "@target-uri":
       out.append(text: request.scheme.rawValue + "://")
-      request.appendAuthority(to: &out, keepsPort: mutations.contains(.portKept))
-      appendTarget(request, to: &out, mutations)
-    case "@request-target": appendTarget(request, to: &out, mutations)
-    case "@path": appendPath(request, to: &out, mutations)
+      request.appendAuthority(to: &out, keepsPort: mistakes.contains(.portKept))
+      appendTarget(request, to: &out, mistakes)
+    case "@request-target": appendTarget(request, to: &out, mistakes)
+    case "@path": appendPath(request, to: &out, mistakes)
     case "@query":
       out.append(0x3f)
-      if !mutations.contains(.queryLeftOut) { Self.append(query: request.query ?? "", to: &out, mutations) }
+      if !mistakes.contains(.queryLeftOut) { Self.append(query: request.query ?? "", to: &out, mistakes) }
     case "@query-param": try appendParameter(&parsed, to: &out)
     default: try appendField(&parsed, to: &out)
     }
   }
 
-  private func appendTarget(_ request: SigningRequest, to out: inout [UInt8], _ mutations: Mutations) {
-    appendPath(request, to: &out, mutations)
-    if let query = request.query, !mutations.contains(.queryLeftOut) {
+  private func appendTarget(_ request: SigningRequest, to out: inout [UInt8], _ mistakes: Mistakes) {
+    appendPath(request, to: &out, mistakes)
+    if let query = request.query, !mistakes.contains(.queryLeftOut) {
       out.append(0x3f)
-      Self.append(query: query, to: &out, mutations)
+      Self.append(query: query, to: &out, mistakes)
     }
   }
 
   /// Appends the query as the request line has it, or as a signer with the given mistakes writes it.
-  private static func append(query: String, to out: inout [UInt8], _ mutations: Mutations) {
-    if mutations.isEmpty { return PercentEncoding.appendTarget(query, to: &out) }
+  private static func append(query: String, to out: inout [UInt8], _ mistakes: Mistakes) {
+    if mistakes.isEmpty { return PercentEncoding.appendTarget(query, to: &out) }
     var text: [UInt8] = []
     PercentEncoding.appendTarget(query, to: &text)
-    if mutations.contains(.emptiesDropped) {
+    if mistakes.contains(.emptiesDropped) {
       let kept = text.split(separator: 0x26).filter { $0.contains(0x3d) && $0.last != 0x3d }
       text = Array(kept.joined(separator: [0x26]))
     }
-    if mutations.contains(.plusForSpace) {
+    if mistakes.contains(.plusForSpace) {
       text = Array(
         text.split(separator: Array("%20".utf8), omittingEmptySubsequences: false).joined(separator: [0x2b]))
     }
-    if mutations.contains(.lowerCaseHex) { PercentEncoding.lowerHex(&text) }
-    if mutations.contains(.notEncoded) { text = PercentEncoding.decoded(text) }
-    if mutations.contains(.encodedTwice) { text = PercentEncoding.again(text) }
+    if mistakes.contains(.lowerCaseHex) { PercentEncoding.lowerHex(&text) }
+    if mistakes.contains(.notEncoded) { text = PercentEncoding.decoded(text) }
+    if mistakes.contains(.encodedTwice) { text = PercentEncoding.again(text) }
     out += text
   }
 
-  private func appendPath(_ request: SigningRequest, to out: inout [UInt8], _ mutations: Mutations) {
+  private func appendPath(_ request: SigningRequest, to out: inout [UInt8], _ mistakes: Mistakes) {
     let path =
-      mutations.contains(.pathNormalised) ? PathNormalisation.normalised(request.path) : request.path
-    if mutations.contains(.pathNotNormalised) {
+      mistakes.contains(.pathNormalised) ? PathNormalisation.normalised(request.path) : request.path
+    if mistakes.contains(.pathNotNormalised) {
       out.append(text: path)
       return
     }
     var text: [UInt8] = []
     PercentEncoding.appendTarget(path, to: &text)
-    if mutations.contains(.lowerCaseHex) { PercentEncoding.lowerHex(&text) }
-    out += mutations.contains(.pathEncodedTwice) ? PercentEncoding.again(text) : text
+    if mistakes.contains(.lowerCaseHex) { PercentEncoding.lowerHex(&text) }
+    out += mistakes.contains(.pathEncodedTwice) ? PercentEncoding.again(text) : text
   }
 
   private func appendParameter(

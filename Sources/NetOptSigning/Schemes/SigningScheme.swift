@@ -2,8 +2,8 @@ public import NetOptCore
 import NetOptCrypto
 import NetOptLocking
 
-/// A way to sign requests and to verify signatures. The verifier does what all schemes share: the order of
-/// checks, the keys, the nonces and the report.
+/// A way to sign requests and to verify signatures. `SignatureVerifier` has the parts that are the same for
+/// all schemes: the order of the checks, the checks of the key, the record of nonces, and the report.
 package protocol SigningScheme: Sendable {
   /// The name.
   var name: SchemeName { get }
@@ -11,11 +11,13 @@ package protocol SigningScheme: Sendable {
   /// Whether the scheme cannot prevent changes or replays of a request.
   var isWeak: Bool { get }
 
-  /// The part of the scheme's options that distinguishes its signers, besides the key. It reveals no secret.
+  /// A text that `RequestSigner.identity` ends with. Signers with the same key whose cached responses must be
+  /// kept apart have different texts. The text reveals no secret. Default: an empty text.
   var identity: String { get }
 
-  /// The keys that the scheme signs with, besides the signer's own key.
-  var keys: [SigningKey] { get }
+  /// The keys that a signer needs besides its own key. `sealed-key` needs the platform's key, with which the
+  /// scheme encrypts the signer's key. Default: none.
+  var additionalKeys: [SigningKey] { get }
 
   /// Signs a request.
   func sign(
@@ -31,30 +33,34 @@ package protocol SigningScheme: Sendable {
     of claim: Claim, _ request: SigningRequest, in ring: KeyRing
   ) throws(SigningFault) -> SigningKey?
 
-  /// Returns which required part of the request is not signed; `nil` if everything required is signed.
+  /// Returns a fault that names a required but unsigned part of the request; `nil` if all required parts are
+  /// signed.
   func coverageFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault?
 
-  /// A remark about a sufficient coverage, and whether the remark makes the verdict weak.
+  /// A remark for the report about the signed parts, when all required parts are signed; empty if there is
+  /// none. `isWeak`: whether the signed parts make the assurance of a valid signature weak.
   func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool)
 
-  /// Returns why the digest in a request does not match its body; `nil` if it matches or there is none.
+  /// Returns why the digest in a request does not match the body; `nil` if the digest matches or the request
+  /// has no digest.
   func bodyFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault?
 
-  /// The strings that a signer signs if it makes the given mistakes.
+  /// The strings of a signer that makes all the given mistakes. The strings of an empty set are the right
+  /// ones.
   func strings(
-    _ claim: Claim, _ request: SigningRequest, _ mutations: Mutations
+    _ claim: Claim, _ request: SigningRequest, _ mistakes: Mistakes
   ) throws(SigningFault) -> SigningStrings
 
-  /// Whether the claim's signature is the signature of a string under a key.
-  func isSignature(
+  /// Whether the claim's signature is valid for a string and a key.
+  func isValidSignature(
     _ claim: Claim, of string: [UInt8], by key: SigningKey
   ) throws(SigningFault) -> Bool
 
   /// The signature under a key, as a request carries it; `nil` if only the signer can make it.
   func expectedSignature(of string: [UInt8], _ claim: Claim, by key: SigningKey) -> String?
 
-  /// The mistakes that signers of this scheme make when they build the string to sign.
-  var mutations: [SignerMistake] { get }
+  /// The mistakes that signers of this scheme often make when they build the string to sign.
+  var mistakes: [SignerMistake] { get }
 
   /// Other ways in which the signer may have used the key. The diagnosis tests whether one of them explains
   /// the signature.
@@ -65,17 +71,19 @@ package protocol SigningScheme: Sendable {
   func decoy(for claim: Claim) -> SigningKey
 }
 
-/// A way to use a key, for the diagnosis.
+/// A wrong way to use a key. The diagnosis tests whether the signer used the key in this way.
 package struct KeyCandidate: Sendable {
-  let mutation: SignerMistake
+  /// The mistake of a signer that uses the key in this way.
+  let mistake: SignerMistake
+  /// The mistake in words, with the details of this use.
   let detail: String
-  /// Whether this use of the key explains the signature of a string.
+  /// Whether the claim's signature is valid for a string if the key is used in this way.
   let explains: @Sendable ([UInt8]) throws(SigningFault) -> Bool
 }
 
 extension SigningScheme {
   package var identity: String { "" }
-  package var keys: [SigningKey] { [] }
+  package var additionalKeys: [SigningKey] { [] }
 
   package var isWeak: Bool { name.isWeak }
 
@@ -113,22 +121,22 @@ enum Decoys {
     schemes: Set(SchemeName.allCases))
 }
 
-/// The time and the nonce of a signature.
+/// The values that differ between two signatures of the same request: the time and the nonce.
 package struct SigningMoment: Sendable {
   /// Seconds since 1970.
   package var now: Int64
-  /// The nonce; `nil` for a random one. Only test vectors set a nonce.
+  /// The nonce to use in the signature. If `nil`, the scheme makes a random nonce, if it uses nonces.
   package var nonce: String?
 
-  /// Makes a moment.
+  /// Makes the values of a signature.
   package init(now: Int64, nonce: String? = nil) {
     self.now = now
     self.nonce = nonce
   }
 }
 
-/// The statements of a request about its signature. The verifier must not trust them before it has verified
-/// the signature.
+/// The statements of a request about its signature. The verifier must not trust the statements before the
+/// signature is verified.
 package struct Claim: Sendable {
   /// The parts of a claim that only one scheme has.
   enum Parts: Sendable {
@@ -168,11 +176,13 @@ package struct SigningStrings: Sendable {
     self.canonical = canonical
   }
 
-  /// The text that has the request line by line.
-  var lines: [UInt8] { canonical ?? toSign }
+  /// The text with the parts of the request, one on each line: the canonical request if the scheme has one,
+  /// otherwise the string to sign.
+  var requestText: [UInt8] { canonical ?? toSign }
 }
 
-/// A signature, with the header fields or the query that carry it.
+/// A signature, and the header fields or the query that carry the signature. The rest of the request is not
+/// included: the signer's caller adds the fields or the query to the request.
 public struct SignedRequest: Sendable {
   /// The scheme.
   public let scheme: SchemeName

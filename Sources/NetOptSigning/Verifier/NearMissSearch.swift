@@ -20,9 +20,9 @@ struct NearMissSearch {
     .bodyLeftOut, .bodyLineEnd, .bodyCompact, .bodySorted, .bodySpaced, .bodySortedAndSpaced,
   ]
 
-  /// The strings that a signer with the given mistakes signs.
+  /// Mistakes in the string to sign, and the strings of a signer that makes them.
   private struct Candidate {
-    let mutations: [SignerMistake]
+    let mistakes: [SignerMistake]
     let strings: SigningStrings
   }
 
@@ -57,7 +57,7 @@ struct NearMissSearch {
   }
 
   private func isExplained(_ string: [UInt8]) -> Bool {
-    (try? scheme.isSignature(claim, of: string, by: key)) ?? false
+    (try? scheme.isValidSignature(claim, of: string, by: key)) ?? false
   }
 
   // MARK: Candidates
@@ -66,9 +66,9 @@ struct NearMissSearch {
   static func body(
     _ scheme: any SigningScheme, _ claim: Claim, _ request: SigningRequest
   ) -> VerificationReport.NearMiss? {
-    for (mutation, changed) in bodies(of: request) where scheme.bodyFault(claim, changed) == nil {
+    for (mistake, changed) in bodies(of: request) where scheme.bodyFault(claim, changed) == nil {
       return VerificationReport.NearMiss(
-        mutations: [mutation], detail: mutation.meaning,
+        mutations: [mistake], detail: mistake.meaning,
         firstDifference: .between(request.body, changed.body))
     }
     return nil
@@ -80,11 +80,11 @@ struct NearMissSearch {
 
   private static func bodies(of request: SigningRequest) -> [(SignerMistake, SigningRequest)] {
     guard request.body.count <= largestBody else { return [] }
-    return bodies.compactMap { mutation in
-      guard let body = Mutations([mutation]).body(request.body), body != request.body else { return nil }
+    return bodies.compactMap { mistake in
+      guard let body = Mistakes([mistake]).body(request.body), body != request.body else { return nil }
       var changed = request
       changed.body = body
-      return (mutation, changed)
+      return (mistake, changed)
     }
   }
 
@@ -97,13 +97,13 @@ struct NearMissSearch {
 
   /// The strings with one mistake each, except strings that the mistake does not change.
   private func candidates() -> [Candidate] {
-    strings(request, [], scheme.mutations.map { [$0] })
+    strings(request, [], scheme.mistakes.map { [$0] })
       + changedBodies.flatMap { strings($0.1, [$0.0], [[]]) }
   }
 
   /// The strings with two mistakes, except strings that the mistakes do not change.
   private func pairs() -> [Candidate] {
-    let all = scheme.mutations
+    let all = scheme.mistakes
     let twos = all.indices.flatMap { first in
       all[(first + 1)...].map { [all[first], $0] }
     }
@@ -115,10 +115,10 @@ struct NearMissSearch {
     _ request: SigningRequest, _ before: [SignerMistake], _ sets: [[SignerMistake]]
   ) -> [Candidate] {
     sets.compactMap { set in
-      guard let changed = try? scheme.strings(claim, request, Mutations(set)),
+      guard let changed = try? scheme.strings(claim, request, Mistakes(set)),
         changed.toSign != strings.toSign
       else { return nil }
-      return Candidate(mutations: before + set, strings: changed)
+      return Candidate(mistakes: before + set, strings: changed)
     }
   }
 
@@ -128,10 +128,10 @@ struct NearMissSearch {
       let (scheme, claim) = (scheme, claim)
       candidates.append(
         KeyCandidate(
-          mutation: .otherKeyVersion,
+          mistake: .otherKeyVersion,
           detail: "the message was signed with \(other.id), but names \(claim.keyID)"
         ) { string throws(SigningFault) in
-          try scheme.isSignature(claim, of: string, by: other)
+          try scheme.isValidSignature(claim, of: string, by: other)
         })
       // The key id is signed too: a signer that uses another version may also name that version in the
       // string.
@@ -140,17 +140,17 @@ struct NearMissSearch {
       let whole = try? scheme.strings(renamed, request, [])
       candidates.append(
         KeyCandidate(
-          mutation: .otherKeyVersion,
+          mistake: .otherKeyVersion,
           detail: "the message was signed with and for \(other.id), but names \(claim.keyID)"
         ) { _ throws(SigningFault) in
           guard let whole else { return false }
-          return try scheme.isSignature(claim, of: whole.toSign, by: other)
+          return try scheme.isValidSignature(claim, of: whole.toSign, by: other)
         })
       if let salted = try? other.secret(), other.salt != key.salt, !other.salt.isEmpty,
         let mac = try? SigningKey.derivedMAC((try? key.secret()) ?? salted, salt: other.salt)
       {
         candidates.append(
-          KeyCandidate(mutation: .wrongSalt, detail: "the salt is that of \(other.id)") {
+          KeyCandidate(mistake: .wrongSalt, detail: "the salt is that of \(other.id)") {
             string throws(SigningFault) in
             try crypto { () throws(CryptoError) in try mac.isCode(claim.signature, of: string.span) }
           })
@@ -159,19 +159,19 @@ struct NearMissSearch {
     return candidates + scheme.keyCandidates(claim, request, key)
   }
 
-  // MARK: What is told
+  // MARK: Results
 
   private func miss(_ candidate: Candidate) -> VerificationReport.NearMiss {
     VerificationReport.NearMiss(
-      mutations: candidate.mutations,
-      detail: candidate.mutations.map(\.meaning).joined(separator: "; and "),
-      firstDifference: .between(strings.lines, candidate.strings.lines))
+      mutations: candidate.mistakes,
+      detail: candidate.mistakes.map(\.meaning).joined(separator: "; and "),
+      firstDifference: .between(strings.requestText, candidate.strings.requestText))
   }
 
   private func miss(_ use: KeyCandidate, _ candidate: Candidate?) -> VerificationReport.NearMiss {
     VerificationReport.NearMiss(
-      mutations: (candidate?.mutations ?? []) + [use.mutation],
-      detail: ((candidate?.mutations ?? []).map(\.meaning) + [use.detail]).joined(separator: "; and "),
-      firstDifference: candidate.flatMap { .between(strings.lines, $0.strings.lines) })
+      mutations: (candidate?.mistakes ?? []) + [use.mistake],
+      detail: ((candidate?.mistakes ?? []).map(\.meaning) + [use.detail]).joined(separator: "; and "),
+      firstDifference: candidate.flatMap { .between(strings.requestText, $0.strings.requestText) })
   }
 }

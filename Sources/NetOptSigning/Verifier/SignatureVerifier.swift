@@ -187,14 +187,15 @@ public struct SignatureVerifier: Sendable {
       let strings = try scheme.strings(claim, request, [])
       if policy.explain { findings.show(strings) }
       if let theirs = expectation.stringToSign {
-        let isOfLines =
+        let isCanonicalRequest =
           strings.canonical != nil && theirs != strings.toSign && !theirs.starts(with: Array("AWS4-".utf8))
-        findings.report.firstDifference = .between(isOfLines ? strings.lines : strings.toSign, theirs)
+        findings.report.firstDifference = .between(
+          isCanonicalRequest ? strings.requestText : strings.toSign, theirs)
       }
       if policy.showExpected, found.isGenuine {
         findings.report.expectedSignature = scheme.expectedSignature(of: strings.toSign, claim, by: found.key)
       }
-      let isRight = try scheme.isSignature(claim, of: strings.toSign, by: found.key)
+      let isRight = try scheme.isValidSignature(claim, of: strings.toSign, by: found.key)
       guard found.isGenuine else {
         findings.fail(
           "signature", SigningFault(.signatureMismatch, "there is no key to check the signature with"))

@@ -100,7 +100,7 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
 }
 
 /// A set of mistakes that a signer makes at once.
-package typealias Mutations = Set<SignerMistake>
+package typealias Mistakes = Set<SignerMistake>
 
 extension Set<SignerMistake> {
   /// The percent-encoding style of the parameters under these mistakes.
