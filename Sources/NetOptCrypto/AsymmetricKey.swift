@@ -137,11 +137,11 @@ package final class AsymmetricKey: @unchecked Sendable {
     return algorithm == .ecdsaP256 ? try Self.raw(signature, operation) : signature
   }
 
-  /// Whether a signature of a message was made with this key.
+  /// Whether a signature is valid for a message and this key.
   ///
   /// - Throws: when the key does not fit the algorithm, or libcrypto fails. A wrong or malformed signature is
   ///   not an error.
-  package func isSignature(
+  package func isValidSignature(
     _ signature: [UInt8], of message: [UInt8], _ algorithm: SignatureAlgorithm
   ) throws(CryptoError) -> Bool {
     let operation = "verifying with \(algorithm.rawValue)"

@@ -14,7 +14,7 @@ package struct Digest: ~Copyable, Sendable {
   /// The algorithm.
   package let algorithm: DigestAlgorithm
   private let context: Context
-  private let idle: IdleContexts<Context>
+  private let idleContexts: IdleContexts<Context>
   /// Whether the context holds the start of a message, even of an empty one.
   private var isBegun: Bool
   private var hasFailed = false
@@ -24,10 +24,10 @@ package struct Digest: ~Copyable, Sendable {
   /// - Throws: when libcrypto lacks the algorithm or has no memory.
   package init(_ algorithm: DigestAlgorithm) throws(CryptoError) {
     let fetched = try algorithm.fetched
-    let kept = fetched.idle.take()
+    let kept = fetched.idleContexts.take()
     context = if let kept { kept } else { try Self.context(algorithm, fetched.handle) }
     isBegun = kept == nil
-    idle = fetched.idle
+    idleContexts = fetched.idleContexts
     self.algorithm = algorithm
   }
 
@@ -43,7 +43,7 @@ package struct Digest: ~Copyable, Sendable {
   deinit {
     // An unfinished message leaves its bytes in the context. SHA-512 leaves the bytes of its last block,
     // which libcrypto does not wipe at the end of a message. Freeing the context wipes them.
-    if !isBegun, !hasFailed, algorithm != .sha512 { idle.put(back: context) }
+    if !isBegun, !hasFailed, algorithm != .sha512 { idleContexts.put(back: context) }
   }
 
   /// Adds the next bytes of the message. `finish` reports a failure.

@@ -50,7 +50,8 @@ package enum DigestAlgorithm: String, CaseIterable, Sendable {
 final class FetchedDigest: @unchecked Sendable {
   // Unchecked: an EVP_MD does not change, and libcrypto lets any thread use it.
   let handle: OpaquePointer?
-  let idle = IdleContexts<Digest.Context>()
+  /// The contexts of finished messages, for the next messages.
+  let idleContexts = IdleContexts<Digest.Context>()
 
   private init(_ name: String) {
     handle = EVP_MD_fetch(nil, name, nil)

@@ -97,10 +97,10 @@ package enum Ed25519 {
       }
     }
 
-    /// Whether a signature of a message was made with this key.
+    /// Whether a signature is valid for a message and this key.
     ///
     /// - Throws: when libcrypto fails. A wrong or malformed signature is not an error.
-    package func isSignature(_ signature: [UInt8], of message: Span<UInt8>) throws(CryptoError) -> Bool {
+    package func isValidSignature(_ signature: [UInt8], of message: Span<UInt8>) throws(CryptoError) -> Bool {
       guard signature.count == Ed25519.signatureLength else { return false }
       let context = try SignatureContext("verifying with Ed25519")
       guard EVP_DigestVerifyInit(context.handle, nil, nil, nil, key.handle) == 1 else {
@@ -114,9 +114,9 @@ package enum Ed25519 {
       return isValid
     }
 
-    /// Whether a signature of a message was made with this key.
-    package func isSignature(_ signature: [UInt8], of message: [UInt8]) throws(CryptoError) -> Bool {
-      try isSignature(signature, of: message.span)
+    /// Whether a signature is valid for a message and this key.
+    package func isValidSignature(_ signature: [UInt8], of message: [UInt8]) throws(CryptoError) -> Bool {
+      try isValidSignature(signature, of: message.span)
     }
   }
 }

@@ -5,7 +5,7 @@ import CCrypto
 package final class HMAC: Sendable {
   /// A context that holds the key.
   private final class Context: @unchecked Sendable {
-    // Unchecked: only the caller that took the context from `idle`, or created it, has the context.
+    // Unchecked: only the caller that took the context from `idleContexts`, or created it, has the context.
     let handle: OpaquePointer
     init(_ handle: OpaquePointer) { self.handle = handle }
     deinit { EVP_MAC_CTX_free(handle) }
@@ -25,7 +25,7 @@ package final class HMAC: Sendable {
 
   /// The digest of the HMAC.
   package let algorithm: DigestAlgorithm
-  private let idle = IdleContexts<Context>()
+  private let idleContexts = IdleContexts<Context>()
   /// The context that is copied. It serves no message, so several threads may copy it at once.
   private let original: Context
 
@@ -84,7 +84,7 @@ package final class HMAC: Sendable {
     guard isDone, length == code.count else {
       throw CryptoError(failed: Self.operation(algorithm))
     }
-    idle.put(back: context)
+    idleContexts.put(back: context)
     return code
   }
 
@@ -103,7 +103,7 @@ package final class HMAC: Sendable {
 
   /// Takes an idle context, or copies the original one.
   private func taken() throws(CryptoError) -> Context {
-    if let kept = idle.take() { return kept }
+    if let kept = idleContexts.take() { return kept }
     guard let handle = EVP_MAC_CTX_dup(original.handle) else {
       throw CryptoError(failed: Self.operation(algorithm))
     }

@@ -25,11 +25,11 @@ import Testing
     let verifying = try key(name, isPrivate: false)
     let message = Array("message".utf8)
     var signature = try pair.signature(of: message, algorithm)
-    #expect(try verifying.isSignature(signature, of: message, algorithm))
-    #expect(try !verifying.isSignature(signature, of: message + [0], algorithm))
-    #expect(try !verifying.isSignature([], of: message, algorithm))
+    #expect(try verifying.isValidSignature(signature, of: message, algorithm))
+    #expect(try !verifying.isValidSignature(signature, of: message + [0], algorithm))
+    #expect(try !verifying.isValidSignature([], of: message, algorithm))
     signature[5] ^= 1
-    #expect(try !verifying.isSignature(signature, of: message, algorithm))
+    #expect(try !verifying.isValidSignature(signature, of: message, algorithm))
     if algorithm.isDeterministic {
       #expect(try pair.signature(of: message, algorithm) == pair.signature(of: message, algorithm))
     }
@@ -40,7 +40,7 @@ import Testing
     let key = try key("ed25519", isPrivate: false)
     #expect(throws: CryptoError.self) { try key.signature(of: [1], .ed25519) }
     #expect(throws: CryptoError.self) { try key.signature(of: [1], .rsaPSS) }
-    #expect(throws: CryptoError.self) { try key.isSignature([1], of: [1], .ecdsaP256) }
+    #expect(throws: CryptoError.self) { try key.isValidSignature([1], of: [1], .ecdsaP256) }
   }
 
   /// An RSA key in PKCS#1 (RFC 8017, appendix A.1). Its numbers are not prime; reading a key does not check

@@ -56,8 +56,8 @@ import Testing
     #expect(key.publicKey.bytes == hex(vector.publicKey))
     #expect(try key.signature(of: message) == hex(vector.signature))
     let publicKey = try Ed25519.PublicKey(hex(vector.publicKey))
-    #expect(try publicKey.isSignature(hex(vector.signature), of: message))
-    #expect(try key.publicKey.isSignature(hex(vector.signature), of: message))
+    #expect(try publicKey.isValidSignature(hex(vector.signature), of: message))
+    #expect(try key.publicKey.isValidSignature(hex(vector.signature), of: message))
   }
 
   @Test("a signature with a changed byte, for a changed message or of another key is refused")
@@ -68,17 +68,17 @@ import Testing
     for index in signature.indices {
       var changed = signature
       changed[index] ^= 1
-      #expect(try !key.publicKey.isSignature(changed, of: message))
+      #expect(try !key.publicKey.isValidSignature(changed, of: message))
     }
     for index in message.indices {
       var changed = message
       changed[index] ^= 0x80
-      #expect(try !key.publicKey.isSignature(signature, of: changed))
+      #expect(try !key.publicKey.isValidSignature(signature, of: changed))
     }
-    #expect(try !Ed25519.PrivateKey().publicKey.isSignature(signature, of: message))
-    #expect(try !key.publicKey.isSignature([], of: message))
+    #expect(try !Ed25519.PrivateKey().publicKey.isValidSignature(signature, of: message))
+    #expect(try !key.publicKey.isValidSignature([], of: message))
     // The failed verifications left no error behind that would affect the next one.
-    #expect(try key.publicKey.isSignature(signature, of: message))
+    #expect(try key.publicKey.isValidSignature(signature, of: message))
   }
 
   @Test("a seed or public key that does not have 32 bytes is refused")
@@ -97,6 +97,6 @@ import Testing
   @Test("a public key that is not a point of the curve verifies no signature")
   func invalidPoint() throws {
     let noPoint = try Ed25519.PublicKey([2] + [UInt8](repeating: 0, count: 31))
-    #expect(try !noPoint.isSignature([UInt8](repeating: 0, count: 64), of: []))
+    #expect(try !noPoint.isValidSignature([UInt8](repeating: 0, count: 64), of: []))
   }
 }

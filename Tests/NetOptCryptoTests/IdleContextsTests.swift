@@ -6,7 +6,7 @@ import Testing
 @Suite struct IdleContextsTests {
   /// Removes all idle contexts of an algorithm, so that a test can count the new ones.
   private func drain(_ algorithm: DigestAlgorithm) throws -> IdleContexts<Digest.Context> {
-    let idle = try algorithm.fetched.idle
+    let idle = try algorithm.fetched.idleContexts
     while idle.take() != nil {}
     return idle
   }

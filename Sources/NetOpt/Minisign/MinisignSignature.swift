@@ -92,8 +92,8 @@ package struct MinisignSignature: Hashable, Sendable {
       let message = try algorithm == .prehashed ? Digest.of(content, .blake2b512) : content
       return try candidates.first { candidate in
         let key = try Ed25519.PublicKey(candidate.key)
-        guard try key.isSignature(signature, of: message) else { return false }
-        guard try key.isSignature(commentSignature, of: signature + Array(trustedComment.utf8)) else {
+        guard try key.isValidSignature(signature, of: message) else { return false }
+        guard try key.isValidSignature(commentSignature, of: signature + Array(trustedComment.utf8)) else {
           throw NetOptError(
             .invalidSignature, phase: .list,
             "the trusted comment in the signature of \(file) was changed; sign the file again")
