@@ -127,7 +127,7 @@ package struct SavedRun: Sendable {
   /// - Throws: `Fault` when the content is not a valid saved run.
   package init(_ bytes: [UInt8], mostCounters: Int = SavedRun.maximumCounters) throws(Fault) {
     guard !CombiningMarks.hasLongRun(inJSON: bytes) else {
-      throw Fault(description: "a string is not usable: \(CombiningMarks.rule)")
+      throw Fault(description: "a string is not usable: \(CombiningMarks.violation)")
     }
     let file: SavedRunFile
     do {

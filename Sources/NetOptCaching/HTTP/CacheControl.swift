@@ -129,14 +129,15 @@ struct DirectiveReader {
 
   /// The next directive; `nil` at the end.
   mutating func next() -> Directive? {
-    rest = rest.drop { $0 == 0x2c || FieldText.isSpace($0) }
+    rest = rest.drop { $0 == 0x2c || FieldText.isSpaceOrTab($0) }
     guard !rest.isEmpty else { return nil }
     let name = rest.prefix { $0 != 0x3d && $0 != 0x2c }
     rest = rest[name.endIndex...]
     var directive = Directive(name: FieldText.trimmed(Substring(name)).loweredASCII)
     guard rest.first == 0x3d else { return directive }
     rest = rest.dropFirst()
-    directive.isSpaced = name.last.map(FieldText.isSpace) == true || rest.first.map(FieldText.isSpace) == true
+    directive.isSpaced =
+      name.last.map(FieldText.isSpaceOrTab) == true || rest.first.map(FieldText.isSpaceOrTab) == true
     directive.value = rest.first == 0x22 ? quoted() ?? token() : token()
     return directive
   }
@@ -164,7 +165,7 @@ struct DirectiveReader {
     rest = left[more.endIndex...]
     // Text after the closing quote becomes part of the value, so that the value does not pass for the quoted
     // one.
-    if more.contains(where: { !FieldText.isSpace($0) }) { value += more }
+    if more.contains(where: { !FieldText.isSpaceOrTab($0) }) { value += more }
     return String(decoding: value, as: UTF8.self)
   }
 }
@@ -184,7 +185,7 @@ package enum DeltaSeconds {
 
 /// Functions for the text of header fields.
 enum FieldText {
-  static func isSpace(_ byte: UInt8) -> Bool { ByteClass.isSpace(byte) }
+  static func isSpaceOrTab(_ byte: UInt8) -> Bool { ByteClass.isSpaceOrTab(byte) }
 
   /// The text without white space at both ends.
   static func trimmed(_ text: Substring) -> Substring { Substring(ByteClass.trimmed(text.utf8)) }

@@ -71,7 +71,7 @@ package struct Program: Sendable {
         )
       }
       guard !CombiningMarks.hasLongRun(argument) else {
-        throw UsageError("argument \(index) is not usable: \(CombiningMarks.rule)")
+        throw UsageError("argument \(index) is not usable: \(CombiningMarks.violation)")
       }
       arguments.append(argument)
     }
@@ -83,7 +83,7 @@ package struct Program: Sendable {
     for (name, value) in environment where name.hasPrefix("NETOPT_") || name.loweredASCII.hasSuffix("_proxy")
     {
       guard !CombiningMarks.hasLongRun(value) else {
-        throw UsageError("the environment variable \(name) is not usable: \(CombiningMarks.rule)")
+        throw UsageError("the environment variable \(name) is not usable: \(CombiningMarks.violation)")
       }
     }
   }

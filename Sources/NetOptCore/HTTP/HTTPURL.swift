@@ -95,7 +95,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
           ? "it has a space; write %20" : "it has the control character \(bad); percent-encode it")
     }
     // Later comparisons as strings would take seconds.
-    guard !CombiningMarks.hasLongRun(text) else { throw invalid(CombiningMarks.rule) }
+    guard !CombiningMarks.hasLongRun(text) else { throw invalid(CombiningMarks.violation) }
     // The search compares bytes: a delimiter followed by a combining mark is a different `Character`.
     guard let mark = text.utf8.firstRange(of: "://".utf8) else {
       throw invalid("it has no scheme; begin with https://")

@@ -131,7 +131,7 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
     guard !ByteClass.all(field.value, { $0 < 0x80 }), CombiningMarks.hasLongRun(field.value) else {
       return nil
     }
-    return "the value of the header \(field.name) cannot be sent: \(CombiningMarks.rule)"
+    return "the value of the header \(field.name) cannot be sent: \(CombiningMarks.violation)"
   }
 
   /// Whether the text is a token (RFC 9110, section 5.6.2).

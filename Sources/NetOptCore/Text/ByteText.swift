@@ -117,10 +117,13 @@ extension [UInt8] {
 
 /// The classes of bytes in HTTP.
 @usableFromInline package enum ByteClass {
+  /// Whether the byte is an ASCII digit.
   @inlinable
   package static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+  /// Whether the byte is a space or a tab: the white space of a field line (OWS; RFC 9110, section 5.6.3).
+  /// Line ends do not count.
   @inlinable
-  package static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+  package static func isSpaceOrTab(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
   /// Whether the byte is a letter, a digit, "-", ".", "_" or "~" (RFC 3986, section 2.3).
   @inlinable
@@ -170,8 +173,8 @@ extension [UInt8] {
   /// Returns a text without leading and trailing spaces and tabs.
   @inlinable
   package static func trimmed<Bytes: BidirectionalCollection<UInt8>>(_ text: Bytes) -> Bytes.SubSequence {
-    guard let first = text.firstIndex(where: { !isSpace($0) }),
-      let last = text.lastIndex(where: { !isSpace($0) })
+    guard let first = text.firstIndex(where: { !isSpaceOrTab($0) }),
+      let last = text.lastIndex(where: { !isSpaceOrTab($0) })
     else { return text[text.startIndex..<text.startIndex] }
     return text[first...last]
   }

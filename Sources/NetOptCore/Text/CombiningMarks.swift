@@ -1,9 +1,9 @@
 /// Finds texts that are slow to compare.
 ///
 /// Swift compares and hashes strings by canonical equivalence, for which it sorts each run of combining
-/// marks. The sort takes time quadratic in the length of the run: 13 s for one comparison of 95 KB. So code
-/// checks text from a peer with `CombiningMarks`, or compares it by bytes, before it compares the text as a
-/// string.
+/// marks. The sort takes time quadratic in the length of the run: 13 s for one comparison of 95 KB.
+/// Therefore code must not compare or hash an unchecked text of a peer as a `String`. The code either rejects
+/// a text with a long run first, or compares only the bytes of the text.
 package enum CombiningMarks {
   /// The maximum number of combining marks in a row in Unicode's Stream-Safe Text Format (UAX #15, section
   /// 13). No language needs as many.
@@ -14,8 +14,8 @@ package enum CombiningMarks {
     text.utf8.contains { $0 >= 0x80 } && Array(text.utf8).withUnsafeBytes { hasLongRun($0) }
   }
 
-  /// The rule that a text with a long run breaks, in words for users.
-  package static let rule = "it has more than \(most) combining marks in a row, which no real text has"
+  /// The reason for rejecting a text with a long run, in words for users.
+  package static let violation = "it has more than \(most) combining marks in a row, which no real text has"
 
   /// Whether a text has more than `most` combining marks in a row.
   ///
@@ -30,11 +30,11 @@ package enum CombiningMarks {
     return false
   }
 
-  /// Whether a JSON text has more than `most` combining marks in a row, written as they are or as escapes
-  /// (`\u0301`). For texts that Foundation's decoder reads: it hashes the keys as strings.
+  /// Whether a JSON text has more than `most` combining marks in a row. A mark may be written as itself or as
+  /// an escape (`\u0301`). For texts that Foundation's decoder reads: the decoder hashes the keys as strings.
   package static func hasLongRun(inJSON text: [UInt8]) -> Bool {
     guard text.contains(UInt8(ascii: "\\")) else { return text.withUnsafeBytes { hasLongRun($0) } }
-    // All marks have four hexadecimal digits or are a pair of surrogates.
+    // JSON escapes a mark as one `\u` with four hexadecimal digits, or, from U+10000, as two (surrogates).
     var units: [UInt16] = []
     var resolved: [UInt8] = []
     var rest = text[...]
@@ -58,7 +58,7 @@ package enum CombiningMarks {
     return resolved.withUnsafeBytes { hasLongRun($0) }
   }
 
-  /// The UTF-16 code unit of an escape (`\u0301`) at the begin of a text; `nil` without one.
+  /// The UTF-16 code unit of an escape (`\u0301`) at the start of a text; `nil` if there is none.
   private static func escapedUnit(_ text: ArraySlice<UInt8>) -> UInt16? {
     guard text.count >= 6, text[text.startIndex + 1] == UInt8(ascii: "u") else { return nil }
     var unit: UInt16 = 0

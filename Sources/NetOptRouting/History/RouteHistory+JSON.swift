@@ -58,7 +58,7 @@ extension RouteHistory {
   package init(json bytes: [UInt8], network: String) throws(Fault) {
     guard bytes.count <= Self.maximumBytes else { throw Fault(reason: "it is larger than 4 MiB") }
     guard !CombiningMarks.hasLongRun(inJSON: bytes) else {
-      throw Fault(reason: "a string is not usable: \(CombiningMarks.rule)")
+      throw Fault(reason: "a string is not usable: \(CombiningMarks.violation)")
     }
     let file: File
     do { file = try JSONDecoder().decode(File.self, from: Data(bytes)) } catch {

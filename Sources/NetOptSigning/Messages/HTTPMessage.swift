@@ -31,12 +31,12 @@ extension SigningRequest {
     while let byte = bytes.popFirst() {
       let isEnd = byte == 0x0a || (byte == 0x0d && bytes.first == 0x0a)
       let rest = byte == 0x0d ? bytes.dropFirst() : bytes
-      guard isEnd, let next = rest.first, ByteClass.isSpace(next) else {
+      guard isEnd, let next = rest.first, ByteClass.isSpaceOrTab(next) else {
         out.append(byte)
         continue
       }
-      while let last = out.last, ByteClass.isSpace(last) { out.removeLast() }
-      bytes = rest.drop { ByteClass.isSpace($0) }
+      while let last = out.last, ByteClass.isSpaceOrTab(last) { out.removeLast() }
+      bytes = rest.drop { ByteClass.isSpaceOrTab($0) }
       out.append(0x20)
     }
     return String(decoding: out, as: UTF8.self)
@@ -108,7 +108,7 @@ private struct HTTPMessageReader {
       throw Self.fault("the head is not UTF-8")
     }
     guard !CombiningMarks.hasLongRun(text) else {
-      throw Self.fault("a line of the head is not usable: \(CombiningMarks.rule)")
+      throw Self.fault("a line of the head is not usable: \(CombiningMarks.violation)")
     }
     return text
   }
@@ -119,7 +119,7 @@ private struct HTTPMessageReader {
     // value.
     var last: HeaderField?
     while let line = try line() {
-      if let first = line.utf8.first, ByteClass.isSpace(first) {
+      if let first = line.utf8.first, ByteClass.isSpaceOrTab(first) {
         guard last != nil else { throw Self.fault("the first field begins with a space") }
         let folded = Substring(ByteClass.trimmed(line.utf8))
         if last?.value.isEmpty == false { last?.value += " " }
@@ -169,7 +169,7 @@ private struct HTTPMessageReader {
     var body: [UInt8] = []
     while true {
       guard let size = try line() else { throw Self.fault("a chunk has no length") }
-      let digits = size.utf8.prefix { $0 != 0x3b && !ByteClass.isSpace($0) }
+      let digits = size.utf8.prefix { $0 != 0x3b && !ByteClass.isSpaceOrTab($0) }
       guard (1...15).contains(digits.count), digits.allSatisfy({ Hex.digit($0) != nil }) else {
         throw Self.fault("the length of a chunk is not a hexadecimal number")
       }

@@ -172,7 +172,7 @@ public struct SigningRequest: Sendable {
   /// run.
   private static func checkMarks(_ text: [UInt8], _ part: String) throws(SigningFault) {
     guard text.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) else { return }
-    throw SigningFault(.malformedRequest, "\(part) is not usable: \(CombiningMarks.rule)")
+    throw SigningFault(.malformedRequest, "\(part) is not usable: \(CombiningMarks.violation)")
   }
 
   /// Servers read a raw "#" either as the start of a fragment, which they drop or keep, or as part of a

@@ -258,7 +258,7 @@ package struct StructuredFieldParser {
           throw fault("a display string must be UTF-8")
         }
         guard !out.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) else {
-          throw fault("a display string is not usable: \(CombiningMarks.rule)")
+          throw fault("a display string is not usable: \(CombiningMarks.violation)")
         }
         return string
       case 0x25:

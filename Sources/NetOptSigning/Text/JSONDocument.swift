@@ -66,7 +66,7 @@ package struct JSONPart: Sendable {
       }
     }
     guard !named.contains(where: { CombiningMarks.hasLongRun($0.0) }) else {
-      throw fault("a member's name is not usable: \(CombiningMarks.rule)")
+      throw fault("a member's name is not usable: \(CombiningMarks.violation)")
     }
     return named.map { ($0.0, JSONPart(document: document, index: $0.1, path: "\(path).\($0.0)")) }
   }
@@ -108,7 +108,7 @@ package struct JSONPart: Sendable {
   ///   (`CombiningMarks`).
   package func string() throws(JSONFault) -> String {
     let text = try anyString()
-    guard !CombiningMarks.hasLongRun(text) else { throw fault(CombiningMarks.rule) }
+    guard !CombiningMarks.hasLongRun(text) else { throw fault(CombiningMarks.violation) }
     return text
   }
 
