@@ -10,9 +10,11 @@
 typedef nghttp2_on_frame_recv_callback callback;
 
 static _Thread_local struct netopt_frame_handlers handlers;
-// Whether this thread has asked for the observer.
+// Whether this thread has called `netopt_observe_frames`.
 static _Thread_local int is_ours;
+// Whether the observer replaced libcurl's callback for received frames in a session of this thread.
 static _Thread_local int is_observed;
+// Whether a session of this thread sends requests that the observer does not see.
 static _Thread_local int misses_requests;
 // Whether a stream of this thread has ever ended before its request was sent whole. Only then does the
 // observer tell the handlers that a stream is closed.

@@ -47,10 +47,11 @@ import Testing
     arguments: [
       ("HTTP/1.1 200 OK", nil), ("HTTP/1.0 200 ", nil), ("HTTP/1.1 200", nil), ("HTTP/1.1 999 Odd", nil),
       ("HTTP/1.1 099 Odd", .status), ("HTTP/1.1 20 Odd", .status), ("HTTP/1.1 2000 Odd", .status),
-      ("HTTP/1.1 -20 Odd", .status), ("HTTP/1.1  200 OK", .status), ("HTTP/11 200 OK", .version),
-      ("http/1.1 200 OK", .notHTTP), ("ICY 200 OK", .notHTTP), ("HTTP/1.1\t200 OK", .version),
-      ("HTTP/1.1", .status), ("HTTP/3 ", .status), ("HTTP/1,1 200 OK", .version), ("HTTP/", .version),
-      ("HTTP/2 200", .otherVersion), ("HTTP/1.1 101 Switching Protocols", .interim101), ("", .notHTTP),
+      ("HTTP/1.1 -20 Odd", .status), ("HTTP/1.1  200 OK", .status), ("HTTP/11 200 OK", .unsupportedVersion),
+      ("http/1.1 200 OK", .notHTTP), ("ICY 200 OK", .notHTTP), ("HTTP/1.1\t200 OK", .unsupportedVersion),
+      ("HTTP/1.1", .status), ("HTTP/3 ", .status), ("HTTP/1,1 200 OK", .unsupportedVersion),
+      ("HTTP/", .unsupportedVersion), ("HTTP/2 200", .versionMismatch),
+      ("HTTP/1.1 101 Switching Protocols", .interim101), ("", .notHTTP),
     ] as [(String, HeadFault?)])
   func statusLines(line: String, fault: HeadFault?) {
     #expect(read([line]).fault == fault)
@@ -59,7 +60,7 @@ import Testing
   @Test("over HTTP/2, the reader accepts only HTTP/2 status lines")
   func multiplexed() {
     #expect(read(["HTTP/2 200", "a: b", ""], isMultiplexed: true).reader.isComplete)
-    #expect(read(["HTTP/1.1 200 OK"], isMultiplexed: true).fault == .otherVersion)
+    #expect(read(["HTTP/1.1 200 OK"], isMultiplexed: true).fault == .versionMismatch)
   }
 
   @Test(

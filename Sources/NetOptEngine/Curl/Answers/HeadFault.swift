@@ -1,22 +1,22 @@
 import NetOptCore
 
-/// What is wrong with the head or the trailers of a response.
+/// The fault in the head or the trailers of a response.
 enum HeadFault: Hashable, Sendable {
   /// The first line does not begin with `HTTP/`.
   case notHTTP
-  /// The first line has another version of HTTP than 1.0 and 1.1.
-  case version
+  /// The first line begins with `HTTP/`, but no known version follows, as in `HTTP/11`.
+  case unsupportedVersion
   /// The first line has no valid status.
   case status
   /// The status is 101, which announces another protocol.
   case interim101
   /// The response arrived before the request was sent.
   case unsolicited
-  /// The response has another version of HTTP than the connection.
-  case otherVersion
+  /// The response has a known version of HTTP, but not the version that the connection speaks.
+  case versionMismatch
   /// A line has no end, because the connection ended in it.
   case lineCut
-  /// A line has no colon and is therefore no field.
+  /// A line has no colon and is therefore not a field.
   case noColon
   /// A field has no name.
   case noName
@@ -30,17 +30,20 @@ enum HeadFault: Hashable, Sendable {
   case marks
   /// The first line after the status line is a fold, with no field before it.
   case firstFold
-  /// A field that says where the body ends, or how it is coded, is folded.
+  /// A field that determines the end or the coding of the body is folded.
   case framingFold
   /// The head has too many folds.
   case folds
-  /// A line of the trailers is no field.
+  /// A line of the trailers is not a field.
   case trailer
   /// A line of the trailers is longer than libcurl accepts.
   case trailerTooLong
   /// The head or the trailers come in more HTTP/2 frames than nghttp2 accepts.
   case continuations
-  case contentLength, transferCoding
+  /// A Content-Length is not a valid length, or two of them differ.
+  case contentLength
+  /// The Transfer-Encoding is not a single `chunked`. A request of netopt allows no other transfer coding.
+  case transferCoding
   /// The heads and trailers have more bytes than `ResponseHeadReader.limit`.
   case tooLarge
   /// The heads and trailers have more lines than `ResponseHeadReader.mostLines`.
@@ -50,24 +53,26 @@ enum HeadFault: Hashable, Sendable {
   /// One line is longer than libcurl accepts.
   case lineTooLong
 
-  /// Whether the head is too large but breaks no rule.
-  var isSize: Bool {
+  /// Whether the head or the trailers exceed a limit of netopt, libcurl or nghttp2. They break no rule of
+  /// HTTP.
+  var exceedsSizeLimit: Bool {
     switch self {
     case .tooLarge, .tooManyLines, .tooLargeForLibcurl, .lineTooLong, .trailerTooLong, .continuations: true
     default: false
     }
   }
 
-  /// The text for a message: what the server sent.
+  /// The faulty part of the response, for a message that begins with "the server sent".
   var description: String {
     switch self {
     case .notHTTP: "data that is not HTTP; check which service listens there (RFC 9112, section 4)"
-    case .version: "a status line whose HTTP version is neither 1.0 nor 1.1 (RFC 9112, section 2.3)"
+    case .unsupportedVersion:
+      "a status line whose HTTP version is neither 1.0 nor 1.1 (RFC 9112, section 2.3)"
     case .status: "a status line without a status from 100 to 999 (RFC 9112, section 4)"
     case .interim101:
       "status 101, although the request asked for no other protocol (RFC 9110, section 15.2.2)"
     case .unsolicited: "data before it received a request, which is not a response (RFC 9112, section 9.2)"
-    case .otherVersion: "a response whose HTTP version differs from that of the connection"
+    case .versionMismatch: "a response whose HTTP version differs from that of the connection"
     case .lineCut: "a head with a line that has no line end (RFC 9112, section 2.2)"
     case .noColon: "a head with a field line without a colon (RFC 9112, section 5)"
     case .noName: "a field without a name (RFC 9110, section 5.1)"

@@ -37,7 +37,8 @@ enum ResponseFault: Hashable, Sendable {
     switch self {
     case .head(let fault):
       return made(
-        fault.isSize ? .headTooLarge : .protocolViolation, .receive, "\(peer) sent \(fault.description)")
+        fault.exceedsSizeLimit ? .headTooLarge : .protocolViolation, .receive,
+        "\(peer) sent \(fault.description)")
     case .chunk(let fault):
       return made(.protocolViolation, .receive, "\(peer) sent \(fault.rawValue)")
     case .http2(let fault):

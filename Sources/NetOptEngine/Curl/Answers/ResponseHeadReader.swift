@@ -93,7 +93,7 @@ struct ResponseHeadReader {
   private mutating func readStatus(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> HeadFault? {
     guard let start = StatusLine(line) else { return StatusLine.fault(of: line) }
     // Newer releases of libcurl take a status line of HTTP/3 over HTTP/1.1.
-    guard start.version != .http3, (start.version == .http2) == isMultiplexed else { return .otherVersion }
+    guard start.version != .http3, (start.version == .http2) == isMultiplexed else { return .versionMismatch }
     // netopt never asks to switch protocols (RFC 9110, section 15.2.2).
     if start.status == 101 { return .interim101 }
     status = start.status
@@ -304,6 +304,6 @@ private struct StatusLine {
       version.elementsEqual("2".utf8) || version.elementsEqual("3".utf8)
       || version.count == 3 && version.starts(with: "1.".utf8)
         && 0x30...0x39 ~= version[version.startIndex + 2]
-    return isVersion ? .status : .version
+    return isVersion ? .status : .unsupportedVersion
   }
 }

@@ -1,19 +1,19 @@
 import CCurl
 import CFrameObserver
 
-/// Sees the HTTP/2 frames that libcurl receives and sends on the loop's threads: docs/adr/0025.
+/// Observes the HTTP/2 frames that libcurl receives and sends on the threads of event loops: docs/adr/0025.
+/// The functions below are the handlers; FrameObserver.h says when each handler is called.
 enum FrameObserver {
   /// Starts to observe the frames that libcurl processes on this thread.
   static func start() {
     netopt_observe_frames(
       netopt_frame_handlers(
         ending: ending, received: received, requested: requested, closed: closed, refused: refused,
-        leaving: leaving,
-        rejected: rejected, failed: failed, deleted: deleted, hides_reset: hidesReset))
+        leaving: leaving, rejected: rejected, failed: failed, deleted: deleted, hides_reset: hidesReset))
   }
 
-  /// Whether the observer sees the frames of all HTTP/2 connections of this thread. It does not if nghttp2 is
-  /// a part of libcurl itself.
+  /// Whether the observer sees the frames of all HTTP/2 connections of this thread. It sees no frames if
+  /// nghttp2 is a part of libcurl itself.
   static var isActive: Bool { netopt_frames_are_observed() != 0 }
 
   /// Whether the observer also sees when libcurl writes the head of a request.
@@ -24,16 +24,25 @@ enum FrameObserver {
   static func takeAbandonedSession() -> UnsafeRawPointer? { netopt_take_abandoned_session() }
 }
 
-/// Counts the body bytes of one response in the frames of its stream.
+/// The size of a response's body according to the DATA frames of its stream.
 struct ReceivedFrames {
+  /// The number of body bytes in the frames that have arrived whole.
   private var bytes = 0
+  /// Whether the last frame (END_STREAM) has arrived whole.
   private(set) var hasEnded = false
-  /// The number of body bytes in the last frame. Of this frame, only the header may have arrived.
+  /// The number of body bytes in the last frame, set when the frame's header arrives; `nil` before.
   private var last: Int?
 
   /// Records that the header of the last frame arrived.
+  ///
+  /// - Parameter count: the number of body bytes in the frame.
   mutating func end(with count: Int) { last = count }
 
+  /// Records a whole frame.
+  ///
+  /// - Parameters:
+  ///   - count: the number of body bytes in the frame.
+  ///   - ends: whether the frame ends the stream.
   mutating func add(_ count: Int, ends: Bool) {
     bytes += count
     if ends { hasEnded = true }

@@ -26,7 +26,7 @@ enum CurlCode {
   /// Returns the code of the cause. libcurl may report an HTTP/2 error when reading from the connection, or
   /// writing to it, failed.
   static func cause(of code: CURLcode, _ errorText: @autoclosure () -> CurlErrorText) -> CURLcode {
-    code == CURLE_HTTP2 && errorText().areAboutSocket ? CURLE_RECV_ERROR : code
+    code == CURLE_HTTP2 && errorText().isAboutSocket ? CURLE_RECV_ERROR : code
   }
 
   /// Whether a transfer that ends with this code may leave its request unprocessed. `SentRequest.fate` tells

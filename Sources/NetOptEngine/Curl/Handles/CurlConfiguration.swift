@@ -27,7 +27,8 @@ public struct CurlConfiguration: Hashable, Sendable {
   public init() {}
 }
 
-// The ranges of the settings. A client checks its own settings against these ranges, under their own names.
+// The ranges of the settings. `ClientConfiguration` checks its own settings against the same ranges. Its
+// errors name the client's setting, such as `connections.idle` and not `idleConnections`.
 extension CurlConfiguration {
   /// The range of connection counts. libcurl takes 0 for no limit.
   package static let connectionCounts = SettingRange(1...1_000_000)

@@ -1,7 +1,7 @@
 import CCurl
 
-/// libcurl's text about why a transfer failed (CURLOPT_ERRORBUFFER(3)). libcurl uses one code for many
-/// causes, and the text tells them apart.
+/// libcurl's text about the failure of a transfer (CURLOPT_ERRORBUFFER(3)). libcurl uses one code for many
+/// causes, and the text tells the causes apart.
 ///
 /// The known texts are those of libcurl 7.88 and OpenSSL 3. An unknown text names no cause.
 struct CurlErrorText: Sendable {
@@ -9,7 +9,7 @@ struct CurlErrorText: Sendable {
 
   init(_ text: String) { self.text = text }
 
-  /// The text without control characters, for libcurl's part of an error; `nil` if there is none.
+  /// The printable ASCII characters of the text, for `NetOptError.Underlying`; `nil` if there are none.
   ///
   /// Use it only for failures of connections that were ready: in errors about a proxy's URL, libcurl repeats
   /// the password.
@@ -23,7 +23,7 @@ struct CurlErrorText: Sendable {
   /// Error texts of lib/http.c and lib/http_chunks.c.
   private static let faults: [(words: String, fault: ResponseFault)] = [
     ("Received HTTP/0.9", .head(.notHTTP)),
-    ("Unsupported HTTP version", .head(.version)),
+    ("Unsupported HTTP version", .head(.unsupportedVersion)),
     ("Unsupported response code", .head(.status)),
     ("Header without colon", .head(.noColon)),
     ("Nul byte in header", .head(.nul)),
@@ -71,8 +71,9 @@ struct CurlErrorText: Sendable {
   /// Whether the other side reset the connection.
   var wasReset: Bool { has("Connection reset by peer") }
 
-  /// Whether reading from the connection or writing to it failed, even if the code reports a consequence.
-  var areAboutSocket: Bool { wasReset || has("Recv failure: ") || has("Send failure: ") }
+  /// Whether reading from the socket or writing to it failed. libcurl's code may name only a consequence:
+  /// CURLE_HTTP2.
+  var isAboutSocket: Bool { wasReset || has("Recv failure: ") || has("Send failure: ") }
 
   /// Whether the other side closed the connection during the TLS handshake.
   var wasClosedInHandshake: Bool { has("SSL_ERROR_SYSCALL") || has("SSL_ERROR_ZERO_RETURN") }
@@ -97,7 +98,7 @@ struct CurlErrorText: Sendable {
     return String(last.prefix { $0 != "," })
   }
 
-  /// What OpenSSL found wrong with a certificate, as in `SSL certificate problem: certificate has expired`.
+  /// The fault that OpenSSL found in a certificate, as in `SSL certificate problem: certificate has expired`.
   var certificateReason: String? {
     guard has("certificate problem: ") else { return nil }
     return text.split(separator: ":").last.map { String($0.drop { $0 == " " }) }

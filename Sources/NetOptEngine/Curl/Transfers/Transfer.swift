@@ -48,9 +48,10 @@ final class Transfer {
   var certificate: PeerCertificate?
   /// The TLS connection to a proxy that the leg opened for plain HTTP.
   var proxyTLS: ProxyTLS?
-  /// What the kernel measured of the connection that the leg opened for itself, until it was ready. Later it may be closed.
+  /// The kernel's measurements of the connection that the leg opened for itself, read when the connection was
+  /// ready. Later the connection may be closed.
   var socket: SocketReport?
-  /// What netopt knows of the last sending of the request.
+  /// The progress of the last sending of the request, as far as netopt can see it.
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) var sent = SentRequest()
   /// How the request was lost before libcurl tried to send it again.
@@ -59,7 +60,7 @@ final class Transfer {
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private(set) var head = ResponseHeadReader()
   @exclusivity(unchecked) private var body: ReceivedBody
-  /// What is wrong with the response; `nil` when nothing is.
+  /// The fault of the response; `nil` when it has none.
   private(set) var fault: ResponseFault?
   private(set) var chunks = ChunkReader()
   /// Why nghttp2 rejected the stream; `nil` when it did not.
@@ -71,7 +72,7 @@ final class Transfer {
   private(set) var receivedBytes = 0
   /// How many bytes of an HTTP/1.1 response's body libcurl has read. `chunks` counts chunked bodies instead.
   private(set) var readBytes = 0
-  /// The size of the stream's DATA frames, and whether END_STREAM came. Empty where netopt sees none.
+  /// The size of the stream's DATA frames, and whether END_STREAM came. Empty if netopt sees no frames.
   var frames = ReceivedFrames()
   /// Whether the response ended before the request was sent whole (`answered`), and the stream then closed
   /// (`closed`).
@@ -82,7 +83,7 @@ final class Transfer {
   /// How many bytes the consumer had not read at the last delivery.
   var unread = 0
   private(set) var isReceivePaused = false
-  /// Whether it paused for the turn's time limit (`ReceivingTurn`), not because its reader is behind.
+  /// Whether the transfer paused for the turn's time limit (`ReceivingTurn`), not for a slow reader.
   @exclusivity(unchecked) var waitsForTurn = false
   /// Whether the transfer ever paused. libcurl may then still hold a piece of the body.
   private(set) var hasPaused = false
@@ -127,10 +128,9 @@ final class Transfer {
   private func now() -> MonotonicInstant { exchange.now() }
 
   private func touch() {
-    if !isTouched {
-      isTouched = true
-      callbackState.touched.append(self)
-    }
+    guard !isTouched else { return }
+    isTouched = true
+    callbackState.touched.append(self)
   }
 
   // MARK: From callbacks
@@ -252,7 +252,7 @@ final class Transfer {
     touch()
   }
 
-  /// What the transfer does with a piece of the body.
+  /// The reaction to a piece of the body: taken, to be delivered again, or the end of the transfer.
   enum Reception { case taken, paused, refused }
 
   /// Takes a piece of the body. Pauses when the consumer is too far behind or the turn's time is used up.
@@ -379,7 +379,7 @@ final class Transfer {
     return unpause(receive: true, send: false) == CURLE_OK
   }
 
-  /// Marks what the transfer received in this turn as delivered.
+  /// Records that the data of this turn is delivered. New data puts the transfer on `touched` again.
   func settled() { isTouched = false }
 
   /// Resumes the given directions. libcurl sets both at once (curl_easy_pause(3)).
