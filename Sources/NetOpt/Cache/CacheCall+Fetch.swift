@@ -23,8 +23,8 @@ extension CacheCall {
     var begun = MonotonicInstant(nanoseconds: 0)
     /// The deadline of the call, or `nil`.
     var deadline: MonotonicInstant?
-    /// The number of changes of the resource when the fetch began.
-    var changes: UInt32 = 0
+    /// The count of `ResourceChanges` for the key when the fetch began.
+    var changeCount: UInt32 = 0
 
     /// Returns the fetch with the send time of the attempt that the response answers. Connections, handshakes
     /// and failed attempts may have taken long, and the origin may have answered later requests meanwhile.
@@ -130,7 +130,7 @@ extension CacheCall {
     fetch.requested = cache.now()
     fetch.begun = cache.timeSource.now()
     fetch.deadline = next.deadline
-    fetch.changes = cache.changes.changeCount(of: key)
+    fetch.changeCount = cache.changes.changeCount(of: key)
     do throws(NetOptError) {
       let response = try await next.proceed(forwarded)
       fetch = fetch.sent(for: response, of: next)
@@ -204,7 +204,7 @@ extension CacheCall {
     var (response, fetch) = (response, fetch)
     // A response is never older than the change that its own request made, so this change does not keep it
     // from being stored. A change by another request since then does.
-    fetch.changes &+= invalidate(response.status, fields)
+    fetch.changeCount &+= invalidate(response.status, fields)
     if cacheRequest.method == .head, fetch.stores {
       updateAfterHead(response.status, response.head.withExactLocation(fields), fetch, received)
     }
@@ -262,7 +262,7 @@ extension CacheCall {
       status: response.status, fields: stored,
       requested: fetch.requested, received: received,
       declaredExpiry: expiry, resourceVersion: version,
-      begun: fetch.begun, deadline: fetch.deadline, changes: fetch.changes, isStored: isStored)
+      begun: fetch.begun, deadline: fetch.deadline, changeCount: fetch.changeCount, shouldStore: isStored)
     if let whole = response.body.whole {
       guard whole.count <= cache.entryLimit else {
         fetch.leader?.complete(.unshared)

@@ -107,7 +107,7 @@ extension CacheCall {
       cache.forget(.overlapping(updated.selectors), for: key, begun: fetch.begun)
       return false
     }
-    cache.insert(updated, unlessChangedSince: fetch.changes, begun: fetch.begun)
+    cache.insert(updated, unlessChangedSince: fetch.changeCount, begun: fetch.begun)
     return true
   }
 }

@@ -1,52 +1,57 @@
 import NetOptCaching
 import NetOptCore
 
-/// A response to store once its body is complete.
+/// A response whose body is not complete. At the end of the body, the response is stored and goes to the
+/// waiting calls.
 struct PendingEntry: Sendable {
   let cache: ResponseCache
-  /// The fetch of the response, when other calls may wait for it.
+  /// Passes the outcome of the fetch to the calls that wait for it; `nil` when no other call may wait.
   let leader: InFlightFetches.Leader?
   let key: CacheKey
   let selectors: [CacheEntry.Selector]
   let status: Int
   let fields: HeaderFields
-  /// When the request was sent and when the head of the response came, in milliseconds since 1970.
+  /// When the request was sent, in milliseconds since 1970.
   let requested: Int64
+  /// When the head of the response came, in milliseconds since 1970.
   let received: Int64
+  /// As in `CacheEntry`.
   let declaredExpiry: Int64?
+  /// As in `CacheEntry`.
   let resourceVersion: Int64?
+  /// When the request was sent, by the monotonic clock.
   let begun: MonotonicInstant
   /// The deadline of the call that fetches the response, or `nil`.
   let deadline: MonotonicInstant?
-  /// The number of changes of the resource when the fetch began.
-  let changes: UInt32
-  /// Whether to store the response; otherwise only the waiting calls get it.
-  let isStored: Bool
+  /// The count of `ResourceChanges` for the key when the fetch began. If the count has grown, a change has
+  /// overtaken the response.
+  let changeCount: UInt32
+  /// Whether to store the response. If not, the response only goes to the waiting calls.
+  let shouldStore: Bool
 
   /// The maximum size of the body in bytes.
   var limit: Int { cache.entryLimit }
 
-  /// Stores the response, and gives it to the waiting calls.
+  /// Handles a complete body: stores the response if `shouldStore`, and gives it to the waiting calls.
   func complete(_ body: [UInt8]) {
     let entry = CacheEntry(
       key: key, selectors: selectors, status: status, fields: fields, body: body.fitted, requested: requested,
       received: received, declaredExpiry: declaredExpiry, resourceVersion: resourceVersion,
       fetchMicroseconds: (cache.timeSource.now() - begun).microseconds)
-    if isStored { cache.insert(entry, unlessChangedSince: changes, begun: begun) }
-    leader?.complete(isStored ? .entry(entry) : .serverError(entry))
+    if shouldStore { cache.insert(entry, unlessChangedSince: changeCount, begun: begun) }
+    leader?.complete(shouldStore ? .entry(entry) : .serverError(entry))
   }
 
   /// Handles a body that is too large to keep: forgets the stored responses, which are older.
   func discardTooLarge() {
-    if isStored { cache.forget(.all, for: key, begun: begun) }
+    if shouldStore { cache.forget(.all, for: key, begun: begun) }
     leader?.complete(.unshared)
   }
 
-  /// Handles a body whose reader released it before its end: nobody reads the body of a redirect, and a
-  /// caller may have seen enough. Forgets the stored responses that the new one would replace, because they
-  /// are older.
+  /// Handles a body whose reader released it before its end. For example, nobody reads the body of a
+  /// redirect. Forgets the stored responses that the new response would replace, because they are older.
   func discardUnread() {
-    if isStored { cache.forget(.overlapping(selectors), for: key, begun: begun) }
+    if shouldStore { cache.forget(.overlapping(selectors), for: key, begun: begun) }
   }
 
   /// Handles a body that failed.
