@@ -8,24 +8,27 @@ import NetOptCore
 struct LocalNetwork: Sendable {
   /// The maximum age of failures that count together.
   static let window = Duration.seconds(5)
-  /// How long the network is suspected after the last failure.
-  static let memory = Duration.seconds(30)
-  /// How far back failures count as the network's when a suspicion begins, if nothing has worked since.
+  /// How long a suspicion lasts after the last failure.
+  static let suspicionDuration = Duration.seconds(30)
+  /// The time before the start of a suspicion in which failures are blamed on the network. The planner undoes
+  /// the effects of these failures on endpoints, unless something has worked since.
   static let undoWindow = Duration.seconds(60)
-  /// The pauses between probes: the first and the longest.
+  /// The first pause between probes. Each further pause is twice as long, up to `longestPause`.
   static let shortestPause = Duration.seconds(1)
   static let longestPause = Duration.seconds(60)
 
   /// The last two addresses that failed, the newer one first.
   private var failures: [(address: IPAddress, at: MonotonicInstant)] = []
-  private var lookUpFailed: MonotonicInstant?
+  /// When name servers last did not respond; `nil` if they have not failed since the last success.
+  private var lastLookUpFailure: MonotonicInstant?
+  /// When the suspicion ends without further failures; `nil` if there was none since the last success.
   private var suspectedUntil: MonotonicInstant?
   private var pause = Self.shortestPause
   /// When the next probe may test whether the network works again.
   private(set) var nextProbe: MonotonicInstant?
 
-  /// Whether a success would change nothing.
-  var hasNoFailures: Bool { failures.isEmpty && lookUpFailed == nil && suspectedUntil == nil }
+  /// Whether nothing has failed since the last success.
+  var hasNoFailures: Bool { failures.isEmpty && lastLookUpFailure == nil && suspectedUntil == nil }
 
   /// Whether the network is taken to be the cause of failures.
   func isSuspected(at now: MonotonicInstant) -> Bool { suspectedUntil.map { now < $0 } ?? false }
@@ -38,7 +41,7 @@ struct LocalNetwork: Sendable {
   }
 
   /// Records that no name server responded.
-  mutating func lookUpDidFail(at now: MonotonicInstant) { lookUpFailed = now }
+  mutating func lookUpDidFail(at now: MonotonicInstant) { lastLookUpFailure = now }
 
   /// Decides from the failures until now whether the network is suspected.
   ///
@@ -46,10 +49,10 @@ struct LocalNetwork: Sendable {
   mutating func judge(at now: MonotonicInstant) -> Bool {
     let isBad =
       failures.count == 2 && failures.allSatisfy { now <= $0.at + Self.window }
-      && lookUpFailed.map { now <= $0 + Self.window } ?? false
+      && lastLookUpFailure.map { now <= $0 + Self.window } ?? false
     guard isBad || isSuspected(at: now) else { return false }
     let isNew = !isSuspected(at: now)
-    suspectedUntil = now + Self.memory
+    suspectedUntil = now + Self.suspicionDuration
     if isNew {
       pause = Self.shortestPause
       nextProbe = now + pause
@@ -57,9 +60,10 @@ struct LocalNetwork: Sendable {
     return isNew
   }
 
-  /// Takes the probe that tests whether the network works again.
+  /// Checks whether a probe of the network is due. If so, schedules the next probe after a longer pause, and
+  /// the caller must send the due probe.
   ///
-  /// - Returns: whether the probe is due.
+  /// - Returns: whether a probe is due.
   mutating func takeProbe(at now: MonotonicInstant) -> Bool {
     guard let nextProbe, nextProbe <= now else { return false }
     pause = min(pause * 2, Self.longestPause)
@@ -67,6 +71,6 @@ struct LocalNetwork: Sendable {
     return true
   }
 
-  /// Records that something was reached.
+  /// Records a success: an endpoint was reached. Forgets all failures and ends the suspicion.
   mutating func succeeded() { if !hasNoFailures { self = LocalNetwork() } }
 }
