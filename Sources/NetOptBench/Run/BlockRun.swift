@@ -1,10 +1,11 @@
 package import NetOptCore
 import Synchronization
 
-/// Performs one block of a run.
+/// Performs one block of a bench run: all its rounds, with connections that are all new (cold) or all kept
+/// (warm). In a round, each target gets one request. docs/bench.md explains blocks and rounds.
 struct BlockRun: Sendable {
-  /// The maximum number of concurrent requests in an open loop. Requests that are due at this limit begin
-  /// late, and count as late.
+  /// The maximum number of concurrent requests in an open loop. When a request is due and this number is
+  /// reached, the request begins late and counts as late.
   static let maxCallsInProgress = 10_000
 
   private let block: Block
@@ -40,6 +41,7 @@ struct BlockRun: Sendable {
     }
   }
 
+  /// Performs rounds one after the other, until the block ends or is interrupted.
   private func rounds(_ sampler: Sampler) async {
     while let round = record.begin(at: clock.now()) {
       for index in round.order {

@@ -10,21 +10,24 @@ final class StubBody: BodySource {
   }
 
   private let response: StubResponse
-  private let head: Timings
+  /// The timings of the response until its head.
+  private let headTimings: Timings
+  /// When the head arrived.
   private let headAt: MonotonicInstant
   private let deadline: MonotonicInstant?
   private let transport: StubTransport
-  /// The connection to return to the pool at the end of the body; `nil` when the connection is not kept.
+  /// The connection of the response; `nil` when the connection is not kept. An HTTP/1.1 connection returns to
+  /// the pool at the end of the body. An HTTP/2 connection is in the pool all the time.
   private let connection: StubTransport.Connection?
   private let state = Locked(State())
 
   init(
-    _ response: StubResponse, _ head: Timings, at headAt: MonotonicInstant, deadline: MonotonicInstant?,
-    on connection: StubTransport.Connection?,
+    _ response: StubResponse, _ headTimings: Timings, at headAt: MonotonicInstant,
+    deadline: MonotonicInstant?, on connection: StubTransport.Connection?,
     of transport: StubTransport
   ) {
     self.response = response
-    self.head = head
+    self.headTimings = headTimings
     self.deadline = deadline
     self.connection = connection
     self.transport = transport
@@ -35,7 +38,7 @@ final class StubBody: BodySource {
   deinit { end(nil) }
 
   var timings: Timings {
-    var timings = head
+    var timings = headTimings
     let end = state.withLock { $0.ended?.at } ?? transport.timeSource.now()
     timings.transfer = end - headAt
     return timings
