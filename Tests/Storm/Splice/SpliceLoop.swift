@@ -3,14 +3,15 @@ import Glibc
 import NetOptCore
 import NetOptTestSupport
 
-/// The loop of the splice's thread: epoll(7) over all connections.
+/// The loop of a `Splice`, which is a TCP proxy that injects faults. The loop accepts connections, forwards
+/// their bytes and injects their faults. It waits for all sockets with epoll(7).
 ///
-/// `@unchecked Sendable`: the splice creates the loop and hands it to its thread. From then on only that
-/// thread uses it.
+/// `@unchecked Sendable`: the splice creates the loop and hands the loop to the splice's thread. From then on
+/// only this thread uses the loop.
 final class SpliceLoop: @unchecked Sendable {
   private static let stopTag = UInt64.max
-  /// Tags from this value on are frontends. A lower tag is a connection's number, doubled, plus 1 for the
-  /// server's side.
+  /// The epoll tag of the first frontend; the other frontends have the next tags. A lower tag belongs to a
+  /// connection: twice the connection's number, plus 1 for the side of the server.
   private static let firstFrontendTag = UInt64(1) << 62
 
   private let frontends: [Splice.Frontend]
@@ -20,7 +21,7 @@ final class SpliceLoop: @unchecked Sendable {
   private let poller: Int32
   private let clock = SystemTimeSource()
   private var connections: [Int: ProxiedConnection] = [:]
-  /// The connections that have a due time.
+  /// The numbers of the connections for which a stall or a fault has a due time.
   private var timed: Set<Int> = []
   private var nextNumber = 0
   /// The number of connections so far for each server name of each frontend.
@@ -81,7 +82,7 @@ final class SpliceLoop: @unchecked Sendable {
       let connection = ProxiedConnection(
         number, frontend: frontend, client: descriptor, fault: fault, at: clock.now())
       connections[number] = connection
-      count {
+      updateFigures {
         $0.connections += 1
         $0.open += 1
       }
@@ -105,7 +106,7 @@ final class SpliceLoop: @unchecked Sendable {
     guard !servers.isEmpty,
       let descriptor = try? LoopbackSocket.connecting(to: servers[turn % servers.count])
     else {
-      count { $0.refused += 1 }
+      updateFigures { $0.refused += 1 }
       return end(connection, byReset: true)
     }
     noDelay(descriptor)
@@ -161,7 +162,7 @@ final class SpliceLoop: @unchecked Sendable {
     do throws(ProxiedConnection.Side.Failure) {
       if let bytes = try connection.server?.receive() { connection.client.outgoing += bytes }
     } catch {
-      if connection.server?.received == 0 { count { $0.refused += 1 } }
+      if connection.server?.received == 0 { updateFigures { $0.refused += 1 } }
       throw error
     }
     connection.lastByte = clock.now()
@@ -233,13 +234,13 @@ final class SpliceLoop: @unchecked Sendable {
     guard state.injects.withLock({ $0 }) else { return }
     switch fault.action {
     case .reset:
-      count { $0.resets += 1 }
+      updateFigures { $0.resets += 1 }
       end(connection, byReset: true)
     case .close:
-      count { $0.closes += 1 }
+      updateFigures { $0.closes += 1 }
       end(connection, byReset: false)
     case .stall(let time):
-      count { $0.stalls += 1 }
+      updateFigures { $0.stalls += 1 }
       connection.stalledUntil = clock.now() + time
     }
   }
@@ -271,8 +272,10 @@ final class SpliceLoop: @unchecked Sendable {
     guard connections.removeValue(forKey: connection.number) != nil else { return }
     timed.remove(connection.number)
     connection.close(byReset: byReset)
-    count { $0.open -= 1 }
+    updateFigures { $0.open -= 1 }
   }
 
-  private func count(_ change: (inout Splice.Figures) -> Void) { state.figures.withLock { change(&$0) } }
+  private func updateFigures(_ change: (inout Splice.Figures) -> Void) {
+    state.figures.withLock { change(&$0) }
+  }
 }
