@@ -1,7 +1,11 @@
-"""Computes the bench's statistics with SciPy and NumPy, and reads and writes its histograms with hdrhistogram.
+"""Compares the bench's statistics with SciPy and NumPy, and its histograms with hdrhistogram.
 
-Usage: bench_peers.py statistics FILE    prints a line for each fault that is found in a JSON file of data sets with results
-       bench_peers.py histograms FILE    the same for histograms; prints one of its own at the end
+Usage: bench_peers.py statistics FILE
+       bench_peers.py histograms FILE
+
+FILE is a JSON file with data sets and the results of netopt. Each wrong result gives a line of output. The last
+line of `statistics` counts the checked sets and intervals. The last line of `histograms` is the histogram of the
+first data set as hdrhistogram encodes it, for netopt to decode.
 """
 
 import json
@@ -23,8 +27,12 @@ def p_value(x, exact):
     return wilcoxon(x, zero_method="zsplit", correction=False, method="asymptotic").pvalue
 
 
-def inverted(x, exact, alpha):
-    """The shifts that the test does not refuse: its p value changes at Walsh averages alone."""
+def confidence_interval(x, exact, alpha):
+    """The confidence interval of the shift: all shifts that the signed-rank test does not reject at level `alpha`.
+
+    The p value changes only at Walsh averages. Therefore one shift between each two neighbours is tested. `None` if
+    the interval is empty or has no bounds.
+    """
     i, j = np.triu_indices(len(x))
     walsh = np.unique((x[i] + x[j]) / 2)
     gaps = np.concatenate([[walsh[0] - 1], (walsh[1:] + walsh[:-1]) / 2, [walsh[-1] + 1]])
@@ -72,9 +80,10 @@ def statistics(path):
         if not close(data["shift"], theirs):
             fault("shift", data["shift"], theirs)
         for level, ours in data["intervals"]:
-            # What the data have of ties stays when they are shifted; a shift that makes others is none to be judged at.
-            fixed = len(set(d)) < len(d) or len(d) > 50
-            theirs = inverted(d, not fixed, 1 - level)
+            # The exact test allows no ties. Equal differences are tied at every shift. Others are tied only at their
+            # Walsh average, and `confidence_interval` tests no shift that is a Walsh average.
+            has_ties = len(set(d)) < len(d)
+            theirs = confidence_interval(d, not has_ties and len(d) <= 50, 1 - level)
             if (ours is None) != (theirs is None):
                 fault(f"interval {level}", ours, theirs)
             elif ours is not None and not (close(ours[0], theirs[0]) and close(ours[1], theirs[1])):
