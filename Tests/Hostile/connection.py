@@ -1,4 +1,4 @@
-"""Connections as scenarios see them: bytes over TCP, bytes over TLS, and the records below."""
+"""The connections of scenarios: bytes over TCP, bytes over TLS, and TLS records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Gone(Exception):
 
 
 class TunnelProgress:
-    """How much a tunnel has passed on of what comes from one of its ends."""
+    """The number of bytes that a tunnel has forwarded in one direction."""
 
     # By the address and port at which the tunnel's own end is.
     all: dict[tuple[str, int], TunnelProgress] = {}
@@ -33,20 +33,20 @@ class TunnelProgress:
         TunnelProgress.all[self._address] = self
 
     def add(self, count: int) -> None:
-        """So many bytes more were passed on."""
+        """Records that this many further bytes were forwarded."""
         with self._changed:
             self._count += count
             self._changed.notify_all()
 
     def end(self) -> None:
-        """No more will be."""
+        """Records that no further bytes will be forwarded."""
         del TunnelProgress.all[self._address]
         with self._changed:
             self._is_open = False
             self._changed.notify_all()
 
     def wait(self, count: int) -> None:
-        """Returns when so many bytes were passed on, or no more will be."""
+        """Waits until this many bytes were forwarded, or no further bytes will be."""
         with self._changed:
             self._changed.wait_for(lambda: self._count >= count or not self._is_open, PATIENCE)
 
@@ -69,7 +69,7 @@ class Connection:
         self._sent = 0
 
     def send_raw(self, data: bytes) -> None:
-        """Sends bytes below TLS."""
+        """Sends raw TCP bytes, below TLS."""
         try:
             self.sock.sendall(data)
         except OSError as error:
@@ -79,7 +79,7 @@ class Connection:
             self._tunnel_progress.wait(self._sent)
 
     def receive_raw(self) -> bytes:
-        """The next bytes below TLS."""
+        """Receives the next raw TCP bytes, below TLS."""
         try:
             data = self.sock.recv(65536)
         except OSError as error:
@@ -89,29 +89,29 @@ class Connection:
         return data
 
     def seal(self, data: bytes) -> bytes:
-        """The bytes that carry `data` to the client; to be sent in the order in which they were made."""
+        """The raw bytes that carry `data` to the client. Send them in the order of the calls."""
         return data
 
     def send(self, data: bytes) -> None:
-        """Sends bytes to the application."""
+        """Sends bytes to the client's application, through TLS if there is TLS."""
         self.send_raw(self.seal(data))
 
     def receive(self) -> bytes:
-        """The next bytes of the application."""
+        """Receives the next bytes of the client's application."""
         return self.receive_raw()
 
     @property
     def has_more(self) -> bool:
-        """Whether something was read of the socket that may be more to receive."""
+        """Whether bytes were read from the socket that `receive` has not returned yet."""
         return False
 
     def close(self) -> None:
-        """Ends the connection in order."""
+        """Ends the connection properly."""
         self.cut()
 
     def cut(self) -> None:
-        """Ends the connection by FIN alone, whatever TLS asks for."""
-        # A socket that is closed with bytes unread sends RST in the place of FIN, so they are read.
+        """Ends the connection by FIN alone, without TLS's close_notify."""
+        # Closing a socket with unread bytes sends RST instead of FIN. Therefore the bytes are read first.
         try:
             self.sock.shutdown(socket.SHUT_WR)
             while self.sock.recv(65536):
@@ -169,7 +169,7 @@ class TLSConnection(Connection):
 
     @property
     def protocol(self) -> str | None:
-        """What ALPN agreed on."""
+        """The protocol that ALPN selected."""
         return self._tls.selected_alpn_protocol()
 
     def seal(self, data: bytes) -> bytes:
@@ -185,7 +185,7 @@ class TLSConnection(Connection):
         return self._incoming.pending > 0 or self._tls.pending() > 0
 
     def unread(self, data: bytes) -> None:
-        """Puts bytes back, to be received once more."""
+        """Puts bytes back. The next `receive` returns them again."""
         self._unread = data
 
     def receive(self) -> bytes:
@@ -240,7 +240,7 @@ class TLSConnection(Connection):
 
 
 class Handshake:
-    """A TCP connection that has brought a ClientHello, for scenarios below TLS."""
+    """A TCP connection on which a ClientHello has come, for scenarios below TLS."""
 
     def __init__(
         self, sock: socket.socket, context: ssl.SSLContext, hello: bytes, files: tuple[str, str]
@@ -254,7 +254,7 @@ class Handshake:
         self.hello = hello
 
     def tls(self) -> TLSConnection:
-        """The connection with TLS, whose handshake is to be performed."""
+        """The connection with TLS. The caller performs the handshake."""
         return TLSConnection(self.tcp.sock, self.context, self.hello)
 
 

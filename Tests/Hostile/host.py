@@ -1,4 +1,4 @@
-"""What the server knows of one host name: tests give each run a name of its own."""
+"""The server's state for one host name. Tests give each run its own name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PATIENCE = 20.0
 
 
 class Late:
-    """Something that a scenario sends when the test says so."""
+    """Data that a scenario sends when the test releases it."""
 
     def __init__(self) -> None:
         self.due = threading.Event()
@@ -43,7 +43,7 @@ class Host:
             return self._tunnels
 
     def note(self, line: str) -> None:
-        """Notes a request."""
+        """Adds a request to the record that the test reads."""
         with self._lock:
             self._received.append(line)
             self._lock.notify_all()
@@ -54,19 +54,19 @@ class Host:
             return list(self._received)
 
     def wait_for_requests(self, count: int, limit: float) -> None:
-        """Waits until so many requests have come, or for as many seconds."""
+        """Waits until this many requests have come, at most for this many seconds."""
         with self._lock:
             self._lock.wait_for(lambda: len(self._received) >= count, limit)
 
     def late(self) -> Late:
-        """Announces something that is to be sent when the test says so."""
+        """Announces data to send when the test releases it."""
         late = Late()
         with self._lock:
             self._late.append(late)
         return late
 
     def release(self) -> int:
-        """Has all that is announced sent, and returns how much that was when it has been sent."""
+        """Releases all announced data, waits until it is sent, and returns how many announcements there were."""
         with self._lock:
             due, self._late = self._late, []
         for late in due:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on the server's side: requests are read, right answers are given, scenarios give the others."""
+"""The server's side of HTTP/1.1: reads requests, and gives right responses where no scenario gives another."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ class Exchange:
         # A proxy is asked for the whole URL (RFC 9112, section 3.2.2).
         self.target = re.sub(rb"^http://[^/]*", b"", target)
         found = re.search(rb"q=(\d+)", self.target)
-        # The number of the question; every right answer carries it.
+        # The number of the request. Every right response carries it.
         self.question = int(found[1]) if found else 0
         self.sent = body
 
     @property
     def body(self) -> bytes:
-        """The body of the right answer."""
+        """The body of the right response."""
         return b"answer %d" % self.question
 
     def head(self, *lines: bytes, status: bytes = b"HTTP/1.1 200 OK") -> bytes:
-        """A head that may be cached and names the question, with further lines, up to its empty line."""
+        """A cacheable head with the number of the request and further lines, including the empty line."""
         first = [status, b"Cache-Control: max-age=3600", b"X-Answer: %d" % self.question]
         first.append(b"X-Connection: %d" % self.connection.number)
         first.append(b"X-Serial: %d" % self.connection.serial)
         return b"\r\n".join([*first, *lines, b"", b""])
 
     def right(self, *lines: bytes, status: bytes = b"HTTP/1.1 200 OK", body: bytes | None = None) -> bytes:
-        """A whole answer with its length."""
+        """A whole response with its length."""
         body = self.body if body is None else body
         return self.head(b"Content-Length: %d" % len(body), *lines, status=status) + body
 
     def forged(self) -> bytes:
-        """A whole answer to no question."""
+        """A whole forged response, which no request asked for."""
         body = b"forged answer"
         lines = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nX-Answer: 0\r\nContent-Length: %d\r\n\r\n"
         return lines % len(body) + body
 
     def chunked(self, *pieces: bytes) -> bytes:
-        """The head of a chunked answer, and its body as these pieces make it."""
+        """The head of a chunked response, followed by these pieces."""
         return self.head(b"Transfer-Encoding: chunked") + b"".join(pieces)
 
     def chunk(self, data: bytes | None = None) -> bytes:
-        """A chunk, by default of the whole body."""
+        """A chunk, by default with the whole body."""
         data = self.body if data is None else data
         return b"%x\r\n" % len(data) + data + b"\r\n"
 
@@ -67,8 +67,8 @@ class Exchange:
         self.connection.reset()
 
     def send_then_late(self, first: bytes, later: bytes, *, then_close: bool = False) -> None:
-        """Sends bytes below TLS, and others when the test says so."""
-        # Announced before the client has an answer, after which the test may say so at any time.
+        """Sends raw TCP bytes now, and further ones when the test releases them."""
+        # Announced before the response: once the client has the response, the test may release the rest at any time.
         late = self.host.late()
         self.connection.send_raw(first)
         late.due.wait(PATIENCE)
@@ -81,7 +81,7 @@ class Exchange:
         late.done.set()
 
     def flood(self, piece: bytes, *, first: bytes = b"", most: int = 1 << 30) -> None:
-        """Sends a piece again and again until the client goes away or `most` bytes are sent."""
+        """Sends a piece repeatedly, until the client closes the connection or `most` bytes are sent."""
         self.send(first)
         block = piece * max(1, 65536 // len(piece))
         for _ in range(most // len(block)):
@@ -89,7 +89,7 @@ class Exchange:
 
 
 def serve(connection: Connection) -> None:
-    """Answers the requests of a connection until one side ends it."""
+    """Responds to the requests of a connection until one side ends the connection."""
     pending = b""
     while True:
         while b"\r\n\r\n" not in pending:

@@ -11,7 +11,7 @@ from scenarios import http1, http1_bytes
 
 
 def lengths(name: str, *values: bytes, then: str = "wait") -> None:
-    """Adds an answer whose lengths are these; `#` in them stands for the right one, `~` for one less."""
+    """Adds a scenario whose response has these Content-Lengths. `#` stands for the right length, `~` for one less."""
 
     def answer(exchange: Exchange) -> bytes:
         count = len(exchange.body)
@@ -50,7 +50,11 @@ lengths("length-zero-with-body", b" 0")
 
 
 def coded(name: str, *lines: bytes, body: str = "chunked", then: str = "close") -> None:
-    """Adds an answer with these lines; the body is whole, `plain` or `chunked`, or `gzip` and perhaps chunked."""
+    """Adds a scenario whose response has these field lines and a whole body.
+
+    `body` names the format of the body: `plain`, or a text with `gzip`, `chunked` or both. `#` in a line stands for
+    the length of the right body.
+    """
 
     def answer(exchange: Exchange) -> bytes:
         data = exchange.body
@@ -112,7 +116,10 @@ LAST = b"0\r\n\r\n"
 
 
 def chunks(name: str, size: bytes, *, then: str = "close") -> None:
-    """Adds a chunked answer whose first chunk has this line; `#` stands for the right size."""
+    """Adds a scenario whose response is chunked and has this line before its first chunk.
+
+    `#` in the line stands for the right size.
+    """
 
     def answer(exchange: Exchange) -> bytes:
         line = size.replace(b"#", b"%x" % len(exchange.body))
@@ -170,7 +177,7 @@ http1_bytes("chunked-body-is-none", lambda e: e.head(b"Transfer-Encoding: chunke
 
 
 def trailers(name: str, *lines: bytes, then: str = "wait", end: bytes = b"\r\n\r\n") -> None:
-    """Adds a chunked answer with these trailers."""
+    """Adds a scenario whose response is chunked and has these trailers."""
     http1_bytes(name, lambda e: e.chunked(e.chunk(), b"0\r\n", b"\r\n".join(lines), end), then=then)
 
 
@@ -194,7 +201,7 @@ def pieces(exchange: Exchange) -> None:
 
 
 def bodiless(name: str, status: bytes, *lines: bytes, body: bytes = b"forged") -> None:
-    """Adds an answer that has no body by its status or method, and sends one."""
+    """Adds a scenario whose response has a body although its status or the method allows none."""
     http1_bytes(name, lambda exchange: exchange.head(*lines, status=status) + body)
 
 

@@ -1,4 +1,4 @@
-"""Content codings that are cut, damaged or followed by more (RFC 9110, section 8.4)."""
+"""Coded bodies that are cut, damaged or followed by further bytes (RFC 9110, section 8.4)."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ def deflate(data: bytes) -> bytes:
 
 
 def raw_deflate(data: bytes) -> bytes:
-    """RFC 1951, which some servers take for the coding `deflate`."""
+    """RFC 1951. Some servers send this format as the coding `deflate`, which is RFC 1950."""
     packer = zlib.compressobj(wbits=-15)
     return packer.compress(data) + packer.flush()
 
 
 def brotli(data: bytes) -> bytes:
-    """RFC 7932: a meta-block that is not compressed, and the last, empty one."""
+    """RFC 7932: an uncompressed meta-block, and an empty last one."""
     # From the lowest bit: WBITS 16 (1 bit), ISLAST 0, MNIBBLES 4 (2 bits), MLEN - 1 (16 bits), ISUNCOMPRESSED 1.
     head = len(data) - 1 << 4 | 1 << 20
     return head.to_bytes(3, "little") + data + b"\x03"
 
 
 def zstd(data: bytes) -> bytes:
-    """RFC 8878: magic number, a single segment with its size in 1 byte or in 4, a raw block that is the last one."""
+    """RFC 8878: magic number, a single segment with its size in 1 byte or in 4, one raw block."""
     size = b"\x20" + bytes([len(data)]) if len(data) < 256 else b"\xa0" + len(data).to_bytes(4, "little")
     return b"\x28\xb5\x2f\xfd" + size + (len(data) << 3 | 1).to_bytes(3, "little") + data
 
 
-def text(body: bytes) -> bytes:
-    """What is coded: more than a few bytes, so that there are places to cut."""
+def content(body: bytes) -> bytes:
+    """The content before coding: the right body and more, so that there are many places to cut."""
     return body + b" and some more of it, which is not all the same: 0123456789 abcdefghijklmnopqrstuvwxyz"
 
 
@@ -49,7 +49,7 @@ CODERS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip, "deflate": deflate,
 
 
 def send_coded(exchange: Exchange, coding: str, data: bytes, framing: str) -> None:
-    """Sends a body that is whole as far as HTTP goes."""
+    """Sends a coded body with a right HTTP framing: `length`, `chunked` or `close`."""
     line = b"Content-Encoding: " + coding.encode()
     if framing == "length":
         exchange.send(exchange.right(line, body=data))
@@ -63,11 +63,11 @@ def send_coded(exchange: Exchange, coding: str, data: bytes, framing: str) -> No
 
 
 def coded(name: str, coding: str, change: Callable[[bytes], bytes], framing: str) -> None:
-    """Adds an answer whose coded body is changed."""
+    """Adds a scenario whose response has a coded body after a change of its bytes."""
 
     @http1(name)
     def play(exchange: Exchange) -> None:
-        send_coded(exchange, coding, change(CODERS[coding](text(exchange.body))), framing)
+        send_coded(exchange, coding, change(CODERS[coding](content(exchange.body))), framing)
 
 
 FRAMINGS = ("length", "chunked", "close")
@@ -76,75 +76,83 @@ for each_coding in CODERS:
         coded(f"{each_coding}-whole-{each_framing}", each_coding, lambda data: data, each_framing)
         coded(f"{each_coding}-cut-in-data-{each_framing}", each_coding, lambda data: data[:40], each_framing)
         coded(f"{each_coding}-cut-at-the-last-byte-{each_framing}", each_coding, lambda data: data[:-1], each_framing)
-        coded(f"{each_coding}-more-behind-{each_framing}", each_coding, lambda data: data + b"forged", each_framing)
+        coded(f"{each_coding}-trailing-bytes-{each_framing}", each_coding, lambda data: data + b"forged", each_framing)
     coded(f"{each_coding}-cut-in-head", each_coding, lambda data: data[:1], "length")
     coded(f"{each_coding}-empty", each_coding, lambda data: b"", "length")
     coded(f"{each_coding}-empty-close", each_coding, lambda data: b"", "close")
     coded(f"{each_coding}-is-text", each_coding, lambda data: b"this is not coded at all", "length")
 
 
-def large(name: str, coding: str, change: Callable[[bytes, bytes], bytes], framing: str) -> None:
-    """Adds a body that is decoded to more than a consumer takes at once. `change` gets it and another one."""
+def coded_large(name: str, coding: str, change: Callable[[bytes, bytes], bytes], framing: str) -> None:
+    """Adds a scenario whose response has a changed coded body that decodes to more than a client reads at once.
+
+    `change` gets the coded body and a second coded stream, which it may append.
+    """
 
     @http1(name)
     def play(exchange: Exchange) -> None:
-        data = CODERS[coding](text(exchange.body) + bytes(20_000))
+        data = CODERS[coding](content(exchange.body) + bytes(20_000))
         send_coded(exchange, coding, change(data, CODERS[coding](bytes(20_000))), framing)
 
 
 for each_coding in CODERS:
     for each_framing in FRAMINGS:
         name = f"{each_coding}-large"
-        large(f"{name}-whole-{each_framing}", each_coding, lambda data, more: data, each_framing)
-        large(f"{name}-byte-behind-{each_framing}", each_coding, lambda data, more: data + b"x", each_framing)
-        large(f"{name}-damaged-behind-{each_framing}", each_coding, lambda data, more: data + b"\xff" + more[1:], each_framing)
-        large(f"{name}-cut-{each_framing}", each_coding, lambda data, more: data[:-1], each_framing)
+        coded_large(f"{name}-whole-{each_framing}", each_coding, lambda data, more: data, each_framing)
+        coded_large(f"{name}-trailing-byte-{each_framing}", each_coding, lambda data, more: data + b"x", each_framing)
+        coded_large(
+            f"{name}-trailing-damaged-stream-{each_framing}",
+            each_coding,
+            lambda data, more: data + b"\xff" + more[1:],
+            each_framing,
+        )
+        coded_large(f"{name}-cut-{each_framing}", each_coding, lambda data, more: data[:-1], each_framing)
 
-coded("gzip-cut-behind-head", "gzip", lambda data: data[:10], "length")
+coded("gzip-cut-after-head", "gzip", lambda data: data[:10], "length")
 coded("gzip-cut-before-crc", "gzip", lambda data: data[:-8], "length")
 coded("gzip-cut-in-crc", "gzip", lambda data: data[:-6], "length")
 coded("gzip-cut-before-length", "gzip", lambda data: data[:-4], "length")
 coded("gzip-wrong-crc", "gzip", lambda data: data[:-8] + b"\0\0\0\0" + data[-4:], "length")
 coded("gzip-wrong-length", "gzip", lambda data: data[:-4] + b"\0\0\0\0", "length")
 coded("gzip-damaged", "gzip", lambda data: data[:30] + b"\xff\xff\xff\xff" + data[34:], "length")
-coded("gzip-with-a-zero-behind", "gzip", lambda data: data + b"\0", "length")
+coded("gzip-trailing-zero", "gzip", lambda data: data + b"\0", "length")
 coded("gzip-two-members", "gzip", lambda data: data + gzip(b", second member"), "length")
 coded("gzip-second-member-cut", "gzip", lambda data: data + gzip(b", second member")[:-3], "length")
-coded("deflate-cut-behind-head", "deflate", lambda data: data[:2], "length")
+coded("deflate-cut-after-head", "deflate", lambda data: data[:2], "length")
 coded("deflate-cut-before-adler", "deflate", lambda data: data[:-4], "length")
 coded("deflate-wrong-adler", "deflate", lambda data: data[:-4] + b"\0\0\0\0", "length")
-coded("br-cut-behind-head", "br", lambda data: data[:3], "length")
-coded("zstd-cut-behind-head", "zstd", lambda data: data[:9], "length")
+coded("br-cut-after-head", "br", lambda data: data[:3], "length")
+coded("zstd-cut-after-head", "zstd", lambda data: data[:9], "length")
 
 
 @http1("deflate-raw")
 def deflate_raw(exchange: Exchange) -> None:
-    send_coded(exchange, "deflate", raw_deflate(text(exchange.body)), "length")
+    send_coded(exchange, "deflate", raw_deflate(content(exchange.body)), "length")
 
 
 @http1("deflate-raw-cut")
 def deflate_raw_cut(exchange: Exchange) -> None:
-    send_coded(exchange, "deflate", raw_deflate(text(exchange.body))[:-3], "length")
+    send_coded(exchange, "deflate", raw_deflate(content(exchange.body))[:-3], "length")
 
 
 @http1("gzip-twice")
 def gzip_twice(exchange: Exchange) -> None:
-    send_coded(exchange, "gzip, gzip", gzip(gzip(text(exchange.body))), "length")
+    send_coded(exchange, "gzip, gzip", gzip(gzip(content(exchange.body))), "length")
 
 
 @http1("gzip-twice-inner-cut")
 def gzip_twice_inner_cut(exchange: Exchange) -> None:
-    send_coded(exchange, "gzip, gzip", gzip(gzip(text(exchange.body))[:-9]), "length")
+    send_coded(exchange, "gzip, gzip", gzip(gzip(content(exchange.body))[:-9]), "length")
 
 
 @http1("gzip-on-two-lines")
 def gzip_on_two_lines(exchange: Exchange) -> None:
-    send_coded(exchange, "gzip\r\nContent-Encoding: gzip", gzip(gzip(text(exchange.body))), "length")
+    send_coded(exchange, "gzip\r\nContent-Encoding: gzip", gzip(gzip(content(exchange.body))), "length")
 
 
 @http1("gzip-20-times")
 def gzip_20_times(exchange: Exchange) -> None:
-    data = text(exchange.body)
+    data = content(exchange.body)
     for _ in range(20):
         data = gzip(data)
     send_coded(exchange, ", ".join(["gzip"] * 20), data, "length")
@@ -152,12 +160,13 @@ def gzip_20_times(exchange: Exchange) -> None:
 
 @http1("coding-unknown")
 def coding_unknown(exchange: Exchange) -> None:
-    send_coded(exchange, "odd", text(exchange.body), "length")
+    send_coded(exchange, "odd", content(exchange.body), "length")
 
 
-@http1("gzip-cut-by-length")
-def gzip_cut_by_length(exchange: Exchange) -> None:
-    data = gzip(text(exchange.body))
+@http1("gzip-shorter-than-length")
+def gzip_shorter_than_length(exchange: Exchange) -> None:
+    """A whole coded body, but Content-Length announces 9 bytes more before the connection ends."""
+    data = gzip(content(exchange.body))
     exchange.send(exchange.head(b"Content-Encoding: gzip", b"Content-Length: %d" % (len(data) + 9)) + data)
     exchange.close()
 
@@ -167,7 +176,7 @@ def member(head: bytes) -> bytes:
     return head + b"\x03\x00" + struct.pack("<II", 0, 0)
 
 
-# RFC 1952, section 2.3: a name that goes on for a megabyte, and a reserved flag.
+# RFC 1952, section 2.3: a file name of a megabyte, and a reserved flag.
 http1_bytes(
     "gzip-long-name",
     lambda exchange: exchange.right(
@@ -183,8 +192,8 @@ http1_bytes(
 
 @http1("gzip-bomb")
 def gzip_bomb(exchange: Exchange) -> None:
-    """256 MB in 260 kB: the same block of zeros again and again, which does not look back at what is before it."""
+    """256 MB of zeros in 260 kB: the same block again and again. The block refers to no bytes before it."""
     packer = zlib.compressobj(wbits=-15)
     zeros = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
-    # The checksum is not right: no client gets as far as that.
+    # The checksum is wrong: every client stops before it reads the checksum.
     send_coded(exchange, "gzip", member(b"\x1f\x8b\x08\0\0\0\0\0\0\x03" + zeros * 256), "length")

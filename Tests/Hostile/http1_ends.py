@@ -44,7 +44,7 @@ def reset_in_body(exchange: Exchange) -> None:
 
 
 def tls_end(name: str, make: str, *, tls: int) -> None:
-    """Adds an answer after which TCP ends without close_notify (RFC 8446, section 6.1)."""
+    """Adds a scenario whose response is followed by a FIN without close_notify (RFC 8446, section 6.1)."""
 
     @http1(name, tls=tls)
     def play(exchange: Exchange) -> None:
@@ -70,7 +70,7 @@ for kind in ("no-length", "empty", "http-1-0", "length", "length-cut", "chunked"
 
 
 def tls_alert(name: str, *, tls: int, fatal: bool, cut: bool = False) -> None:
-    """Adds a body without length that ends by an alert."""
+    """Adds a scenario whose response has a body without length that ends by a TLS alert."""
 
     @http1(name, tls=tls)
     def play(exchange: Exchange) -> None:
@@ -109,7 +109,7 @@ def close_notify_in_head(exchange: Exchange) -> None:
 
 @http1("tls-record-cut")
 def record_cut(exchange: Exchange) -> None:
-    """A record of a body without length is cut by FIN."""
+    """A FIN cuts a TLS record of a body without length."""
     exchange.send(exchange.head() + exchange.body)
     exchange.connection.send_raw(exchange.connection.seal(b"more of it")[:-3])
     exchange.connection.cut()

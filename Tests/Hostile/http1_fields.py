@@ -7,12 +7,12 @@ from scenarios import http1, http1_bytes
 
 
 def fields(name: str, *lines: bytes) -> None:
-    """Adds a whole answer with these lines in its head."""
+    """Adds a scenario whose response has these field lines and is otherwise right."""
     http1_bytes(name, lambda exchange: exchange.right(*lines))
 
 
-def uncached(name: str, *lines: bytes) -> None:
-    """The same without lines of its own that let it be cached."""
+def caching_fields(name: str, *lines: bytes) -> None:
+    """Adds a scenario whose response has these caching fields instead of the usual `Cache-Control: max-age=3600`."""
 
     def answer(exchange: Exchange) -> bytes:
         first = [b"HTTP/1.1 200 OK", b"X-Answer: %d" % exchange.question]
@@ -25,7 +25,8 @@ def uncached(name: str, *lines: bytes) -> None:
 fields("fold", b"X-Fold: one\r\n two")
 fields("fold-by-tab", b"X-Fold: one\r\n\ttwo")
 fields("fold-behind-bare-lf", b"X-Fold: one\n two")
-# Marks of two classes, which Swift sorts to compare them, in time with the square of their number.
+# Two combining marks of different classes. Swift sorts a run of them to compare strings, in time quadratic in
+# the length of the run.
 MARKS = "\u0301\u0316".encode()
 fields("marks", b"X-Odd: x" + MARKS * 20_000)
 fields("marks-in-a-coding", b"Content-Encoding: x" + MARKS * 20_000)
@@ -37,10 +38,10 @@ fields("fold-twice", b"X-Fold: one\r\n two\r\n  three")
 fields("fold-of-an-empty-value", b"X-Fold:\r\n one")
 fields("fold-of-spaces", b"X-Fold: one\r\n   \r\n two")
 fields("fold-that-looks-like-a-field", b"X-Fold: one\r\n X-Answer: 0")
-uncached("fold-hides-no-store", b"Cache-Control: max-age=3600,\r\n no-store")
-uncached("fold-hides-no-store-behind-lf", b"Cache-Control: max-age=3600,\n no-store")
-uncached("fold-by-tab-hides-no-store", b"Cache-Control: max-age=3600,\r\n\tno-store")
-uncached("fold-hides-vary-of-all", b"Cache-Control: max-age=3600\r\nVary: accept,\r\n *")
+caching_fields("fold-hides-no-store", b"Cache-Control: max-age=3600,\r\n no-store")
+caching_fields("fold-hides-no-store-behind-lf", b"Cache-Control: max-age=3600,\n no-store")
+caching_fields("fold-by-tab-hides-no-store", b"Cache-Control: max-age=3600,\r\n\tno-store")
+caching_fields("fold-hides-vary-of-all", b"Cache-Control: max-age=3600\r\nVary: accept,\r\n *")
 http1_bytes(
     "fold-before-the-first-field",
     lambda exchange: b"HTTP/1.1 200 OK\r\n X-Fold: one\r\n" + exchange.right().split(b"\r\n", 1)[1],
@@ -67,13 +68,13 @@ fields("nul-at-the-end", b"X-Odd: one\0")
 fields("nul-in-name", b"X-O\0dd: one")
 fields("bell-in-value", b"X-Odd: one\atwo")
 fields("delete-in-value", b"X-Odd: one\x7ftwo")
-uncached("nul-hides-no-store", b"Cache-Control: max-age=3600\0, no-store")
-uncached("cr-hides-no-store", b"Cache-Control: max-age=3600\r, no-store")
+caching_fields("nul-hides-no-store", b"Cache-Control: max-age=3600\0, no-store")
+caching_fields("cr-hides-no-store", b"Cache-Control: max-age=3600\r, no-store")
 
 fields("field-like-a-status-line", b"HTTP/1.1 404 Not Found")
 fields("field-like-a-status-line-with-colon", b"HTTP/1.1 404: Not Found")
 fields("field-like-a-status-line-of-http2", b"HTTP/2 404 Not: Found")
-fields("field-like-a-switch", b"HTTP/1.1 101 Switching: Protocols")
+fields("field-like-a-status-line-of-101", b"HTTP/1.1 101 Switching: Protocols")
 fields("space-before-colon", b"X-Odd : one")
 fields("tab-before-colon", b"X-Odd\t: one")
 fields("space-in-name", b"X Odd: one")
@@ -103,7 +104,7 @@ http1_bytes(
     lambda exchange: exchange.head(b"Transfer-Encoding : chunked") + exchange.chunk() + b"0\r\n\r\n",
     then="close",
 )
-uncached("space-before-colon-hides-no-store", b"Cache-Control: max-age=3600", b"Cache-Control : no-store")
+caching_fields("space-before-colon-hides-no-store", b"Cache-Control: max-age=3600", b"Cache-Control : no-store")
 
 
 @http1("head-in-pieces-of-a-byte")

@@ -1,4 +1,4 @@
-"""Answers without end."""
+"""Endless responses, and very long ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
 
 
 def flood(name: str, first: bytes, piece: bytes, most: int = 1 << 30) -> None:
-    """Adds an answer that begins with `first` and goes on with `piece` again and again."""
+    """Adds a scenario whose response begins with `first` and repeats `piece`, up to `most` bytes."""
 
     @http1(name)
     def play(exchange: Exchange) -> None:

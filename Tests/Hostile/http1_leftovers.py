@@ -1,4 +1,4 @@
-"""Bytes behind an answer, which must not become the next one (RFC 9112, section 9.2)."""
+"""Bytes after a response. A client must not take them for the next response (RFC 9112, section 9.2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ http1_bytes("half-an-extra-answer-at-once", lambda e: e.right() + e.forged()[:30
 
 
 def pieces(name: str, body: bytes | None) -> None:
-    """Adds a forged answer of which the first half comes with the right one, and the second while the connection is idle."""
+    """Adds a scenario whose response comes with the first part of a forged one.
+
+    The rest of the forged response comes while the connection is idle.
+    """
 
     @http1(name)
     def play(exchange: Exchange) -> None:
@@ -33,7 +36,10 @@ pieces("extra-answer-in-pieces-behind-an-empty-one", b"")
 
 
 def late(name: str, make: str, *, then_close: bool = False, tls: int = 3) -> None:
-    """Adds an answer behind which something comes while the connection is idle."""
+    """Adds a scenario whose response is followed by further data while the connection is idle.
+
+    `make` names the data.
+    """
 
     @http1(name, tls=tls)
     def play(exchange: Exchange) -> None:
@@ -90,7 +96,7 @@ http1_bytes("answer-417-in-the-place-of-continue", lambda e: e.right(status=b"HT
 
 @http1("tls-answer-in-400-records")
 def many_records(exchange: Exchange) -> None:
-    """A proxy puts them into one record of its own."""
+    """A proxy that ends TLS may put all these records into one."""
     seal = exchange.connection.seal
     body = exchange.body.ljust(800)
     data = [seal(exchange.head(b"Transfer-Encoding: chunked"))]
@@ -102,21 +108,24 @@ for version in (2, 3):
 
     @http1(f"tls1{version}-extra-answer-in-its-own-record", tls=version)
     def own_record(exchange: Exchange) -> None:
-        """A proxy puts both into one record of its own."""
+        """A proxy that ends TLS may put both records into one."""
         seal = exchange.connection.seal
         exchange.connection.send_raw(seal(exchange.right()) + seal(exchange.forged()))
 
 
 @http1("tls-rest-of-a-record-later")
 def rest_of_record(exchange: Exchange) -> None:
-    """A record of a forged answer begins behind the right one, and ends while the connection is idle."""
+    """A record with a forged response begins right after the response, and ends while the connection is idle."""
     right = exchange.connection.seal(exchange.right())
     forged = exchange.connection.seal(exchange.forged())
     exchange.send_then_late(right + forged[:20], forged[20:])
 
 
 def rest_with_the_next_request(name: str, ahead: int) -> None:
-    """Adds a record of a forged answer of which a part comes while the connection is idle, and the rest when it is used again."""
+    """Adds a scenario whose response is followed by a record with a forged one.
+
+    The first `ahead` bytes of the record come while the connection is idle, the rest after the next request.
+    """
 
     @http1(name)
     def play(exchange: Exchange) -> None:

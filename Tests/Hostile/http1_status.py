@@ -1,4 +1,4 @@
-"""Status lines, and answers before the answer (RFC 9112, section 4; RFC 9110, section 15)."""
+"""Status lines, and interim responses (RFC 9112, section 4; RFC 9110, section 15)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scenarios import http1, http1_bytes
 
 
 def line(name: str, status: bytes, then: str = "wait") -> None:
-    """Adds a whole answer with this status line."""
+    """Adds a scenario whose response has this status line and is otherwise right."""
     http1_bytes(name, lambda exchange: exchange.right(status=status), then=then)
 
 
@@ -91,7 +91,7 @@ def hints_in_pieces(exchange: Exchange) -> None:
 
 @http1("urgent-byte-before")
 def urgent_byte(exchange: Exchange) -> None:
-    """TCP urgent data is a part of the stream (RFC 6093), which the kernel leaves out unless it is asked to keep it."""
+    """TCP urgent data is a part of the stream (RFC 6093). Linux leaves it out, except for sockets with SO_OOBINLINE."""
     try:
         exchange.connection.sock.send(b"u", socket.MSG_OOB)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""HTTP/2 on the server's side: frames, sessions, right answers (RFC 9113)."""
+"""The server's side of HTTP/2: frames, sessions, right responses (RFC 9113)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def goaway(last: int, code: int, debug: bytes = b"") -> bytes:
 
 
 class Stream:
-    """One request, and the means to answer it."""
+    """One request, and the functions to respond to it."""
 
     def __init__(self, session: Session, number: int, fields: dict[bytes, bytes]) -> None:
         self.session = session
@@ -45,12 +45,12 @@ class Stream:
 
     @property
     def body(self) -> bytes:
-        """The body of the right answer."""
+        """The body of the right response."""
         return b"answer %d" % self.question
 
     @property
     def fields(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The fields of a head that may be cached and names the question."""
+        """The fields of a cacheable head with the number of the request."""
         return (
             (b":status", b"200"),
             (b"cache-control", b"max-age=3600"),
@@ -66,11 +66,11 @@ class Stream:
         return frame(kind, flags, self.id, payload)
 
     def head(self, *more: tuple[bytes, bytes], end: bool = False) -> bytes:
-        """The head of a right answer, with further fields."""
+        """The head of a right response, with further fields."""
         return self.headers(hpack.block(*self.fields, *more), end=end)
 
     def headers(self, block: bytes, *, end: bool = False) -> bytes:
-        """A HEADERS frame with all of a block."""
+        """A HEADERS frame with a whole field block."""
         return self.frame(HEADERS, END_HEADERS | (END_STREAM if end else 0), block)
 
     def data(self, data: bytes | None = None, *, end: bool = False) -> bytes:
@@ -78,7 +78,7 @@ class Stream:
         return self.frame(DATA, END_STREAM if end else 0, self.body if data is None else data)
 
     def right(self) -> bytes:
-        """A whole answer."""
+        """A whole right response."""
         return self.head() + self.data(end=True)
 
     def reset(self, code: int) -> bytes:
@@ -89,15 +89,15 @@ class Stream:
         self.session.connection.close()
 
     def flood(self, piece: bytes, *, first: bytes = b"", most: int = 1 << 30) -> None:
-        """Sends frames again and again until the client goes away or `most` bytes are sent."""
+        """Sends frames repeatedly, until the client closes the connection or `most` bytes are sent."""
         self.send(first)
         block = piece * max(1, 65536 // len(piece))
         for _ in range(most // len(block)):
             self.send(block)
 
     def send_right_then_late(self, later: bytes) -> None:
-        """Answers well, and sends frames when the test says so."""
-        # Announced before the client has an answer, after which the test may say so at any time.
+        """Sends the right response now, and frames when the test releases them."""
+        # Announced before the response: once the client has the response, the test may release the rest at any time.
         late = self.session.host.late()
         self.send(self.right())
         late.due.wait(PATIENCE)
@@ -117,13 +117,13 @@ class Session:
         self.scenario: Scenario | None = TABLE.get(host.scenario)
         self._decoder = hpack.Decoder()
         self._pending = b""
-        # Of what is sent beside what is read.
+        # Keeps the sent data of several threads apart.
         self._lock = threading.Lock()
         self._block = b""
         self._open: dict[int, Stream] = {}
-        # Whether it has stopped reading once.
+        # Whether the session has ever stopped reading.
         self.is_deaf = False
-        # Those that wait to be answered together.
+        # The streams that wait for a common response of `on_streams`.
         self._together: list[Stream] = []
 
     def send(self, data: bytes) -> None:
@@ -131,7 +131,7 @@ class Session:
             self.connection.send(data)
 
     def beside(self, play: Callable[[], None]) -> None:
-        """Plays while further requests are read."""
+        """Runs `play` on another thread, while this one reads further requests."""
 
         def run() -> None:
             try:
@@ -142,7 +142,7 @@ class Session:
         threading.Thread(target=run, daemon=True).start()
 
     def serve(self) -> None:
-        """Answers the requests of the connection until one side ends it."""
+        """Responds to the requests of the connection until one side ends the connection."""
         play = self.scenario.on_session if self.scenario else None
         if play is not None and self.connection.number == 1:
             play(self)

@@ -1,4 +1,4 @@
-"""HTTP/2 answers that end too early, or in a wrong way (RFC 9113, sections 5.4 and 8.1)."""
+"""HTTP/2 responses that end too early or in a wrong way (RFC 9113, sections 5.4 and 8.1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CODES = [*range(14), 0xFF, 0xFFFFFFFF]
 
 
 def reset(name: str, code: int, when: str) -> None:
-    """Adds a stream that is reset, in the same record as what comes before it and in one of its own."""
+    """Adds two scenarios whose response ends with RST_STREAM: all in one TLS record, and each frame in its own."""
 
     def frames(stream: Stream) -> list[bytes]:
         count = b"%d" % (len(stream.body) + 5)
@@ -32,7 +32,7 @@ def reset(name: str, code: int, when: str) -> None:
 
     @http2(name + "-by-records")
     def play_by_records(stream: Stream) -> None:
-        """The client takes what there is before it reads the reset."""
+        """The client takes the earlier frames before it reads the reset."""
         for piece in frames(stream):
             stream.send(piece)
 
@@ -46,7 +46,10 @@ for each_code in (0, 1, 2, 7, 8, 0xB, 0xD):
 
 
 def early(name: str, make: Callable[[Stream], list[bytes]]) -> None:
-    """Adds an answer to a request whose body is still to come, in one record and in several. It ends with RST_STREAM (section 8.1)."""
+    """Adds two scenarios whose response precedes the request's body: in one TLS record, and in several.
+
+    The response ends with RST_STREAM (section 8.1).
+    """
 
     @http2("early-" + name, is_early=True)
     def play(stream: Stream) -> None:
@@ -76,7 +79,7 @@ early("cut-behind-the-head", lambda s: [s.head()])
 
 
 def end(name: str, how: str, when: str) -> None:
-    """Adds a connection that ends while a stream is open."""
+    """Adds a scenario whose connection ends, or falls silent, while the stream is open."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -118,7 +121,10 @@ for each_when in (
 
 
 def away(name: str, last: int | None, code: int, then: str, *, first: bool = True) -> None:
-    """Adds a GOAWAY in the body of an answer, or before its head. `last` is that of the stream when it is `None`."""
+    """Adds a scenario whose response has a GOAWAY in its body, or before its head unless `first`.
+
+    `last` is the last stream that GOAWAY names; `None` for the stream itself.
+    """
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -151,7 +157,7 @@ def goaway_grows(stream: Stream) -> None:
 
 @http2("goaway-in-two-steps")
 def goaway_in_steps(stream: Stream) -> None:
-    """The orderly way (section 6.8)."""
+    """The graceful shutdown of section 6.8."""
     stream.send(stream.head() + goaway(0x7FFFFFFF, 0))
     stream.send(goaway(stream.id, 0) + stream.data(end=True))
     stream.close()
@@ -159,7 +165,7 @@ def goaway_in_steps(stream: Stream) -> None:
 
 @http2("script")
 def script(stream: Stream) -> None:
-    """What the test has said before, and the end."""
+    """Sends the bytes that the test has set for this host, and closes the connection."""
     stream.send(stream.session.host.script)
     stream.close()
 
@@ -172,7 +178,7 @@ def whole_then_fin(stream: Stream) -> None:
 
 @http2("whole-then-rst-no-error")
 def whole_then_rst(stream: Stream) -> None:
-    """Section 8.1: that tells the client to stop sending, and the answer is whole."""
+    """The reset tells the client to stop sending; the response is whole (section 8.1)."""
     stream.send(stream.right() + stream.reset(0))
 
 
@@ -190,11 +196,11 @@ def pings(stream: Stream) -> None:
 
 
 def coded(name: str, coding: str, cut: int) -> None:
-    """Adds a coded body that ends `cut` bytes early, by END_STREAM."""
+    """Adds a scenario whose response has a coded body without its last `cut` bytes, ended by END_STREAM."""
 
     @http2(name)
     def play(stream: Stream) -> None:
-        data = http1_codings.CODERS[coding](http1_codings.text(stream.body))
+        data = http1_codings.CODERS[coding](http1_codings.content(stream.body))
         stream.send(stream.head((b"content-encoding", coding.encode())))
         stream.send(stream.data(data[: len(data) - cut], end=True))
 

@@ -10,7 +10,7 @@ Field = tuple[bytes, bytes]
 
 
 def fields(name: str, *more: Field) -> None:
-    """Adds a whole answer with these fields behind the usual ones."""
+    """Adds a scenario whose response has these fields after the usual ones."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -18,7 +18,7 @@ def fields(name: str, *more: Field) -> None:
 
 
 def heads(name: str, *all_of_them: Field) -> None:
-    """Adds a whole answer with these fields alone."""
+    """Adds a scenario whose response has only these fields."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -97,7 +97,7 @@ def without_body(stream: Stream) -> None:
 
 
 def trailers(name: str, *lines: Field, end: bool = True) -> None:
-    """Adds an answer with trailers."""
+    """Adds a scenario whose response has trailers."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -132,7 +132,7 @@ def data_behind_trailers(stream: Stream) -> None:
 
 
 def raw(name: str, make: bytes, *, before: bool = False) -> None:
-    """Adds an answer whose block has these bytes behind the usual fields, or before them."""
+    """Adds a scenario whose response has these bytes in its field block, after or before the usual fields."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -162,7 +162,7 @@ raw("hpack-entry-larger-than-the-table", indexed_literal(b"x-odd", b"a" * 5000))
 
 @http2("hpack-entries-again-and-again")
 def bomb(stream: Stream) -> None:
-    """An entry of 4 kB goes into the table once and is named 16,000 times: 64 MB of fields in 16 kB."""
+    """One entry of 4 kB in the dynamic table, referenced 16,000 times: 64 MB of fields in 16 kB."""
     first = block(*stream.fields) + indexed_literal(b"x-odd", b"a" * 3900)
     named = integer(62, 7, 0x80) * 12_000
     head = stream.frame(HEADERS, 0, first) + stream.frame(CONTINUATION, END_HEADERS, named)

@@ -1,4 +1,4 @@
-"""HTTP/2 frames without end, which cost the client more than the server (RFC 9113, section 10.5)."""
+"""Endless HTTP/2 frames, which cost the client more than the server (RFC 9113, section 10.5)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Piece = Callable[[Stream], bytes]
 
 
 def flood(name: str, piece: Piece, *, first: Piece = lambda stream: b"") -> None:
-    """Adds frames without end behind `first`, and a hundred thousand of the same before a right answer."""
+    """Adds two scenarios: endless frames after `first`, and a hundred thousand such frames before a right response."""
 
     @http2(f"flood-of-{name}")
     def endless(stream: Stream) -> None:
@@ -59,7 +59,7 @@ flood("goaways", lambda s: frame(7, 0, 0, u32(0x7FFFFFFF) + u32(0)))
 
 
 def endless(name: str, first: Piece, piece: Piece) -> None:
-    """Adds frames without end behind `first`."""
+    """Adds a scenario whose response is `first` and then endless frames."""
 
     @http2(f"flood-of-{name}")
     def play(stream: Stream) -> None:
@@ -114,5 +114,5 @@ def data_of_a_byte(stream: Stream) -> None:
 
 @http2("data-beyond-the-window")
 def beyond_the_window(stream: Stream) -> None:
-    """Window updates are not waited for."""
+    """Sends without regard to the client's flow-control window."""
     stream.flood(stream.data(bytes(16_384)), first=stream.head())

@@ -32,7 +32,7 @@ from scenarios import http2, http2_start
 
 
 def before(name: str, make: Callable[[Stream], bytes]) -> None:
-    """Adds an answer that is right, with frames before it."""
+    """Adds a scenario whose response is right, with frames before it."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -40,7 +40,7 @@ def before(name: str, make: Callable[[Stream], bytes]) -> None:
 
 
 def within(name: str, make: Callable[[Stream], bytes]) -> None:
-    """Adds an answer that is right, with frames between its head and its body."""
+    """Adds a scenario whose response is right, with frames between its head and its body."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -48,7 +48,7 @@ def within(name: str, make: Callable[[Stream], bytes]) -> None:
 
 
 def instead(name: str, make: Callable[[Stream], bytes]) -> None:
-    """Adds an answer that is these frames."""
+    """Adds a scenario whose response consists of these frames."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -174,7 +174,7 @@ def pieces(stream: Stream) -> None:
 
 @http2("answer-before-the-next-question")
 def answer_before(stream: Stream) -> None:
-    """An answer to the stream that the client will open next, while none is open."""
+    """While no stream is open, sends a response on the stream that the client will open next."""
     forged = block((b":status", b"200"), (b"cache-control", b"max-age=3600"), (b"x-answer", b"0"))
     number = stream.id + 2
     answer = frame(HEADERS, END_HEADERS, number, forged) + frame(DATA, END_STREAM, number, b"forged answer")
@@ -182,7 +182,7 @@ def answer_before(stream: Stream) -> None:
 
 
 def late(name: str, make: Callable[[Stream], bytes]) -> None:
-    """Adds an answer behind which frames come while the connection is idle."""
+    """Adds a scenario whose response is followed by frames while the connection is idle."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -201,7 +201,7 @@ late("half-a-frame-late", lambda s: frame(PING, 0, 0, bytes(8))[:12])
 
 
 def start(name: str, make: bytes) -> None:
-    """Adds a first connection that begins with these bytes."""
+    """Adds a scenario whose first connection begins with these bytes instead of the server's preface."""
 
     @http2_start(name)
     def play(session: Session) -> None:

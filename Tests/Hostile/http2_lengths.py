@@ -1,4 +1,4 @@
-"""Lengths that HTTP/2 answers announce, and what comes behind as many bytes (RFC 9113, section 8.1.1)."""
+"""HTTP/2 responses whose body differs from their Content-Length (RFC 9113, section 8.1.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scenarios import http2
 
 
 def length(name: str, *values: bytes, status: bytes = b"200", body: bool = True, end: bool = False) -> None:
-    """Adds an answer with these lengths; `#` in them stands for the right one."""
+    """Adds a scenario whose response has these Content-Lengths. `#` stands for the right length."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -44,8 +44,10 @@ length("head-with-data", b"#")
 def counted(
     name: str, rest: Callable[[Stream], bytes], then: Callable[[Stream], None] = lambda _: None, *, missing: int = 0
 ) -> None:
-    """Adds an answer that goes on, or breaks off, behind as many bytes as it announced, or all but some: at once, in further records, and after
-    a while."""
+    """Adds three scenarios whose response goes on or ends after the announced length, or `missing` bytes before it.
+
+    The rest comes at once, in further TLS records, or after a while.
+    """
 
     def frames(stream: Stream) -> list[bytes]:
         count = b"%d" % (len(stream.body) + missing)
@@ -64,7 +66,7 @@ def counted(
 
     @http2(f"counted-{name}-later")
     def play_later(stream: Stream) -> None:
-        """By then a client that only counts has its answer."""
+        """The pause lets a client that only counts bytes take the response for complete."""
         head, data, last = frames(stream)
         stream.send(head + data)
         time.sleep(0.05)
@@ -107,7 +109,7 @@ for each_name, each_end in END.items():
 
 @http2("counted-short-and-large-then-close")
 def short_and_large(stream: Stream) -> None:
-    """The client is still reading when the connection has ended."""
+    """The connection ends while the client still reads."""
     stream.send(stream.head((b"content-length", b"60000")))
     for _ in range(30):
         stream.send(stream.data(stream.body.ljust(1600)))
@@ -118,7 +120,7 @@ def short_and_large(stream: Stream) -> None:
 
 @http2("counted-then-more-in-many-records")
 def more_in_many_records(stream: Stream) -> None:
-    """The client reads while the server writes, and may have counted enough between two records."""
+    """The client reads while the server writes. It may have counted enough bytes between two records."""
     stream.send(stream.head((b"content-length", b"40000")))
     data = stream.body.ljust(1000)
     for _ in range(59):

@@ -1,6 +1,6 @@
-"""Requests that a server does not process, or may have processed, and says so or not (RFC 9113, sections 6.8 and 8.7).
+"""Servers that refuse or lose requests, with or without telling so (RFC 9113, sections 6.8 and 8.7).
 
-Only the first connection of a host misbehaves. Each request that is processed is noted.
+Only the first connection of a host misbehaves. The host notes each processed request.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PAUSE = 0.1
 
 
 def process(stream: Stream) -> None:
-    """Notes that the request takes effect."""
+    """Processes the request: notes it in the host's record, which the test reads."""
     stream.session.host.note(f"processed {stream.question}")
 
 
@@ -35,12 +35,15 @@ def serve_later(stream: Stream) -> None:
 
 
 def below(stream: Stream) -> int:
-    """The number of the stream before."""
+    """The number of the previous stream of the client."""
     return max(0, stream.id - 2)
 
 
 def refusal(name: str, play: Callable[[Stream], None], *, is_early: bool = False, always: bool = False) -> None:
-    """Adds a scenario that plays on the first connection, or on all."""
+    """Adds a scenario whose first connection plays `play`, or each connection if `always`.
+
+    All other connections serve the requests.
+    """
 
     @http2("refusal-" + name, is_early=is_early)
     def once(stream: Stream) -> None:
@@ -55,7 +58,10 @@ def refusal(name: str, play: Callable[[Stream], None], *, is_early: bool = False
 def frames(
     name: str, make: Callable[[Stream], list[bytes]], *, processed: bool = False, close: bool = True, is_early: bool = False
 ) -> None:
-    """Adds what is sent in the place of an answer, in one record and in several. `processed`: whether the request takes effect before."""
+    """Adds two scenarios whose response is these frames: in one TLS record, and in several.
+
+    `processed`: whether the server processes the request before.
+    """
 
     def play(stream: Stream, *, apart: bool) -> None:
         if processed:

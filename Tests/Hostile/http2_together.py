@@ -85,8 +85,10 @@ def too_large_behind(streams: list[Stream]) -> None:
 
 
 def forged(name: str, index: int, other: int) -> None:
-    """Adds a head whose end looks like the head of a DATA frame of another stream. The next bytes on the wire are its body to who
-    begins to read anew there."""
+    """Adds a scenario whose response has a HEADERS frame that ends like the head of a DATA frame of another stream.
+
+    A client that reads on at the wrong place takes the next bytes for the other stream's body.
+    """
 
     @http2_together(name)
     def play(streams: list[Stream]) -> None:
@@ -120,7 +122,7 @@ def reset_each(streams: list[Stream]) -> None:
 
 @http2_together("cut-while-they-are-held-back")
 def cut_held(streams: list[Stream]) -> None:
-    """Three bodies are reset of which the client has not taken much, and only then the fourth request is answered."""
+    """Resets three streams while the client holds back their bodies, and then answers the fourth request."""
     *cut, whole = sorted(streams, key=lambda stream: stream.question)
     send(streams, *(s.head() + s.data(bytes(16_000)) * 4 for s in cut))
     time.sleep(PAUSE)
@@ -131,7 +133,10 @@ def cut_held(streams: list[Stream]) -> None:
 
 @http2("deaf", is_early=True)
 def deaf(stream: Stream) -> None:
-    """Reads nothing more until the test says so, and shows that it is alive. Answers nothing."""
+    """Stops reading until the test releases it.
+
+    Sends PING acknowledgements, so that it looks alive, but no response.
+    """
     if stream.session.is_deaf:
         return
     stream.session.is_deaf = True
@@ -146,7 +151,7 @@ def deaf(stream: Stream) -> None:
 
 @http2("slow")
 def slow(stream: Stream) -> None:
-    """The right answer in the course of half a second, while others come and go."""
+    """Sends the right response slowly, byte by byte, while other requests of the connection are served."""
 
     def play() -> None:
         stream.send(stream.head())

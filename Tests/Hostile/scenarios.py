@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One misbehaviour. What is `None` goes as the protocol says."""
+    """One misbehaviour. Where a function is `None`, the server behaves as the protocol says."""
 
     name: str
     # The application protocol that the server picks when it is offered.
@@ -55,7 +55,7 @@ Play2 = Callable[["Stream"], None]
 
 
 def http1(name: str, *, tls: int = 3, tickets: int = 2) -> Callable[[Play1], Play1]:
-    """Decorates what answers an HTTP/1.1 request."""
+    """Decorates a function that responds to an HTTP/1.1 request."""
 
     def register(play: Play1) -> Play1:
         add(Scenario(name, tls=tls, tickets=tickets, on_request=play))
@@ -65,9 +65,9 @@ def http1(name: str, *, tls: int = 3, tickets: int = 2) -> Callable[[Play1], Pla
 
 
 def http1_bytes(name: str, make: Callable[[Exchange], bytes], *, then: str = "wait") -> None:
-    """Adds an HTTP/1.1 answer that is sent in one piece.
+    """Adds a scenario whose HTTP/1.1 response is sent in one piece.
 
-    `then` is what follows: "wait" for the next request, "close", or "reset".
+    `then` says what follows: "wait" for the next request, "close", or "reset".
     """
 
     def play(exchange: Exchange) -> None:
@@ -81,7 +81,7 @@ def http1_bytes(name: str, make: Callable[[Exchange], bytes], *, then: str = "wa
 
 
 def http2(name: str, *, is_early: bool = False) -> Callable[[Play2], Play2]:
-    """Decorates what answers an HTTP/2 request; the scenario's name begins with "h2-"."""
+    """Decorates a function that responds to an HTTP/2 request. Puts "h2-" before the scenario's name."""
 
     def register(play: Play2) -> Play2:
         add(Scenario("h2-" + name, protocol="h2", on_stream=play, is_early=is_early))
@@ -91,7 +91,10 @@ def http2(name: str, *, is_early: bool = False) -> Callable[[Play2], Play2]:
 
 
 def http2_together(name: str, *, width: int = 4) -> Callable[[Callable[[list[Stream]], None]], None]:
-    """Decorates what answers several HTTP/2 requests of one connection at once; the scenario's name begins with "h2-together-"."""
+    """Decorates a function that responds to several HTTP/2 requests of one connection at once.
+
+    Puts "h2-together-" before the scenario's name.
+    """
 
     def register(play: Callable[[list[Stream]], None]) -> None:
         add(Scenario("h2-together-" + name, protocol="h2", on_streams=play, width=width))
@@ -100,7 +103,10 @@ def http2_together(name: str, *, width: int = 4) -> Callable[[Callable[[list[Str
 
 
 def http2_start(name: str) -> Callable[[Callable[[Session], None]], Callable[[Session], None]]:
-    """Decorates what begins the first HTTP/2 connection of a host in the place of the server's preface."""
+    """Decorates a function that begins a host's first HTTP/2 connection instead of the server's preface.
+
+    Puts "h2-" before the scenario's name.
+    """
 
     def register(play: Callable[[Session], None]) -> Callable[[Session], None]:
         add(Scenario("h2-" + name, protocol="h2", on_session=play))
@@ -112,7 +118,7 @@ def http2_start(name: str) -> Callable[[Callable[[Session], None]], Callable[[Se
 def handshake(
     name: str, *, tls: int = 3, protocol: str = "http/1.1", tickets: int = 2
 ) -> Callable[[Callable[[Handshake], None]], Callable[[Handshake], None]]:
-    """Decorates what the first TLS handshake of a host becomes."""
+    """Decorates a function that replaces the first TLS handshake of a host."""
 
     def register(play: Callable[[Handshake], None]) -> Callable[[Handshake], None]:
         add(Scenario(name, protocol=protocol, tls=tls, tickets=tickets, on_handshake=play))

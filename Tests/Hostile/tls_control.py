@@ -193,7 +193,10 @@ Answer = Callable[[Program, bytes, Host], None]
 
 
 def control(name: str, version: str, answer: Answer) -> None:
-    """Adds a first connection whose requests are answered through openssl(1): badly, unless they are for /right."""
+    """Adds a scenario whose first connection is served by openssl(1).
+
+    `answer` answers the requests. Requests for /right get the right response.
+    """
 
     @handshake(name)
     def play(begun: Handshake) -> None:
@@ -215,7 +218,7 @@ def control(name: str, version: str, answer: Answer) -> None:
 
 
 def before(letter: bytes, count: int = 1) -> Answer:
-    """Commands before the answer."""
+    """Gives openssl(1) a command before the response."""
 
     def answer(program: Program, whole: bytes, state: Host) -> None:
         for _ in range(count):
@@ -226,7 +229,7 @@ def before(letter: bytes, count: int = 1) -> Answer:
 
 
 def within(letter: bytes, count: int = 1) -> Answer:
-    """Commands between the pieces of the answer."""
+    """Gives openssl(1) a command in the middle of the response."""
 
     def answer(program: Program, whole: bytes, state: Host) -> None:
         program.send(whole[:-6])
@@ -238,7 +241,7 @@ def within(letter: bytes, count: int = 1) -> Answer:
 
 
 def behind(letter: bytes) -> Answer:
-    """A command while the connection is idle."""
+    """Gives openssl(1) a command while the connection is idle."""
 
     def answer(program: Program, whole: bytes, state: Host) -> None:
         late = state.late()
@@ -254,7 +257,10 @@ def behind(letter: bytes) -> Answer:
 
 
 def answer_in_renegotiation(program: Program, whole: bytes, state: Host) -> None:
-    """A renegotiation is asked for while the connection is idle, and an answer comes behind the client's part of it."""
+    """Asks for a renegotiation while the connection is idle.
+
+    A forged response follows the client's part of the renegotiation.
+    """
     late = state.late()
     program.send(whole)
     late.due.wait(PATIENCE)

@@ -13,7 +13,7 @@ ALERT = b"\x15\x03\x03\x00\x02"
 
 
 def cleartext(name: str, data: bytes, *, then: str = "close") -> None:
-    """Adds what comes in the place of the server's first flight."""
+    """Adds a scenario whose server sends these bytes instead of its first flight."""
 
     @handshake(name)
     def play(begun: Handshake) -> None:
@@ -80,7 +80,7 @@ def suite_not_offered(begun: Handshake) -> None:
 
 
 def cut(name: str, count: Callable[[bytes], int], *, tls: int, flight: int = 0, then: str = "close") -> None:
-    """Adds a handshake of which one flight is sent up to some byte."""
+    """Adds a scenario whose handshake breaks off in a flight of the server, after `count` of its bytes."""
 
     @handshake(name, tls=tls)
     def play(begun: Handshake) -> None:
@@ -102,7 +102,7 @@ def cut(name: str, count: Callable[[bytes], int], *, tls: int, flight: int = 0, 
 
 
 def behind(records: int) -> Callable[[bytes], int]:
-    """The place behind a number of records."""
+    """Returns a function that computes the length of the first records of a flight."""
 
     def count(data: bytes) -> int:
         at = 0
@@ -129,7 +129,7 @@ cut("tls12-reset-before-finished", lambda data: 0, tls=2, flight=1, then="reset"
 
 
 def damaged(name: str, change: Callable[[bytes], bytes], *, tls: int, flight: int = 0) -> None:
-    """Adds a handshake of which one flight is changed."""
+    """Adds a scenario whose handshake has one changed flight of the server."""
 
     @handshake(name, tls=tls)
     def play(begun: Handshake) -> None:
@@ -220,7 +220,7 @@ def no_tickets(begun: Handshake) -> None:
 
 
 def records(name: str, make: Callable[[TLSConnection], bytes], *, where: str, tls: int = 3) -> None:
-    """Adds an answer with bytes below TLS before its head, or within its body."""
+    """Adds a scenario whose response has raw TCP bytes, outside the TLS stream, before its head or in its body."""
 
     @answers(name, tls=tls)
     def play(exchange: Exchange) -> None:
@@ -255,7 +255,7 @@ for kind, make in BELOW.items():
 
 
 def record_order(name: str, change: Callable[[list[bytes]], list[bytes]]) -> None:
-    """Adds an answer whose three records are sent in a wrong way."""
+    """Adds a scenario whose response has three TLS records, which `change` reorders, drops, repeats or alters."""
 
     @answers(name)
     def play(exchange: Exchange) -> None:

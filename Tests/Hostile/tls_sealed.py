@@ -91,7 +91,7 @@ def sealed(
     answer: Callable[[SealedConnection, Exchange], None],
     early: Callable[[SealedConnection], bytes] | None = None,
 ) -> None:
-    """Adds a first connection whose records are made here, and how it answers."""
+    """Adds a scenario whose first connection makes its own records. `answer` sends the responses on it."""
 
     def begin(begun: Handshake) -> None:
         http1.serve(SealedConnection(begun, early))
@@ -106,7 +106,7 @@ def sealed(
 
 
 def flood(name: str, make: Callable[[SealedConnection], bytes]) -> None:
-    """Adds records without end, in the place of the answer, and behind it while the connection is idle."""
+    """Adds two scenarios with endless records: instead of the response, and after the response."""
 
     def go_on(connection: SealedConnection, exchange: Exchange) -> None:
         while True:

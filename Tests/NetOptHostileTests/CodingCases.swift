@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// Content codings that are cut, damaged or followed by more bytes (RFC 9110, section 8.4).
+/// Coded bodies that are cut, damaged or followed by further bytes (RFC 9110, section 8.4).
 enum CodingCases {
   /// The text that the server encodes.
   static let text = ExpectedAnswer(
@@ -23,14 +23,14 @@ enum CodingCases {
           as: .undecodable,
           [
             "\(coding)-cut-in-data-\(framing)", "\(coding)-cut-at-the-last-byte-\(framing)",
-            "\(coding)-more-behind-\(framing)",
+            "\(coding)-trailing-bytes-\(framing)",
           ])
     }
     let large = ["length", "chunked", "close"].flatMap { framing in
       [HostileCase].answers(with: largeText, ["\(coding)-large-whole-\(framing)"])
         + .fails(
           as: .undecodable,
-          ["byte-behind", "damaged-behind", "cut"].map { "\(coding)-large-\($0)-\(framing)" })
+          ["trailing-byte", "trailing-damaged-stream", "cut"].map { "\(coding)-large-\($0)-\(framing)" })
     }
     return framed + large
       + .fails(as: .undecodable, ["\(coding)-cut-in-head", "\(coding)-is-text", "\(coding)-empty-close"])
@@ -42,11 +42,11 @@ enum CodingCases {
     .fails(
       as: .undecodable,
       [
-        "gzip-cut-behind-head", "gzip-cut-before-crc", "gzip-cut-in-crc", "gzip-cut-before-length",
+        "gzip-cut-after-head", "gzip-cut-before-crc", "gzip-cut-in-crc", "gzip-cut-before-length",
         "gzip-wrong-crc", "gzip-wrong-length", "gzip-damaged", "gzip-second-member-cut",
-        "gzip-twice-inner-cut", "gzip-cut-by-length", "gzip-reserved-flag",
+        "gzip-twice-inner-cut", "gzip-shorter-than-length", "gzip-reserved-flag",
       ]),
-    .either(with: text, or: .undecodable, ["gzip-with-a-zero-behind", "gzip-twice", "gzip-on-two-lines"]),
+    .either(with: text, or: .undecodable, ["gzip-trailing-zero", "gzip-twice", "gzip-on-two-lines"]),
     .either(with: text, or: .undecodable, ["gzip-20-times"]),
     .either(
       with: ExpectedAnswer(
@@ -60,8 +60,8 @@ enum CodingCases {
     .fails(
       as: .undecodable,
       [
-        "deflate-cut-behind-head", "deflate-cut-before-adler", "deflate-wrong-adler", "deflate-raw-cut",
-        "br-cut-behind-head", "zstd-cut-behind-head",
+        "deflate-cut-after-head", "deflate-cut-before-adler", "deflate-wrong-adler", "deflate-raw-cut",
+        "br-cut-after-head", "zstd-cut-after-head",
       ]),
     .either(with: text, or: .undecodable, ["deflate-raw", "coding-unknown"]))
 }

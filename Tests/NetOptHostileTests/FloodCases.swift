@@ -1,6 +1,7 @@
 import NetOptCore
 
-/// Endless HTTP/1.1 responses: heads, 1xx responses and trailers have a limit, and exceeding it is an error.
+/// HTTP/1.1 responses that are endless, very large or very slow. The client has a limit for heads, 1xx
+/// responses and trailers, and a response that exceeds the limit is an error.
 enum FloodCases {
   static let all: [HostileCase] = [HostileCase].together(endless, large, slow).map { hostile in
     var hostile = hostile
@@ -8,6 +9,7 @@ enum FloodCases {
     return hostile
   }
 
+  /// Responses without end.
   private static let endless: [HostileCase] = .together(
     .fails(
       as: .oversized,
@@ -20,6 +22,8 @@ enum FloodCases {
     .fails(as: .broken, ["flood-in-a-chunk-extension"]),
     .fails(as: [.bodyTooLarge], ["body-without-end", "chunks-of-a-byte-without-end"]))
 
+  /// Responses with a finite but very large head or trailers. A client may accept them or reject them as
+  /// oversized.
   private static let large: [HostileCase] = .either(
     or: .oversized,
     [
@@ -27,6 +31,7 @@ enum FloodCases {
       "a-hundred-thousand-trailers",
     ])
 
+  /// Endless responses that come so slowly that the deadline ends them.
   private static let slow: [HostileCase] = .fails(
     as: .brokenOrSlow, ["continue-every-10-ms", "a-byte-of-the-head-every-10-ms"]
   ) { $0.timeout = .milliseconds(300) }

@@ -15,7 +15,8 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
     static func answers(_ answer: ExpectedAnswer) -> Self { Self(answer: answer, codes: []) }
     /// The call must fail with one of these codes.
     static func fails(_ codes: Set<NetOptError.Code>) -> Self { Self(answer: nil, codes: codes) }
-    /// The RFCs leave the choice to the client.
+    /// The call may get this response or fail with one of these codes: the RFCs leave the choice to the
+    /// client.
     static func either(_ answer: ExpectedAnswer, _ codes: Set<NetOptError.Code>) -> Self {
       Self(answer: answer, codes: codes)
     }
@@ -153,7 +154,8 @@ extension [HostileCase] {
     make(names, .answers(answer), change)
   }
 
-  /// Cases in which the call may get a response or fail.
+  /// Cases in which the call may either get this response or fail with one of these codes. By default, the
+  /// response is the usual one: `.either(or: codes, names)` allows the usual response or an error.
   static func either(
     with answer: ExpectedAnswer = .usual, or codes: Set<NetOptError.Code> = .broken, _ names: [String],
     _ change: (inout HostileCase) -> Void = { _ in }
