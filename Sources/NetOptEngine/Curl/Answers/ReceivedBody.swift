@@ -5,7 +5,8 @@ struct ReceivedBody {
   /// The size of a chunk, in bytes. The allocator maps and unmaps larger blocks each time (mallopt(3),
   /// M_MMAP_THRESHOLD), which costs more than receiving the bytes.
   private static let chunk = 64 * 1024
-  /// The longest body of known length that is stored as one chunk, in bytes. The limit has the same reason.
+  /// The longest body of known length that is stored as one chunk, in bytes. It too stays below the size from
+  /// which the allocator maps blocks.
   private static let wholeBody = 120 * 1024
   /// A last chunk with fewer bytes is handed over as a copy without spare capacity. If the consumer kept the
   /// full capacity, a body that arrives byte by byte would take thousands of times its size.

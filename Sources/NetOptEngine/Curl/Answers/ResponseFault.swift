@@ -91,7 +91,8 @@ enum ResponseFault: Hashable, Sendable {
   }
 }
 
-/// What is wrong with the chunks of a body, as text for a message.
+/// A fault in the chunks of a body. The raw value is the faulty part, for a message that begins with "the
+/// server sent".
 enum ChunkFault: String, Sendable {
   /// The size of a chunk is not a valid number.
   case size = "a chunk whose size is not a hexadecimal number below 2^63 (RFC 9112, section 7.1)"

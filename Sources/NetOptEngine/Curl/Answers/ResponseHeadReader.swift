@@ -296,7 +296,7 @@ private struct StatusLine {
     self.status = status
   }
 
-  /// Returns what is wrong with a line that is no status line.
+  /// Returns the fault of a line that is not a valid status line.
   static func fault(of line: UnsafeRawBufferPointer) -> HeadFault {
     guard line.starts(with: "HTTP/".utf8) else { return .notHTTP }
     let version = line.dropFirst(5).prefix { $0 != 0x20 && $0 != 0x0d && $0 != 0x0a }

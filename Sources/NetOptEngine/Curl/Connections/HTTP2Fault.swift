@@ -8,10 +8,10 @@ struct HTTP2Fault: Hashable, Sendable {
     case flood
     /// A head comes in more frames than nghttp2 accepts.
     case continuations
-    /// A callback of libcurl failed: libcurl has no room for more of a head.
+    /// A callback of libcurl failed because libcurl has no room for more of a head.
     case room
-    /// A callback of libcurl failed: libcurl has no room for more of a head, or a frame breaks a rule
-    /// (`CurlLibrary.refusesInvalidFrames`).
+    /// A callback of a libcurl with `CurlLibrary.refusesInvalidFrames` failed: either libcurl has no room for
+    /// more of a head, or a frame breaks a rule.
     case refusal
   }
 

@@ -35,7 +35,7 @@ final class LiveConnection {
   var tlsVersion: String?
   /// The TLS connection to the proxy, when plain HTTP goes through one over TLS.
   var proxyTLS: ProxyTLS?
-  /// What limits how much of it is read, when it speaks HTTP/2 over OpenSSL.
+  /// Limits how much libcurl reads from the connection; set if the connection speaks HTTP/2 over OpenSSL.
   var reader: RecordReader?
   /// The nghttp2 session of the connection, set when a request is sent. Only for comparison.
   private(set) var session: UnsafeRawPointer?

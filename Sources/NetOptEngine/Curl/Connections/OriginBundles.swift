@@ -50,8 +50,8 @@ final class OriginBundles {
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var choices: [Choice] = []
 
-  /// The shortest idle time after which a lost connection counts as lost because it was idle. A connection
-  /// that is lost earlier is lost for another reason.
+  /// The shortest idle time of a lost connection for which the idleness counts as the cause of the loss. If
+  /// the connection was idle for less time, the loss counts as having another cause.
   static let shortestIdle = Duration.milliseconds(200)
   /// How long connections to an endpoint may be idle, where a limit is known, and until when the limit holds.
   @exclusivity(unchecked) private var idleLimits: [IPEndpoint: (limit: Duration, until: MonotonicInstant)] =

@@ -1,7 +1,8 @@
 import CCurl
 
-/// What libcurl's callbacks reported in this turn of the loop, and the state that they use. Confined to the
-/// loop's thread. It is written only while libcurl works, and read and emptied only while it does not.
+/// The reports of libcurl's callbacks in this turn of the loop, and the state that the callbacks use.
+/// Confined to the loop's thread. It is written only during calls into libcurl, and read and emptied only
+/// outside of these calls.
 final class CallbackState {
   /// libcurl's latest interest in one descriptor.
   struct Interest {
@@ -30,7 +31,7 @@ final class CallbackState {
   @exclusivity(unchecked) var touched: [Transfer] = []
   /// Connections that were opened recently and have carried no request. Kept here because callbacks use them.
   @exclusivity(unchecked) var newConnections = NewConnections()
-  /// What the gate needs to know of the open connections.
+  /// The open connections, for the checks of the gate.
   @exclusivity(unchecked) var live = LiveConnections()
   @exclusivity(unchecked) var receiving = ReceivingTurn()
   /// The timeout that libcurl wants, in milliseconds: -1 for no timer, `nil` for no change.

@@ -89,7 +89,7 @@ extension CurlMulti {
         isRetryable: isUnsent || exchange.request.mayBeRepeated))
   }
 
-  /// What the legs under way wait for.
+  /// Describes what the legs under way wait for, for a message.
   private func underWay(_ exchange: Exchange) -> String {
     guard let first = exchange.transfers.min(by: { $0.leg < $1.leg }) else { return "" }
     let others = exchange.transfers.count - 1

@@ -219,7 +219,7 @@ extension CurlMulti {
     }
   }
 
-  /// What the kernel knows of a connection.
+  /// The state of a connection in the kernel.
   private struct Progress {
     /// When data last arrived on the connection.
     let lastReceived: MonotonicInstant

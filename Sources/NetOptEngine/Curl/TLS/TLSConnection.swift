@@ -163,7 +163,7 @@ struct TLSConnection {
       setData = try OpenSSL.function("SSL_set_ex_data")
       getData = try OpenSSL.function("SSL_get_ex_data")
       let newIndex: OpenSSL.NewIndex = try OpenSSL.function("CRYPTO_get_ex_new_index")
-      // What was retained for the connection is released with it.
+      // Releases the `LiveConnection` that was retained for the TLS connection.
       index = newIndex(netopt_ex_index_connection, 0, nil, nil, nil) { _, record, _, _, _, _ in
         if let record { Unmanaged<LiveConnection>.fromOpaque(record).release() }
       }

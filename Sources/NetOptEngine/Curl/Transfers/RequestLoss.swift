@@ -2,7 +2,7 @@ import NetOptCore
 
 /// How a request ended without a response, and the messages about it.
 struct RequestLoss: Equatable {
-  /// What the server may have done with the request.
+  /// Whether the server may have processed the request.
   var fate = SentRequest.Fate.unknown
   /// Whether netopt gave the connection up because it had gone silent.
   var wasSilent = false

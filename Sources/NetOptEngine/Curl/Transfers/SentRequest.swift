@@ -1,9 +1,9 @@
-/// What netopt knows of a request that passed the gate and got no response: whether a server may have
-/// processed it (docs/adr/0026).
+/// The progress of a request that passed the gate. If the request gets no response, `fate(on:)` says whether
+/// a server may have processed it (docs/adr/0026).
 ///
-/// A value without I/O. The fate is `unknown` unless it is known that sending the request again is safe.
+/// A value without I/O. The fate is `unknown` unless sending the request again is certainly safe.
 struct SentRequest: Equatable {
-  /// What a server may have done with a request.
+  /// Whether a server may have processed a request, and if not, how netopt knows.
   enum Fate: Equatable, Sendable {
     /// The server may have processed the request.
     case unknown
@@ -49,7 +49,7 @@ struct SentRequest: Equatable {
   ///   HTTP/1.1.
   init(seesWrites: Bool = false) { isWritten = !seesWrites }
 
-  /// Whether it is known that no byte of the request was written over HTTP/1.1.
+  /// Whether certainly no byte of the request was written over HTTP/1.1.
   var isUnwritten: Bool { !isWritten }
 
   /// Records that bytes of the request were written over HTTP/1.1.
@@ -75,7 +75,7 @@ struct SentRequest: Equatable {
   /// did not process the request, it contradicts that response.
   mutating func receivedResponse() { responseBegan = true }
 
-  /// What the server may have done with the request, once its connection or stream has ended.
+  /// The fate of the request when its connection or stream has ended.
   func fate(on connection: Connection) -> Fate {
     if responseBegan { return .unknown }
     switch connection {

@@ -1,7 +1,8 @@
 import CCurl
 import NetOptCore
 
-// What follows a response on its connection, and what is wrong or missing at its end (docs/adr/0025).
+// The end of a response: data after it on its connection, and faults or missing parts at its end
+// (docs/adr/0025).
 
 extension Transfer {
   /// Marks the connection if the data behind an HTTP/1.1 response could be taken for the next response.

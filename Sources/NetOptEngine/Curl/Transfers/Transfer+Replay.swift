@@ -5,7 +5,7 @@ import NetOptCore
 // (docs/adr/0026).
 
 extension Transfer {
-  /// What the server may have done with the request.
+  /// Whether the server may have processed the request.
   private var fate: SentRequest.Fate {
     guard let speaksHTTP2 else { return .unknown }
     guard speaksHTTP2 else { return sent.fate(on: .http1) }
