@@ -380,8 +380,7 @@ package struct RFC9421: SigningScheme {
       var candidates: [KeyCandidate] = []
       if let mac = try? key.netopt1MAC() {
         candidates.append(
-          KeyCandidate(mistake: .wrongSalt, detail: "the key was derived with the salt, as netopt1 does it")
-          {
+          KeyCandidate(mistake: .wrongSalt, detail: "the key was derived with the salt, as netopt1 does it") {
             string throws(SigningFault) in
             try crypto { () throws(CryptoError) in try mac.isCode(signature, of: string.span) }
           })
