@@ -78,7 +78,10 @@ import Testing
       + commands.map({ $0.name.split(separator: " ").map(String.init) })
     {
       let text = await Run(words + ["--help"], output: MemoryOutput(columns: columns)).output
-      for line in text.split(separator: "\n") { #expect(line.count <= width, "\(line)") }
+      for line in text.split(separator: "\n") {
+        // A public key is one word, which the backslash follows.
+        #expect(line.count <= width || line.split(separator: " ").count <= 2, "\(line)")
+      }
       #expect(text.split(separator: "\n").contains { $0.count > width - 12 })
       guard let command = commands.first(where: { $0.name == words.joined(separator: " ") }) else { continue }
       let joined = text.replacing(" \\\n    ", with: " ")

@@ -17,13 +17,13 @@ struct HelpText {
     let heading = "netopt \(NetOptVersion.string): an HTTP client that connects to the fastest IP address"
     let usage = "Usage: netopt COMMAND [OPTIONS] [OPERANDS]"
     return joined([
-      [heading], [usage],
+      Text.wrapped(heading, at: width), [usage],
       section("Commands", commands.map { ($0.name, $0.summary) } + [("help [COMMAND]", "show help")]),
       section("Options", options.map { (label($0), $0.help) }),
       section("Environment", variables(of: commands) + ClientOptions.variables),
       section("Exit codes", Self.exitCodes),
       examples(commands.compactMap(\.examples.first)),
-      ["netopt help COMMAND shows a command's options and examples."],
+      Text.wrapped("netopt help COMMAND shows a command's options and examples.", at: width),
     ])
   }
 
