@@ -64,16 +64,6 @@ def early(name: str, make: Callable[[Stream], list[bytes]]) -> None:
 early("whole", lambda s: [s.head(), s.data(end=True)])
 early("whole-by-an-empty-frame", lambda s: [s.head(), s.data(), s.data(b"", end=True)])
 early("whole-by-trailers", lambda s: [s.head(), s.data(), s.headers(hpack.block((b"x-end", b"1")), end=True)])
-
-
-@http2("early-whole-with-its-end-later", is_early=True)
-def end_later(stream: Stream) -> None:
-    """Sends the end of the stream in an empty frame, long after the body, and never resets the stream."""
-    stream.send(stream.head((b"content-length", b"%d" % len(stream.body))) + stream.data())
-    time.sleep(0.3)
-    stream.send(stream.data(b"", end=True))
-
-
 early("cut", lambda s: [s.head(), s.data()])
 early("cut-behind-the-head", lambda s: [s.head()])
 

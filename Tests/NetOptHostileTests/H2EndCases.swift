@@ -27,7 +27,6 @@ enum H2EndCases {
   private static let early: [HostileCase] = .together(
     .answers(
       ["early-whole", "early-whole-by-an-empty-frame", "early-whole-by-trailers"].flatMap(both)
-        + ["early-whole-with-its-end-later"]
     ) { $0.isUploading = true },
     .fails(as: .lostOrSlow, ["early-cut", "early-cut-behind-the-head"].flatMap(both)) {
       $0.isUploading = true

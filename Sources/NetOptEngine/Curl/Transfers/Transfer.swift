@@ -237,9 +237,7 @@ final class Transfer {
     // What libcurl holds back for a paused reader fits the stream's window, and is no flood.
     if bytes > 0 { streamReader?.budget.claimed() }
     frames.add(bytes, ends: ends)
-    guard isEarly else { return }
-    earlyEnd = .answered
-    touch()  // The frame may have no data, and come long after the body.
+    if isEarly { earlyEnd = .answered }
   }
 
   /// Records that nghttp2 rejected the stream because its data breaks a rule.
