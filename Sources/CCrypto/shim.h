@@ -1,5 +1,5 @@
-// OpenSSL's libcrypto, version 3 or later. The names of its parameters are string macros, which Swift does
-// not import.
+// OpenSSL's libcrypto, version 3 or later. Swift does not import macros that are strings, such as the names
+// of libcrypto's parameters, so the macros that netopt uses have constants here.
 #pragma once
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
@@ -8,7 +8,9 @@
 #include <openssl/params.h>
 #include <openssl/rand.h>
 
+// The number of the key type Ed25519, for EVP_PKEY_new_raw_private_key(3).
 static const int netopt_pkey_ed25519 = EVP_PKEY_ED25519;
+// The name of the parameter that selects the digest of an HMAC: EVP_MAC(3).
 static const char *const netopt_mac_digest = OSSL_MAC_PARAM_DIGEST;
 #include <openssl/bio.h>
 #include <openssl/bn.h>
@@ -18,17 +20,23 @@ static const char *const netopt_mac_digest = OSSL_MAC_PARAM_DIGEST;
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 
-// Wrappers for macros that Swift does not import, and for functions whose pointer arguments need a cast or
-// NULL.
+// Makes a number from big-endian bytes: BN_bin2bn(3). The caller frees the number. Returns NULL when there is
+// no memory.
 static inline BIGNUM *netopt_bn_read(const unsigned char *bytes, int count) { return BN_bin2bn(bytes, count, NULL); }
+// The value that asks a decoder for a public key: OSSL_DECODER_CTX_new_for_pkey(3).
 static const int netopt_select_public_key = EVP_PKEY_PUBLIC_KEY;
+// Sets the tag that the decryption must match: EVP_EncryptInit(3), GCM. count: the length of the tag in
+// bytes. Returns 1 for success.
 static inline int netopt_gcm_set_tag(EVP_CIPHER_CTX *context, int count, const void *tag) {
   return EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, count, (void *)tag);
 }
+// Copies the tag of an encryption to `tag`: EVP_EncryptInit(3), GCM. count: the length of the tag in bytes.
+// Returns 1 for success.
 static inline int netopt_gcm_get_tag(EVP_CIPHER_CTX *context, int count, void *tag) {
   return EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, count, tag);
 }
-// Refuses an encrypted PEM file instead of asking for its password on the terminal.
+// A password callback of PEM_read_bio_PrivateKey(3) that has no password. With it, libcrypto refuses an
+// encrypted PEM file instead of asking for the password on the terminal.
 static inline int netopt_no_password(char *buffer, int size, int writing, void *context) {
   (void)buffer; (void)size; (void)writing; (void)context;
   return -1;

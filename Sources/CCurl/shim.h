@@ -6,28 +6,29 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-// Constants that exist both as an enumerator and as a macro, in several C modules. Which module's constant
-// Swift finds depends on the order in which the compiler reads the files of a module, and a file may import
-// another module than that one.
+// Constants of the C library under names of their own. The C library defines each of them as a macro and as
+// an enumerator, and several C modules contain both. Swift may find the constant of a module that the Swift
+// file does not import. Which one it finds depends on the order in which the compiler reads the files.
 static const int netopt_close_on_exec = SOCK_CLOEXEC;
 static const int netopt_peek_nonblocking = MSG_PEEK | MSG_DONTWAIT;
 static const int netopt_tcp = IPPROTO_TCP;
 
-// Makes the kernel acknowledge received data at once: TCP_QUICKACK, tcp(7). If the kernel refuses, this only
-// costs time.
+// Makes the kernel acknowledge received data at once: TCP_QUICKACK, tcp(7). The function ignores an error,
+// because later acknowledgements cost only time.
 static inline void netopt_quick_ack(int descriptor) {
   int on = 1;
   setsockopt(descriptor, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof on);
 }
 
-// Makes the kernel collect written bytes (on), or send the collected bytes (off): TCP_CORK, tcp(7). If the
-// kernel refuses, this only costs speed.
+// With on = 1, makes the kernel collect written bytes. With on = 0, makes it send the collected bytes:
+// TCP_CORK, tcp(7). The function ignores an error, because smaller packets cost only speed.
 static inline void netopt_cork(int descriptor, int on) {
   setsockopt(descriptor, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
 }
 
 // Keeps urgent data at its place in the stream: SO_OOBINLINE, tcp(7), RFC 6093. Otherwise the kernel counts
-// unread bytes only up to the urgent byte, and bytes that a server sent after it would not be seen.
+// unread bytes only up to the urgent byte, and netopt would not see the bytes that a server sent after the
+// urgent byte. Returns 0 for success, like setsockopt(2).
 static inline int netopt_inline_urgent_data(int descriptor) {
   int on = 1;
   return setsockopt(descriptor, SOL_SOCKET, SO_OOBINLINE, &on, sizeof on);
@@ -40,13 +41,16 @@ static inline int netopt_unread_bytes(int descriptor) {
   return ioctl(descriptor, FIONREAD, &count) == 0 ? count : 0;
 }
 
-// Ends a connection in both directions (shutdown(2)), so that libcurl reads its end. It is in C because
-// Swift's optimised builds do not find SHUT_RDWR. Glibc and this module both have it as an enumerator and a
-// macro of the same name.
+// Ends a connection in both directions (shutdown(2)), so that libcurl reads the end of the connection.
+// Swift's optimised builds do not find SHUT_RDWR, because glibc and this module both define it as an
+// enumerator and as a macro. So this function is in C.
 static inline void netopt_shutdown(int descriptor) {
   shutdown(descriptor, SHUT_RDWR);
 }
 
+// Wrappers for curl_easy_setopt(3), curl_share_setopt(3), curl_easy_getinfo(3) and curl_multi_setopt(3), one
+// for each type of the last argument. Parameters: h, m, s: the easy, multi or share handle; o: the option; i:
+// the information; v: the value, or where to store the information; f: the callback.
 static inline CURLcode netopt_setopt_long(CURL *h, CURLoption o, long v) {
   return curl_easy_setopt(h, o, v);
 }
@@ -126,7 +130,9 @@ static inline CURLMcode netopt_multi_setopt_socket(
 static inline CURLMcode netopt_multi_setopt_timer(CURLM *m, int (*f)(CURLM *, long, void *)) {
   return curl_multi_setopt(m, CURLMOPT_TIMERFUNCTION, f);
 }
-// CURLVERSION_NOW is a macro for an enumerator. It selects the struct that these headers describe.
+// Returns the versions of libcurl and its libraries at run time: curl_version_info(3). CURLVERSION_NOW says
+// which version of the struct these headers describe. Swift does not import it, because it is a macro for an
+// enumerator.
 static inline curl_version_info_data *netopt_version_info(void) {
   return curl_version_info(CURLVERSION_NOW);
 }
@@ -134,8 +140,8 @@ static inline curl_version_info_data *netopt_version_info(void) {
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-// Reads the smoothed round-trip time in microseconds and the number of retransmitted segments: TCP_INFO,
-// tcp(7). Returns 0 when the kernel does not answer.
+// Stores the smoothed round-trip time in microseconds, and the number of segments that the connection has
+// retransmitted so far: TCP_INFO, tcp(7). Returns 1 for success, and 0 when the kernel does not answer.
 static inline int netopt_tcp_info(int descriptor, unsigned *round_trip, unsigned *retransmits) {
   struct tcp_info info;
   socklen_t length = sizeof info;

@@ -1,4 +1,5 @@
-// For RTLD_NEXT of dlsym(3).
+// Replaces functions of nghttp2 that libcurl calls, in order to see the frames (docs/adr/0025). _GNU_SOURCE
+// declares RTLD_NEXT of dlsym(3).
 #define _GNU_SOURCE
 #include "FrameObserver.h"
 
@@ -7,43 +8,50 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+// A callback of libcurl that nghttp2 calls when a whole frame has arrived.
 typedef nghttp2_on_frame_recv_callback callback;
 
+// The functions that `netopt_observe_frames` was given on this thread.
 static _Thread_local struct netopt_frame_handlers handlers;
-// Whether this thread has called `netopt_observe_frames`.
+// Whether this thread has called `netopt_observe_frames`. On other threads every function here only calls
+// nghttp2's.
 static _Thread_local int is_ours;
 // Whether the observer replaced libcurl's callback for received frames in a session of this thread.
 static _Thread_local int is_observed;
-// Whether a session of this thread sends requests that the observer does not see.
+// Whether a session of this thread may send requests that the observer does not see.
 static _Thread_local int misses_requests;
-// Whether a stream of this thread has ever ended before its request was sent whole. Only then does the
-// observer tell the handlers that a stream is closed.
+// Whether the server has ever ended a stream of this thread before the whole request was sent. Only then does
+// the observer call `handlers.closed`.
 static _Thread_local int has_early_ends;
 
-// A set of sessions of this thread. An empty set has no memory, so that a thread that ends leaves none
-// behind.
+// A set of sessions of this thread. An empty set holds no memory, so a thread that ends with empty sets leaks
+// nothing. count: the number of sessions in `list`. room: the number that fits.
 struct sessions {
   const void **list;
   int count, room;
 };
-// The sessions that nghttp2 gave up, or that failed, in one call of libcurl.
+// The sessions that have failed or have sent GOAWAY, until `netopt_take_abandoned_session` takes them or
+// nghttp2 frees them.
 static _Thread_local struct sessions abandoned;
-// The sessions that failed and are not freed yet. They are as many as fail in one turn of the loop.
+// The sessions that have failed and are not freed yet. Only a few sessions fail in one turn of the loop, so a
+// search through the list is fast enough.
 static _Thread_local struct sessions failed;
 
+// Returns the index of a session in a set; -1 when the set does not have the session.
 static int find(const struct sessions *some, const void *session) {
   for (int index = 0; index < some->count; index++)
     if (some->list[index] == session) return index;
   return -1;
 }
 
+// Adds a session to a set, unless the set has it.
 static void add(struct sessions *some, const void *session) {
   if (find(some, session) >= 0) return;
   if (some->count == some->room) {
     int room = some->room ? 2 * some->room : 16;
     const void **list = realloc(some->list, (size_t)room * sizeof *list);
-    // Without its entry in the list, the session would be read on in the middle of a frame. Swift also ends
-    // the process when there is no memory.
+    // A failed session that is not in the list would be given further bytes in the middle of a frame. Swift
+    // also ends the process when there is no memory.
     if (!list) abort();
     some->list = list;
     some->room = room;
@@ -51,6 +59,7 @@ static void add(struct sessions *some, const void *session) {
   some->list[some->count++] = session;
 }
 
+// Removes the session at an index. The order of the others changes.
 static void remove_at(struct sessions *some, int index) {
   some->list[index] = some->list[--some->count];
   if (some->count) return;
@@ -64,18 +73,19 @@ static void remove_session(struct sessions *some, const void *session) {
   if (index >= 0) remove_at(some, index);
 }
 
-// The callbacks that libcurl sets. One of our functions takes the place of each. libcurl has one callback,
-// and newer releases have another one for proxies.
+// The callbacks for received frames that libcurl sets. The observer sets `observers[index]` in place of
+// `originals[index]`. libcurl has one such callback, and newer releases have another one for proxies.
 enum { most_originals = 4 };
 static _Atomic(callback) originals[most_originals];
 
-// The number of concurrent streams that the server has announced (RFC 9113, section 5.1.2). Before the
-// announcement, nghttp2 opens 100.
+// Returns the maximum number of concurrent streams that the server has announced (RFC 9113, section 5.1.2).
+// Before the announcement, nghttp2 assumes 100.
 static uint32_t stream_limit(nghttp2_session *session) {
   return nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 }
 
-// Called when the header of a frame has arrived. The length of the padding follows the header.
+// nghttp2 calls this when the header of a frame has arrived. The function handles only DATA frames without
+// padding, because the length of the padding is not in the header.
 static int frame_begins(nghttp2_session *session, const nghttp2_frame_hd *head, void *data) {
   (void)data;
   if (!is_ours || head->type != NGHTTP2_DATA) return 0;
@@ -85,6 +95,7 @@ static int frame_begins(nghttp2_session *session, const nghttp2_frame_hd *head, 
   return 0;
 }
 
+// Tells the handlers of a received frame.
 static void note(nghttp2_session *session, const nghttp2_frame *frame) {
   int is_data = frame->hd.type == NGHTTP2_DATA;
   if (is_data || frame->hd.type == NGHTTP2_HEADERS) {
@@ -104,14 +115,16 @@ static void note(nghttp2_session *session, const nghttp2_frame *frame) {
   }
 }
 
-// Whether to hide a reset from libcurl. A reset with NO_ERROR asks for no more of a request whose response
-// has ended (RFC 9113, section 8.1). libcurl still hears that the stream is closed.
+// Whether to hide a received frame from libcurl. Hides only RST_STREAM with NO_ERROR, with which a server
+// that has sent its whole response asks for no more of the request (RFC 9113, section 8.1). libcurl still
+// hears that the stream is closed.
 static int is_hidden(nghttp2_session *session, const nghttp2_frame *frame) {
   if (frame->hd.type != NGHTTP2_RST_STREAM || frame->rst_stream.error_code != NGHTTP2_NO_ERROR) return 0;
   void *easy = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
   return easy && handlers.hides_reset(easy);
 }
 
+// Observes a received frame, and passes it to libcurl's callback with this index.
 static int received(int index, nghttp2_session *session, const nghttp2_frame *frame, void *data) {
   // This runs before libcurl's own callback and before the stream is closed. Afterwards nghttp2 no longer
   // knows the easy handle.
@@ -122,13 +135,15 @@ static int received(int index, nghttp2_session *session, const nghttp2_frame *fr
   return atomic_load(&originals[index])(session, frame, data);
 }
 
+// nghttp2 passes no index to a callback, so each index has a function.
 static int received0(nghttp2_session *s, const nghttp2_frame *f, void *d) { return received(0, s, f, d); }
 static int received1(nghttp2_session *s, const nghttp2_frame *f, void *d) { return received(1, s, f, d); }
 static int received2(nghttp2_session *s, const nghttp2_frame *f, void *d) { return received(2, s, f, d); }
 static int received3(nghttp2_session *s, const nghttp2_frame *f, void *d) { return received(3, s, f, d); }
 static const callback observers[most_originals] = {received0, received1, received2, received3};
 
-// Returns the function that replaces a callback; NULL when there are too many callbacks.
+// Returns the function that replaces a callback of libcurl; NULL when libcurl has set more than
+// `most_originals` callbacks.
 static callback observer(callback original) {
   for (int index = 0; original && index < most_originals; index++) {
     callback known = NULL;
@@ -138,10 +153,10 @@ static callback observer(callback original) {
   return NULL;
 }
 
-// The first callback that libcurl sets for the end of a stream. The observer does not replace other
-// callbacks.
+// The first callback that libcurl sets for closed streams. The observer replaces only this one.
 static _Atomic(nghttp2_on_stream_close_callback) original_close;
 
+// nghttp2 calls this when a stream is closed, in place of `original_close`.
 static int closed(nghttp2_session *session, int32_t stream, uint32_t error, void *data) {
   // libcurl's callback removes the easy handle from the stream.
   void *easy = is_ours && has_early_ends ? nghttp2_session_get_stream_user_data(session, stream) : NULL;
@@ -150,18 +165,18 @@ static int closed(nghttp2_session *session, int32_t stream, uint32_t error, void
   return result;
 }
 
-// Whether nghttp2 ends a stream with this code because of received data. libcurl itself makes nghttp2 end
-// streams with STREAM_CLOSED and CANCEL.
+// Whether nghttp2 ends a stream with this error code because received data breaks a rule. STREAM_CLOSED and
+// CANCEL do not count: with these codes nghttp2 ends streams because libcurl asked for it.
 static int rejects_stream(uint32_t code) {
   return code == NGHTTP2_PROTOCOL_ERROR || code == NGHTTP2_FLOW_CONTROL_ERROR || code == NGHTTP2_FRAME_SIZE_ERROR ||
       code == NGHTTP2_COMPRESSION_ERROR;
 }
 
-// Whether nghttp2 ends a session with this code because of received data. INTERNAL_ERROR means that a
-// callback failed.
+// Whether nghttp2 ends a session with this error code because received data breaks a rule. INTERNAL_ERROR
+// does not count: it means that a callback failed.
 static int rejects_session(uint32_t code) { return code != NGHTTP2_NO_ERROR && code != NGHTTP2_INTERNAL_ERROR; }
 
-// Called before a frame is written. At this time the stream of a request is already open.
+// nghttp2 calls this before it writes a frame. The stream of a request is already open then.
 static int writing(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
   (void)data;
   if (frame->hd.type == NGHTTP2_GOAWAY) {
@@ -183,7 +198,8 @@ static int writing(nghttp2_session *session, const nghttp2_frame *frame, void *d
 // still links. The observer sees nothing in that program.
 #define INTERPOSED __attribute__((weak, visibility("default")))
 
-// Returns nghttp2's own function. It exists, because this module is linked with nghttp2.
+// Returns nghttp2's function with this name, which exists because this module is linked with nghttp2. known:
+// keeps the function for later calls.
 static void *next(const char *name, _Atomic(void *) *known) {
   void *function = atomic_load(known);
   if (!function) {
@@ -200,15 +216,15 @@ INTERPOSED void nghttp2_session_callbacks_set_on_frame_recv_callback(
   callback ours = is_ours ? observer(original) : NULL;
   set(callbacks, ours ? ours : original);
   if (!ours) {
-    // The frames that this session sends are not seen. From now on, no request of this thread counts as
-    // unsent.
+    // Without `writing`, the observer does not see the frames that this session sends. From now on, no
+    // request of this thread counts as unsent.
     if (is_ours) misses_requests = 1;
     return;
   }
   is_observed = 1;
   nghttp2_session_callbacks_set_before_frame_send_callback(callbacks, writing);
-  // No release of libcurl sets this callback. If one does, the end of a stream is known only when the whole
-  // frame has arrived.
+  // No release of libcurl sets this callback. If a release does, its callback replaces `frame_begins`, and
+  // the observer knows the end of a stream only when the whole frame has arrived.
   nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, frame_begins);
 }
 
@@ -222,7 +238,8 @@ INTERPOSED void nghttp2_session_callbacks_set_on_stream_close_callback(
   set(callbacks, is_first ? closed : original);
 }
 
-// No release of libcurl sets this callback. If one does, its callback replaces ours.
+// No release of libcurl sets this callback. If a release does, its callback replaces `writing`, and the
+// observer misses requests.
 INTERPOSED void nghttp2_session_callbacks_set_before_frame_send_callback(
     nghttp2_session_callbacks *callbacks, nghttp2_before_frame_send_callback callback) {
   static _Atomic(void *) known;
@@ -231,8 +248,8 @@ INTERPOSED void nghttp2_session_callbacks_set_before_frame_send_callback(
   set(callbacks, callback);
 }
 
-// Older headers lack the code for too many continuations. It is in 1.61 and in the fixed packages of
-// distributions.
+// Translates an error of nghttp2_session_mem_recv. -905 means too many CONTINUATION frames. Headers define
+// this code only since nghttp2 1.61, but fixed packages of distributions also return it from older versions.
 static enum netopt_failure failure_of(ssize_t result) {
   switch (result) {
   case NGHTTP2_ERR_FLOODED: return netopt_flooded;
@@ -242,8 +259,9 @@ static enum netopt_failure failure_of(ssize_t result) {
   }
 }
 
-// After an error, a session is in the middle of a frame. libcurl before 8.1.0 would pass it the same bytes
-// again, and later other bytes of the connection. The session would then take bytes inside a peer's frame for
+// Passes received bytes to a session, and refuses further bytes for a session that has failed. A failed
+// session stopped in the middle of a frame. libcurl before 8.1.0 would pass it the same bytes again, and
+// later other bytes of the connection. The session would then take bytes inside a frame of the peer for
 // frames.
 INTERPOSED ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const uint8_t *bytes, size_t count) {
   static _Atomic(void *) known;
@@ -259,6 +277,7 @@ INTERPOSED ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const uint
   return result;
 }
 
+// Forgets a session before nghttp2 frees it.
 INTERPOSED void nghttp2_session_del(nghttp2_session *session) {
   static _Atomic(void *) known;
   void (*delete)(nghttp2_session *) = next(__func__, &known);
@@ -270,15 +289,15 @@ INTERPOSED void nghttp2_session_del(nghttp2_session *session) {
   delete(session);
 }
 
-// libcurl calls this when it ends a request. If nghttp2 has not sent the request yet, libcurl does not take
-// its easy handle back from nghttp2. When the session later comes to the request, the handle is written to,
-// although by then it belongs to another request or is freed. So this function takes the handle back.
+// Removes the easy handle from the stream of a request that libcurl ends. libcurl does not do this for a
+// request that nghttp2 has not sent yet. nghttp2 would later come to this request, and libcurl's callback
+// would write to the handle, although the handle may belong to another request or be freed by then.
 INTERPOSED int nghttp2_submit_rst_stream(
     nghttp2_session *session, uint8_t flags, int32_t stream, uint32_t error) {
   static _Atomic(void *) known;
   int (*submit)(nghttp2_session *, uint8_t, int32_t, uint32_t) = next(__func__, &known);
-  // libcurl uses this code for a stream that it is done with. For streams that it ends with other codes,
-  // libcurl still wants to hear of the end.
+  // libcurl ends a stream with STREAM_CLOSED when it has finished with the stream. After other codes, libcurl
+  // still expects its callback for the end of the stream.
   if (is_ours && error == NGHTTP2_STREAM_CLOSED) nghttp2_session_set_stream_user_data(session, stream, NULL);
   return submit(session, flags, stream, error);
 }

@@ -2,7 +2,8 @@
 #pragma once
 #include <malloc.h>
 
-// Returns the number of heap bytes in use, in all arenas.
+// Returns the number of bytes that the program has allocated with malloc(3), in all arenas and in mapped
+// blocks.
 static inline size_t netopt_heap_used(void) {
 #if __GLIBC_PREREQ(2, 33)
   struct mallinfo2 heap = mallinfo2();
@@ -13,7 +14,7 @@ static inline size_t netopt_heap_used(void) {
 #endif
 }
 
-// Returns the number of free heap bytes.
+// Returns the number of bytes that glibc's heap holds but the program has not allocated.
 static inline size_t netopt_heap_free(void) {
 #if __GLIBC_PREREQ(2, 33)
   return mallinfo2().fordblks;

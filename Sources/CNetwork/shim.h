@@ -11,9 +11,9 @@
 #include <linux/rtnetlink.h>
 #include <netinet/icmp6.h>
 
-// Constants that exist both as an enumerator and as a macro, in several C modules. Which module's constant
-// Swift finds depends on the order in which the compiler reads the files of a module, and a file may import
-// another module than that one.
+// Constants of the C library under names of their own. The C library defines each of them as a macro and as
+// an enumerator, and several C modules contain both. Swift may find the constant of a module that the Swift
+// file does not import. Which one it finds depends on the order in which the compiler reads the files.
 static const int netopt_socket_datagram = SOCK_DGRAM;
 static const int netopt_socket_raw = SOCK_RAW;
 static const int netopt_socket_close_on_exec = SOCK_CLOEXEC;
@@ -27,8 +27,9 @@ static const int netopt_protocol_ipv6 = IPPROTO_IPV6;
 static const int netopt_protocol_icmp = IPPROTO_ICMP;
 static const int netopt_protocol_icmpv6 = IPPROTO_ICMPV6;
 
-// Makes a socket receive only echo replies. The macros for the bits of struct icmp6_filter contain code, so
-// they are used in C.
+// Makes a raw ICMPv6 socket receive only echo replies: ICMP6_FILTER, RFC 3542, section 3.2. The macros that
+// set the bits of the filter contain code, so Swift does not import them. Returns 0 for success, like
+// setsockopt(2).
 static inline int netopt_only_echo_replies_v6(int descriptor) {
   struct icmp6_filter filter;
   ICMP6_FILTER_SETBLOCKALL(&filter);
@@ -36,7 +37,8 @@ static inline int netopt_only_echo_replies_v6(int descriptor) {
   return setsockopt(descriptor, IPPROTO_ICMPV6, ICMP6_FILTER, &filter, sizeof filter);
 }
 
-// Makes a socket receive only echo replies: ICMP_FILTER has a bit for each blocked type (raw(7)).
+// Makes a raw ICMP socket receive only echo replies: ICMP_FILTER, raw(7). A bit that is set blocks the
+// message type with this number. Returns 0 for success, like setsockopt(2).
 static inline int netopt_only_echo_replies_v4(int descriptor) {
   struct icmp_filter filter = {~(1u << ICMP_ECHOREPLY)};
   return setsockopt(descriptor, SOL_RAW, ICMP_FILTER, &filter, sizeof filter);

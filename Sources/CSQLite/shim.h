@@ -1,7 +1,9 @@
-// SQLite 3. SQLITE_TRANSIENT is a number cast to a pointer, which Swift does not import.
+// SQLite 3. Swift does not import SQLITE_TRANSIENT, because it is a number cast to a pointer.
 #pragma once
 #include <sqlite3.h>
 
+// Binds a copy of a text or of bytes to the parameter of a statement: sqlite3_bind_text, sqlite3_bind_blob.
+// index: the number of the parameter, from 1. count: the length in bytes. Returns a result code of SQLite.
 static inline int netopt_sqlite_bind_text(sqlite3_stmt *statement, int index, const char *text, int count) {
   return sqlite3_bind_text(statement, index, text, count, SQLITE_TRANSIENT);
 }

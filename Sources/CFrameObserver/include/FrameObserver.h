@@ -3,54 +3,59 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Whether a frame ends its stream (END_STREAM), and if so, whether a part of the request was still unsent.
+// Whether a received frame ends its stream (END_STREAM). netopt_stream_ended_early: the frame ends the
+// stream, and a part of the request was still unsent.
 enum netopt_stream_end { netopt_stream_open, netopt_stream_ended, netopt_stream_ended_early };
 
-// Why a session cannot go on: nghttp2 received more than it accepts, or a callback of libcurl refused
-// something.
+// Why a session cannot continue. netopt_flooded: nghttp2 takes the frames of the peer for a flood.
+// netopt_too_many_continuations: too many CONTINUATION frames. netopt_callback_failed: a callback of libcurl
+// returned an error. netopt_failed: any other error of nghttp2.
 enum netopt_failure { netopt_failed, netopt_flooded, netopt_too_many_continuations, netopt_callback_failed };
 
-// The functions that are told of frames, from within libcurl. `easy` is the easy handle that libcurl stored
-// in nghttp2's stream. libcurl does this for servers. For proxies with HTTP/2 (CURLPROXY_HTTPS2) libcurl
-// stores something else, so do not use that option. `session` is a session of nghttp2.
+// The functions that the observer calls about frames, from within libcurl. `easy` is the easy handle that
+// libcurl stored in nghttp2's stream. For proxies with HTTP/2 (CURLPROXY_HTTPS2) libcurl stores something
+// else there, so do not use this option. `session` is the session of nghttp2, one for each connection.
 struct netopt_frame_handlers {
   // The header of a DATA frame without padding has arrived, and the frame ends its stream. bytes: the number
-  // of body bytes in the frame.
+  // of body bytes that the frame has, most of which may not have arrived yet.
   void (*ending)(void *easy, size_t bytes);
   // A whole DATA or HEADERS frame has arrived. bytes: the number of body bytes in the frame.
   void (*received)(void *easy, size_t bytes, enum netopt_stream_end end);
-  // The head of a request is about to be written on a stream. From now on, parts of the request may leave.
-  // limit: the known number of streams that the server accepts at once.
+  // nghttp2 is about to write the head of a request. From now on, parts of the request may reach the server.
+  // stream: the number of its stream. limit: the maximum number of concurrent streams that the server has
+  // announced so far; 100 before the announcement.
   void (*requested)(void *easy, const void *session, int32_t stream, uint32_t limit);
-  // A stream that ended early is closed, and libcurl has heard of this. The function may be called for other
-  // streams too.
+  // nghttp2 has closed a stream, and libcurl has heard of this. The observer calls the function for each
+  // stream that ended early, and may call it for other streams.
   void (*closed)(void *easy);
-  // RST_STREAM with REFUSED_STREAM has arrived. limit: as above, at this time.
+  // RST_STREAM with REFUSED_STREAM has arrived. limit: the maximum number of concurrent streams that the
+  // server has announced so far; 100 before the announcement.
   void (*refused)(void *easy, uint32_t limit);
-  // GOAWAY has arrived. The server did not process streams above last_stream (RFC 9113, section 6.8).
+  // GOAWAY has arrived. The server did not process streams with a higher number than last_stream (RFC 9113,
+  // section 6.8).
   void (*leaving)(const void *session, int32_t last_stream);
-  // nghttp2 ends a stream (RST_STREAM) because received data breaks a rule. Without a handle, nghttp2 ends
-  // the whole session (GOAWAY).
+  // nghttp2 ends a stream (RST_STREAM) because received data breaks a rule. When easy is NULL, nghttp2 ends
+  // the whole session (GOAWAY). code: the error code that nghttp2 sends (RFC 9113, section 7).
   void (*rejected)(void *easy, const void *session, uint32_t code);
-  // A session has failed while it processed received bytes.
+  // nghttp2 failed while the session processed received bytes, and the session cannot continue.
   void (*failed)(const void *session, enum netopt_failure failure);
-  // A session is about to be freed. A later session may have the same address.
+  // nghttp2 is about to free a session. A later session may have the same address.
   void (*deleted)(const void *session);
   // RST_STREAM with NO_ERROR has arrived. Returns whether to hide it from libcurl.
   int (*hides_reset)(void *easy);
 };
 
-// Tells the handlers of the frames of sessions that libcurl sets up on this thread from now on. Repeated
-// calls are allowed.
+// Sets the handlers for this thread. The observer calls them for the sessions that libcurl sets up on this
+// thread from now on. A repeated call replaces the handlers.
 void netopt_observe_frames(struct netopt_frame_handlers handlers);
 
-// Whether a session was set up on this thread through the observer. The handlers are then told of all
-// received frames.
+// Whether the observer has replaced libcurl's callback for received frames in a session of this thread. The
+// observer then tells the handlers of all frames of this session.
 int netopt_frames_are_observed(void);
 
 // Whether `requested` is called for every request that is written on this thread.
 int netopt_requests_are_observed(void);
 
-// Removes and returns a session of this thread that has failed or has sent GOAWAY, as nghttp2 does when the
-// peer breaks a rule; NULL when there is none. The session's connection may be gone.
+// Removes and returns a session of this thread that has failed or has sent GOAWAY; NULL when there is none.
+// nghttp2 sends GOAWAY when the peer breaks a rule. The session's connection may already be closed.
 const void *netopt_take_abandoned_session(void);
