@@ -6,25 +6,27 @@ import NetOptSQLite
 enum DiskError: Error {
   /// An error of SQLite.
   case database(SQLiteError)
-  /// A failed system call: the action, the path, and the value of errno(3).
+  /// A system call failed. The action is a past participle for the message, such as "opened". The number is
+  /// the value of errno(3).
   case system(_ action: String, _ path: String, Int32)
-  /// Another process held the lock of the directory for longer than the patience: the path of the lock, and
-  /// the patience in milliseconds.
+  /// Another process held the lock of the directory for longer than the store waits. The number is this
+  /// waiting time in milliseconds.
   case locked(_ path: String, Int32)
-  /// The directory or the database does not meet a requirement. The text names the fault and the remedy.
+  /// The store cannot use the directory or the database, for example because others may write to the
+  /// directory. The text names the fault and the remedy.
   case unfit(String)
 
-  /// Whether the database is corrupt and must be replaced.
+  /// Whether the database is corrupt, so that the store must replace it.
   var isCorrupt: Bool {
-    // The statements never change. One that is invalid, or violates a constraint, ran on other tables than
-    // those it was written for.
+    // The statements of this program fit the tables of `DiskSchema`. If SQLite calls a statement invalid, or
+    // reports that a statement violates a constraint, the database has other tables.
     if case .database(let error) = self {
       return error.isCorrupt || error.isOtherSchema || error.breaksConstraint
     }
     return false
   }
 
-  /// Whether another process locked the database or the directory for longer than the patience.
+  /// Whether another process locked the database or the directory for longer than the store waits.
   var isBusy: Bool {
     switch self {
     case .database(let error): error.isBusy
@@ -33,7 +35,9 @@ enum DiskError: Error {
     }
   }
 
-  /// The error for users of netopt.
+  /// Converts the error to an error for users of netopt.
+  ///
+  /// - Parameter consequence: what netopt does because of the error. It ends the message.
   func netOptError(_ consequence: String) -> NetOptError {
     switch self {
     case .database(let error):

@@ -2,54 +2,60 @@ import Glibc
 package import NetOptCore
 import NetOptSQLite
 
-/// Inspects a disk cache for a person who wants to see its content. Only `clear` changes the cache. Two
-/// threads must not use an inspection at the same time.
+/// Shows the content of a disk cache to a person, for the commands `netopt cache …`. Only `clear` changes the
+/// cache. Two threads must not use an inspection at the same time.
 package final class DiskInspection {
   /// The totals of all entries.
   package struct Usage: Hashable, Sendable {
     /// The number of entries.
     package var entries: Int64
-    /// The bytes that count against `maxBytes`.
+    /// The disk space of all entries in bytes, estimated by `DiskSchema.footprint`. This sum must not exceed
+    /// `CacheLimits.maxBytes`.
     package var bytes: Int64
-    /// The number of bodies in files.
+    /// The number of entries whose body is in a file of its own instead of the database.
     package var files: Int64
     /// The number of partitions with entries.
     package var partitions: Int64
-    /// The total hits of the entries.
+    /// The sum of `Item.hits` over all entries.
     package var hits: Int64
-    /// When the oldest and the newest entries were received, in milliseconds since 1970; `nil` without
-    /// entries.
+    /// When the response of the oldest entry was received, in milliseconds since 1970; `nil` for a cache
+    /// without entries.
     package var oldest: Int64?
+    /// When the response of the newest entry was received, in milliseconds since 1970; `nil` for a cache
+    /// without entries.
     package var newest: Int64?
-    /// The numbers of evictions for lack of room and for age among the last 1000.
+    /// How many of the last 1000 evictions had the reason `EvictionReason.room`.
     package var evictedForRoom: Int64
+    /// How many of the last 1000 evictions had the reason `EvictionReason.age`.
     package var evictedForAge: Int64
   }
 
   /// An entry, without its body and without secrets.
   package struct Item: Hashable, Sendable {
-    /// The API's name, or method, origin and path.
+    /// The name of the declared API; without a name, the method, the origin, and the path without its
+    /// secrets.
     package var api: String
-    /// The canonical parameters. The values of parameters whose names suggest secrets are hidden.
+    /// The parameters of the cache key. The values of parameters whose names suggest secrets are hidden.
     package var parameters: String
     /// The first four bytes of the SHA-256 of the partition's name, in hexadecimal digits, because the name
     /// may be a secret. `nil` for the partition without a name.
     package var partition: String?
-    /// The names of the fields that the entry varies by.
+    /// The names of the request fields in the entry's `Vary`, in lowercase.
     package var varies: [String]
-    /// The status; `nil` when the entry cannot be read.
+    /// The status of the response; `nil` when the stored bytes of the entry are damaged.
     package var status: Int?
-    /// The bytes of the body.
+    /// The size of the body in bytes.
     package var bodyBytes: Int64
-    /// The bytes that count against `maxBytes`.
+    /// The disk space of the entry in bytes, estimated by `DiskSchema.footprint`.
     package var bytes: Int64
-    /// The number of hits.
+    /// The number of requests for the entry, including the request that stored it. An entry that replaces
+    /// another one continues its count. Hits that a process has not yet written to the database are missing.
     package var hits: Int64
     /// When the response was received, in milliseconds since 1970.
     package var received: Int64
-    /// The duration of the fetch in microseconds.
+    /// How long it took to fetch the response, in microseconds.
     package var fetchMicroseconds: Int64
-    /// The version of the resource, in versioned mode.
+    /// The version of the resource, for an entry that was stored in `versioned` mode; otherwise `nil`.
     package var resourceVersion: Int64?
   }
 
@@ -57,18 +63,19 @@ package final class DiskInspection {
   package struct Verification: Hashable, Sendable {
     /// The number of entries checked.
     package var entries = 0
-    /// The entries that fail their checksum, whose files are missing, or whose keys have another digest.
+    /// The damaged entries: the checksum is wrong, the file of the body is missing, or the digest does not
+    /// belong to the key.
     package var faults: [Fault] = []
-    /// The number of files that no entry names.
+    /// The number of body files that belong to no entry.
     package var orphans = 0
-    /// The faults that SQLite finds in the database.
+    /// The faults that SQLite finds in the database, as `PRAGMA integrity_check` describes them.
     package var database: [String] = []
     /// Whether the check found no fault.
     package var isSound: Bool { faults.isEmpty && orphans == 0 && database.isEmpty }
 
     /// A damaged entry.
     package struct Fault: Hashable, Sendable {
-      /// The API's name, or method, origin and path.
+      /// As in `Item`.
       package var api: String
       /// What is wrong with the entry.
       package var reason: String
@@ -89,12 +96,14 @@ package final class DiskInspection {
     }
   }
 
+  /// Runs the work, and converts a `DiskError` to a `NetOptError`.
   private static func translated<Result>(
     _ work: () throws(DiskError) -> Result
   ) throws(NetOptError) -> Result {
     do throws(DiskError) { return try work() } catch { throw error.netOptError("nothing was changed") }
   }
 
+  /// Returns the rows of a query that has no parameter, or one parameter with the value `values[0]`.
   private func read<Result>(
     _ sql: String, _ values: Statement.Value..., row: (borrowing Row) -> Result
   ) throws(NetOptError) -> [Result] {
@@ -156,8 +165,8 @@ package final class DiskInspection {
       guard var (storedKey, entry) = try row(id) else { continue }
       result.entries += 1
       while let reason = fault(of: entry, for: storedKey) {
-        // Reads the row again: another process may have removed or replaced the entry between the two reads.
-        // An entry is damaged only if it is still the same.
+        // Another process may have removed or replaced the entry after the row was read, and then the file
+        // of the body is missing. So the entry counts as damaged only if a second read finds it unchanged.
         guard let (again, same) = try row(id) else { break }
         guard same.file != entry.file || same.checksum != entry.checksum else {
           result.faults.append(.init(api: Self.shown(Self.split(storedKey.text).api), reason: reason))
@@ -170,6 +179,7 @@ package final class DiskInspection {
     return result
   }
 
+  /// The entry with this id in the database; `nil` when there is none.
   private func row(
     _ id: Int64
   ) throws(NetOptError) -> (storedKey: DiskConnection.StoredKey, entry: DiskConnection.StoredEntry)? {
@@ -186,8 +196,8 @@ package final class DiskInspection {
     }.first
   }
 
-  /// The files that no entry names in five checks over 0.2 s. A process that removes an entry removes its
-  /// file a moment later, so one check is not enough.
+  /// The names of the body files that belong to no entry. A process that removes an entry removes the file a
+  /// moment later. So a file counts only if no entry names it in five checks within 0.2 s.
   private func orphans() throws(NetOptError) -> Set<String> {
     var found: Set<String>?
     for _ in 0..<5 {
@@ -201,6 +211,7 @@ package final class DiskInspection {
     return found ?? []
   }
 
+  /// Describes what is wrong with an entry; `nil` for an entry without a fault.
   private func fault(
     of entry: DiskConnection.StoredEntry, for storedKey: DiskConnection.StoredKey
   ) -> String? {
@@ -215,26 +226,29 @@ package final class DiskInspection {
 
   /// Removes all entries.
   ///
-  /// - Returns: the number of entries before, and the bytes that they took.
+  /// - Returns: the number of removed entries, and their disk space in bytes as in `Usage.bytes`.
   package func clear() throws(NetOptError) -> (entries: Int64, bytes: Int64) {
     let usage = try usage()
     try Self.translated { () throws(DiskError) in try connection.removeAll() }
     return (usage.entries, usage.bytes)
   }
 
+  /// Splits the text of a key at its first NUL (`CacheKey.text`).
   private static func split(_ text: [UInt8]) -> (api: String, parameters: String) {
     let parts = text.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
     let texts = parts.map { String(decoding: $0, as: UTF8.self) }
     return (texts.first ?? "", texts.count > 1 ? texts[1] : "")
   }
 
-  /// The method and the URL without the secrets in its path; the name of a declared API unchanged.
+  /// Removes the secrets from the URL in a key without an API name, which has the form "GET https://…". The
+  /// name of a declared API is returned unchanged.
   private static func shown(_ api: String) -> String {
     guard let space = api.firstIndex(of: " ") else { return api }
     let rest = api[api.index(after: space)...]
     return rest.contains("://") ? api[...space] + HTTPURL.shown(given: String(rest)) : api
   }
 
+  /// The text for `Item.partition`. `owner` is the SHA-256 of the partition's name (`EntryCoding.owner`).
   private static func partition(_ owner: [UInt8]) -> String? {
     owner.isEmpty ? nil : Hex.text(Array(owner.prefix(4)))
   }

@@ -2,18 +2,19 @@ import NetOptSQLite
 
 /// The tables of a disk cache.
 enum DiskSchema {
-  /// `PRAGMA user_version`. The store replaces a database with an older version, and leaves one with a newer
-  /// version alone. The version also rises when other request fields tell users apart
-  /// (`CredentialFields.usual`, `SecretNames`), or when other response fields are stored.
+  /// The version of the tables and of their content, which the database keeps as `PRAGMA user_version`. The
+  /// store replaces a database with an older version. It does not use or change a database with a newer
+  /// version. Increase the version after a change of the tables, of the stored response fields, or of the
+  /// request fields that distinguish users (`CredentialFields.usual`, `SecretNames`).
   static let version: Int64 = 4
 
+  /// The size of a page of the database, in bytes.
   static let pageSize = 8192
 
-  /// Settings to make before the first table is created. Later they would write to the database without
-  /// effect.
+  /// The settings of the database file. They take effect only before the first table is created.
   static let layout = "PRAGMA page_size = \(pageSize); PRAGMA auto_vacuum = INCREMENTAL"
 
-  /// Settings to make for each connection.
+  /// The settings that each connection makes when it opens the database.
   static let settings = """
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = NORMAL;
@@ -22,12 +23,24 @@ enum DiskSchema {
     PRAGMA trusted_schema = OFF
     """
 
-  /// The statements that create the tables. The store replaces a database with any other definition. A change
-  /// of one character here needs a new `version`.
+  /// The statements that create the tables. The store replaces a database whose definitions differ from these
+  /// texts. So a change of one character needs a new `version`.
   ///
-  /// The body is the last column, so that SQLite reads all other columns without it. The triggers maintain
-  /// the totals of all entries for all processes; otherwise SQLite would have to sum them up. `clock` is the
-  /// GDSF clock.
+  /// The columns of `entries`:
+  ///
+  /// - `digest`, `owner` and `text` are the cache key: the MD5 of the text, the partition
+  ///   (`EntryCoding.owner`), and `CacheKey.text`.
+  /// - `selectors`, `checksum` and `head` have the formats of `EntryCoding`.
+  /// - `received` is in milliseconds since 1970.
+  /// - `size` is the `footprint` in bytes. `cost` is the duration of the fetch in microseconds. `priority` is
+  ///   the priority of GDSF (`DiskConnection.makeRoom`).
+  /// - `length` is the size of the body in bytes. `file` is the name of the file with the body; it is null
+  ///   when `body` contains the body. `body` is the last column, so that SQLite can read the other columns
+  ///   without it.
+  ///
+  /// `totals` has one row: the number of entries, the sum of their sizes, and the clock of GDSF. The triggers
+  /// update the number and the sum, so that no process has to read all entries to compute them. `moment` of
+  /// `evictions` is the time of the eviction in milliseconds since 1970, `reason` is an `EvictionReason`.
   static let definitions = [
     """
     CREATE TABLE entries (
@@ -60,13 +73,18 @@ enum DiskSchema {
     "CREATE INDEX evictions_key ON evictions (digest, owner)",
   ]
 
-  /// Creates the tables.
+  /// The statements that create the tables, insert the row of `totals` and set the version.
   static let tables =
     definitions.joined(separator: ";\n")
     + ";\nINSERT INTO totals VALUES (1, 0, 0, 0); PRAGMA user_version = \(version)"
 
-  /// The bytes of disk space that an entry takes. In the database, data that does not fit into a page goes to
-  /// overflow pages (https://www.sqlite.org/fileformat2.html, 1.6). A file takes whole blocks.
+  /// Estimates the disk space that an entry takes, in bytes. In the database, data that does not fit into a
+  /// page goes to overflow pages (https://www.sqlite.org/fileformat2.html, 1.6). A file takes whole blocks of
+  /// 4 KiB.
+  ///
+  /// - Parameters:
+  ///   - row: the size of the texts and blobs in the entry's row, in bytes.
+  ///   - file: the size of the body in bytes, if the body is in a file.
   static func footprint(row: Int, file: Int?) -> Int {
     let usable = pageSize - 4
     let payload = row + 128
@@ -78,7 +96,7 @@ enum DiskSchema {
       let kept = local <= most ? local : least
       bytes = kept + (payload - kept + usable - 1) / usable * pageSize
     }
-    // The indices.
+    // The 128 bytes are an estimate for the rows of the entry in the indices.
     return bytes + 128 + (file.map { ($0 + 4095) & ~4095 } ?? 0)
   }
 }

@@ -1,30 +1,42 @@
 import NetOptSQLite
 
-/// The prepared statements of a disk cache.
+/// The prepared statements of a disk cache. `DiskSchema.definitions` explains the columns.
 struct DiskStatements {
-  /// Selects by digest, owner and text: id, selectors, head, checksum, file, length, body; newest first.
+  /// Selects the entries of a key that were received at a given time or later, newest first, at most 16.
+  ///
+  /// Parameters: digest, owner, text, earliest time. Columns: id, selectors, head, checksum, file, length,
+  /// body.
   let find: Statement
-  /// Selects by digest, owner and text: id, selectors, received, file, hits; newest first. It returns at most
-  /// one row more than the maximum number of variants.
+  /// Selects the entries of a key, newest first, at most one more than `DiskConnection.mostVariants`.
+  ///
+  /// Parameters: digest, owner, text. Columns: id, selectors, received, file, hits.
   let variants: Statement
+  /// Inserts an entry. The parameters are all columns except `id`, in the order of the statement.
   let insert: Statement
+  /// Deletes the entry with an id.
   let delete: Statement
-  /// Deletes by id and checksum.
+  /// Deletes the entry with an id, unless the entry has another checksum than the given one.
   let deleteDamaged: Statement
-  /// Selects the number of entries, their bytes, and the clock. The result has one row, or two in a damaged
-  /// database.
+  /// Selects the number of entries, the sum of their sizes, and the clock of GDSF. A sound database has one
+  /// such row. The limit of 2 shows whether a damaged database has more.
   let totals: Statement
+  /// Sets the clock of GDSF to a value, unless the clock is already later.
   let setClock: Statement
-  /// Selects the entry to evict next: id, priority, file, digest, owner, text.
+  /// Selects the entry with the lowest priority, which is evicted next.
+  ///
+  /// Columns: id, priority, file, digest, owner, text.
   let cheapest: Statement
   /// Selects the oldest entry that was received before a given time, with the columns of `cheapest`.
   let expired: Statement
+  /// Adds a number of hits to an entry and updates its priority. Parameters: id, number of hits.
   let addHits: Statement
-  /// Selects the id of the entry that names a file.
+  /// Selects the id of the entry whose body is in the file with a given name.
   let file: Statement
+  /// Inserts an eviction. Parameters: digest, owner, text, moment, reason.
   let recordEviction: Statement
+  /// Deletes the oldest evictions. The parameter is the number of evictions to keep.
   let forgetEvictions: Statement
-  /// Selects by digest, owner and text: the time and reason of the last eviction.
+  /// Selects the moment and the reason of the last eviction of a key. Parameters: digest, owner, text.
   let eviction: Statement
 
   init(_ database: Database) throws(SQLiteError) {

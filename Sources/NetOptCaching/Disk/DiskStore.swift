@@ -5,9 +5,9 @@ import NetOptSQLite
 /// The disk tier of the cache: an SQLite database, with bodies of up to 100 KB in the database and larger
 /// ones in files. The store survives the process, and several processes may share one directory.
 ///
-/// No fault of the store reaches a request. An unreadable entry is a miss, and an entry that cannot be
-/// written is not stored. The store reports each kind of fault once. It moves a corrupt database aside and
-/// starts a new one.
+/// A request never fails because of the store. A look-up that fails is a miss, and an entry that cannot be
+/// written is not stored. The store reports each kind of fault once. It renames the file of a corrupt
+/// database and creates a new one.
 ///
 /// Safe from any thread; calls run one at a time. The store reads and writes files and may wait for other
 /// processes. Do not call it on an event loop, or on a thread of a pool that others need; see `DiskCache`.
@@ -17,27 +17,34 @@ package final class DiskStore: CacheStore {
   /// The limits of the store.
   package let limits: CacheLimits
   private let state = Locked(State())
+  /// Returns the date of the system clock in milliseconds since 1970.
   private let now: @Sendable () -> Int64
+  /// How long the store waits for a lock that another process holds, in milliseconds.
   private let patience: Int32
+  /// How long the store does not use the directory after a wait timed out.
   private let pause: Duration
+  /// Receives the faults to report.
   private let warn: @Sendable (NetOptError) -> Void
 
-  /// Whether the store may change the directory, and create it when it is missing.
+  /// Whether the store may write to the directory, and create it when it is missing.
   private let changes: Bool
 
+  /// The kinds of faults, of which each is reported once: the directory cannot be used, the database is
+  /// corrupt, a read or write failed, another process holds the lock of the directory.
   private enum Fault: Hashable { case unusable, broken, failed, locked }
 
   private struct State: @unchecked Sendable {
     // Unchecked: the connection is used only under the lock.
+    /// The open database; `nil` before the first use, and after a fault.
     var connection: DiskConnection?
     var reportedFaults: Set<Fault> = []
-    /// Removals to perform before any other work.
+    /// The removals that failed. The store performs them before any other work.
     var pendingRemovals = PendingRemovals()
-    /// Whether waiting for the lock of the directory timed out. While this holds, opening the database does
-    /// not wait for that lock.
+    /// Whether the last wait for the lock of the directory timed out. As long as this is true, the store
+    /// tries the lock without waiting. A successful attempt sets it to false.
     var hasLockTimedOut = false
-    /// The store does not use the directory before this time, because another process kept it locked, or
-    /// because it was unusable.
+    /// The end of the current pause by the monotonic clock; `nil` outside a pause. During a pause, the store
+    /// does not use the directory, because the directory is unusable or another process locks it.
     var pausedUntil: MonotonicInstant?
   }
 
@@ -47,14 +54,16 @@ package final class DiskStore: CacheStore {
   ///   - directory: created when missing, with permissions for this user only. It must belong to this user,
   ///     must not be writable by others, and must not be a symbolic link.
   ///   - limits: the limits of the store; 1 GiB by default.
-  ///   - patience: how long to wait for other processes that write, in milliseconds; 2000 by default.
-  ///   - pause: after a wait timed out, every call is a miss for this time, without another wait; 5 s by
-  ///     default. The store retries an unusable directory after twelve times this time.
-  ///   - changes: whether the store may change the directory. If not, the directory must exist, and only
-  ///     `entries` and `eviction` are useful.
-  ///   - now: returns the date in milliseconds since 1970.
-  ///   - warn: receives faults, each kind once. It is called on the caller's thread and must not use the
-  ///     store.
+  ///   - patience: how long the store waits for a lock that another process holds, in milliseconds; 2000 by
+  ///     default.
+  ///   - pause: how long the store does not use the directory after such a wait timed out; 5 s by default.
+  ///     During this time every look-up is a miss, and no call waits. After the directory turned out to be
+  ///     unusable, the pause is twelve times as long.
+  ///   - changes: whether the store may write to the directory. If not, the directory must exist. Such a
+  ///     store is for callers that use only `entries` and `eviction`.
+  ///   - now: returns the date of the system clock in milliseconds since 1970.
+  ///   - warn: receives faults, each kind once. The store calls it on the thread that uses the store. It must
+  ///     not use the store itself.
   package init(
     _ directory: String, limits: CacheLimits = .disk, patience: Int32 = 2000,
     pause: Duration = .seconds(5), changes: Bool = true,
@@ -69,8 +78,8 @@ package final class DiskStore: CacheStore {
     self.warn = warn
   }
 
-  /// Opens the database, evicts entries if the limits are lower than before, and removes files that killed
-  /// processes have left. The first use of the store opens the database too.
+  /// Opens the database, removes files that killed processes have left, and evicts entries if the limits are
+  /// lower than before. A call is optional, because the first use of the store opens the database too.
   package func open() {
     perform { (connection) throws(DiskError) in
       let files = try connection.transaction { () throws(DiskError) in
@@ -86,14 +95,14 @@ package final class DiskStore: CacheStore {
       state.pausedUntil = nil
       return !state.pendingRemovals.isEmpty
     }
-    // The last attempt at the removals that are still pending.
+    // `perform` tries the pending removals a last time before its work, which is empty here.
     if hasPending { perform { (_) throws(DiskError) in } }
     flush()
     state.withLock { $0.connection = nil }
   }
 
-  /// The entries of a key. The result excludes entries that are older than `maxAge`, fail their checksum, or
-  /// belong to another key with the same digest.
+  /// The entries of a key, newest first. The result excludes entries that are older than `maxAge`, that fail
+  /// their checksum, or whose key only has the same digest.
   package func entries(for key: CacheKey) -> [CacheEntry] {
     let oldest = limits.maxAgeMilliseconds.map { now() - $0 } ?? .min
     return perform { (connection) throws(DiskError) in
@@ -101,7 +110,7 @@ package final class DiskStore: CacheStore {
       if connection.pendingHits.count >= 8192 {
         do throws(DiskError) { try self.flush(connection) } catch {
           if error.isCorrupt { throw error }
-          // Hit counts are estimates, and their loss must not cost the entries that were found.
+          // Hit counts are estimates. The caller gets the entries even if the counts are lost.
           connection.pendingHits = [:]
         }
       }
@@ -117,8 +126,8 @@ package final class DiskStore: CacheStore {
     }
   }
 
-  /// Removes the entries that this entry overlaps, including seemingly newer ones: once the clock was set
-  /// back, dates do not show which entry came first.
+  /// Removes the entries that this entry overlaps, including those with a later date. After the system clock
+  /// was set back, dates do not show which entry was stored first.
   package func remove(_ entry: CacheEntry) {
     perform(orRemoveLater: .entries(of: entry.key)) { (connection) throws(DiskError) in
       try connection.remove(entry)
@@ -137,7 +146,8 @@ package final class DiskStore: CacheStore {
     perform(orRemoveLater: .everything) { (connection) throws(DiskError) in try connection.removeAll() }
   }
 
-  /// Writes the pending hit counts to the database. A hit alone writes nothing.
+  /// Writes the pending hit counts to the database. A hit itself writes nothing; it only adds to these
+  /// counts.
   package func flush() {
     state.withLock { state in
       guard let connection = state.connection, !connection.pendingHits.isEmpty else { return }
@@ -152,15 +162,18 @@ package final class DiskStore: CacheStore {
     }
   }
 
-  /// The time of the last eviction of one of the key's entries, in milliseconds since 1970, and its reason.
-  /// `nil` when none of the last 1000 evictions concerns the key.
+  /// When an entry of the key was evicted last, in milliseconds since 1970, and why; `nil` when none of the
+  /// last 1000 evictions concerns the key.
   package func eviction(of key: CacheKey) -> (moment: Int64, reason: EvictionReason)? {
     perform { (connection) throws(DiskError) in try connection.eviction(of: key) } ?? nil
   }
 
   // MARK: Faults
 
-  /// - Parameter removal: the removal to perform later when the work fails.
+  /// Runs work on the database under the lock of the store, and then reports new faults.
+  ///
+  /// - Parameter removal: the removal that becomes pending when the work fails.
+  /// - Returns: `nil` when the work failed, or when the store is in a pause.
   @discardableResult
   private func perform<Result: Sendable>(
     orRemoveLater removal: PendingRemovals.Removal? = nil,
@@ -176,9 +189,11 @@ package final class DiskStore: CacheStore {
     return result
   }
 
-  /// Whether the removal concerns stored entries, as far as the store can tell. Reads do not wait for a
-  /// process that locks the database, so this check works even when the removal itself failed. Without the
-  /// check, new keys without stored entries would add up until the removal of everything is pending.
+  /// Whether the database may contain entries that the removal would remove; true if the store cannot tell. A
+  /// read does not wait for a process that writes, so the check works even when the removal itself failed.
+  ///
+  /// Without this check, every new response during a lock would add its key to the pending removals, although
+  /// nothing is stored for the key. Too many keys turn into the removal of everything.
   private static func concerns(_ removal: PendingRemovals.Removal, _ state: State) -> Bool {
     guard case .entries(let key) = removal, let connection = state.connection,
       connection.directory.databaseIdentity == connection.identity
@@ -186,6 +201,7 @@ package final class DiskStore: CacheStore {
     return (try? connection.has(key)) ?? true
   }
 
+  /// Performs the pending removals and then the work. Returns `nil` in a pause and after a failure.
   private func attempt<Result>(
     _ work: (DiskConnection) throws(DiskError) -> Result, _ state: inout State,
     _ warnings: inout [NetOptError]
@@ -194,7 +210,7 @@ package final class DiskStore: CacheStore {
       if SystemTimeSource().now() < end { return nil }
       state.pausedUntil = nil
     }
-    // Retries once with the new database that replaces a corrupt one.
+    // The second attempt uses the new database that has replaced a corrupt one.
     for _ in 0..<2 {
       do throws(DiskError) {
         guard let connection = try connection(&state, &warnings) else { return nil }
@@ -208,7 +224,7 @@ package final class DiskStore: CacheStore {
     return nil
   }
 
-  /// Performs the pending removals.
+  /// Performs the pending removals, and clears them when they succeed.
   private func performPending(
     _ removals: inout PendingRemovals, _ connection: DiskConnection
   ) throws(DiskError) {
@@ -217,6 +233,8 @@ package final class DiskStore: CacheStore {
     removals = PendingRemovals()
   }
 
+  /// Returns the open connection, or opens the database. Begins a pause and returns `nil` when the directory
+  /// is unusable.
   private func connection(
     _ state: inout State, _ warnings: inout [NetOptError]
   ) throws(DiskError) -> DiskConnection? {
@@ -242,8 +260,8 @@ package final class DiskStore: CacheStore {
     }
   }
 
-  /// Leaves the directory alone for twelve times `pause`. After someone repairs the directory, the process
-  /// does not have to be restarted.
+  /// Reports an unusable directory, and begins a pause of twelve times `pause`. Afterwards the store tries
+  /// again, so a repair of the directory takes effect without a restart of the process.
   private func pauseUnusable(_ error: DiskError, _ state: inout State, _ warnings: inout [NetOptError]) {
     state.pausedUntil = SystemTimeSource().now() + pause * 12
     report(
@@ -253,7 +271,10 @@ package final class DiskStore: CacheStore {
     )
   }
 
-  /// - Parameter patience: how long to wait for the lock of the directory, in milliseconds.
+  /// Opens the database.
+  ///
+  /// - Parameter patience: how long to wait for the lock of the directory, in milliseconds. For the locks of
+  ///   the database, the store waits for `self.patience`.
   private func connect(_ patience: Int32) throws(DiskError) -> DiskConnection {
     let directory = try DiskDirectory(directory, mayCreate: changes)
     return try directory.locked(exclusively: false, patience: patience) { () throws(DiskError) in
@@ -261,6 +282,8 @@ package final class DiskStore: CacheStore {
     }
   }
 
+  /// Reacts to a failure of the work: replaces a corrupt database, closes a database whose file was moved,
+  /// begins a pause when another process holds a lock, and reports other faults.
   private func handle(_ error: DiskError, _ state: inout State, _ warnings: inout [NetOptError]) {
     if error.isCorrupt, changes {
       let identity = state.connection?.identity
@@ -269,9 +292,10 @@ package final class DiskStore: CacheStore {
     } else if case .database(let cause) = error, cause.isMoved {
       state.connection = nil
     } else if error.isBusy {
-      // Another process writes. The store skips this call, and the next calls do not wait one by one.
+      // Another process holds a lock. The pause keeps the next calls from waiting one after the other.
       state.pausedUntil = SystemTimeSource().now() + pause
-      // A process that writes is soon done; a process that locks the directory itself for so long is not.
+      // A lock of the database needs no report: the other process only writes, which ends soon. A process
+      // that locks the directory for so long may never release the lock.
       if case .locked = error {
         state.hasLockTimedOut = true
         report(
@@ -285,7 +309,10 @@ package final class DiskStore: CacheStore {
     }
   }
 
-  /// Moves a corrupt database aside, so that the next use creates a new one.
+  /// Renames the file of a corrupt database, so that the next use creates a new database.
+  ///
+  /// - Parameter identity: the file that the failed connection had opened; `nil` when the database could not
+  ///   be opened. The store does not rename the file if another process has already replaced it.
   private func moveAside(
     _ identity: DiskDirectory.Identity?, _ error: DiskError, _ state: inout State,
     _ warnings: inout [NetOptError]
@@ -302,6 +329,7 @@ package final class DiskStore: CacheStore {
     }
   }
 
+  /// Adds a warning, unless a fault of this kind was reported before.
   private func report(
     _ fault: Fault, _ error: DiskError, _ consequence: String, _ state: inout State,
     _ warnings: inout [NetOptError]

@@ -4,26 +4,32 @@ import NetOptLocking
 /// A thread for work that may block on files or other processes. Work runs in the order in which it was
 /// submitted. The thread starts with the first submission.
 final class DiskThread: Sendable {
-  /// A piece of work, and the action that runs instead when the work is dropped.
+  /// A piece of work that was submitted.
   private struct Item: Sendable {
+    /// The work.
     let run: @Sendable () -> Void
+    /// Runs instead of the work when the thread is abandoned before the work begins.
     let drop: @Sendable () -> Void
   }
 
-  /// The state that the thread shares with its owner. It has no reference to the owner, so that the owner's
-  /// `deinit` can end the thread.
+  /// The queue of work, which the system thread and the `DiskThread` share. The system thread holds only the
+  /// queue and not the `DiskThread`, so that the `deinit` of the `DiskThread` can run and end the thread.
   private final class Queue: @unchecked Sendable {
     // Unchecked: several threads may use a semaphore (sem_post(3)), and its address does not change while it
     // exists.
+    // Counts the calls of `append`, `end` and `abandon` that `run` has not yet seen.
     private let ready = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
     private struct Work {
+      /// The submitted items, oldest first. Items that were taken are `nil`.
       private var items: [Item?] = []
-      /// The index of the next item. The items before it have begun and are released.
+      /// The index of the first item that was not taken.
       private var next = 0
+      /// Whether the queue rejects new items.
       var isEnded = false
 
       mutating func append(_ item: Item) { items.append(item) }
 
+      /// Returns the oldest item and removes it from the queue; `nil` when the queue is empty.
       mutating func takeNext() -> Item? {
         guard next < items.count else { return nil }
         let item = items[next].take()
@@ -35,6 +41,7 @@ final class DiskThread: Sendable {
         return item
       }
 
+      /// Returns all items and empties the queue.
       mutating func takeAll() -> [Item] {
         defer { (items, next) = ([], 0) }
         return items.compactMap(\.self)
@@ -50,7 +57,9 @@ final class DiskThread: Sendable {
       ready.deallocate()
     }
 
-    /// Returns false when the queue has ended.
+    /// Adds an item.
+    ///
+    /// - Returns: false when the queue has ended and rejects the item.
     func append(_ item: Item) -> Bool {
       let isTaken = work.withLock { work in
         if !work.isEnded { work.append(item) }
@@ -62,12 +71,13 @@ final class DiskThread: Sendable {
 
     var isEnded: Bool { work.withLock { $0.isEnded } }
 
+    /// Makes the queue reject new items. The thread ends after the items that it already has.
     func end() {
       work.withLock { $0.isEnded = true }
       sem_post(ready)
     }
 
-    /// Ends the queue, and drops the items that have not begun.
+    /// Makes the queue reject new items, and calls `drop` of each item that has not begun.
     func abandon() {
       let items = work.withLock { work in
         work.isEnded = true
@@ -77,10 +87,11 @@ final class DiskThread: Sendable {
       sem_post(ready)
     }
 
+    /// Runs the items until the queue has ended and is empty. This is the body of the system thread.
     func run() {
       while true {
         while sem_wait(ready) != 0, errno == EINTR {}
-        // Takes one item at a time, so that `abandon` can drop the others.
+        // Takes one item at a time, so that `abandon` can drop the items after the running one.
         while true {
           let (item, isEnded) = work.withLock { ($0.takeNext(), $0.isEnded) }
           if let item {
@@ -96,22 +107,25 @@ final class DiskThread: Sendable {
   }
 
   private let queue = Queue()
+  /// The running system thread; `nil` before the first submission, and after `stop` or `abandon`.
   private let thread = Locked<pthread_t?>(nil)
 
   deinit {
     stop()
   }
 
-  /// Ends the thread after all submitted work and waits for that. It does not wait when another caller
-  /// already does, or when it runs on the thread itself. Blocks the caller.
+  /// Lets the thread finish all submitted work, and blocks the caller until the thread has ended. The
+  /// function returns at once when another call of `stop` already waits, or when it runs on the thread
+  /// itself.
   func stop() {
     let handle = thread.withLock { handle in
       queue.end()
       return handle.take()
     }
-    // Waits outside the lock: running work may submit more, which the queue rejects.
+    // Waits without the lock, because work that is still running may call `submit`, which takes the lock. The
+    // queue rejects what it submits.
     guard let handle else { return }
-    // The call runs on the thread itself when a piece of work held the last reference.
+    // `stop` runs on the thread itself when a piece of work releases the last reference to this object.
     if pthread_equal(handle, pthread_self()) != 0 {
       pthread_detach(handle)
     } else {
@@ -119,8 +133,8 @@ final class DiskThread: Sendable {
     }
   }
 
-  /// Drops work that has not begun, and lets the thread end by itself after its current work: the file system
-  /// may hang.
+  /// Drops the work that has not begun, and returns without waiting for the work that is running. The thread
+  /// ends after this work. Use it when a file system may hang.
   func abandon() {
     queue.abandon()
     if let handle = thread.withLock({ $0.take() }) { pthread_detach(handle) }
@@ -151,6 +165,9 @@ final class DiskThread: Sendable {
     }
   }
 
+  /// Starts the system thread if it does not run yet.
+  ///
+  /// - Returns: whether the thread runs.
   private func start() -> Bool {
     thread.withLock { handle in
       if handle != nil { return true }

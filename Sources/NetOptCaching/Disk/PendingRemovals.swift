@@ -1,20 +1,20 @@
 /// Removals that failed because another process locked the database, or because the disk could not be
 /// written. The store performs them before any other work, so that no look-up finds the entries again.
 struct PendingRemovals: Sendable {
-  /// A removal.
+  /// A removal that failed.
   enum Removal: Sendable {
-    /// The entries of a key. A removal of some of them counts as a removal of all.
+    /// Removes all entries of a key. It also stands for a removal of some entries of the key.
     case entries(of: CacheKey)
-    /// All entries.
+    /// Removes all entries of the store.
     case everything
   }
 
-  /// The maximum number of keys. With more keys, the removal of everything is pending.
+  /// The maximum number of keys, which bounds memory. More keys turn into the removal of everything.
   static let mostKeys = 10_000
 
   /// The keys whose entries are to be removed; empty when everything is to be removed.
   private(set) var keys: Set<CacheKey> = []
-  /// Whether everything is to be removed.
+  /// Whether all entries of the store are to be removed.
   private(set) var isEverything = false
 
   /// Whether no removal is pending.

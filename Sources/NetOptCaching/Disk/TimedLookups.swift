@@ -1,26 +1,31 @@
 import NetOptLocking
 
-/// Disk look-ups with a time limit. Another process may lock the database, or a file system may hang. Then
-/// the look-up is a miss, and the request goes to the origin.
+/// Disk look-ups with a time limit. A look-up takes long when another process locks the database, or when a
+/// file system hangs. After the limit the look-up counts as a miss, and the request goes to the origin.
 ///
-/// While a look-up that exceeded its limit has not returned, no other look-up begins: no other one would be
-/// faster, and they would pile up.
+/// A look-up is overdue when it has exceeded its limit and still runs. While a look-up is overdue, new
+/// look-ups are misses and do not begin. They would only wait behind the overdue one.
 final class TimedLookups<Found: Sendable>: Sendable {
+  /// A caller that waits for its look-up.
   private struct Waiting {
+    /// When the look-up exceeds its limit.
     let due: ContinuousClock.Instant
+    /// Resumes the caller with the result, or with `nil` for a miss.
     let continuation: CheckedContinuation<Found?, Never>
   }
 
   private struct State {
+    /// The callers that wait, by the number of their look-up.
     var waiting: [UInt64: Waiting] = [:]
+    /// The number of the look-up that began last. Numbers count up from 1.
     var lastID: UInt64 = 0
-    /// The number of look-ups that exceeded their limit and have not returned.
+    /// How many look-ups are overdue.
     var overdue = 0
-    /// Whether a task is running that ends the waits of overdue look-ups.
+    /// Whether the task that runs `watch` exists.
     var isWatched = false
   }
 
-  /// The interval at which the task checks for overdue look-ups.
+  /// The interval at which `watch` compares the clock with the limits.
   private static var interval: Duration { .milliseconds(20) }
 
   private let state = Locked(State())
@@ -28,9 +33,10 @@ final class TimedLookups<Found: Sendable>: Sendable {
   /// Begins a look-up and waits for its result.
   ///
   /// - Parameters:
-  ///   - limit: how long to wait. The wait may last some 20 ms longer.
-  ///   - begin: begins the look-up. It passes the result to its argument, on any thread.
-  /// - Returns: `nil` when the look-up exceeds the limit, or when an earlier overdue one has not returned.
+  ///   - limit: how long to wait. The wait may last about 20 ms longer.
+  ///   - begin: begins the look-up. Its argument is a closure that `begin` must call once with the result, on
+  ///     any thread.
+  /// - Returns: `nil` when the look-up exceeds the limit, or does not begin because another one is overdue.
   func perform(within limit: Duration, _ begin: (@escaping @Sendable (Found) -> Void) -> Void) async -> Found?
   {
     await withCheckedContinuation { continuation in
@@ -48,6 +54,7 @@ final class TimedLookups<Found: Sendable>: Sendable {
     }
   }
 
+  /// Passes the result of a look-up to its caller, unless the look-up was overdue.
   private func found(_ found: Found, _ id: UInt64) {
     let waiting = state.withLock { state in
       let waiting = state.waiting.removeValue(forKey: id)
@@ -57,7 +64,7 @@ final class TimedLookups<Found: Sendable>: Sendable {
     waiting?.continuation.resume(returning: found)
   }
 
-  /// Ends the waits of overdue look-ups, until none waits.
+  /// Resumes callers with `nil` when their look-ups become overdue. Returns when no caller waits.
   private func watch() async {
     while true {
       let (given, isOver) = state.withLock { state -> ([Waiting], Bool) in
