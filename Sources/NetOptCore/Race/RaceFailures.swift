@@ -1,30 +1,33 @@
-/// The failures that left a call without a connection, in descending order of how much they explain.
+/// The failures that left a call without a connection, the most informative one first.
 ///
 /// The order does not depend on the order in which the legs failed. So a certificate failure at an address of
 /// the list is not hidden by a later look-up that found no name, or by an address that refused the
 /// connection.
 package struct RaceFailures: Sendable {
-  /// One failure.
+  /// The failure of one leg, or of an endpoint that the plan excludes because of its certificate.
   private struct Entry {
     let failure: LegFailure
     /// The address that failed; `nil` for a look-up or a proxy.
     let address: IPAddress?
-    /// Whether the failure is that of a DNS look-up.
+    /// Whether a DNS look-up failed, and not a connection attempt.
     let isLookUp: Bool
   }
 
-  /// The maximum number of failure kinds in one list of phrases. Further failures are only counted.
+  /// The maximum number of kinds of failure that a message describes. It gives only the number of the
+  /// remaining failures.
   private static let mostOthers = 3
 
-  /// The failures, the one that explains most first.
+  /// The failures in descending order of `LegFailure.Kind.weight`. Failures of equal weight are in the order
+  /// of their messages.
   private let entries: [Entry]
+  /// The port of the origin, for the endpoint that the error names.
   private let port: UInt16
 
   /// Collects the failures of a race.
   ///
   /// - Parameters:
-  ///   - plan: the plan of the race. An endpoint that the plan excludes because of its certificate counts
-  ///     with that failure.
+  ///   - plan: the plan of the race. An endpoint that the plan excludes because of its certificate adds its
+  ///     certificate failure, although no leg tried the endpoint.
   ///   - legs: the legs of the race.
   package init(_ plan: RoutePlan, _ legs: [RouteReport.Leg]) {
     port = plan.origin.port
@@ -44,13 +47,14 @@ package struct RaceFailures: Sendable {
     }
   }
 
-  /// The failure that explains most, or `nil`.
+  /// The failure with the highest weight; `nil` if nothing failed.
   package var first: LegFailure? { entries.first?.failure }
 
-  /// Returns the error of the call, or `nil` without a failure.
+  /// Returns the error of the call: the first failure, and a short description of the others. `nil` if
+  /// nothing failed.
   ///
-  /// - Parameter lookUp: the error of the DNS look-up, if it failed. It has more detail than the failure of
-  ///   the leg.
+  /// - Parameter lookUp: the error of the DNS look-up, if it failed. The look-up's error has more detail than
+  ///   the failure of the DNS leg.
   package func error(lookUp: NetOptError? = nil) -> NetOptError? {
     guard let first = entries.first else { return nil }
     let others = phrases(of: entries.dropFirst(), "other addresses")
@@ -65,8 +69,8 @@ package struct RaceFailures: Sendable {
       at: first.address.map { IPEndpoint($0, port: port) })
   }
 
-  /// The failures in short, each kind once: "127.0.0.2 refused the connection", "3 addresses did not answer".
-  /// `nil` without a failure.
+  /// A short description with one phrase for each kind of failure: "127.0.0.2 refused the connection, and 3
+  /// addresses did not answer". `nil` if nothing failed.
   package var inShort: String? {
     entries.isEmpty ? nil : phrases(of: entries[...], "addresses").joined(separator: ", and ")
   }
@@ -86,6 +90,8 @@ package struct RaceFailures: Sendable {
     return phrases
   }
 
+  /// Returns the subject of a phrase: the number of failures with a noun; for a single failure the address,
+  /// "DNS" or "the proxy".
   private func subject(of entries: ArraySlice<Entry>, _ addresses: String) -> String {
     guard let first = entries.first, entries.count == 1 else { return "\(entries.count) \(addresses)" }
     if first.isLookUp { return "DNS" }

@@ -1,9 +1,10 @@
 extension RoutePlan {
-  /// The addresses that an attempt avoids because they failed or are slow for the same call.
+  /// The addresses that an attempt of a call avoids, because they failed or are slow in the call's other
+  /// attempts.
   package struct Avoidance: Hashable, Sendable {
     /// The addresses to avoid, from the list or from DNS.
     package let addresses: [IPAddress]
-    /// Whether the attempt never tries the addresses. If false, it tries them last.
+    /// Whether the attempt leaves the addresses out. If false, the attempt tries them after all others.
     package let isStrict: Bool
 
     /// Creates an avoidance.
@@ -13,8 +14,9 @@ extension RoutePlan {
     }
   }
 
-  /// Returns this plan for an attempt that avoids some addresses. The other legs come first, in their order,
-  /// including DNS.
+  /// Returns this plan for an attempt that avoids some addresses. All other legs, including DNS, come first
+  /// in their present order. The legs to the avoided addresses follow, or are left out if the avoidance is
+  /// strict.
   ///
   /// - Returns: `nil` when no leg is left, which happens only for a strict avoidance.
   package func avoiding(_ avoidance: Avoidance) -> RoutePlan? {
@@ -22,7 +24,10 @@ extension RoutePlan {
     return legs.isEmpty ? nil : with(legs, avoiding: avoidance)
   }
 
-  /// Returns the legs from a look-up in the order in which an attempt of this plan tries them.
+  /// Applies `avoidance` to the legs that a DNS look-up made: moves the legs to avoided addresses to the end,
+  /// or removes them if the avoidance is strict.
+  ///
+  /// - Parameter answers: one leg for each address that the resolver returned, in the resolver's order.
   package func ordered(_ answers: [Leg]) -> [Leg] { avoidance?.ordered(answers) ?? answers }
 
   /// Whether an attempt of this plan avoids an address.
@@ -30,7 +35,8 @@ extension RoutePlan {
 }
 
 extension RoutePlan.Avoidance {
-  /// Returns the candidates with an exclusion reason for those that this attempt does not try.
+  /// Returns the candidates. If the avoidance is strict, the avoided candidates get the exclusion reason
+  /// `otherAttempt`, unless they have a reason already.
   func marked(_ candidates: [RouteReport.Candidate]) -> [RouteReport.Candidate] {
     guard isStrict else { return candidates }
     return candidates.map { candidate in
@@ -41,6 +47,7 @@ extension RoutePlan.Avoidance {
     }
   }
 
+  /// Moves the legs to avoided addresses to the end, or removes them if the avoidance is strict.
   fileprivate func ordered(_ legs: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
     var front: [RoutePlan.Leg] = []
     var back = front

@@ -2,14 +2,14 @@
 public enum AddressSource: String, Hashable, Sendable, BitwiseCopyable {
   /// The IP list.
   case list
-  /// Any source other than the list. Usually DNS. Also the source of a leg through a proxy, of the IP address
-  /// in a URL, and of a pinned address that the list does not contain. A route without legs has this source
-  /// too.
+  /// Any source other than the list, usually DNS. A leg through a proxy has this source. So do legs to the IP
+  /// address in a URL, and to a pinned address that the list does not contain. A `RouteReport` without legs
+  /// has it too.
   case dns
 }
 
-/// The endpoints of a policy with their scores, in the policy's own form. Converted to candidates only on
-/// demand.
+/// The endpoints that a policy considered, with their scores, in the policy's own representation. They are
+/// converted to candidates only when a caller reads the candidates.
 package protocol CandidateSource: Sendable {
   /// Whether there are no endpoints.
   var isEmpty: Bool { get }
@@ -37,11 +37,11 @@ package struct RoutePlan: Sendable {
     case interceptor = "none"
   }
 
-  /// Why the request does not use the list. A request that uses the list has no such value.
+  /// The reason why direct mode is off for a request: the planner does not consult the list.
   package enum DirectOff: String, Hashable, Sendable {
     /// A proxy is configured.
     case proxy
-    /// The caller asked for DNS, or pinned an address that is not in the list.
+    /// The caller chose DNS, or pinned an address that is not in the list.
     case requested = "flag"
     /// The list's entry is for a different port.
     case port
@@ -51,8 +51,8 @@ package struct RoutePlan: Sendable {
     case expired
   }
 
-  /// One leg: a target to connect to. Contains no reference, because each change of health writes a plan that
-  /// may have a hundred legs.
+  /// One connection attempt of a race: a target and when to start. Contains no reference, because copying a
+  /// reference counts it, and each change of an endpoint's health writes a plan that may have a hundred legs.
   @usableFromInline
   package struct Leg: Hashable, Sendable, BitwiseCopyable {
     /// The target of a leg.
@@ -67,7 +67,7 @@ package struct RoutePlan: Sendable {
 
     /// The target of the leg.
     package let target: Target
-    /// The source of the leg's address.
+    /// Where the leg's address comes from.
     package let source: AddressSource
     /// The stagger in nanoseconds; its bitwise complement if the leg `startsAlone`. A separate Boolean would
     /// add 8 bytes to each leg.
@@ -99,9 +99,10 @@ package struct RoutePlan: Sendable {
     package var startingAlone: Leg { Leg(target, source: source, stagger: stagger, startsAlone: true) }
   }
 
-  /// The storage, in one object: each request passes its plan through many functions, and each report copies
-  /// it. The properties that every request reads are inlined; otherwise a getter in another module would copy
-  /// them.
+  /// The properties of a plan, in one object, so that copying a plan copies one reference. Each request
+  /// passes its plan through many functions, and each report copies it. `RoutePlan`'s getters describe the
+  /// properties. The getters of the properties that every request reads are inlinable. Other modules would
+  /// otherwise call the getter, which copies the property.
   @usableFromInline
   final class Storage: Sendable {
     @usableFromInline let origin: Origin
@@ -140,7 +141,7 @@ package struct RoutePlan: Sendable {
     }
   }
 
-  /// Candidates that exist from the start.
+  /// Candidates that were complete when the plan was made.
   private struct Candidates: CandidateSource {
     let all: [RouteReport.Candidate]
     var isEmpty: Bool { all.isEmpty }
@@ -157,14 +158,14 @@ package struct RoutePlan: Sendable {
   @inlinable package var isSecure: Bool { storage.isSecure }
   /// How the legs were chosen.
   package var policy: Policy { storage.policy }
-  /// Why the client does not consult the list for the request; `nil` if it does.
+  /// Why the planner did not consult the list for the request; `nil` if it did.
   package var directOff: DirectOff? { storage.directOff }
-  /// The list's endpoints with their scores. Computed at each access: store the result to use it more than
-  /// once.
+  /// The list's endpoints with their scores. Each access computes the array again, so store the result to use
+  /// it more than once.
   package var candidates: [RouteReport.Candidate] {
     avoidance?.marked(storage.candidates.candidates()) ?? storage.candidates.candidates()
   }
-  /// Whether there are candidates.
+  /// Whether the policy considered any endpoint of the list. Does not compute the candidates.
   package var hasCandidates: Bool { !storage.candidates.isEmpty }
   /// The legs in starting order. Never empty.
   @inlinable package var legs: [Leg] { storage.legs }
@@ -176,14 +177,17 @@ package struct RoutePlan: Sendable {
   /// Whether the first two legs start together. True when `noneUsable` is `circuitsOpen`: the first leg goes
   /// to an endpoint whose circuit breaker is open, which may work again. The second leg is DNS.
   package var startsTwo: Bool { storage.startsTwo }
-  /// Whether a connection to this origin carries many requests, so that a leg that loses costs nothing.
+  /// Whether connections to this origin are expected to speak HTTP/2. A leg that loses the race then keeps
+  /// its connection for later requests. On HTTP/1.1 libcurl closes the connection, so the race waits twice
+  /// the stagger.
   @inlinable package var multiplexes: Bool { storage.multiplexes }
   /// Whether this machine's network is presumed down: several endpoints and DNS failed within seconds, and no
   /// request has succeeded since. Failures then count against no endpoint.
   package var suspectsNetwork: Bool { storage.suspectsNetwork }
   /// Whether the legs verify the server's certificate on TLS connections.
   package var verifies: Bool { storage.verifies }
-  /// The addresses that a later attempt of the call avoids; `nil` in the plan of the first attempt.
+  /// The addresses that the attempt with this plan avoids; `nil` if it avoids none, as a call's first
+  /// attempt.
   package var avoidance: Avoidance? { storage.avoidance }
 
   /// Creates a plan from candidates.
@@ -202,7 +206,7 @@ package struct RoutePlan: Sendable {
       suspectsNetwork: suspectsNetwork, verifies: verifies, avoidance: avoidance)
   }
 
-  /// Creates a plan whose candidates are computed on demand.
+  /// Creates a plan whose candidates are computed when a caller reads them.
   ///
   /// - Precondition: there is at least one leg. If the first leg's target is the proxy, `proxy` is not `nil`.
   package init(
@@ -219,7 +223,8 @@ package struct RoutePlan: Sendable {
       avoidance)
   }
 
-  /// Returns a copy of the plan with other legs, for an attempt that avoids some addresses.
+  /// Returns a copy of the plan with the given legs instead of its own, for an attempt that avoids some
+  /// addresses.
   ///
   /// - Precondition: there is at least one leg.
   func with(_ legs: [Leg], avoiding avoidance: Avoidance) -> RoutePlan {

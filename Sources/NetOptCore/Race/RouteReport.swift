@@ -1,10 +1,11 @@
-/// The route of a call and the reasons for it: the plan, the result of each leg, and the winning leg.
+/// The route of a call to its connection, and the reasons for it: the plan, the result of each leg, and the
+/// winning leg.
 public struct RouteReport: Sendable {
   /// The result of a leg.
   public enum Outcome: String, Hashable, Sendable {
-    /// The leg was ready first and carried the request.
+    /// The leg's connection was ready first and carried the request.
     case won
-    /// The leg was ready after another leg had won.
+    /// The leg's connection was ready, but another leg had already won.
     case lost
     /// The leg failed.
     case failed
@@ -33,7 +34,7 @@ public struct RouteReport: Sendable {
 
   /// One leg that was started. All times are offsets from the start of the call.
   public struct Leg: Hashable, Sendable {
-    /// The address; `nil` for a failed DNS look-up and for a proxy.
+    /// The address that the leg connected to; `nil` for a failed DNS look-up and for a proxy.
     public var address: IPAddress?
     /// The source of the address.
     public var source: AddressSource
@@ -58,7 +59,7 @@ public struct RouteReport: Sendable {
       get { .nanoseconds(endedNanoseconds) }
       set { endedNanoseconds = newValue.nanoseconds }
     }
-    // Stored as in `Timings`. Each waiting call also holds a report.
+    // The same times in nanoseconds. A `Duration` has 128 bits, and each waiting call holds a report.
     package var startedNanoseconds: Int64
     package var connectedNanoseconds: Int64?
     package var securedNanoseconds: Int64?
@@ -68,9 +69,9 @@ public struct RouteReport: Sendable {
     /// Why the leg failed. For the winning leg: why its connection failed after the request was sent and
     /// before a response began.
     public var failure: LegFailure?
-    /// Whether the leg used a pooled connection.
+    /// Whether the leg used a pooled connection and opened none.
     public var reused: Bool
-    /// The leg's index in the race.
+    /// The leg's index in `Race.legs`.
     package var index: Int {
       get { Int(storedIndex) }
       set { storedIndex = Int32(newValue) }
@@ -90,9 +91,10 @@ public struct RouteReport: Sendable {
       storedIndex = Int32(index)
     }
 
-    /// Returns the leg with its times relative to a call that began later. Earlier times become zero.
+    /// Returns a copy whose times are offsets from the start of a second call, which began later and shares
+    /// the leg. Times before the start of the second call become zero.
     ///
-    /// - Parameter delay: how much later the other call began.
+    /// - Parameter delay: how long after the first call the second call began.
     package func seen(after delay: Duration) -> Leg {
       var leg = self
       func shifted(_ offset: Int64) -> Int64 { max(0, offset.subtractingClamped(delay.nanoseconds)) }
@@ -125,8 +127,9 @@ public struct RouteReport: Sendable {
   public struct Candidate: Hashable, Sendable {
     /// The address.
     public let address: IPAddress
-    /// The endpoint's score: its smoothed time to be ready, plus the excess of its time to first byte over
-    /// the usual time, plus penalties. Lower is better; `nil` without history.
+    /// The endpoint's score: the smoothed time until its connection is ready, plus the time by which its
+    /// responses begin later than usual for the origin, plus penalties. Lower is better; `nil` without
+    /// history.
     public let score: Duration?
     /// The source of the address.
     public let source: AddressSource
@@ -154,8 +157,8 @@ public struct RouteReport: Sendable {
   package var plan: RoutePlan
   /// The legs that were started, in starting order.
   public var legs: [Leg]
-  /// Whether the legs belong to the race of another call, and this call waited for that race. The legs count
-  /// only once, for the other call. Times before the start of this call are zero.
+  /// Whether this call waited for the race of another call, and `legs` are the legs of that race. The planner
+  /// counts these legs only for the call that ran the race. Times before the start of this call are zero.
   public var isShared = false
 
   /// The endpoints of the list that the policy considered, best first.

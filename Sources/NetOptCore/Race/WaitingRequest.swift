@@ -1,10 +1,11 @@
 /// A request that was sent to an endpoint of the list and whose response has not begun.
 package struct WaitingRequest: Sendable {
-  /// How much of the data sent on a connection the peer has acknowledged, according to the kernel.
+  /// Whether the peer has acknowledged the data sent on a connection, according to this machine's kernel
+  /// (TCP_INFO, tcp(7)).
   package enum Delivery: Hashable, Sendable {
     /// The peer's kernel has acknowledged all data.
     case acknowledged
-    /// The peer's kernel has not acknowledged all data.
+    /// The peer's kernel has not acknowledged all data, and this kernel retransmitted it at most once.
     case pending
     /// The peer's kernel has not acknowledged all data, although this kernel retransmitted it at least twice.
     case lost
@@ -12,24 +13,26 @@ package struct WaitingRequest: Sendable {
 
   /// The origin of the request's URL.
   package let origin: Origin
-  /// The endpoint's address.
+  /// The address of the endpoint that the request was sent to.
   package let address: IPAddress
   /// The kind of the request. Requests of one kind take about the same time.
   package let kind: RequestKind
   /// When the connection became ready for the request. No byte of the request was written earlier.
   package let sent: MonotonicInstant
-  /// When data last arrived on the request's connection.
+  /// When any bytes last arrived on the request's connection, such as a response, a PING or TLS records.
   package let lastReceived: MonotonicInstant
-  /// When data of any response last arrived on the request's connection; `nil` if none has.
+  /// When a part of a response, to this or another request, last arrived on the request's connection; `nil`
+  /// if none has.
   package let answered: MonotonicInstant?
   /// The delivery state of the data sent on the request's connection.
   package let delivery: Delivery
   /// The deadline of the request's call, or `nil`.
   package let deadline: MonotonicInstant?
-  /// Whether the connection took the complete request at once, so that the server waits for no more data.
+  /// Whether the complete request was sent and it is the server's turn: the request has no body, or a small
+  /// body that libcurl has taken whole. False for streamed bodies and for bodies over 14 KiB.
   package let isWhole: Bool
-  /// Whether the request may move: the request may be repeated, its call has an attempt left, and its plan
-  /// has another endpoint to try.
+  /// Whether the request may be sent to another endpoint: it may be repeated, its call has an attempt left,
+  /// and its plan has a leg to another target.
   package let mayMove: Bool
   /// Whether the request belongs to its call's first attempt.
   package let isFirst: Bool
@@ -58,6 +61,7 @@ package struct WaitingRequest: Sendable {
 /// differ only in segments that contain a digit. Such segments are taken for identifiers. The query is
 /// ignored.
 package struct RequestKind: Hashable, Sendable {
+  /// A hash of the method and the path, without the segments that contain a digit.
   private let hash: UInt64
 
   /// Creates the kind of a request from its method and path.
@@ -95,14 +99,14 @@ package struct RequestKind: Hashable, Sendable {
 /// A waiting request that the observer takes from its endpoint or connection, because the endpoint or
 /// connection went silent.
 package struct TakenRequest: Sendable {
-  /// The index of the request in the array passed to `observe(waiting:at:)`.
+  /// The index of the request in the array that `WaitObserver.observe(waiting:at:)` was given.
   package let position: Int
   /// The failure of the endpoint or connection.
   package let failure: LegFailure
   /// Whether the endpoint's kernel has not acknowledged all data of the connection (`Delivery.pending` or
   /// `lost`). Sending the request to another endpoint then adds no load to the servers.
   package let isUnacknowledged: Bool
-  /// Whether only the request's connection is dead, and the endpoint works.
+  /// Whether only the request's connection is dead. Other connections to the endpoint still work.
   package let isOfConnection: Bool
 
   /// Creates a taken request.
@@ -130,24 +134,26 @@ package struct SilentEndpoint: Hashable, Sendable {
   }
 }
 
-/// The result of one observation of the waiting requests.
+/// What the transport must do after a look at the waiting requests.
 package struct WaitOutcome: Sendable {
   /// The requests to take from their endpoints. Their attempts fail as if the connection had failed, so that
   /// the calls send them elsewhere.
   package let taken: [TakenRequest]
-  /// The endpoints for whose connections no request shall keep waiting.
+  /// The endpoints that have gone silent. Calls that wait for a free connection to such an endpoint start
+  /// their next legs.
   package let silent: [SilentEndpoint]
 
-  /// Creates an outcome. The default outcome changes nothing.
+  /// Creates an outcome. By default the transport does nothing.
   package init(taken: [TakenRequest] = [], silent: [SilentEndpoint] = []) {
     self.taken = taken
     self.silent = silent
   }
 }
 
-/// Observes the requests that wait for their responses.
+/// Looks at the requests that wait for their responses, and decides which must move. `WaitWatch`
+/// implements this with the planner.
 package protocol WaitObserver: Sendable {
-  /// Observes the waiting requests. The transport calls this on its event loop, periodically while there are
-  /// waiting requests, and once more when there are none left.
+  /// Looks at the waiting requests. The transport calls this on its event loop about every 100 ms while
+  /// requests wait, and once more when none is left.
   func observe(waiting: [WaitingRequest], at now: MonotonicInstant) -> WaitOutcome
 }
