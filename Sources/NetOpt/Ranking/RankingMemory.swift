@@ -5,23 +5,29 @@ import NetOptEngine
 import NetOptRouting
 import Synchronization
 
-/// Keeps the ranking of each network that this machine was in: in memory while the client lives, and from run
-/// to run in the `RankingStore`, if there is one.
+/// Keeps a ranking (`RouteHistory`) for each network that this machine was in. Memory keeps the rankings
+/// while the client lives. The files of the `RankingStore`, if there is one, keep them for later clients.
 final class RankingMemory: Sendable {
   /// The interval between writes of the ranking while the client is in use.
   private static let saveInterval = Duration.seconds(300)
 
   private struct State {
+    /// The network that the machine is in now.
     var network: NetworkFingerprint
-    /// The rankings of networks that the machine has left, by network fingerprint.
+    /// The rankings of networks that the machine has left, by network fingerprint. A successful write to the
+    /// files removes them from memory.
     var left: [String: RouteHistory] = [:]
+    /// When `saveIfOld` last decided to write, even if the write failed. At first, when this object was made.
     var lastSaved: MonotonicInstant
   }
 
   private let router: Router
+  /// The ranking files; `nil` when the configuration keeps no ranking, or when there is no state directory.
   private let store: RankingStore?
   private let timeSource: any TimeSource
+  /// Passes an error of the store to the configuration's warning handler.
   private let warn: @Sendable (NetOptError) -> Void
+  /// Whether `warn` was called. Only the first error of the store is reported.
   private let hasWarned = Atomic(false)
   private let state: Locked<State>
 
@@ -42,7 +48,8 @@ final class RankingMemory: Sendable {
     state = Locked(State(network: network, lastSaved: timeSource.now()))
   }
 
-  /// Restores the ranking saved for this network if it is less than a day old.
+  /// Restores the ranking of the current network: the ranking in memory, otherwise the ranking in the file.
+  /// Ignores hosts whose ranking is older than a day. Restores nothing when the client has no list.
   ///
   /// - Returns: the hosts with a restored ranking.
   func restore() -> Set<String> {
@@ -56,14 +63,15 @@ final class RankingMemory: Sendable {
     }
   }
 
-  /// Starts anew in another network. Memory keeps the ranking of the old network in case the machine returns.
-  /// If memory still has a ranking of the new network, the router uses it at once.
+  /// Removes the ranking of the old network from the router when the machine has changed to another network.
+  /// Memory keeps that ranking in case the machine returns. If memory has a ranking of the new network, the
+  /// router uses it at once.
   ///
-  /// - Returns: the hosts with a known ranking; `nil` when memory has no ranking of the network, and
-  ///   `restore` must read the file.
+  /// - Returns: the hosts whose ranking memory had; `nil` when memory has no ranking of the new network. The
+  ///   caller must then call `restore`, which reads the file.
   func networkChanged(to network: NetworkFingerprint) -> Set<String>? {
     let date = Date()
-    // Under the lock, like every change of the network that a ranking belongs to.
+    // Under the lock, like every step that gives a ranking to a network or changes the current network.
     return state.withLock { state in
       let kept = state.left[network.description]
       let (left, known) = router.beginNetwork(at: date, knowing: kept?.current(at: date))
@@ -73,14 +81,14 @@ final class RankingMemory: Sendable {
       let learned = before.map(left.merged(with:)) ?? left
       state.left[state.network.description] = learned.hosts.isEmpty ? nil : learned
       state.network = network
-      // Drops all when there are more than `mostNetworks`: a laptop that changed that often is unlikely to
-      // return.
+      // With more than `mostNetworks` rankings, drops them all: a laptop that changed the network that often
+      // is unlikely to return.
       if state.left.count > RankingStore.mostNetworks { state.left = [:] }
       return kept == nil ? nil : known
     }
   }
 
-  /// Writes the ranking if the last write is at least five minutes ago.
+  /// Writes the rankings if the last call that wrote was at least five minutes ago.
   func saveIfOld() {
     let now = timeSource.now()
     let isOld = state.withLock { state in
@@ -91,8 +99,8 @@ final class RankingMemory: Sendable {
     if isOld { save() }
   }
 
-  /// Writes the ranking of this network, and the rankings of the networks that the machine has left. Writes
-  /// nothing when the client has planned no request along its list.
+  /// Writes the ranking of the current network and the rankings of the networks that the machine has left.
+  /// Writes nothing when the client has not planned any request with its list.
   func save() {
     guard let store else { return }
     let date = Date()
@@ -107,7 +115,7 @@ final class RankingMemory: Sendable {
     if known.isEmpty { return }
     do throws(NetOptError) {
       try store.save(known, at: date)
-      // Only after a successful write: memory keeps rankings that could not be written.
+      // Reached only after a successful write: memory keeps rankings that could not be written.
       state.withLock { state in
         for network in known.keys { state.left.removeValue(forKey: network) }
       }
@@ -116,6 +124,7 @@ final class RankingMemory: Sendable {
     }
   }
 
+  /// Reads the ranking of a network from its file; `nil` when there is none, or when the file is unreadable.
   private func load(_ network: String) -> RouteHistory? {
     do throws(NetOptError) {
       return try store?.load(network)
@@ -125,6 +134,7 @@ final class RankingMemory: Sendable {
     }
   }
 
+  /// Reports the first error, and ignores all later ones.
   private func warnOnce(_ error: NetOptError) {
     if !hasWarned.exchange(true, ordering: .relaxed) { warn(error) }
   }

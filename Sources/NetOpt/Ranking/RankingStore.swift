@@ -5,18 +5,19 @@ import NetOptRouting
 
 /// The ranking files, one for each network: `rankings/FINGERPRINT.json` in the state directory.
 ///
-/// The store replaces each file as a whole, so that two programs never leave a broken file. It merges its
-/// ranking with the ranking in the file under a lock on the directory (flock(2)); if both rank the same host,
+/// The store replaces each file as a whole, so that two programs never leave a broken file. Under a lock on
+/// the directory (flock(2)), it merges each ranking with the ranking in the file. If both rank the same host,
 /// the ranking that is written last counts. The store does not read a link, a pipe or anything else that is
-/// not a regular file, and replaces it when it writes the file.
+/// not a regular file. When it writes the ranking, it replaces such a file with a regular one.
 struct RankingStore: Sendable {
-  /// The maximum number of ranking files. Beyond it the store removes the files that have not been written
-  /// for the longest time.
+  /// The maximum number of ranking files, one for each network. When there are more, the store removes the
+  /// files whose last write is the longest ago.
   static let mostNetworks = 16
-  /// The age in seconds at which the store removes the temporary file of a program that was killed.
+  /// The age in seconds from which the store removes a temporary file (`.part`). A program that was killed
+  /// while it wrote a ranking leaves such a file.
   private static let draftLifetime = 3600.0
-  /// How long the store waits for the lock of another program. Short, because a client that shuts down waits
-  /// for it.
+  /// How long the store waits for the lock while another program holds it. The time is short, because a
+  /// client that shuts down waits for the store.
   static let lockTimeout = Duration.seconds(1)
 
   /// The directory with the files.
@@ -61,6 +62,7 @@ struct RankingStore: Sendable {
     prune(keeping: Set(histories.keys), at: date)
   }
 
+  /// Writes a ranking, merged with the ranking in the file. Writes nothing when the file would not change.
   private func save(_ history: RouteHistory, _ network: String, at date: Date) throws(NetOptError) {
     let old = (try? load(network))?.current(at: date)
     let merged = old.map(history.merged(with:)) ?? history
@@ -69,6 +71,9 @@ struct RankingStore: Sendable {
     try FileBytes.replace(path(network), with: json, mode: 0o600, isOwn: true, as: "the ranking", in: .list)
   }
 
+  /// Removes old temporary files, and the oldest ranking files beyond `mostNetworks`.
+  ///
+  /// - Parameter networks: the networks whose files were just written. Their files stay.
   private func prune(keeping networks: Set<String>, at date: Date) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
     for name in names where name.hasSuffix(".part") {
@@ -83,8 +88,9 @@ struct RankingStore: Sendable {
     for file in ages.sorted(by: { $0.changed > $1.changed }).dropFirst(room) { remove(file.name) }
   }
 
-  /// The time of the last write to a file. Foundation's attributes would also look up the names of the file's
-  /// owner and group, on some machines over the network.
+  /// The time of the last write to a file; `distantPast` when it is unknown. lstat(2) gives it without the
+  /// look-up of the owner's and group's names that Foundation's file attributes need. On some machines that
+  /// look-up goes over the network.
   private func changed(_ name: String) -> Date {
     var status = stat()
     guard lstat("\(directory)/\(name)", &status) == 0 else { return .distantPast }

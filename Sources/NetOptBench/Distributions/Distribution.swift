@@ -1,42 +1,48 @@
-/// The distribution of values in microseconds.
+/// The distribution of times in microseconds.
 package struct Distribution: Hashable, Sendable {
-  /// A percentile with enough samples, and its confidence interval.
+  /// A percentile for which there are enough samples, with its confidence interval. All values are in
+  /// microseconds.
   package struct Entry: Hashable, Sendable {
     /// The percentile.
     package let percentile: Percentile
-    /// The value, or `nil` when it lies among the timeouts.
+    /// The value of the percentile, or `nil` when it lies among the timeouts.
     package let value: Int64?
-    /// The lower end of the interval, or `nil` when it lies among the timeouts.
+    /// The lower end of the confidence interval, or `nil` when it lies among the timeouts.
     package let low: Int64?
-    /// The upper end of the interval, or `nil` when it lies among the timeouts.
+    /// The upper end of the confidence interval, or `nil` when it lies among the timeouts.
     package let high: Int64?
   }
 
-  /// The number of values.
+  /// The number of values, without the timeouts.
   package let count: Int
-  /// The number of requests that timed out, in addition to the values. Their times are known only to exceed
-  /// the time limit.
+  /// The number of requests that timed out. They are not in `count`. Their times are known only to exceed the
+  /// time limit.
   package let timeouts: Int
-  /// The smallest value.
+  /// The smallest value in microseconds; `nil` without values.
   package let minimum: Int64?
-  /// The largest value.
+  /// The largest value in microseconds, without the timeouts; `nil` without values.
   package let maximum: Int64?
-  /// The mean.
+  /// The mean of the values in microseconds, without the timeouts; `nil` without values.
   package let mean: Double?
-  /// The median absolute deviation from the median.
+  /// The median absolute deviation from the median, in microseconds, without the timeouts; `nil` without
+  /// values.
   package let deviation: Int64?
-  /// The percentiles with enough samples.
+  /// The percentiles of `Percentile.reported` that have enough samples.
   package let percentiles: [Entry]
-  /// The values without the timeouts. Histograms of several runs can be added up.
+  /// The histogram of the values, without the timeouts. It makes it possible to add up the distributions of
+  /// several runs.
   package let histogram: HDRHistogram
 
   /// The number of requests that take part in the ranks: values and timeouts.
   package var total: Int { count + timeouts }
 
-  /// Describes values, in any order.
+  /// Describes times.
   ///
-  /// - Parameter timeouts: the number of requests that timed out, in addition to `values`. They take part in
-  ///   the ranks as the largest values. Without them, a target would look faster the more requests it loses.
+  /// - Parameters:
+  ///   - values: the times in microseconds, in any order.
+  ///   - timeouts: the number of requests that timed out, in addition to `values`. They take part in the
+  ///     ranks as the largest values. Without them, a target would look faster the more requests it loses.
+  ///   - order: decides how many values a percentile needs, and computes the intervals.
   package init(_ values: [Int64], timeouts: Int = 0, order: OrderStatistics = OrderStatistics()) {
     let sorted = values.sorted()
     let total = sorted.count + timeouts
@@ -59,6 +65,7 @@ package struct Distribution: Hashable, Sendable {
     self.histogram = histogram
   }
 
+  /// The median of values in ascending order, by nearest rank.
   private static func median(_ sorted: [Int64]) -> Int64? {
     sorted.isEmpty ? nil : sorted[Percentile.p50.nearestRank(of: sorted.count) - 1]
   }

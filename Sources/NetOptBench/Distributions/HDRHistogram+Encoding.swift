@@ -1,19 +1,22 @@
 import FoundationEssentials
 
 extension HDRHistogram {
-  /// The reason why a text is not a histogram of this layout.
+  /// The reason why a text is not an encoded histogram with this type's digits and range.
   package struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
     /// The defect of the text.
     package let description: String
   }
 
+  /// The first four bytes of the uncompressed data in HdrHistogram's V2 encoding.
   private static let cookie: UInt32 = 0x1c84_9313
+  /// The first four bytes of HdrHistogram's V2 compressed encoding.
   private static let compressedCookie: UInt32 = 0x1c84_9314
+  /// The size in bytes of the header before the counters, cookie included.
   private static let headerSize = 40
 
   /// The histogram in HdrHistogram's V2 compressed encoding, in base64. The encoding is a cookie, the length,
-  /// and zlib-compressed data: a header and the counters as ZigZag LEB128 numbers. A negative number -n
-  /// stands for n zero counters.
+  /// and zlib-compressed data. The data is a header and the counters as ZigZag LEB128 numbers. A negative
+  /// number -n stands for n zero counters.
   package var encoded: String {
     var counters: [UInt8] = []
     var next = 0
@@ -39,8 +42,9 @@ extension HDRHistogram {
 
   /// Decodes a histogram.
   ///
-  /// - Throws: `Fault` when the text is not an encoded histogram, or its number of digits or its range
-  ///   differs from this type's.
+  /// - Parameter text: the text that `encoded` returned, or that another program wrote in the same encoding.
+  /// - Throws: `Fault` when the text is not an encoded histogram, or when its number of digits or its range
+  ///   of values differs from this type's.
   package init(encoded text: String) throws(Fault) {
     guard let data = Data(base64Encoded: text) else { throw Fault(description: "it is not base64") }
     let whole = [UInt8](data)
@@ -86,10 +90,12 @@ extension HDRHistogram {
     guard index <= Self.mostCounters else { throw Fault(description: "it has too many counters") }
   }
 
+  /// Appends an integer in big-endian order.
   private static func append<Number: FixedWidthInteger>(_ number: Number, to bytes: inout [UInt8]) {
     withUnsafeBytes(of: number.bigEndian) { bytes += $0 }
   }
 
+  /// Reads the big-endian integer that begins at index `start`.
   private static func number<Number: FixedWidthInteger & UnsignedInteger>(
     _ bytes: [UInt8], _ start: Int, _: Number.Type
   ) -> Number {
@@ -108,6 +114,8 @@ extension HDRHistogram {
     bytes.append(UInt8(rest))
   }
 
+  /// Removes a ZigZag LEB128 number from the front of the bytes and returns it; `nil` when the bytes end
+  /// within the number.
   private static func next(_ bytes: inout ArraySlice<UInt8>) -> Int64? {
     var value: UInt64 = 0
     for byteIndex in 0..<9 {

@@ -1,31 +1,33 @@
-/// A histogram with buckets of constant relative width: three significant digits from 1 µs to 60 s, in the
-/// layout of HdrHistogram (http://hdrhistogram.org). Histograms, unlike percentiles, can be added up without
-/// loss.
+/// A histogram of times with three significant digits from 1 µs to 60 s, in the layout of HdrHistogram
+/// (http://hdrhistogram.org). Each counter counts the values of a small range, whose width grows with the
+/// values. Histograms, unlike percentiles, can be added up without loss.
 package struct HDRHistogram: Hashable, Sendable {
-  /// The largest distinct value in microseconds (60 s). Larger values count as this value.
+  /// The largest value in microseconds (60 s). Larger values count as this value.
   package static let highest: Int64 = 60_000_000
-  /// The number of significant digits.
+  /// The number of significant decimal digits.
   static let digits = 3
-  /// The binary logarithm of half the number of sub-buckets. There are 2048 sub-buckets: the smallest power
-  /// of 2 that distinguishes 2 · 10³ values.
+  /// The binary logarithm of `half`.
   private static let halfMagnitude = 10
+  /// Half the number of sub-buckets of a bucket. A bucket has 2048 sub-buckets: the smallest power of 2 that
+  /// distinguishes 2 · 10³ values.
   private static let half = 1 << halfMagnitude
-  /// The maximum number of counters. The first bucket uses all of its sub-buckets, every further bucket only
-  /// the upper half.
+  /// The maximum number of counters. The first bucket has a counter for each of its sub-buckets. In every
+  /// further bucket only the upper half has counters, because the buckets before it cover the lower half.
   static let mostCounters = index(of: highest) + 1
 
-  /// The counters from the first nonzero one to the last. The type stores only this range, because times lie
-  /// close together.
+  /// The counters from the first nonzero one to the last nonzero one. The other counters are not stored,
+  /// because the times of a target lie close together.
   private var counts: [UInt64] = []
-  /// The bucket index of the first element of `counts`.
+  /// The index that the first element of `counts` has among all counters.
   private var first = 0
-  /// The number of values.
+  /// The number of values; at most `Int64.max`.
   package private(set) var total: UInt64 = 0
 
   /// Makes an empty histogram.
   package init() {}
 
-  /// Adds a value in microseconds. Values outside the range count at the nearer end of the range.
+  /// Adds a value in microseconds `count` times. A negative value counts as 0, and a value above `highest` as
+  /// `highest`.
   package mutating func record(_ value: Int64, count: UInt64 = 1) {
     add(count, at: Self.index(of: min(max(value, 0), Self.highest)))
   }
@@ -35,7 +37,9 @@ package struct HDRHistogram: Hashable, Sendable {
     for (index, count) in other.counted { add(count, at: index) }
   }
 
-  /// Adds to a counter. The total never exceeds `Int64.max`; the excess is dropped.
+  /// Adds to a counter. `total` never exceeds `Int64.max`; the excess is dropped.
+  ///
+  /// - Parameter index: the counter's index among all counters.
   mutating func add(_ count: UInt64, at index: Int) {
     let count = min(count, UInt64(Int64.max) - total)
     guard count > 0 else { return }
@@ -50,8 +54,10 @@ package struct HDRHistogram: Hashable, Sendable {
     total += count
   }
 
-  /// The value at a rank, from 1: the largest value of the bucket, as in HdrHistogram; `nil` when the rank
-  /// exceeds the number of values.
+  /// The value at a rank, in microseconds: the largest value of the counter's range, as in HdrHistogram.
+  ///
+  /// - Parameter rank: the rank in ascending order, from 1.
+  /// - Returns: `nil` when the rank exceeds the number of values.
   package func value(atRank rank: UInt64) -> Int64? {
     var seen: UInt64 = 0
     for (index, count) in counted {
@@ -61,26 +67,26 @@ package struct HDRHistogram: Hashable, Sendable {
     return nil
   }
 
-  /// The nonempty buckets, with their range of values.
+  /// The nonzero counters in ascending order, each with its range of values in microseconds.
   package var buckets: [(values: ClosedRange<Int64>, count: UInt64)] {
     counted.map { (Self.range(of: $0.index), $0.count) }
   }
 
-  /// The number of stored counters.
+  /// The number of counters that are stored, zeros between nonzero counters included.
   var counters: Int { counts.count }
 
-  /// The nonempty buckets, with their index.
+  /// The nonzero counters in ascending order, each with its index among all counters.
   var counted: some Sequence<(index: Int, count: UInt64)> {
     counts.indices.lazy.filter { counts[$0] > 0 }.map { (first + $0, counts[$0]) }
   }
 
-  /// The bucket index of a value, which must not be negative.
+  /// The index of the counter that counts a value. The value must not be negative.
   private static func index(of value: Int64) -> Int {
     let bucket = max(0, 63 - (value | 1).leadingZeroBitCount - halfMagnitude)
     return (bucket + 1) << halfMagnitude + Int(value >> Int64(bucket)) - half
   }
 
-  /// The range of values of a bucket.
+  /// The range of values that a counter counts.
   private static func range(of index: Int) -> ClosedRange<Int64> {
     let bucket = max(0, index >> halfMagnitude - 1)
     let low = Int64(index < 2 * half ? index : index & (half - 1) + half) << Int64(bucket)

@@ -1,10 +1,12 @@
-/// The format of times in reports: milliseconds, with the same number of decimals in a whole table or
+/// The format of times in reports: milliseconds, with one number of decimals for all times of a table or
 /// sentence.
 struct Milliseconds {
-  /// The number of decimals.
+  /// The number of decimals, 0 to 3.
   let decimals: Int
 
   /// Chooses the number of decimals so that the smallest time has at least three digits.
+  ///
+  /// - Parameter microseconds: the smallest time; `nil` counts as 10 ms.
   init(smallest microseconds: Int64?) {
     decimals =
       switch microseconds ?? 10_000 {
@@ -15,22 +17,23 @@ struct Milliseconds {
       }
   }
 
-  /// The value of the last decimal, in microseconds.
+  /// The time that a 1 in the last printed digit stands for, in microseconds.
   var unit: Int64 { [0: 1_000, 1: 100, 2: 10][decimals] ?? 1 }
 
-  /// Formats a time: `24.1`. Halves are rounded away from 0.
+  /// Formats a time given in microseconds as milliseconds: `24.1`. Halves are rounded away from 0.
   func text(_ microseconds: Int64) -> String {
     let units = Int64((microseconds.magnitude + unit.magnitude / 2) / unit.magnitude)
     return Self.decimal(microseconds < 0 ? -units : units, decimals)
   }
 
-  /// Formats a relative change in percent, with its sign: `-18.3`.
+  /// Formats a relative change, such as -0.183, in percent with its sign: `-18.3`.
   static func percent(_ share: Double) -> String {
     let tenths = Int64((share * 1000).rounded())
     return (tenths > 0 ? "+" : "") + decimal(tenths, 1)
   }
 
-  /// Formats a decimal number: the last `digits` digits of `units` are decimals.
+  /// Formats `units` divided by 10 to the power of `digits`, with that many decimals: `decimal(1234, 2)` is
+  /// `12.34`.
   static func decimal(_ units: Int64, _ digits: Int) -> String {
     if digits == 0 { return "\(units)" }
     let base = (0..<digits).reduce(Int64(1)) { power, _ in power * 10 }

@@ -1,6 +1,7 @@
 package import NetOptCore
 
-/// A phase of an exchange. The cases are in chronological order. The raw values are the keys of `phases_us`.
+/// A phase of an exchange. The cases are in chronological order. The raw values are the keys of `phases_us`
+/// in the JSON report.
 package enum SamplePhase: String, CaseIterable, Sendable {
   /// The wait for a connection.
   case queue
@@ -31,18 +32,23 @@ package enum SamplePhase: String, CaseIterable, Sendable {
   }
 }
 
-/// The samples of one target in one block, in the order of the rounds. Times are stored as columns of
-/// microseconds, because a run may have a million samples.
+/// The samples of one target in one block, in the order in which the rounds were completed. Times are stored
+/// as columns of microseconds, because a run may have a million samples.
 package struct SampleSeries: Sendable {
   /// The kind of each sample.
   package private(set) var kinds: [SampleKind] = []
-  // 32 bits hold 35 minutes. Longer times are possible (--max-time 0 sets no limit) and count as the maximum.
+  /// The lag of each sample (`Sample.lag`), in microseconds. 32 bits hold 35 minutes. Longer times are
+  /// possible, because `--max-time 0` sets no limit. They count as the maximum, also in `services` and
+  /// `phases`.
   private var lags: [Int32] = []
+  /// `Sample.service` of each sample, in microseconds.
   private var services: [Int32] = []
+  /// One column for each phase, in the order of `SamplePhase.allCases`: the phase's duration in each sample,
+  /// in microseconds.
   private var phases = [[Int32]](repeating: [], count: SamplePhase.allCases.count)
-  /// The number of successful requests over a connection that an earlier request had used.
+  /// The number of successful requests that used a connection which an earlier request had used.
   package private(set) var reused = 0
-  /// The kernel's measurements of the connections, for samples that have them.
+  /// The kernel's measurements of the connections, from the samples that have them.
   package private(set) var sockets = SocketSummary()
 
   /// Makes an empty series.
@@ -66,13 +72,15 @@ package struct SampleSeries: Sendable {
     if let socket = sample.socket { sockets.add(socket) }
   }
 
-  /// The time from the scheduled moment of a request to the end of its response, in microseconds.
+  /// The time from the scheduled moment of a request to the end of its response, in microseconds. For a
+  /// failed request, the time until the failure.
   package func response(_ index: Int) -> Int64 { Int64(lags[index]) + Int64(services[index]) }
 
-  /// The time from sending a request to the end of its response, in microseconds.
+  /// The time from the start of a request to the end of its response, in microseconds. For a failed request,
+  /// the time until the failure.
   package func service(_ index: Int) -> Int64 { Int64(services[index]) }
 
-  /// The delay between the scheduled moment of a request and its sending, in microseconds.
+  /// The delay from the scheduled moment of a request to its start, in microseconds.
   package func lag(_ index: Int) -> Int64 { Int64(lags[index]) }
 
   /// The duration of a phase of a request, in microseconds.
@@ -87,16 +95,20 @@ package struct SampleSeries: Sendable {
   var largest: Int64 { kinds.indices.lazy.map { response($0) }.max() ?? 0 }
 }
 
-/// The kernel's measurements of the connections of a series: `TCP_INFO` of tcp(7).
+/// The kernel's measurements of the connections of a series: `TCP_INFO` of tcp(7). There is one measurement
+/// for each sample, not one for each connection.
 package struct SocketSummary: Hashable, Sendable {
-  /// The round-trip times, in microseconds.
+  /// The smoothed round-trip time of the connection at each sample, in microseconds.
   package private(set) var roundTrips: [Int64] = []
-  /// The number of retransmitted segments.
+  /// The sum over all samples of the number of segments that the sample's connection has retransmitted since
+  /// it was opened (`tcpi_total_retrans`). On a reused connection, every later sample counts an earlier
+  /// retransmission again.
   package private(set) var retransmits: Int64 = 0
 
   /// Makes an empty summary.
   package init() {}
 
+  /// Adds the measurement of one sample's connection.
   mutating func add(_ socket: SocketReport) {
     roundTrips.append(socket.roundTrip.microseconds)
     retransmits += Int64(socket.retransmits)

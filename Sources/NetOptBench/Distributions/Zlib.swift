@@ -24,8 +24,8 @@ package enum Zlib {
 
   /// Decompresses data.
   ///
-  /// - Parameter limit: the maximum size of the decompressed data, in bytes. A few compressed bytes can
-  ///   expand to gigabytes.
+  /// - Parameter limit: the maximum size of the decompressed data, in bytes. The limit protects the memory: a
+  ///   few compressed bytes can expand to gigabytes.
   package static func decompress(_ bytes: [UInt8], upTo limit: Int) throws(Failure) -> [UInt8] {
     var length = uLong(limit)
     var out = [UInt8](repeating: 0, count: limit)
