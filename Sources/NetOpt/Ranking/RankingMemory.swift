@@ -67,8 +67,8 @@ final class RankingMemory: Sendable {
   /// Memory keeps that ranking in case the machine returns. If memory has a ranking of the new network, the
   /// router uses it at once.
   ///
-  /// - Returns: the hosts whose ranking memory had; `nil` when memory has no ranking of the new network. The
-  ///   caller must then call `restore`, which reads the file.
+  /// - Returns: the hosts for which the router now uses a ranking from memory. `nil` when memory has no
+  ///   ranking of the new network; the caller must then call `restore`, which reads the file.
   func networkChanged(to network: NetworkFingerprint) -> Set<String>? {
     let date = Date()
     // Under the lock, like every step that gives a ranking to a network or changes the current network.

@@ -4,11 +4,11 @@ package import NetOptCore
 package struct BenchReport: Sendable {
   /// The reason why a run ended.
   package enum StopReason: String, Sendable {
-    /// The run did everything that was requested.
+    /// The run performed all its blocks.
     case completed
     /// The user stopped the run.
     case interrupted
-    /// No target was usable.
+    /// The run excluded every target.
     case noTarget = "no-target"
     /// The run reached the maximum number of samples.
     case sampleLimit = "sample-limit"
@@ -16,26 +16,28 @@ package struct BenchReport: Sendable {
 
   /// The results of a target in one block.
   package struct BlockResult: Sendable {
-    /// The number of requests.
+    /// The number of requests in complete rounds, failed requests included.
     package let requests: Int
-    /// The number of successful requests over a connection that an earlier request had used.
+    /// The number of successful requests that used a connection which an earlier request had used.
     package let reused: Int
-    /// The time from the scheduled moment of a request to the end of its response, timeouts included. In a
-    /// closed loop the scheduled moment is the moment of sending.
+    /// The time from the scheduled moment of a request to the end of its response. In a closed loop the
+    /// scheduled moment is the start of the request. The values are those of the successful requests.
+    /// Requests that timed out count as timeouts.
     package let response: Distribution
-    /// The time from sending a request to the end of its response, timeouts included.
+    /// The time from the start of a request to the end of its response. The values are those of the
+    /// successful requests. Requests that timed out count as timeouts.
     package let service: Distribution
-    /// The durations of the phases of the successful requests.
+    /// The durations of each phase in the successful requests.
     package let phases: [SamplePhase: Distribution]
-    /// The confidence interval of the share of failed requests.
+    /// Wilson's confidence interval of the share of failed requests, from 0 to 1.
     package let failureInterval: ClosedRange<Double>
     /// The serial dependence of the response times, computed from their ranks. A timeout ranks as the longest
     /// response; other failures do not count.
     package let dependence: SerialDependence
-    /// The samples, in the order of the rounds.
+    /// The samples, one for each complete round.
     package let series: SampleSeries
 
-    /// Summarises a series.
+    /// Summarises the samples of a target in one block.
     package init(_ series: SampleSeries, order: OrderStatistics) {
       requests = series.count
       reused = series.reused
@@ -70,69 +72,73 @@ package struct BenchReport: Sendable {
     package let target: BenchTarget
     /// The reason why the run did not measure the target, or `nil` when the run measured it.
     package var exclusion: Exclusion?
-    /// The TLS properties of the target's connection.
+    /// The TLS properties of the connection of the target's first request; `nil` when that request failed or
+    /// did not use TLS.
     package var tls: TLSReport?
-    /// The durations of the phases of the target's first request; `nil` when that request failed.
+    /// The durations of the phases of the target's first request, which the run sends before the blocks;
+    /// `nil` when that request failed.
     package var firstTimings: Timings?
-    /// The number of requests of each kind, in all blocks.
+    /// The number of requests of each kind, in the complete rounds of all blocks.
     package var counts: [SampleKind: Int] = [:]
     /// The results of each block.
     package var blocks: [Block: BlockResult] = [:]
 
-    /// The number of failed requests.
+    /// The number of failed requests in the complete rounds of all blocks.
     package var failures: Int { counts.filter { $0.key != .ok }.values.reduce(0, +) }
-    /// Whether so many requests failed that reports must not call the target the best, however fast its
-    /// responses are.
+    /// Whether significantly more requests failed than `FailureLimit` tolerates. Reports must then not call
+    /// the target the best, however fast its responses are.
     package var failsOften: Bool {
       FailureLimit.isExceeded(failures: failures, of: counts.values.reduce(0, +))
     }
   }
 
-  /// An assessment of the start-up probe's choice by the measured times.
+  /// Compares the choice of the start-up probe with the measured times.
   package struct Picker: Hashable, Sendable {
     /// The address that the probe chose, or `nil` when the probe found no endpoint.
     package let chosen: IPAddress?
-    /// The address with the lowest p50, or `nil` when no address has a p50.
+    /// The measured address with the lowest p50 in the ranking block; `nil` when no address has a p50.
     package let best: IPAddress?
-    /// The p50 of the chosen address minus the p50 of the best address, in microseconds; `nil` when either is
-    /// missing.
+    /// The p50 of the chosen address minus the p50 of the best address, in microseconds; `nil` when one of
+    /// the two is missing.
     package let regret: Int64?
-    /// Whether the chosen address shares the rank of the best address.
+    /// Whether the chosen address has the rank of the best address. Also `true` when it is the best address.
     package let isTie: Bool
-    /// The agreement of the probe's ranking with the measured ranking (Kendall's τ-b), from -1 to 1; `nil`
-    /// when fewer than two addresses are in both rankings.
+    /// The agreement between the probe's ranking and the ranking by p50 (Kendall's τ-b), from -1 to 1. `nil`
+    /// when fewer than two addresses are in both rankings, or when all their p50 are equal.
     package let kendallTau: Double?
   }
 
-  /// The program, the machine and the start time.
+  /// The program, the machine, the command line and the start time.
   package let context: RunContext
   /// The settings of the run.
   package let settings: BenchSettings
   /// The reason why the run ended.
   package var stopReason = StopReason.completed
-  /// The duration of the run.
+  /// The duration of the run, the start-up probe and the first requests included.
   package var elapsed = Duration.zero
-  /// The number of completed rounds of each block.
+  /// The number of complete rounds in each block.
   package var rounds: [Block: Int] = [:]
-  /// The number of addresses in the DNS answer; `nil` without a DNS target or without an answer.
+  /// The number of addresses that DNS answered before the blocks; `nil` without a DNS target or when the
+  /// lookup failed.
   package var dnsAnswers: Int?
-  /// The HTTP version of the first request to the first usable target.
+  /// The HTTP version of the first response from the first usable target.
   package var version: HTTPVersion?
-  /// The results of all targets, in the order of the settings.
+  /// The results of all targets, excluded targets included, in the order of the settings.
   package var targets: [TargetResult]
-  /// The address that the start-up probe chose.
+  /// The address that the start-up probe chose; `nil` when it chose none, failed or did not run.
   package var choice: IPAddress?
-  /// The addresses that the start-up probe found, the best first.
+  /// The addresses for which the start-up probe found a usable endpoint, the best first.
   package var probeRanking: [IPAddress] = []
-  /// The processor time that this process used for the blocks.
+  /// The processor time that this process used from the start of the first block to the end of the last
+  /// block.
   package var cpuTime = Duration.zero
-  /// The comparisons between targets.
+  /// The comparisons of targets at p50, p95 and p99.
   package var comparisons: [Comparison] = []
-  /// The results of the targets for the objectives.
+  /// The result of each measured target for each objective.
   package var verdicts: [Objective.Verdict] = []
-  /// The results of the failover drill; `nil` when the drill did not run.
+  /// The results of the failover drill, one for each dead address; `nil` when the drill did not run.
   package var drills: [Drill.Result]?
-  /// The path of the file with the samples, when there is one.
+  /// The path of the file to which the samples were written; `nil` when there is no such file.
   package var samplesPath: String?
   /// The warnings for the reader of the report.
   package var warnings: [BenchWarning]
@@ -147,7 +153,8 @@ package struct BenchReport: Sendable {
 }
 
 extension BenchReport {
-  /// Whether the run was interrupted or reached the sample limit.
+  /// Whether the run stopped before the end of its last block: it was interrupted or reached the sample
+  /// limit.
   package var isPartial: Bool { stopReason == .interrupted || stopReason == .sampleLimit }
 
   /// Whether any request succeeded.
@@ -156,15 +163,17 @@ extension BenchReport {
   /// Whether any target was excluded or has failed requests.
   package var hasFailures: Bool { targets.contains { $0.exclusion != nil || $0.failures > 0 } }
 
-  /// The block that determines the ranking: the warm block, or the cold block when the run has no warm block
-  /// or only the cold block has a p50.
+  /// The block that determines the ranking. It is the warm block if a target has a p50 there, otherwise the
+  /// cold block if a target has a p50 there. If no target has a p50, it is the warm block, unless the run has
+  /// only a cold block.
   package var rankingBlock: Block {
     let candidates = [Block.warm, .cold].filter(settings.blocks.contains)
     return candidates.first { block in targets.contains { $0.median(block) != nil } } ?? candidates.first
       ?? .warm
   }
 
-  /// The measured targets by p50. Targets without a p50 come last, in the order of the settings.
+  /// The measured targets, the lowest p50 in the ranking block first. Targets without a p50 come last, in the
+  /// order of the settings.
   package var ranking: [TargetResult] {
     let block = rankingBlock
     return targets.enumerated().filter { $0.element.exclusion == nil }.sorted { a, b in
@@ -173,8 +182,8 @@ extension BenchReport {
     }.map(\.element)
   }
 
-  /// The target that all others are compared with, when the run measured it. It is the DNS target, unless the
-  /// settings name another reference.
+  /// The target with which all other targets are compared. It is the DNS target, unless the settings name
+  /// another target. `nil` when the run did not measure it.
   package var reference: TargetResult? {
     targets.first { result in
       guard result.exclusion == nil else { return false }
@@ -183,13 +192,17 @@ extension BenchReport {
   }
 
   /// The comparison of a target with the reference.
+  ///
+  /// - Parameter target: the target's name (`BenchTarget.id`).
+  /// - Returns: `nil` without a reference, or when the two targets were not compared at this percentile.
   package func comparison(of target: String, at percentile: Percentile = .p50) -> Comparison? {
     guard let reference else { return nil }
     return comparisons.first { $0.a == target && $0.b == reference.target.id && $0.metric == percentile }
   }
 
-  /// The ranks of the targets with a p50. A target without a significant difference from the fastest target
-  /// of a rank shares that rank.
+  /// The ranks of the targets with a p50, from 1, in the order of the ranking. A rank begins with a target
+  /// that differs significantly from the first target of the rank before it. The targets that follow share
+  /// the rank as long as they do not differ significantly from its first target.
   package var ranks: [(target: TargetResult, rank: Int, isShared: Bool)] {
     let ranked = ranking.filter { $0.median(rankingBlock) != nil }
     var ranks: [Int] = []
@@ -207,9 +220,12 @@ extension BenchReport {
     return zip(ranked, ranks).map { result, rank in (result, rank, ranks.count { $0 == rank } > 1) }
   }
 
-  /// Whether a comparison begins a new rank. A comparison with the reference does so when it is significant,
-  /// so that the table and the ranks agree. For other comparisons the p value is adjusted for all pairs of
-  /// targets, because any pair could have been compared.
+  /// Whether a comparison shows that its target `a` begins a new rank.
+  ///
+  /// When one of the two targets is the reference, the table of the report shows their comparison. A new rank
+  /// then begins exactly when the table shows a significant difference. For all other comparisons the p value
+  /// is adjusted for the number of all pairs of targets, because the ranking could have led to the comparison
+  /// of any pair.
   private func beginsRank(_ comparison: Comparison) -> Bool {
     if comparison.b == reference?.target.id { return comparison.isSignificant }
     if comparison.a == reference?.target.id,
@@ -224,8 +240,8 @@ extension BenchReport {
       && abs(comparison.relative) > settings.minimumEffect
   }
 
-  /// The assessment of the start-up probe's choice, or `nil` when the run had no address of the list as a
-  /// target.
+  /// Compares the choice of the start-up probe with the measured times; `nil` when the run had no address of
+  /// the list as a target.
   package var picker: Picker? {
     guard targets.contains(where: { $0.target.kind == .ip }) else { return nil }
     let listed = ranking.filter { $0.target.kind == .ip && $0.median(rankingBlock) != nil }
@@ -249,22 +265,23 @@ extension BenchReport {
       kendallTau: both.count < 2 ? nil : KendallTau.b(both.map(\.0), both.map(\.1)))
   }
 
-  /// The delays between the scheduled moments and the sending of the requests in an open loop, failed
-  /// requests included.
+  /// The delays between the scheduled moments and the starts of the requests of an open loop, failed requests
+  /// included. Empty for a closed loop.
   package var lags: Distribution {
     guard settings.rate != nil else { return Distribution([]) }
     return Distribution(allLags, order: settings.order)
   }
 
-  /// A request counts as late when its delay exceeds this number of microseconds (1 ms).
+  /// The delay in microseconds after which a request counts as late (1 ms).
   package static let lateAfter: Int64 = 1000
 
-  /// The number of late requests in an open loop.
+  /// The number of requests that an open loop started late; 0 for a closed loop.
   package var lateStarts: Int { settings.rate == nil ? 0 : allLags.count { $0 > Self.lateAfter } }
 
-  /// The number of requests in an open loop.
+  /// The number of requests of an open loop; 0 for a closed loop.
   var openLoopRequests: Int { settings.rate == nil ? 0 : allLags.count }
 
+  /// The delay of each request of all blocks, in microseconds.
   private var allLags: [Int64] {
     targets.flatMap { $0.blocks.values }.flatMap { block in
       block.series.kinds.indices.map { block.series.lag($0) }
@@ -273,6 +290,7 @@ extension BenchReport {
 }
 
 extension BenchReport.TargetResult {
-  /// The p50 of the target's response times in a block, in microseconds.
+  /// The p50 of the target's response times in a block, in microseconds; `nil` when there are too few
+  /// samples, or when the p50 lies among the timeouts.
   package func median(_ block: Block) -> Int64? { blocks[block]?.response.value(.p50) }
 }

@@ -1,13 +1,13 @@
 import NetOptCore
 
 extension BenchWarning {
-  /// Derives warnings about the reliability of a run from its samples.
+  /// Finds the reasons why the samples of a run may be unreliable, and makes a warning for each.
   static func found(in report: BenchReport) -> [BenchWarning] {
     connections(report) + firstSamples(report) + drift(report) + middleboxes(report) + client(report)
   }
 
-  /// Warns when requests did not use connections in the way that defines the block. The block's times then
-  /// measure something else.
+  /// Warns when requests of the warm block opened new connections, or requests of the cold block reused
+  /// connections. The times of the block then do not measure what the block stands for.
   private static func connections(_ report: BenchReport) -> [BenchWarning] {
     report.settings.blocks.flatMap { block in
       report.targets.compactMap { result -> BenchWarning? in
@@ -27,7 +27,8 @@ extension BenchWarning {
     }
   }
 
-  /// Warns when the first sample of a block was by far the slowest: some component was not warm yet.
+  /// Warns when the first sample of a target in a block was the slowest and took more than three times the
+  /// median. Something on the path was then not ready for the first request.
   private static func firstSamples(_ report: BenchReport) -> [BenchWarning] {
     report.targets.flatMap { result in
       report.settings.blocks.compactMap { block -> BenchWarning? in
@@ -49,8 +50,9 @@ extension BenchWarning {
     }
   }
 
-  /// Warns when the network at the end of a block differs from the network at its beginning. Paired
-  /// differences cancel such a drift out, percentiles do not.
+  /// Warns when the response times at the end of a block differ from those at its beginning, because the
+  /// network changed. Differences between targets are computed for each round, so the change cancels out.
+  /// Percentiles do not cancel it out.
   private static func drift(_ report: BenchReport) -> [BenchWarning] {
     report.settings.blocks.compactMap { block -> BenchWarning? in
       let series = report.targets.compactMap { $0.exclusion == nil ? $0.blocks[block]?.series : nil }
@@ -86,8 +88,8 @@ extension BenchWarning {
     }
   }
 
-  /// Warns when the TCP handshake is far shorter than the TLS handshake: a nearby middlebox may answer for
-  /// the server.
+  /// Warns when the TCP handshake is far shorter than the TLS handshake: a device near this machine may
+  /// answer TCP in place of the server.
   private static func middleboxes(_ report: BenchReport) -> [BenchWarning] {
     report.targets.compactMap { result -> BenchWarning? in
       guard result.exclusion == nil, report.settings.request.url.origin.scheme == .https else { return nil }
@@ -110,7 +112,8 @@ extension BenchWarning {
     }
   }
 
-  /// Warns when this machine was too busy to measure well.
+  /// Warns when netopt itself made the times unreliable: it started requests late, or it used nearly all of a
+  /// processor core.
   private static func client(_ report: BenchReport) -> [BenchWarning] {
     var warnings: [BenchWarning] = []
     let starts = report.openLoopRequests
@@ -122,8 +125,9 @@ extension BenchWarning {
         ))
     }
     // Each connection has its own event loop. A loop that uses nine tenths of a core is too busy to measure
-    // well. In an open loop, the loop that paces the requests also uses a core for waiting, so it does not
-    // count here. `lateStarts` shows whether the pacing was on time.
+    // well. In an open loop, the event loop that starts the requests also keeps a core busy while it waits
+    // for their scheduled moments. The calculation subtracts one loop and one core for it. `lateStarts` shows
+    // whether the requests started on time.
     let pacing = report.settings.rate == nil ? 0.0 : 1.0
     let loops = Double(report.settings.concurrency) - pacing
     let cores = Double(report.cpuTime.nanoseconds) / max(1, Double(report.elapsed.nanoseconds)) - pacing

@@ -1,8 +1,8 @@
 /// A warning for the reader of a report.
 package struct BenchWarning: Hashable, Sendable {
-  /// A stable code for programs.
+  /// A code that programs can rely on. It does not change between versions.
   package let code: String
-  /// One sentence for people.
+  /// The warning in one sentence, for people.
   package let text: String
 
   /// Makes a warning.

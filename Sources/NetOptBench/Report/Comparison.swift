@@ -1,42 +1,49 @@
-/// A comparison of two targets: the value of `a` minus the value of `b`.
+/// A comparison of two targets `a` and `b`. Differences are the time of `a` minus the time of `b`: a positive
+/// difference means that `a` is slower.
 package struct Comparison: Hashable, Sendable {
-  /// The name of the target.
+  /// The name of the first target (`BenchTarget.id`).
   package let a: String
-  /// The name of the target that `a` is compared with.
+  /// The name of the second target. It is the reference, or the first target of a rank.
   package let b: String
   /// The compared percentile.
   package let metric: Percentile
-  /// The number of rounds with a value of both targets.
+  /// The number of rounds that take part: in each, both targets succeeded or timed out.
   package let rounds: Int
-  /// The difference in microseconds.
+  /// The difference in microseconds. At p50, it is the shift of Hodges and Lehmann over the rounds; at other
+  /// percentiles, the difference of the two percentiles.
   package let shift: Double
   /// The confidence interval of the difference, in microseconds.
   package let interval: ClosedRange<Double>
-  /// The p value: the probability of a difference at least as large between equal targets.
+  /// The p value of this comparison alone: the probability of a difference at least as large between targets
+  /// that are in fact equal.
   package let p: Double
-  /// The p value, adjusted for the number of tests.
+  /// The p value, adjusted for the number of comparisons that were made or could have been made.
   package var adjusted: Double
-  /// The method that computed p.
+  /// The name of the method that computed `p`, for reports.
   package let method: String
-  /// Whether `adjusted` is below α and the relative shift exceeds `BenchSettings.minimumEffect`.
+  /// Whether `adjusted` is below `BenchSettings.alpha` and the difference exceeds
+  /// `BenchSettings.minimumEffect`.
   package var isSignificant = false
-  /// The median of `b`, in microseconds.
+  /// The p50 of `b`, in microseconds, also when `metric` is another percentile.
   let base: Int64
 
-  /// The difference as a share of the median of `b`.
+  /// The difference as a share of the p50 of `b`, with its sign.
   package var relative: Double { base > 0 ? shift / Double(base) : 0 }
 
+  /// Sets `isSignificant` from `adjusted` and `relative`.
   mutating func judge(_ settings: BenchSettings) {
     isSignificant = adjusted < settings.alpha && abs(relative) > settings.minimumEffect
   }
 }
 
-/// The comparisons of a run. Each target is compared with the reference. Each target is also compared with
-/// the fastest target of the rank before it, which determines whether the target shares that rank.
+/// Makes the comparisons of a run. Each target is compared with the reference. To find the ranks, each target
+/// is also compared with the first target of the rank before it.
 struct Comparisons {
   private let settings: BenchSettings
   private let block: Block
+  /// The measured targets with a p50, the lowest first.
   private let ranking: [BenchReport.TargetResult]
+  /// The reference; `nil` when it has no p50.
   private let reference: BenchReport.TargetResult?
 
   init(_ report: BenchReport) {
@@ -46,7 +53,7 @@ struct Comparisons {
     reference = report.reference.flatMap { $0.median(report.rankingBlock) == nil ? nil : $0 }
   }
 
-  /// All comparisons; the comparisons with the reference come first.
+  /// All comparisons. The comparisons with the reference come first.
   var all: [Comparison] {
     var found: [Comparison] = []
     if let reference {
@@ -61,15 +68,18 @@ struct Comparisons {
     return found + neighbours(besides: found)
   }
 
-  /// Adjusts a p value for the number of all pairs of `count` targets. The ranking determines which targets
-  /// are compared, and the first target of a rank is the smallest of a group without significant differences.
-  /// A test of a pair chosen in this way counts as a test of all pairs.
+  /// Multiplies a p value by the number of all pairs of `count` targets, with 1 as the maximum. The results
+  /// themselves determine which targets are compared: a comparison uses the fastest of several targets that
+  /// may be equal. So a test of one pair must count as a test of all pairs.
   static func adjusted(_ p: Double, amongTargets count: Int) -> Double {
     min(1, p * Double(count * (count - 1) / 2))
   }
 
-  /// Walks down the ranking. A target that differs significantly from the first target of the current rank
-  /// begins the next rank.
+  /// Walks down the ranking, and compares each target with the first target of the current rank. A target
+  /// with a significant difference begins the next rank.
+  ///
+  /// - Parameter known: the comparisons with the reference.
+  /// - Returns: the comparisons that are not in `known`.
   private func neighbours(besides known: [Comparison]) -> [Comparison] {
     guard var leader = ranking.first else { return [] }
     var found: [Comparison] = []
@@ -83,7 +93,8 @@ struct Comparisons {
     return found
   }
 
-  /// Whether the comparison begins a new rank. An earlier comparison of the same pair takes precedence.
+  /// Whether the target `a` of a comparison begins a new rank. If `known` contains a comparison of the same
+  /// two targets at p50, that comparison decides, so that the ranks agree with the table.
   private func starts(_ comparison: Comparison, _ known: [Comparison]) -> Bool {
     let before = known.first { other in
       other.metric == .p50 && Set([other.a, other.b]) == Set([comparison.a, comparison.b])
@@ -91,6 +102,7 @@ struct Comparisons {
     return (before ?? comparison).isSignificant
   }
 
+  /// Adjusts the p values for the number of these comparisons (Holm), and sets `isSignificant`.
   private func adjusted(_ comparisons: [Comparison]) -> [Comparison] {
     zip(comparisons, Holm.adjusted(comparisons.map(\.p))).map { comparison, adjusted in
       var comparison = comparison
@@ -100,6 +112,7 @@ struct Comparisons {
     }
   }
 
+  /// Compares two targets at p50 with the signed-rank test; `nil` when there are too few rounds.
   private func shift(
     _ a: BenchReport.TargetResult, _ b: BenchReport.TargetResult, _ pairs: Pairs
   ) -> Comparison? {
@@ -113,6 +126,8 @@ struct Comparisons {
       adjusted: test.p, method: test.method.rawValue, base: base)
   }
 
+  /// Compares two targets at a high percentile with the bootstrap of rounds; `nil` when there are too few
+  /// rounds.
   private func tail(
     _ percentile: Percentile, _ a: BenchReport.TargetResult, _ b: BenchReport.TargetResult, _ pairs: Pairs
   ) -> Comparison? {
@@ -128,14 +143,15 @@ struct Comparisons {
   }
 }
 
-/// The response times of two targets in the same rounds. The pairs leave out rounds in which a target failed
-/// in another way than by a timeout. A timeout counts as the longest response time of both targets.
+/// The response times of two targets in the same rounds. A round is left out when one of the targets failed,
+/// unless the failure was a timeout. A timeout counts as the longest response time of both targets.
 struct Pairs {
-  /// The response times of the first target, in microseconds.
+  /// The response time of the first target in each round, in microseconds.
   let first: [Double]
-  /// The response times of the second target, in microseconds.
+  /// The response time of the second target in the same rounds, in microseconds.
   let second: [Double]
 
+  /// Pairs the samples of two targets in a block. There are no pairs when one target has no results there.
   init(_ a: BenchReport.TargetResult, _ b: BenchReport.TargetResult, _ block: Block) {
     guard let a = a.blocks[block]?.series, let b = b.blocks[block]?.series else {
       (first, second) = ([], [])
@@ -158,6 +174,6 @@ struct Pairs {
     (self.first, self.second) = (first, second)
   }
 
-  /// The differences, first target minus second target.
+  /// The difference of each round, first target minus second target, in microseconds.
   var differences: [Double] { zip(first, second).map { $0 - $1 } }
 }

@@ -1,13 +1,13 @@
-/// The limit on the share of failed requests above which reports do not recommend a target. Fast responses do
-/// not make up for missing ones.
+/// The limit on the share of failed requests. Reports do not recommend a target above the limit, because fast
+/// responses do not make up for missing ones.
 enum FailureLimit {
-  /// The tolerated share of failed requests.
+  /// The share of failed requests that is tolerated.
   static let share = 0.05
-  /// The confidence required to say that the true share exceeds the limit.
+  /// The confidence with which the true share must exceed `share`.
   static let confidence = 0.95
 
-  /// Whether the failures significantly exceed the tolerated share: the lower end of Wilson's interval is
-  /// above the limit.
+  /// Whether significantly more than `share` of the requests failed: the lower end of Wilson's interval is
+  /// above `share`. Without requests the limit is not exceeded.
   static func isExceeded(failures: Int, of requests: Int) -> Bool {
     requests > 0
       && WilsonInterval.interval(failures, of: requests, confidence: confidence).lowerBound > share

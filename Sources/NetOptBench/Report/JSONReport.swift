@@ -1,15 +1,15 @@
 import FoundationEssentials
 package import NetOptCore
 
-/// The report as JSON: `docs/schemas/bench.schema.json`. All times are whole microseconds unless a name says
-/// otherwise.
+/// The report as JSON, described by `docs/schemas/bench.schema.json`. Members whose names end in `_us` are
+/// times in microseconds.
 package struct JSONReport {
   private let report: BenchReport
 
   /// Makes a renderer.
   package init(_ report: BenchReport) { self.report = report }
 
-  /// The report as one object.
+  /// The report as one JSON object.
   package var value: JSONValue {
     let context = report.context
     let settings = report.settings
@@ -52,6 +52,7 @@ package struct JSONReport {
     return whole
   }
 
+  /// The `plan` member: the length, the load and the significance settings of the run.
   private var plan: JSONValue {
     var seconds = JSONValue.null
     if case .duration(let duration) = report.settings.length {
@@ -69,7 +70,8 @@ package struct JSONReport {
     ]
   }
 
-  /// A number for each block; `null` for a block that the run does not contain, or without that number.
+  /// An object with a number for each block. The number is `null` when the run does not contain the block, or
+  /// when `number` returns `nil`.
   private func perBlock(_ number: (Block) -> Int?) -> JSONValue {
     func value(_ block: Block) -> JSONValue {
       .optional(report.settings.blocks.contains(block) ? number(block) : nil)
@@ -134,12 +136,14 @@ package struct JSONReport {
     ]
   }
 
+  /// A distribution with the number of timeouts.
   private func withTimeouts(_ found: Distribution) -> JSONValue {
     var value = distribution(found)
     value.append("timeouts", .integer(Int64(found.timeouts)))
     return value
   }
 
+  /// A distribution without the number of timeouts.
   private func distribution(_ found: Distribution) -> JSONValue {
     [
       "n": .integer(Int64(found.count)),
@@ -172,6 +176,8 @@ package struct JSONReport {
     ]
   }
 
+  /// The result of a target for an objective. The limit of failed requests and their share are numbers from 0
+  /// to 1; limits and values of times are microseconds.
   private func verdict(_ verdict: Objective.Verdict) -> JSONValue {
     let isShare = verdict.objective.metric == .errors
     func value(_ number: Int64) -> JSONValue { isShare ? .number(Double(number) / 1e6) : .integer(number) }

@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// An objective for every target: `p95<200ms`, `errors<1%`.
+/// A limit that the user sets for every target, such as `p95<200ms` or `errors<1%`.
 package struct Objective: Hashable, Sendable {
   /// The quantity that an objective limits.
   package enum Metric: Hashable, Sendable {
@@ -10,39 +10,39 @@ package struct Objective: Hashable, Sendable {
     case mean
     /// The longest response time.
     case maximum
-    /// The share of requests that failed, in millionths.
+    /// The share of failed requests.
     case errors
   }
 
   /// The quantity that the objective limits.
   package let metric: Metric
-  /// The limit in microseconds, or in millionths of the requests.
+  /// The limit: a time in microseconds, or for `errors` a share in millionths.
   package let limit: Int64
   /// Whether a value equal to the limit meets the objective.
   package let includesLimit: Bool
   /// The objective as the user wrote it.
   package let text: String
 
-  /// The result of a target for an objective.
+  /// Whether a target meets an objective, and the value that was measured.
   package struct Verdict: Hashable, Sendable {
     /// The objective.
     package let objective: Objective
     /// The target's name.
     package let target: String
-    /// The block whose requests count; `nil` for all blocks.
+    /// The block whose requests count; `nil` when the requests of all blocks count.
     package let block: Block?
     /// The measured value in the unit of the limit; `nil` when there are too few samples, or when timeouts
     /// make the value unknown.
     package let value: Int64?
-    /// Whether the target meets the objective.
+    /// Whether the target meets the objective. A target without a value does not meet it.
     package let isMet: Bool
-    /// The reason why there is no value.
+    /// The reason why there is no value; `nil` when there is a value.
     package let reason: String?
   }
 
-  /// The reason why a text is not a list of objectives: the mistake and the correct form.
+  /// The reason why a text is not a list of objectives.
   package struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The mistake and the correct form.
+    /// The invalid objective, and examples of valid ones.
     package let description: String
   }
 
@@ -55,6 +55,7 @@ package struct Objective: Hashable, Sendable {
     return objectives
   }
 
+  /// Parses one objective without spaces.
   private init(_ text: String) throws(Fault) {
     let fault = Fault(
       description:
@@ -78,11 +79,12 @@ package struct Objective: Hashable, Sendable {
     self.text = text
   }
 
-  /// The results of all measured targets. Times come from the warm block when the run has one, otherwise from
-  /// the cold block. Failures come from all blocks. A target without a value does not meet the objective.
+  /// The result of each measured target for each objective. Times come from the warm block when the run has
+  /// one, otherwise from the cold block. Failures come from all blocks. A target without a value does not
+  /// meet the objective.
   static func verdicts(_ report: BenchReport) -> [Verdict] {
-    // The ranking may use the cold block because the warm block has no median. The objective must not switch
-    // to the cold block for that reason.
+    // `rankingBlock` switches to the cold block when the warm block has no p50. An objective must not do
+    // that: it would then compare its limit with times of another kind.
     let timed = report.settings.blocks.contains(.warm) ? Block.warm : .cold
     return report.settings.objectives.flatMap { objective in
       report.targets.filter { $0.exclusion == nil }.map { result in
@@ -101,13 +103,14 @@ package struct Objective: Hashable, Sendable {
     }
   }
 
-  /// The share of failed requests of a target, in millionths.
+  /// The share of failed requests of a target in millionths, or the reason why there is no share.
   private static func share(of result: BenchReport.TargetResult) -> (Int64?, String?) {
     let requests = result.counts.values.reduce(0, +)
     guard requests > 0 else { return (nil, "there were no requests") }
     return (Int64((Double(result.failures) / Double(requests) * 1e6).rounded()), nil)
   }
 
+  /// The time that the objective limits, in microseconds, or the reason why it is unknown.
   private func value(of found: BenchReport.BlockResult, _ order: OrderStatistics) -> (Int64?, String?) {
     switch metric {
     case .percentile(let percentile):

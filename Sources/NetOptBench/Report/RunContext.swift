@@ -1,10 +1,10 @@
 package import FoundationEssentials
 
-/// The facts about a run's program, machine and start time that a report contains.
+/// The circumstances of a run: the program, the machine, the command line and the start time.
 package struct RunContext: Sendable {
-  /// The machine and the libraries.
+  /// The machine's operating system, and the libraries that netopt uses.
   package struct Host: Hashable, Sendable {
-    /// The operating system.
+    /// The name and version of the operating system.
     package var os: String
     /// The version of libcurl; `nil` when the library is absent.
     package var libcurl: String?
@@ -22,20 +22,21 @@ package struct RunContext: Sendable {
     }
   }
 
-  /// The name of the run: the date and four hexadecimal digits that distinguish runs of the same day.
+  /// The name of the run: the date in UTC and four hexadecimal digits, such as `20260131-0a1b`. The digits
+  /// distinguish runs of the same day.
   package let runID: String
   /// The start time of the run.
   package let startedAt: Date
   /// The version of netopt.
   package let version: String
-  /// The command line, without secrets.
+  /// The arguments of the command line, without the program's name and without secrets.
   package let arguments: [String]
   /// The machine and the libraries.
   package let host: Host
 
   /// Makes a context.
   ///
-  /// - Parameter tag: the number for the four digits of the run's name.
+  /// - Parameter tag: the number that becomes the four hexadecimal digits of `runID`.
   package init(startedAt: Date, tag: UInt16, version: String, arguments: [String], host: Host) {
     let day = startedAt.formatted(Date.ISO8601FormatStyle().year().month().day().dateSeparator(.omitted))
     let digits = String(tag, radix: 16)

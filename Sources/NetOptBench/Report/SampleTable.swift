@@ -1,13 +1,14 @@
 import NetOptCore
 
-/// The samples of a run as comma-separated values (RFC 4180), one line per sample.
+/// The samples of a run as comma-separated values (RFC 4180), one line for each sample. Times are in
+/// microseconds.
 package struct SampleTable {
   private let report: BenchReport
 
   /// Makes a renderer.
   package init(_ report: BenchReport) { self.report = report }
 
-  /// The text in chunks: the heading, then one chunk for each block and target.
+  /// The text in chunks: the heading line, then one chunk for each target of each block.
   package var chunks: [String] {
     let phases = SamplePhase.allCases
     let heading =
@@ -29,14 +30,14 @@ package struct SampleTable {
   }
 }
 
-/// The ranking as a Markdown table.
+/// The report as Markdown: the ranking as a table, followed by the verdict.
 package struct MarkdownReport {
   private let report: BenchReport
 
   /// Makes a renderer.
   package init(_ report: BenchReport) { self.report = report }
 
-  /// The table, followed by the verdict.
+  /// The Markdown text.
   package var text: String {
     let block = report.rankingBlock
     let ranking = report.ranking
@@ -71,6 +72,8 @@ package struct MarkdownReport {
     return lines.map { $0 + "\n" }.joined()
   }
 
+  /// The table cell that compares a target with the reference. `~` stands for a difference that is not
+  /// significant.
   private func beside(_ result: BenchReport.TargetResult, _ reference: String?) -> String {
     if result.target.id == reference { return "reference" }
     guard let comparison = report.comparison(of: result.target.id) else { return "-" }

@@ -1,27 +1,36 @@
-/// A chart with two axes, in SVG. The title and the description say in words what the chart shows, for screen
-/// readers.
+/// A chart with two axes, in SVG. For screen readers, its title and its description say in words what it
+/// shows. All positions and lengths are in units of the SVG's view box, from the top left corner.
 struct Chart {
+  /// The width of every chart.
   static let width = 720.0
+  /// The default width of the left margin.
   private static let left = 64.0
+  /// The width of the right margin.
   private static let right = 16.0
+  /// The height of the margin above the axes.
   private static let top = 12.0
+  /// The height of the margin below the axes, which holds the labels of the horizontal axis.
   private static let bottom = 44.0
 
   private let id: String
   private let title: String
   private let description: String
   private let x: Scale
+  /// The vertical axis; `nil` when the chart has named rows.
   private let y: Scale?
   private let xTitle: String
   private let yTitle: String
   private let height: Double
+  /// The width of the left margin of this chart.
   private let left: Double
+  /// The SVG elements added so far.
   private var content = ""
 
   /// Makes an empty chart.
   ///
   /// - Parameters:
   ///   - id: an identifier that is unique on the page.
+  ///   - description: the caption, which screen readers also read.
   ///   - x: the horizontal axis, from left to right.
   ///   - y: the vertical axis, from bottom to top, or `nil` for named rows.
   ///   - margin: the width of the left margin.
@@ -40,22 +49,28 @@ struct Chart {
     left = margin
   }
 
-  /// The horizontal position of a value.
+  /// The horizontal position of a value of the horizontal axis.
   func xPosition(of value: Double) -> Double {
     left + x.position(of: value) * (Self.width - left - Self.right)
   }
 
-  /// The vertical position of a value.
+  /// The vertical position of a value of the vertical axis.
   func yPosition(of value: Double) -> Double {
     height - Self.bottom - (y?.position(of: value) ?? 0) * (height - Self.bottom - Self.top)
   }
 
   /// The vertical position of a row's middle.
+  ///
+  /// - Parameters:
+  ///   - index: the row's number, from 0 at the top.
+  ///   - count: the number of rows in the chart.
   func row(_ index: Int, of count: Int) -> Double {
     Self.top + (Double(index) + 0.5) * (height - Self.bottom - Self.top) / Double(max(count, 1))
   }
 
-  /// Adds a line through points, given as values.
+  /// Adds a line through points, given as values of the two axes. Adds nothing for a single point.
+  ///
+  /// - Parameter name: the CSS class, which determines the colour.
   mutating func line(_ points: [(Double, Double)], class name: String) {
     guard points.count > 1 else { return }
     let coordinates = points.map {
@@ -64,7 +79,7 @@ struct Chart {
     content += "<polyline class=\"line \(name)\" points=\"\(coordinates.joined(separator: " "))\"/>\n"
   }
 
-  /// Adds an area between two lines.
+  /// Adds an area between a lower and an upper line, given as values of the two axes.
   mutating func band(_ points: [(x: Double, low: Double, high: Double)], class name: String) {
     guard points.count > 1 else { return }
     let edge = points.map { ($0.x, $0.high) } + points.reversed().map { ($0.x, $0.low) }
@@ -74,7 +89,12 @@ struct Chart {
     content += "<polygon class=\"band \(name)\" points=\"\(coordinates.joined(separator: " "))\"/>\n"
   }
 
-  /// Adds a bar in a row, from one value to another.
+  /// Adds a horizontal bar between two values of the horizontal axis.
+  ///
+  /// - Parameters:
+  ///   - row: the vertical position of the bar's middle.
+  ///   - thick: the height of the bar.
+  ///   - title: the text that a browser shows when the pointer is on the bar.
   mutating func bar(
     _ row: Double, from start: Double, to end: Double, thick: Double, class name: String, _ title: String
   ) {
@@ -85,27 +105,30 @@ struct Chart {
       + "<title>\(Markup.text(title))</title></rect>\n"
   }
 
-  /// Adds a dot at a position.
+  /// Adds a dot at a position. A browser shows `title` when the pointer is on the dot.
   mutating func dot(_ x: Double, _ y: Double, class name: String, _ title: String) {
     content +=
       "<circle class=\"dot \(name)\" cx=\"\(Markup.number(x))\" cy=\"\(Markup.number(y))\" r=\"4\">"
       + "<title>\(Markup.text(title))</title></circle>\n"
   }
 
-  /// Adds a cross at a position: it marks a failure.
+  /// Adds a cross at a position, as the mark of a failure. A browser shows `title` when the pointer is on the
+  /// cross.
   mutating func cross(_ x: Double, _ y: Double, class name: String, _ title: String) {
     let (a, b) = (Markup.number(x), Markup.number(y))
     content +=
       "<path class=\"cross \(name)\" d=\"M\(a) \(b)m-3-3l6 6m0-6l-6 6\"><title>\(Markup.text(title))</title></path>\n"
   }
 
-  /// Adds a row's name in the left margin.
+  /// Adds the name of a row in the left margin.
+  ///
+  /// - Parameter row: the vertical position of the row's middle.
   mutating func name(_ text: String, row: Double) {
     content +=
       "<text class=\"name\" x=\"\(Markup.number(left - 8))\" y=\"\(Markup.number(row + 4))\">\(Markup.text(text))</text>\n"
   }
 
-  /// Adds a horizontal line at a value.
+  /// Adds a horizontal line at a value of the vertical axis.
   mutating func level(_ value: Double, class name: String) {
     let y = Markup.number(yPosition(of: value))
     content +=
@@ -122,6 +145,7 @@ struct Chart {
       + "</svg><figcaption>\(Markup.text(description))</figcaption></figure>\n"
   }
 
+  /// The grid lines and tick labels of both axes, and the axes' titles.
   private var axes: String {
     let base = height - Self.bottom
     var text = "<g class=\"axis\">\n"

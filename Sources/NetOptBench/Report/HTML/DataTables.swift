@@ -1,18 +1,20 @@
 import FoundationEssentials
 import NetOptCore
 
-/// The last section of the page: the command line, a table of the run, and tables of all figures.
+/// The last section of the page: the command line, and all figures of the report in tables.
 struct DataTables {
   private let report: BenchReport
 
   init(_ report: BenchReport) { self.report = report }
 
+  /// The section's content as HTML.
   var markup: String {
     let words = ["netopt"] + report.context.arguments.map(Self.quoted)
     return "<pre>\(Markup.text(words.joined(separator: " ")))</pre>\n" + runTable + warnings
       + report.settings.blocks.map(percentiles).joined() + failures + comparisons + objectives + drills
   }
 
+  /// The table with the circumstances of the run: time, rounds, seed, load, versions.
   private var runTable: String {
     let context = report.context
     let host = context.host
@@ -43,6 +45,7 @@ struct DataTables {
         + "</ul>\n"
   }
 
+  /// The table with the percentiles of a block; empty when no target has results in the block.
   private func percentiles(_ block: Block) -> String {
     let time = Milliseconds(smallest: report.targets.compactMap { $0.blocks[block]?.response.minimum }.min())
     let rows = report.targets.flatMap { result -> [[String]] in
@@ -69,6 +72,7 @@ struct DataTables {
         ["Target", "time", "n"] + Percentile.reported.map(\.name) + ["min", "max", "MAD"], rows)
   }
 
+  /// The table with the number of requests of each kind, the successful requests included.
   private var failures: String {
     let kinds = SampleKind.allCases
     return Markup.table(
@@ -117,7 +121,7 @@ struct DataTables {
       })
   }
 
-  /// Quotes a word for a shell.
+  /// Quotes a word for a shell, if it contains a character that a shell could act on.
   private static func quoted(_ word: String) -> String {
     let plain = word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_=./:,@%+".contains($0)) }
     return plain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"

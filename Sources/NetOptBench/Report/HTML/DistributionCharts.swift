@@ -1,7 +1,7 @@
 /// Charts of the distribution of response times. One chart shows the share of requests below each time. The
 /// other shows the time of each percentile, with the upper percentiles spread out.
 struct DistributionCharts {
-  /// The number of evenly spread points of a line.
+  /// The number of points that a line has when its ranks are evenly spread.
   private static let points = 240
 
   private let targets: ChartedTargets
@@ -12,6 +12,7 @@ struct DistributionCharts {
     block = report.rankingBlock
   }
 
+  /// Both charts with their legend as HTML, or a sentence when there are too few samples.
   var markup: String {
     let sorted = targets.all.compactMap { target, colour -> (values: [Double], total: Int, colour: Int)? in
       guard let found = target.blocks[block], found.response.count > 1 else { return nil }
@@ -25,6 +26,13 @@ struct DistributionCharts {
     return targets.legend + shares(sorted, low, high) + percentiles(sorted, high, most)
   }
 
+  /// The chart of the share of requests below each time.
+  ///
+  /// - Parameters:
+  ///   - sorted: for each target, the response times of its successful requests in ascending order, in
+  ///     milliseconds; the number of these requests plus the timeouts; and the index of its colour.
+  ///   - low: the smallest of all times.
+  ///   - high: the largest of all times.
   private func shares(_ sorted: [(values: [Double], total: Int, colour: Int)], _ low: Double, _ high: Double)
     -> String
   {
@@ -43,6 +51,9 @@ struct DistributionCharts {
     return chart.markup
   }
 
+  /// The chart of the time of each percentile. The parameters are those of `shares`.
+  ///
+  /// - Parameter most: the largest number of requests of a target.
   private func percentiles(
     _ sorted: [(values: [Double], total: Int, colour: Int)], _ high: Double, _ most: Int
   ) -> String {
@@ -62,8 +73,10 @@ struct DistributionCharts {
     return chart.markup
   }
 
-  /// Selects ranks from 1 to `count`, evenly spread. With `upper`, adds ranks that become denser towards the
-  /// highest rank.
+  /// Selects the ranks at which a line gets a point, in ascending order from 1 to `count`. The ranks are
+  /// evenly spread.
+  ///
+  /// - Parameter upper: whether to add ranks that become denser towards the highest rank.
   private static func ranks(_ count: Int, upper: Bool = false) -> [Int] {
     if count <= points { return Array(1...count) }
     var ranks = (0..<points).map { 1 + $0 * (count - 1) / (points - 1) }

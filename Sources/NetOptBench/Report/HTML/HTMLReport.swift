@@ -45,8 +45,10 @@ package struct HTMLReport {
       """ + parts.joined() + "</main>\n</body>\n</html>\n"
   }
 
+  /// The name of the reference.
   private var reference: String? { report.reference?.target.id }
 
+  /// A paragraph that says why the run is partial or empty; an empty text for a complete run.
   private var partial: String {
     switch report.stopReason {
     case .interrupted:
@@ -58,6 +60,7 @@ package struct HTMLReport {
     }
   }
 
+  /// The section with the verdict, the ranking chart and the ranking table.
   private var verdict: String {
     var content = Verdict(report).map { Markup.paragraph("\($0.text).", class: "verdict") } ?? ""
     let block = report.rankingBlock
@@ -99,6 +102,7 @@ package struct HTMLReport {
     return content
   }
 
+  /// The table cell that compares a target with the reference.
   private func beside(_ result: BenchReport.TargetResult) -> String {
     if result.target.id == reference { return "reference" }
     guard let comparison = report.comparison(of: result.target.id) else { return "-" }
@@ -108,17 +112,19 @@ package struct HTMLReport {
   }
 }
 
-/// The targets in a chart and their colours. The number of targets is limited, because a chart with dozens of
-/// lines is unreadable.
+/// The targets that the charts with one line per target show, and their colours. Their number is limited,
+/// because a chart with dozens of lines is unreadable.
 struct ChartedTargets {
-  /// The maximum number of targets in a chart.
+  /// The maximum number of targets in a chart. `PageStyle` has a colour for each.
   static let most = 8
-  /// The targets in the chart, each with the index of its colour.
+  /// The targets in the charts, the best first, each with the index of its colour in `PageStyle`.
   let all: [(result: BenchReport.TargetResult, colour: Int)]
-  /// A note about the targets that the chart leaves out; empty when the chart contains all targets.
+  /// A sentence about the targets that the charts leave out, for the end of a description; empty when the
+  /// charts contain all targets.
   let note: String
 
-  /// Selects the best targets and the reference.
+  /// Selects the targets that are first in the ranking. If the reference is not among them, it takes the last
+  /// place.
   init(_ report: BenchReport) {
     let ranking = report.ranking
     var chosen = Array(ranking.prefix(Self.most))
@@ -131,8 +137,9 @@ struct ChartedTargets {
       ? " The other \(ranking.count - chosen.count) targets are in the table." : ""
   }
 
-  /// The legend of the lines. It draws each line with its dashes, because browsers do not print backgrounds,
-  /// and a background says nothing without colours.
+  /// The legend of the lines as HTML. It shows a piece of each line with its dash pattern. A coloured
+  /// background would not do: browsers do not print backgrounds, and colour alone does not help people who
+  /// cannot distinguish colours.
   var legend: String {
     Markup.legend(
       all.map {

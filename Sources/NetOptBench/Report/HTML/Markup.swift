@@ -1,6 +1,6 @@
 /// Functions that build HTML and SVG.
 enum Markup {
-  /// Escapes a text for HTML, and replaces the characters that terminals act on.
+  /// Escapes a text for HTML. Also replaces the characters that terminals act on (`TextLayout.printable`).
   static func text(_ text: String) -> String {
     TextLayout.printable(text).replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(
       ">", with: "&gt;"
@@ -8,7 +8,8 @@ enum Markup {
     .replacing("\"", with: "&quot;").replacing("'", with: "&#39;")
   }
 
-  /// A number with at most one decimal, which is precise enough for a chart.
+  /// Formats a number with at most one decimal, which is precise enough for a chart. A number that is not
+  /// finite becomes `0`.
   static func number(_ value: Double) -> String {
     let tenths = (value * 10).rounded()
     guard tenths.isFinite else { return "0" }
@@ -27,19 +28,26 @@ enum Markup {
       + body.joined(separator: "\n") + "\n</tbody></table></div>\n"
   }
 
-  /// A section with a heading.
+  /// A section of the page with a heading.
+  ///
+  /// - Parameter content: the HTML below the heading.
   static func section(_ id: String, _ title: String, _ content: String) -> String {
     "<section id=\"\(id)\" aria-labelledby=\"\(id)-title\">\n<h2 id=\"\(id)-title\">\(text(title))</h2>\n\(content)</section>\n"
   }
 
   /// A paragraph.
+  ///
+  /// - Parameters:
+  ///   - content: the plain text, which the function escapes.
+  ///   - name: the CSS class.
   static func paragraph(_ content: String, class name: String? = nil) -> String {
     "<p\(name.map { " class=\"\($0)\"" } ?? "")>\(text(content))</p>\n"
   }
 
   /// The legend of a chart.
   ///
-  /// - Parameter items: a shape within 40 by 10 units, and its meaning.
+  /// - Parameter items: for each item, an SVG shape in an area of 40 by 10 units, and the name of what the
+  ///   shape stands for.
   static func legend(_ items: [(shape: String, name: String)]) -> String {
     let items = items.map { shape, name in
       "<li><svg class=\"key\" aria-hidden=\"true\" viewBox=\"0 0 40 10\">\(shape)</svg>\(text(name))</li>"

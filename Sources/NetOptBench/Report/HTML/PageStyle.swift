@@ -1,18 +1,22 @@
-/// The style sheet of the page, with a light scheme, a dark scheme and a scheme for print.
+/// The style sheet of the page, with colours for light screens, dark screens and print.
 enum PageStyle {
-  /// Line colours for the light and the dark scheme, after Okabe and Ito, which most people can distinguish.
-  /// Each line also has its own dash pattern, so that lines differ without colour.
+  /// For each line of a chart: its colour on a light screen and in print, its colour on a dark screen, and
+  /// its dash pattern. Most people can distinguish the colours (after Okabe and Ito). The dash patterns make
+  /// the lines differ without colour.
   private static let colours = [
     ("#0072b2", "#56b4e9", "none"), ("#d55e00", "#ff9d4d", "6 3"), ("#007a5a", "#3ddbaa", "2 2"),
     ("#a6447c", "#e6a1c8", "8 3 2 3"), ("#7a6a00", "#f0e442", "12 4"), ("#4b4b4b", "#bdbdbd", "1 3"),
     ("#8c2d04", "#fdae6b", "4 4"), ("#4a3fa8", "#b3a9ff", "10 2 2 2"),
   ]
+  /// For each phase: the colour of its bars on a light screen and in print, and their colour on a dark
+  /// screen.
   private static let phases: [SamplePhase: (String, String)] = [
     .queue: ("#9a9a9a", "#8a8a8a"), .dns: ("#b08600", "#e6b800"), .tcp: ("#0072b2", "#56b4e9"),
     .tls: ("#a6447c", "#e6a1c8"), .send: ("#8c2d04", "#fdae6b"), .wait: ("#007a5a", "#3ddbaa"),
     .transfer: ("#4a3fa8", "#b3a9ff"),
   ]
 
+  /// The CSS text.
   static var text: String {
     let light = variables(\.0, \.0)
     let dark = variables(\.1, \.1)
@@ -41,6 +45,11 @@ enum PageStyle {
       """
   }
 
+  /// The CSS variables with the colours of lines and phases.
+  ///
+  /// - Parameters:
+  ///   - colour: selects the colour of a line from an element of `colours`.
+  ///   - phase: selects the colour of a phase from a value of `phases`.
   private static func variables(
     _ colour: KeyPath<(String, String, String), String>, _ phase: KeyPath<(String, String), String>
   ) -> String {

@@ -1,9 +1,11 @@
-/// Stacked bars of the phases' medians, one chart for each block of the run.
+/// Charts of the phases, one for each block of the run. Each target has a bar, which is divided into the
+/// medians of its phases.
 struct PhaseCharts {
   private let report: BenchReport
 
   init(_ report: BenchReport) { self.report = report }
 
+  /// The charts and their legend as HTML, or a sentence when there are too few samples.
   var markup: String {
     let charts = report.settings.blocks.map(chart).joined()
     let keys = SamplePhase.allCases.map { phase in
@@ -14,6 +16,7 @@ struct PhaseCharts {
       : Markup.legend(keys) + charts
   }
 
+  /// The chart of a block; an empty text when no target has a median of a phase there.
   private func chart(_ block: Block) -> String {
     let rows = report.ranking.prefix(40).compactMap { result -> (String, [(SamplePhase, Double)])? in
       guard let phases = result.blocks[block]?.phases else { return nil }

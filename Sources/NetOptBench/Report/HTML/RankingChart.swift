@@ -4,6 +4,7 @@ struct RankingChart {
 
   init(_ report: BenchReport) { self.report = report }
 
+  /// The chart as HTML; an empty text when no target has a p50.
   var markup: String {
     let block = report.rankingBlock
     // Each target has a row of its own, so this chart has room for more targets than a line chart.
@@ -35,13 +36,15 @@ struct RankingChart {
   }
 }
 
-/// A chart that shows the cost of the start-up ping's choice: the medians of the list's addresses, with marks
-/// for the chosen and the best address.
+/// A chart that shows how good the choice of the start-up ping was: the medians of the list's addresses.
+/// Marks show which address the ping chose and which address is the best.
 struct RegretChart {
   private let report: BenchReport
 
   init(_ report: BenchReport) { self.report = report }
 
+  /// The chart below a sentence with the same facts, as HTML. Only the sentence when there is nothing to
+  /// draw.
   var markup: String {
     guard let picker = report.picker else { return Markup.paragraph("No address of the list was measured.") }
     guard let chosen = picker.chosen else {

@@ -1,10 +1,10 @@
-/// Charts over the rounds of a run. For long runs a chart groups the rounds into bins, and draws the median
-/// and the range of each bin.
+/// Two charts whose horizontal axis is the number of the round. For long runs, a chart groups neighbouring
+/// rounds into bins. One of the charts also draws the range of each bin.
 struct RoundCharts {
-  /// The maximum number of bins of a line.
+  /// The maximum number of bins in a line.
   private static let bins = 240
-  /// The approximate maximum of crosses for a target's failures. A target with more failures gets a cross
-  /// only for every n-th failure, and always fewer than 200 crosses.
+  /// The approximate maximum of crosses for the failures of a target. A target with at least twice as many
+  /// failures gets a cross for every n-th failure only. There are always fewer than 200 crosses.
   private static let crosses = 100
 
   private let report: BenchReport
@@ -17,7 +17,7 @@ struct RoundCharts {
     block = report.rankingBlock
   }
 
-  /// The chart of the response times over the rounds, with the failures.
+  /// The chart of the response times by round, with a cross for each failure, as HTML.
   var overTime: String {
     let lines = targets.all.compactMap { target, colour -> (SampleSeries, [Bin], String, Int)? in
       guard let series = target.blocks[block]?.series, series.count > 1 else { return nil }
@@ -56,7 +56,8 @@ struct RoundCharts {
     return targets.legend + chart.markup
   }
 
-  /// The chart of the differences from the reference over the rounds.
+  /// The chart of the differences from the reference by round, as HTML. Areas show the confidence intervals
+  /// of the shifts.
   var differences: String {
     guard let reference = report.reference, let base = reference.blocks[block]?.series else {
       return Markup.paragraph("The reference was not measured.")
@@ -96,14 +97,22 @@ struct RoundCharts {
     return targets.legend + chart.markup
   }
 
+  /// The values of neighbouring rounds, in milliseconds.
   private struct Bin {
+    /// The number of the round in the middle of the bin, from 0.
     let middle: Double
     let median: Double
+    /// The smallest value.
     let low: Double
+    /// The largest value.
     let high: Double
   }
 
-  /// Groups the values of the rounds into bins of equal width. Bins without a value are left out.
+  /// Groups the values of rounds into bins of the same number of rounds. Leaves out bins without a value.
+  ///
+  /// - Parameters:
+  ///   - count: the number of rounds.
+  ///   - value: returns the value of a round, or `nil` for a round without a value.
   private static func binned(_ count: Int, _ value: (Int) -> Double?) -> [Bin] {
     let width = max(1, (count + bins - 1) / bins)
     return stride(from: 0, to: count, by: width).compactMap { start in

@@ -1,6 +1,6 @@
 import Glibc
 
-/// The scale of a chart's axis: it maps values to positions from 0 to 1.
+/// The scale of a chart's axis. It maps values to positions from 0, at the start of the axis, to 1.
 struct Scale {
   /// The kind of a scale.
   enum Kind {
@@ -8,18 +8,21 @@ struct Scale {
     case linear
     /// Positions are proportional to the logarithms of the values.
     case logarithmic
-    /// Positions of shares from 0 to 1 are proportional to the logarithm of the remaining share, so that 90,
-    /// 99 and 99.9 % are equally far apart.
+    /// The values are shares from 0 to 1. Positions are proportional to the negative logarithm of the
+    /// remaining share, so that 90, 99 and 99.9 % are equally far apart.
     case tail
   }
 
   private let kind: Kind
+  /// What position 0 stands for: a value, or for the logarithmic scales its logarithm.
   private let low: Double
+  /// What position 1 stands for, in the form of `low`.
   private let high: Double
-  /// The values of the axis's tick marks, with their labels.
+  /// The values at the tick marks of the axis, and their labels.
   let ticks: [(value: Double, label: String)]
 
-  /// Makes a scale that covers the values from `lowest` to `highest`.
+  /// Makes a scale that covers at least the values from `lowest` to `highest`. Linear and logarithmic scales
+  /// are extended to the next tick mark on each side.
   init(_ kind: Kind, _ lowest: Double, _ highest: Double) {
     self.kind = kind
     switch kind {
@@ -44,7 +47,7 @@ struct Scale {
     }
   }
 
-  /// The position of a value, limited to 0 to 1.
+  /// The position of a value. Values outside the scale have the position 0 or 1.
   func position(of value: Double) -> Double {
     let scaled =
       switch kind {
@@ -55,17 +58,20 @@ struct Scale {
     return high > low ? min(1, max(0, (scaled - low) / (high - low))) : 0
   }
 
+  /// The negative decimal logarithm of the remaining share, 1 - `share`.
   private static func tail(_ share: Double) -> Double { -log10(max(1 - share, 1e-7)) }
 
-  /// The smallest number of the form 1, 2 or 5 times a power of 10 that is not below `rough`.
+  /// The distance between tick marks of a linear scale: the smallest number of the form 1, 2 or 5 times a
+  /// power of 10 that is not below `rough`. 1 when `rough` is not a positive number.
   private static func step(_ rough: Double) -> Double {
     guard rough > 0, rough.isFinite else { return 1 }
     let power = pow(10, log10(rough).rounded(.down))
     return power * ([1, 2, 5, 10].first { rough <= power * $0 * 1.0000001 } ?? 10)
   }
 
-  /// Tick marks from at or below `low` to at or above `high`: 1, 2 and 5 times the powers of 10, or only the
-  /// powers when the range spans more than three of them.
+  /// The tick marks of a logarithmic scale. They are 1, 2 and 5 times the powers of 10, or only the powers of
+  /// 10 when there are more than three of them. The first mark is at or below `low`, and the last mark is at
+  /// or above `high`.
   private static func decades(_ low: Double, _ high: Double) -> [Double] {
     let powers = Int(log10(low).rounded(.down))...Int(log10(high).rounded(.up))
     let factors: [Double] = powers.count > 3 ? [1] : [1, 2, 5]
@@ -75,12 +81,14 @@ struct Scale {
     return Array(all[first...max(first, last)])
   }
 
+  /// Formats a value with as many decimals as `step` needs.
   private static func label(_ value: Double, _ step: Double) -> String {
     let decimals = max(0, Int((-log10(max(step, 1e-6))).rounded(.up)))
     let scale = pow(10, Double(decimals))
     return Milliseconds.decimal(Int64((value * scale).rounded()), decimals)
   }
 
+  /// Formats a share from 0 to 1 in percent without trailing zeros: `99.9`.
   private static func percent(_ share: Double) -> String {
     let text = Milliseconds.decimal(Int64((share * 100_000).rounded()), 3)
     return text.contains(".")
