@@ -1,19 +1,24 @@
 public import NetOptCore
 import NetOptCrypto
 
-/// The field Content-Digest (RFC 9530): digests of the body as it is sent.
+/// The header field Content-Digest (RFC 9530). It contains digests of the body as it is sent, after content
+/// coding.
 public enum ContentDigest {
-  /// The active digest algorithms (RFC 9530, section 7.2).
+  /// The digest algorithms that RFC 9530, section 7.2, registers as active. netopt ignores digests of all
+  /// other algorithms.
   public enum Algorithm: String, Hashable, Sendable, CaseIterable {
     /// SHA-256.
     case sha256 = "sha-256"
     /// SHA-512.
     case sha512 = "sha-512"
 
+    /// The algorithm for `Digest`.
     var digest: DigestAlgorithm { self == .sha256 ? .sha256 : .sha512 }
   }
 
   /// Makes the Content-Digest field for a body.
+  ///
+  /// - Throws: `libraryFailed` when libcrypto cannot compute the digest.
   public static func field(
     of body: [UInt8], _ algorithm: Algorithm = .sha256
   ) throws(NetOptError) -> HeaderField {
@@ -24,14 +29,17 @@ public enum ContentDigest {
     }
   }
 
+  /// The value of a Content-Digest field with one digest: `sha-256=:BASE64:`.
   static func value(of body: [UInt8], _ algorithm: Algorithm) throws(SigningFault) -> String {
     let digest = try crypto { () throws(CryptoError) in try Digest.of(body, algorithm.digest) }
     return "\(algorithm.rawValue)=:\(Base64.text(digest)):"
   }
 
-  /// Returns why the Content-Digest field of a request does not match its body; `nil` if it matches or if
-  /// there is no such field. The function ignores digests of unknown algorithms. At least one algorithm must
-  /// be known, and every known digest must match.
+  /// Compares the Content-Digest field of a request with its body. Returns the fault, or `nil` if every
+  /// digest matches or the request has no such field.
+  ///
+  /// The function ignores digests of unknown algorithms. A field with only such digests is a fault, because
+  /// netopt cannot check the body.
   static func fault(in request: SigningRequest) -> SigningFault? {
     guard request.hasField("Content-Digest"), let text = request.headers["Content-Digest"] else { return nil }
     let dictionary: StructuredDictionary

@@ -1,13 +1,14 @@
 package import NetOptCore
 
 extension SigningRequest {
-  /// Reads an HTTP/1.1 request as it is on the wire (RFC 9112), or from a file: lines may end in LF alone.
+  /// Reads an HTTP/1.1 request from its bytes on the wire (RFC 9112). The bytes may also come from a file, so
+  /// a line may end in LF alone.
   ///
   /// - Parameters:
-  ///   - message: the bytes. Without Content-Length and Transfer-Encoding, everything after the head is the
-  ///     body.
-  ///   - scheme: the scheme of the request if its target is only a path.
-  /// - Throws: `NetOptError.Code.invalidRequest`, with the rule that the message breaks.
+  ///   - message: the whole request. If the head has neither Content-Length nor Transfer-Encoding, all bytes
+  ///     after the head are the body.
+  ///   - scheme: the URL scheme of the request, used when the request line has only a path.
+  /// - Throws: `NetOptError.Code.invalidRequest`. The message names the rule that the request breaks.
   package init(message: [UInt8], scheme: Origin.Scheme = .https) throws(NetOptError) {
     do throws(SigningFault) {
       try self.init(http: message, scheme: scheme)
@@ -16,14 +17,16 @@ extension SigningRequest {
     }
   }
 
-  /// Like `init(message:scheme:)`, but throws a `SigningFault` with the reason `malformedRequest`.
+  /// Does the same as `init(message:scheme:)`, but throws a `SigningFault` with the reason
+  /// `malformedRequest`.
   package init(http message: [UInt8], scheme: Origin.Scheme) throws(SigningFault) {
     var reader = HTTPMessageReader(message)
     self = try reader.request(scheme)
     try check()
   }
 
-  /// Returns a value in which each line fold (RFC 9112, section 5.2) is one space.
+  /// Replaces each line fold in a field value by one space. A line fold is a line end and the white space
+  /// around it, where the value continues on the next line (RFC 9112, section 5.2).
   package static func unfolded(_ value: String) -> String {
     guard value.utf8.contains(0x0a) else { return value }
     var out: [UInt8] = []
@@ -43,16 +46,17 @@ extension SigningRequest {
   }
 }
 
-/// Reads a message from top to bottom.
+/// Reads an HTTP/1.1 request from its first byte to its last.
 private struct HTTPMessageReader {
+  /// The bytes that have not been read yet.
   private var rest: ArraySlice<UInt8>
 
   init(_ message: [UInt8]) { rest = message[...] }
 
   private static func fault(_ detail: String) -> SigningFault { SigningFault(.malformedRequest, detail) }
 
-  /// Whether a word is an HTTP version (RFC 9112, section 2.3), or a version without a minor number, as
-  /// libraries print it.
+  /// Whether a word is an HTTP version: `HTTP/1.1` (RFC 9112, section 2.3), or without a minor number, for
+  /// example `HTTP/2`, which libraries print.
   private static func isVersion(_ word: String) -> Bool {
     guard word.hasPrefix("HTTP/") else { return false }
     let number = word.utf8.dropFirst(5)
@@ -62,6 +66,7 @@ private struct HTTPMessageReader {
       }
   }
 
+  /// Reads the whole request.
   mutating func request(_ scheme: Origin.Scheme) throws(SigningFault) -> SigningRequest {
     guard let first = try line() else { throw Self.fault("the message has no request line") }
     let words = first.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
@@ -92,7 +97,7 @@ private struct HTTPMessageReader {
     return request
   }
 
-  /// The next line without its line end; `nil` at the end of the head.
+  /// Reads one line and returns it without its line end. Returns `nil` for an empty line, which ends a head.
   private mutating func line() throws(SigningFault) -> String? {
     guard let end = rest.firstIndex(of: 0x0a) else {
       throw Self.fault("the message is cut off before the empty line that ends its head")
@@ -113,6 +118,7 @@ private struct HTTPMessageReader {
     return text
   }
 
+  /// Reads the header fields and the empty line after them. Joins folded lines with one space.
   private mutating func fields() throws(SigningFault) -> HeaderFields {
     var fields = HeaderFields()
     // The last field stays outside `fields` until all its lines are read: otherwise each fold would copy the
@@ -141,6 +147,7 @@ private struct HTTPMessageReader {
     return fields
   }
 
+  /// Reads the body by its chunks or its Content-Length. Refuses a message with bytes after the body.
   private mutating func body(_ headers: HeaderFields) throws(SigningFault) -> [UInt8] {
     let codings = headers.values(of: "Transfer-Encoding")
     let lengths = Set(headers.values(of: "Content-Length"))
@@ -165,6 +172,7 @@ private struct HTTPMessageReader {
     return Array(rest)
   }
 
+  /// Reads a chunked body (RFC 9112, section 7.1) and returns it without the framing.
   private mutating func chunks() throws(SigningFault) -> [UInt8] {
     var body: [UInt8] = []
     while true {

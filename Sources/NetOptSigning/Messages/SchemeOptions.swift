@@ -1,14 +1,17 @@
 import NetOptCore
 
-/// Reads the options of a scheme from JSON, from JSON Lines or the command line (docs/signing.md).
+/// Makes schemes from their options in JSON. The options come from a line of JSON Lines, from the command
+/// line or from the caller of the library. docs/signing.md describes them.
 package enum SchemeOptions {
   /// Makes a scheme.
   ///
   /// - Parameters:
-  ///   - options: the object; `nil` for the defaults.
-  ///   - isLenient: whether a verifier in `rfc9421` requires components only when the options name them. The
-  ///     assurance is then weak if a signature does not cover the whole request.
-  ///   - keys: the ring that has the platform's key, for signing in `sealed-key`.
+  ///   - options: a JSON object; `nil` for the default options.
+  ///   - isLenient: matters only to a verifier in `rfc9421` whose options name no components. If true, the
+  ///     verifier requires no component, and a signature that leaves part of the request unsigned is valid
+  ///     with the assurance `weak`. If false, the signature must cover everything that a signer signs by
+  ///     default.
+  ///   - keys: the key ring. `sealed-key` takes the platform's key from it.
   /// - Throws: `OptionFault` for an unknown option or an invalid value.
   package static func scheme(
     _ name: SchemeName, _ options: JSONPart?, isLenient: Bool, keys: KeyRing
@@ -26,7 +29,7 @@ package enum SchemeOptions {
     }
   }
 
-  /// The value of an option that must be one of several words; `nil` if the option is not set.
+  /// The value of an option that has a fixed set of words as values; `nil` if the option is not set.
   static func word<Word: RawRepresentable & CaseIterable>(
     _ options: JSONPart?, _ name: String
   ) throws(JSONFault) -> Word? where Word.RawValue == String {
@@ -38,8 +41,9 @@ package enum SchemeOptions {
   }
 }
 
-/// A fault in the options of a scheme.
+/// An unknown option of a scheme, or an option with an invalid value.
 package struct OptionFault: Error, Hashable, Sendable {
-  /// The location and the rule that it breaks.
+  /// The location in the JSON text and the rule that it breaks, for example `$.options.inner: must be netopt1
+  /// or salted-md5`.
   package let detail: String
 }

@@ -1,30 +1,33 @@
 package import NetOptCore
 import NetOptCrypto
 
-/// One line of JSON Lines: a request, and how to sign or verify it (docs/schemas/signing-line.schema.json).
+/// One line of a JSON Lines file: a request, and how to sign or verify it
+/// (docs/schemas/signing-line.schema.json). If a line has no scheme, key id, time or options, the command
+/// line decides.
 package struct SigningLine: Sendable {
-  /// The caller's id for the line; null if it gives none.
+  /// The `id` that the caller gave the line, which the output repeats; null if the line has none.
   package let id: JSONValue
-  /// The request.
+  /// The request to sign or to verify.
   package let request: SigningRequest
-  /// The scheme.
+  /// The scheme to sign or verify with; `nil` if the line names none.
   package let scheme: SchemeName?
-  /// The id of the key.
+  /// The id of the key to sign with, or that the signature must use; `nil` if the line names none.
   package let keyID: String?
-  /// The time in seconds since 1970.
+  /// The time at which the request is signed or verified, in seconds since 1970; `nil` if the line has none.
   package let now: Int64?
-  /// The nonce, for test vectors.
+  /// The nonce that the signer uses instead of a random one, for test vectors; `nil` for a random nonce.
   package let nonce: String?
-  /// The scheme's options.
+  /// The scheme's options as a JSON object; `nil` if the line has none.
   package let options: JSONPart?
-  /// The string that the caller signed, for comparison.
+  /// The string that the signer signed. The verifier compares it with its own string. `nil` if the line has
+  /// none.
   package let stringToSign: String?
 
-  /// A fault in a line, with the line's id as far as it could be read.
+  /// A line that cannot be used.
   package struct Fault: Error, Sendable {
-    /// The line's id.
+    /// The `id` of the line; null if the line has none or is not JSON.
     package let id: JSONValue
-    /// The fault.
+    /// The rule that the line breaks, and where.
     package let fault: SigningFault
 
     /// Makes a fault.
@@ -34,12 +37,13 @@ package struct SigningLine: Sendable {
     }
   }
 
+  /// The names of the members that a line can have.
   private static let members: Set = [
     "id", "method", "url", "headers", "body", "body_base64", "scheme", "key_id", "now", "nonce", "options",
     "string_to_sign",
   ]
 
-  /// Reads a line.
+  /// Parses and reads a line.
   package init(_ text: [UInt8]) throws(Fault) {
     let root: JSONPart
     do throws(JSONFault) { root = try JSONDocument.read(SecretBytes(copying: text)) } catch {
@@ -48,7 +52,7 @@ package struct SigningLine: Sendable {
     try self.init(root)
   }
 
-  /// Reads an object.
+  /// Reads a line that is already parsed.
   package init(_ root: JSONPart) throws(Fault) {
     let id = (try? root.member("id")).map { $0?.plain ?? .null } ?? .null
     do throws(SigningFault) {
@@ -58,6 +62,7 @@ package struct SigningLine: Sendable {
     }
   }
 
+  /// The fault of a line with invalid JSON.
   private static func malformed(_ fault: JSONFault) -> SigningFault {
     SigningFault(.malformedRequest, "\(fault.location): \(fault.rule)")
   }
@@ -127,7 +132,8 @@ package struct SigningLine: Sendable {
 }
 
 extension JSONPart {
-  /// The text, integer or Boolean, to be written again; null for anything else.
+  /// The value of a text, an integer or a Boolean, in a form that can be written to other JSON; null for
+  /// every other value.
   package var plain: JSONValue {
     if let text = try? string() { return .string(text) }
     if let number = try? integer() { return .integer(number) }

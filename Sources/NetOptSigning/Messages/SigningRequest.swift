@@ -1,12 +1,12 @@
 public import NetOptCore
 
-/// A request or a response as it is signed and verified. The bytes of its target stay as they were written.
+/// A request or a response to sign or to verify. Path and query keep the bytes in which they were written.
 public struct SigningRequest: Sendable {
   /// The method, which is case-sensitive.
   public var method: String
-  /// The scheme, http or https, which determines the default port.
+  /// The scheme of the URL, http or https. It determines the default port.
   package var scheme: Origin.Scheme
-  /// Host and port as the request states them, in any case.
+  /// Host and port as the request states them, in upper or lower case, with or without the port.
   public var authority: String
   /// The path as it was written, without the query. Begins with "/".
   public var path: String
@@ -33,18 +33,18 @@ public struct SigningRequest: Sendable {
     self.body = body
   }
 
-  /// Makes a response. Only `rfc9421` signs and verifies responses: `@status` and the fields. Components of
-  /// the response's request (`;req`) are not supported.
+  /// Makes a response. Only `rfc9421` signs and verifies responses: the status (`@status`) and the header
+  /// fields. A component of the request that the response belongs to (`;req`) is not supported.
   public init(status: Int, headers: HeaderFields, body: [UInt8] = []) {
     self.init(method: "", authority: "", path: "", headers: headers, body: body)
     self.status = status
   }
 
-  /// Makes a request as the client sends it.
+  /// Makes a request from a request of the client.
   ///
   /// - Parameters:
-  ///   - request: the request. Its `Host` field, if it has one, is the authority.
-  ///   - body: the body of the request.
+  ///   - request: the request. Its `Host` field, if it has one, is the authority and overrides the URL.
+  ///   - body: the body as it is sent.
   public init(_ request: NetOptRequest, body: [UInt8]) {
     self.init(
       method: request.method.rawValue, scheme: request.url.origin.scheme,
@@ -52,11 +52,11 @@ public struct SigningRequest: Sendable {
       query: request.url.query.map(String.init), headers: request.headers, body: body)
   }
 
-  /// Makes a request with a URL that is taken raw: spaces, UTF-8, "//" and ".." stay as they are. A `Host`
-  /// field in the headers is the authority and overrides the URL.
+  /// Makes a request with a URL whose bytes are not changed: spaces, UTF-8, "//" and ".." stay as they are. A
+  /// `Host` field in `headers` is the authority and overrides the URL.
   ///
-  /// A URL with a raw `#` is refused: no request carries a fragment, and a verifier that dropped it would
-  /// treat two targets as one.
+  /// A URL with an unencoded "#" is refused, because no request carries a fragment. A verifier that dropped
+  /// the fragment would treat different targets as equal.
   ///
   /// - Throws: `NetOptError.Code.invalidURL`.
   public init(
@@ -69,7 +69,8 @@ public struct SigningRequest: Sendable {
     }
   }
 
-  /// Like the public initialiser with a URL, but throws a `SigningFault` with the reason `malformedRequest`.
+  /// Does the same as the public initialiser with a URL, but throws a `SigningFault` with the reason
+  /// `malformedRequest`.
   package init(
     _ method: String, rawURL url: String, headers: HeaderFields, body: [UInt8]
   ) throws(SigningFault) {
@@ -96,7 +97,8 @@ public struct SigningRequest: Sendable {
     query = mark.map { String(target[target.utf8.index(after: $0)...]) }
   }
 
-  /// Checks the properties that every scheme relies on.
+  /// Checks the parts of a request or response that all schemes rely on: status, method, target, authority
+  /// and fields.
   ///
   /// - Throws: `malformedRequest`.
   package func check() throws(SigningFault) {
@@ -124,6 +126,7 @@ public struct SigningRequest: Sendable {
     }
   }
 
+  /// Checks method, path, query and authority of a request.
   private func checkTarget() throws(SigningFault) {
     guard HeaderFields.isToken(method) else {
       throw SigningFault(.malformedRequest, "the method is not a token such as POST")
@@ -143,12 +146,15 @@ public struct SigningRequest: Sendable {
     try checkAuthority()
   }
 
-  /// Refuses a target that has one signature although servers read it in two ways: `%zz`, which some servers
-  /// read as `%25zz`; a raw backslash, which is signed as `%5C` and which some servers read as a slash; and,
-  /// where the scheme does not read the query as a form, a raw plus, which is signed as `%2B` and which most
-  /// servers read as a space.
+  /// Refuses a path or query that different servers read in different ways although its signature is the
+  /// same:
   ///
-  /// - Parameter isForm: whether the scheme reads a plus as a space.
+  /// - A "%" without two hexadecimal digits after it. Some servers read `%zz` as `%25zz`.
+  /// - An unencoded backslash. It is signed as `%5C`, and some servers read it as a slash.
+  /// - An unencoded "+" in the query, unless the scheme reads the query as a form. It is signed as `%2B`, and
+  ///   most servers read it as a space.
+  ///
+  /// - Parameter isForm: whether the scheme reads "+" in the query as a space.
   func checkEncoding(isForm: Bool) throws(SigningFault) {
     for (name, text) in [("path", path), ("query", query ?? "")] {
       if let index = PercentEncoding.fault(in: text) {
@@ -168,20 +174,20 @@ public struct SigningRequest: Sendable {
     }
   }
 
-  /// Refuses long runs of combining marks: to compare names and values as strings takes seconds for such a
-  /// run.
+  /// Refuses a text with a long run of combining marks. Comparing such a text as a `String` can take seconds.
   private static func checkMarks(_ text: [UInt8], _ part: String) throws(SigningFault) {
     guard text.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) else { return }
     throw SigningFault(.malformedRequest, "\(part) is not usable: \(CombiningMarks.violation)")
   }
 
-  /// Servers read a raw "#" either as the start of a fragment, which they drop or keep, or as part of a
-  /// value.
+  /// The fault of a target with an unencoded "#". Some servers read "#" as the start of a fragment and drop
+  /// or keep the fragment. Others read it as part of a value.
   private static let fragmentFault = SigningFault(
     .malformedRequest,
     "the target has a raw #, but a request cannot have a fragment; leave it out, or write %23 for a # in a value"
   )
 
+  /// Checks that the authority is a host that URLs allow, with at most one port.
   private func checkAuthority() throws(SigningFault) {
     // The characters that RFC 3986, section 3.2.2, allows in a host and a port.
     let isFine = { (byte: UInt8) -> Bool in
@@ -198,7 +204,7 @@ public struct SigningRequest: Sendable {
   }
 
   /// Whether the authority is a host with at most one port (RFC 3986, section 3.2). An IPv6 address must be
-  /// in brackets. Servers disagree which of several ports counts.
+  /// in brackets. With several ports, servers disagree about which port counts.
   private var hasOnePort: Bool {
     let text = authority.utf8
     let host = text.first == 0x5b ? text.prefix { $0 != 0x5d } : text.prefix { $0 != 0x3a }
@@ -211,10 +217,10 @@ public struct SigningRequest: Sendable {
     return rest.isEmpty || rest.first == 0x3a && rest.dropFirst().allSatisfy(ByteClass.isDigit)
   }
 
-  /// Appends host and port as they are signed: in lower case, without the scheme's default port.
+  /// Appends host and port in the form that is signed: in lower case, without the default port of the scheme.
   ///
-  /// - Parameter keepsPort: whether the result ends in the default port if the authority has that port or
-  ///   none.
+  /// - Parameter keepsPort: reproduces the mistake `portKept`. If true, the default port is appended when the
+  ///   authority has the default port, an empty port or no port.
   func appendAuthority(to out: inout [UInt8], keepsPort: Bool = false) {
     let usual: StaticString = scheme == .https ? "443" : "80"
     var authority = authority
@@ -238,13 +244,13 @@ public struct SigningRequest: Sendable {
     }
   }
 
-  /// Whether the request has a field with a name.
+  /// Whether the request has a field with this name. Ignores case.
   func hasField(_ name: String) -> Bool {
     for field in headers where ByteClass.isSameName(field.name, name) { return true }
     return false
   }
 
-  /// Host and port as they are signed.
+  /// Host and port in the form that is signed: in lower case, without the default port of the scheme.
   var signedAuthority: String {
     var out: [UInt8] = []
     appendAuthority(to: &out)

@@ -1,14 +1,17 @@
 import NetOptCore
 import NetOptLocking
 
-/// A nonce store in memory, for tests and for verifiers that run in one process and need no nonces after it
-/// ends.
+/// A nonce store in memory. Its nonces are lost when the process ends, and other processes do not see them.
+/// Use it in tests, and in a verifier that is a single process and may forget all nonces when it ends.
 public final class MemoryNonceStore: NonceStore {
+  /// A used nonce: the id of the key that signed, and the nonce.
   private struct Entry: Hashable {
     let key: String
     let nonce: String
   }
 
+  /// The times of a used nonce, in seconds since 1970: when the signature was made, and the last second in
+  /// which a verifier accepts it.
   private struct Times {
     let created: Int64
     let expiry: Int64
@@ -16,12 +19,15 @@ public final class MemoryNonceStore: NonceStore {
 
   private struct State {
     var nonces: [Entry: Times] = [:]
-    /// The earliest moment of the next search for expired nonces.
+    /// The earliest time at which `record` next removes the expired nonces, in seconds since 1970. A full
+    /// store removes them earlier.
     var nextSweep = Int64.min
-    /// The latest moment at which a forgotten nonce was created.
+    /// The latest time of signing (`created`) of all nonces that were removed, in seconds since 1970; `nil`
+    /// if none was removed.
     var forgotten: Int64?
 
-    /// Forgets the expired nonces: at most once in 10 s, or when the store is full.
+    /// Removes the nonces that have expired before `now`, and sets the time of the next removal to 10 s
+    /// later.
     mutating func forget(before now: Int64) {
       for times in nonces.values where times.expiry < now {
         forgotten = max(forgotten ?? times.created, times.created)
@@ -32,14 +38,16 @@ public final class MemoryNonceStore: NonceStore {
   }
 
   private let state = Locked(State())
+  /// The maximum number of nonces in the store.
   private let limit: Int
 
   /// Makes an empty store.
   ///
-  /// - Parameter limit: the most nonces that the store keeps.
+  /// - Parameter limit: the maximum number of nonces in the store.
   public init(limit: Int = 1_000_000) { self.limit = limit }
 
-  /// Records a nonce.
+  /// Records a nonce, as `NonceStore` describes. Throws when the store is full of nonces that have not
+  /// expired.
   public func record(
     _ nonce: String, of key: String, created: Int64, until expiry: Int64, now: Int64
   ) throws(NonceStoreError) -> Bool {
@@ -55,6 +63,6 @@ public final class MemoryNonceStore: NonceStore {
     }
   }
 
-  /// How many nonces are kept.
+  /// The number of nonces in the store.
   package var count: Int { state.withLock { $0.nonces.count } }
 }

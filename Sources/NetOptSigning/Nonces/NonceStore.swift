@@ -1,40 +1,48 @@
 import NetOptCore
 
-/// A store of used nonces. Safe to use from any thread.
+/// A store of used nonces. A verifier records the nonce of each valid signature, and refuses a signature
+/// whose nonce is already recorded. Safe to use from any thread.
 public protocol NonceStore: Sendable {
-  /// Records a nonce, atomically: when several callers record the same nonce, in any process, one of them gets `true`.
+  /// Records a nonce, atomically: when several callers record the same nonce, in any process, only one of
+  /// them gets `true`.
   ///
-  /// A store may forget nonces that have expired. It then refuses every nonce that it does not know and that was
-  /// created no later than one it forgot, for that nonce may be a replay. Verifiers with different time windows can
-  /// therefore share a store: for signatures older than the shortest window the store throws.
+  /// A store may remove nonces that have expired. It remembers the latest `created` of the removed nonces. It
+  /// then throws for every nonce that it does not have and whose `created` is not later: that nonce may be
+  /// one of the removed ones.
+  ///
+  /// Verifiers with different time windows can share a store. The store may then throw for a signature that
+  /// only the verifier with the longer window still accepts.
   ///
   /// - Parameters:
   ///   - nonce: the nonce of the signature.
-  ///   - key: the id of the key that signed. The same nonce under another key is another nonce.
+  ///   - key: the id of the key that signed. Equal nonces of different keys are different entries.
   ///   - created: when the signature was made, in seconds since 1970.
-  ///   - expiry: the last second in which the caller accepts the signature, in seconds since 1970.
-  ///   - now: the present moment in seconds since 1970.
-  /// - Returns: whether the nonce is new.
-  /// - Throws: when the store cannot record the nonce, or cannot tell whether it is new. The caller must refuse the
-  ///   request.
+  ///   - expiry: the last second in which the caller accepts the signature, in seconds since 1970. The store
+  ///     must keep the nonce until then.
+  ///   - now: the current time in seconds since 1970.
+  /// - Returns: whether the nonce was recorded now; false if the store already has it.
+  /// - Throws: when the store cannot record the nonce, or cannot tell whether it was used. The caller must
+  ///   refuse the request.
   func record(
     _ nonce: String, of key: String, created: Int64, until expiry: Int64, now: Int64
   ) throws(NonceStoreError) -> Bool
 }
 
-/// Why a nonce could not be recorded.
+/// The reason why a store could not record a nonce.
 public struct NonceStoreError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What failed, and how to correct it.
+  /// The failure, and how to correct it.
   public let description: String
 
   /// Makes an error.
   public init(_ description: String) { self.description = description }
 
+  /// The store has the maximum number of nonces, and none of them has expired.
   static func full(with limit: Int) -> Self {
     Self("the store is full with \(limit) nonces; allow more, or shorten the time window")
   }
 
-  /// The store has forgotten a nonce of this or a later moment. The nonce at hand may be one of them.
+  /// The store has removed a nonce whose signature was made at the time `last` (seconds since 1970). The
+  /// nonce to record belongs to a signature that is not newer, so it may be a removed nonce.
   static func forgotten(createdUntil last: Int64) -> Self {
     Self(
       """

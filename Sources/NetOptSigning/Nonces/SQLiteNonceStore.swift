@@ -2,25 +2,37 @@ public import NetOptCore
 import NetOptLocking
 import NetOptSQLite
 
-/// A nonce store in an SQLite file, which several processes may share and which outlives them. A write-ahead
-/// log keeps writes short. A power cut may lose the newest nonces; the end of a process loses none.
+/// A nonce store in an SQLite file. Several processes may share the file, and the nonces outlive the
+/// processes. SQLite writes to a write-ahead log, which keeps writes short. A power cut may lose the newest
+/// nonces; the end of a process loses none.
 public final class SQLiteNonceStore: NonceStore {
+  /// The database with its statements.
   private struct Connection: @unchecked Sendable {
-    // Unchecked: used only under the lock.
+    // Unchecked: every use is under the lock of `SQLiteNonceStore.connection`.
     let database: Database
+    /// Finds a nonce of a key.
     let find: Statement
+    /// Adds a nonce.
     let insert: Statement
+    /// Sets `forgotten.created` to the latest `created` of the expired nonces, unless it is already later.
     let noteForgotten: Statement
+    /// Deletes the expired nonces.
     let forget: Statement
+    /// Reads `forgotten.created`: the latest time of signing of all deleted nonces.
     let forgotten: Statement
+    /// Reads the number of nonces.
     let count: Statement
+    /// The earliest time at which this process next deletes the expired nonces, in seconds since 1970. A full
+    /// store deletes them earlier.
     var nextSweep = Int64.min
 
+    /// The outcome of recording a nonce.
     enum Outcome {
       case new, known, full
       case forgotten(createdUntil: Int64)
     }
 
+    /// Records a nonce in one transaction.
     mutating func record(
       _ nonce: String, of key: String, created: Int64, until expiry: Int64, now: Int64, limit: Int64
     ) throws(SQLiteError) -> Outcome {
@@ -39,6 +51,8 @@ public final class SQLiteNonceStore: NonceStore {
       }
     }
 
+    /// Deletes the nonces that have expired before `now`, and remembers the latest time of signing among
+    /// them.
     private func sweep(before now: Int64) throws(SQLiteError) {
       try noteForgotten.run(.integer(now))
       try forget.run(.integer(now))
@@ -46,15 +60,16 @@ public final class SQLiteNonceStore: NonceStore {
   }
 
   private let connection: Locked<Connection>
+  /// The maximum number of nonces in the store.
   private let limit: Int64
 
   /// Opens a store. Creates the file if it does not exist.
   ///
   /// - Parameters:
   ///   - path: the file. SQLite keeps `-wal` and `-shm` files beside it.
-  ///   - limit: the most nonces that the store keeps; each takes about 100 bytes.
-  /// - Throws: `unreadableFile` when the file cannot be opened or is not a nonce store. The file then stays
-  ///   as it is.
+  ///   - limit: the maximum number of nonces in the store. Each nonce takes about 100 bytes.
+  /// - Throws: `unreadableFile` when the file cannot be opened or is not a nonce store. The store then does
+  ///   not change the file.
   public init(_ path: String, limit: Int = 1_000_000) throws(NetOptError) {
     self.limit = Int64(limit)
     do throws(SQLiteError) {
@@ -64,8 +79,9 @@ public final class SQLiteNonceStore: NonceStore {
     }
   }
 
-  /// The statements that create the tables. The triggers maintain the number of rows for all processes;
-  /// without them SQLite would have to count the rows.
+  /// The statements that create the tables. The triggers keep the number of nonces in the table `size`,
+  /// whichever process adds or deletes them. Without this table, SQLite would have to count the nonces each
+  /// time.
   private static let definitions = [
     """
     CREATE TABLE nonces (
@@ -85,6 +101,8 @@ public final class SQLiteNonceStore: NonceStore {
     """,
   ]
 
+  /// Opens the database, creates missing tables, and prepares the statements. Refuses a file with other
+  /// tables, indices or triggers.
   private static func open(_ path: String) throws(SQLiteError) -> Connection {
     let database = try Database(path)
     guard try database.definitions().isSubset(of: definitions) else {
@@ -97,8 +115,8 @@ public final class SQLiteNonceStore: NonceStore {
     let create = definitions.map { $0.replacing(/^CREATE [A-Z]+/) { "\($0.output) IF NOT EXISTS" } }
     try database.execute(
       "BEGIN IMMEDIATE; \(create.joined(separator: ";\n"));"
-        // With the condition, SQLite counts the rows one by one. Without it, one instruction counts them all,
-        // and nothing can interrupt that instruction.
+        // With the WHERE clause, SQLite counts the nonces one by one. Without it, a single instruction of
+        // SQLite counts them all, and nothing can interrupt that instruction.
         + "INSERT OR IGNORE INTO size SELECT 1, count(*) FROM nonces WHERE NOT EXISTS (SELECT 1 FROM size); COMMIT"
     )
     return Connection(
@@ -115,7 +133,7 @@ public final class SQLiteNonceStore: NonceStore {
       count: try Statement("SELECT count FROM size", in: database))
   }
 
-  /// Records a nonce. Waits up to 5 s for other processes.
+  /// Records a nonce, as `NonceStore` describes. Waits up to 5 s for other processes that write to the file.
   public func record(
     _ nonce: String, of key: String, created: Int64, until expiry: Int64, now: Int64
   ) throws(NonceStoreError) -> Bool {
