@@ -1,8 +1,8 @@
 import NetOptBench
 
-/// Formats values for texts.
+/// Formats values for the text output of the commands.
 enum Text {
-  /// Formats a duration: `12.3 ms`, `1.25 s`.
+  /// Formats a duration: `12.3 ms`, or `1.25 s` from 999.95 ms on. A negative duration is `0.0 ms`.
   static func time(_ duration: Duration) -> String {
     let nanoseconds = max(duration.nanoseconds, 0)
     if nanoseconds < 999_950_000 { return milliseconds(duration) + " ms" }
@@ -11,7 +11,7 @@ enum Text {
     return "\(hundredths / 100).\(fraction < 10 ? "0" : "")\(fraction) s"
   }
 
-  /// Formats a duration in milliseconds with one decimal and no unit: `12.3`.
+  /// Formats a duration in milliseconds with one decimal and no unit: `12.3`. A negative duration is `0.0`.
   static func milliseconds(_ duration: Duration) -> String {
     let nanoseconds = max(duration.nanoseconds, 0)
     let tenths = nanoseconds / 100_000 + (nanoseconds % 100_000 >= 50_000 ? 1 : 0)
@@ -23,26 +23,27 @@ enum Text {
     "\(number) \(noun)\(number == 1 ? "" : "s")"
   }
 
-  /// Replaces the characters that a terminal acts upon by spaces. So text from a server cannot control the
-  /// terminal.
+  /// Replaces each control character, and each character that changes the direction of writing, by a space.
+  /// So text from a server cannot control the terminal.
   static func printable(_ text: String) -> String { TextLayout.printable(text, by: " ") }
 
-  /// Pads a text with spaces on the right to a width, or cuts the text to the width with "..." at the end.
+  /// Returns a text of exactly `width` characters. Adds spaces on the right of a shorter text. Cuts a longer
+  /// text, so that it ends in "...".
   static func left(_ text: String, _ width: Int) -> String {
     let text = cut(text, to: width)
     return text + spaces(width - text.count)
   }
 
-  /// Pads a text with spaces on the left to a width.
+  /// Adds spaces on the left of a text that is shorter than `width`. Returns a longer text unchanged.
   static func right(_ text: String, _ width: Int) -> String { TextLayout.right(text, width) }
 
-  /// Cuts a text that is longer than a width. The cut text ends in "...".
+  /// Cuts a text that is longer than `width` to `width` characters. The last three are then "...".
   static func cut(_ text: String, to width: Int) -> String { TextLayout.cut(text, to: width) }
 
   /// Returns `count` spaces; none for a negative number.
   static func spaces(_ count: Int) -> String { String(repeating: " ", count: max(count, 0)) }
 
-  /// Joins lines with line ends, and removes the spaces at the ends of the lines.
+  /// Returns the lines as one text. Removes the spaces at the end of each line and adds a line end to it.
   static func lines(_ lines: [String]) -> String {
     lines.map { line in
       let end = line.lastIndex { $0 != " " }.map(line.index(after:)) ?? line.startIndex
@@ -50,7 +51,8 @@ enum Text {
     }.joined()
   }
 
-  /// Breaks a text into lines at white space. A word that is longer than a line is on a line of its own.
+  /// Breaks a text at white space into lines of at most `width` characters. A longer word gets a whole line,
+  /// which is then longer than `width`.
   static func wrapped(_ text: String, at width: Int) -> [String] {
     var lines: [String] = []
     for word in text.split(whereSeparator: \.isWhitespace) {

@@ -1,9 +1,11 @@
 import NetOptCore
 import NetOptSigning
 
-/// An output line of `netopt fetch --jsonl`: docs/schemas/fetch-answer.schema.json.
+/// Creates the output lines of `netopt fetch --jsonl`: docs/schemas/fetch-answer.schema.json.
 enum FetchAnswer {
   /// Returns the output line for a response with its complete body.
+  ///
+  /// - Parameter id: the `id` member of the input line.
   static func line(_ id: JSONValue, _ response: NetOptResponse, body: [UInt8]) -> JSONValue {
     var answer: JSONValue = [
       "id": id,
@@ -21,12 +23,12 @@ enum FetchAnswer {
     return answer
   }
 
-  /// Returns the output line for a request that failed, or for an input line that could not be read.
+  /// Returns the output line for a request that failed, or for an input line that is not a valid request.
   static func line(_ id: JSONValue, _ error: NetOptError) -> JSONValue { ["id": id, "error": error.json] }
 }
 
-/// The reason phrases of status codes (RFC 9110, section 15). HTTP/2 sends none, and those of HTTP/1.1 have
-/// no meaning.
+/// The reason phrases of status codes, such as "Not Found" (RFC 9110, section 15). The output shows these
+/// phrases instead of the server's: HTTP/2 sends none, and clients ignore the phrases of HTTP/1.1.
 enum ReasonPhrase {
   private static let phrases: [Int: String] = [
     200: "OK", 201: "Created", 202: "Accepted", 203: "Non-Authoritative Information", 204: "No Content",

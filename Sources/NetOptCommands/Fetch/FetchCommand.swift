@@ -1,7 +1,7 @@
 import NetOpt
 import NetOptCore
 
-/// `netopt fetch`: sends many requests through one client.
+/// `netopt fetch`: reads requests as JSON Lines and sends all of them through one client.
 struct FetchCommand: Command {
   private static let jsonl = Option(
     "jsonl", "read requests and write responses as JSON Lines; the schemas are in docs/schemas")
@@ -49,8 +49,8 @@ struct FetchCommand: Command {
     }
     let caching = try CacheArguments(arguments)
     var options = try ClientOptions.requestOptions(arguments)
-    // Every response is an answer, even 502, 503 and 504, so there are no retries. `--retry` can change this
-    // below.
+    // One attempt means no retries: `fetch` reports 502, 503 and 504 like any other response. `limits`
+    // changes the number when `--retry` is given.
     options.maxAttempts = 1
     try RequestArguments.limits(arguments, &options)
     var configuration = try ClientOptions.configuration(arguments, in: context)
@@ -70,18 +70,23 @@ struct FetchCommand: Command {
   }
 }
 
-/// The requests of a run, and the output for their answers.
+/// Performs the requests of the input lines and writes an output line for each.
 private struct Fetches: Sendable {
   let client: any Client
+  /// The request options from the command line. They apply to every request.
   let options: RequestOptions
+  /// The cache options from the command line.
   let caching: CacheArguments
   let output: LineOutput
 
-  /// Answers all input lines.
+  /// Writes an output line for every input line, and returns at the end of the input.
+  ///
+  /// - Parameter limit: the maximum number of requests under way at once.
+  /// - Throws: an output error at once; an input error after the requests that were read before the error.
   func run(_ lines: LineSource, atOnce limit: Int) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       var underWay = 0
-      // An input error stops the reading, but the requests before the error complete.
+      // The error that stopped the reading. The requests that were read before it still complete.
       var fault: (any Error)?
       do {
         while let line = try await lines.next() {
@@ -100,6 +105,7 @@ private struct Fetches: Sendable {
     }
   }
 
+  /// Performs the request of an input line and returns its output line. A failure becomes an output line too.
   private func answer(_ text: [UInt8]) async -> JSONValue {
     let line: FetchLine
     do throws(FetchLine.Fault) { line = try FetchLine(text) } catch {
@@ -120,8 +126,8 @@ private struct Fetches: Sendable {
   }
 }
 
-/// Writes complete lines. It writes a long line in pieces, because the complete line would take several times
-/// the memory of its body.
+/// Writes output lines one after the other, for requests that run at the same time. It writes each line in
+/// pieces: a whole line in memory would take several times the size of the response body in it.
 private actor LineOutput {
   private let output: any ByteOutput
 

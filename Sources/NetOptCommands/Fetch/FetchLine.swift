@@ -2,9 +2,9 @@ import NetOptCore
 import NetOptCrypto
 import NetOptSigning
 
-/// An input line of `netopt fetch --jsonl`, which is a request: docs/schemas/fetch-line.schema.json.
+/// One request, read from an input line of `netopt fetch --jsonl`: docs/schemas/fetch-line.schema.json.
 struct FetchLine: Sendable {
-  /// How the command handles a redirect.
+  /// What the command does when the response is a redirect.
   enum Redirect: String, CaseIterable, Sendable {
     /// Follows the redirect.
     case follow
@@ -14,29 +14,33 @@ struct FetchLine: Sendable {
     case error
   }
 
-  /// The id of the answer: a string, an integer or a Boolean; null for anything else.
+  /// The `id` member of the line, which the command copies to the output line. A string, an integer or a
+  /// Boolean; null when the member is missing or has any other value.
   let id: JSONValue
   let method: NetOptRequest.Method
   let url: HTTPURL
   let headers: HeaderFields
   let body: [UInt8]?
   let redirect: Redirect
-  /// The cache mode; `nil` for the mode from the command line.
+  /// The cache mode of the request; `nil` to use the mode from the command line.
   let cache: CacheArguments.Mode?
-  /// The cache partition. Each partition is a separate cache.
+  /// The cache partition (`CacheOptions.partition`). Each partition is a separate cache. Empty by default.
   let partition: String
 
-  /// The error in a line, with the id of the line as far as the id could be read.
+  /// An invalid line. `id` is the line's `id` member; null when it could not be read.
   struct Fault: Error {
     let id: JSONValue
     let error: NetOptError
   }
 
+  /// The names of the members that a line may have.
   private static let members: Set = [
     "id", "method", "url", "headers", "body", "redirect", "cache", "partition",
   ]
 
   /// Parses a line.
+  ///
+  /// - Parameter text: the line in UTF-8, without its line end.
   init(_ text: [UInt8]) throws(Fault) {
     let root: JSONPart
     do throws(JSONFault) { root = try JSONDocument.read(SecretBytes(copying: text)) } catch {
@@ -92,6 +96,7 @@ struct FetchLine: Sendable {
     return fields
   }
 
+  /// Reads a member whose value is one of the raw values of `Choice`; `nil` when the member is missing.
   private static func choice<Choice: RawRepresentable & CaseIterable>(
     _ root: JSONPart, _ name: String
   ) throws -> Choice? where Choice.RawValue == String {
@@ -102,7 +107,7 @@ struct FetchLine: Sendable {
     return choice
   }
 
-  /// Returns the request.
+  /// Returns the request to send. The members of the line override the options from the command line.
   ///
   /// - Parameters:
   ///   - options: the request options from the command line.

@@ -2,7 +2,7 @@ import NetOptCore
 import NetOptEngine
 import NetOptLocking
 
-/// Reads lines on a thread of its own, so that waiting for input does not block the threads of the requests.
+/// Reads lines on a separate thread. So waiting for input does not block the threads that perform requests.
 final class LineSource: Sendable {
   private let reader: Locked<LineReader>
   private let thread: EventLoop
@@ -20,7 +20,8 @@ final class LineSource: Sendable {
 
   deinit { thread.stop() }
 
-  /// Returns the next line that is not empty; `nil` at the end. Only one task at a time may call this.
+  /// Returns the next line that is not empty, without its line end; `nil` at the end of the input. Only one
+  /// task at a time may call this.
   func next() async throws -> [UInt8]? {
     try await withTaskExecutorPreference(executor) { try await read() }
   }

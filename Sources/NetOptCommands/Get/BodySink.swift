@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// Writes a response to its destination: the body chunk by chunk, in constant memory. For a HEAD request,
-/// writes the head.
+/// Writes the response of `netopt get` to its destination. It writes the body chunk by chunk, so the memory
+/// does not grow with the body. For a HEAD request, it writes the head.
 final class BodySink {
   /// The destination of the response.
   enum Destination: Hashable, Sendable {
@@ -13,20 +13,22 @@ final class BodySink {
     case nowhere
   }
 
+  /// Standard output, if it is the destination.
   private let output: (any ByteOutput)?
+  /// The destination file, if there is one and `take` has not put it in its place.
   private var file: FileReplacement?
 
-  /// Creates a sink. The sink creates the draft of a file at once, so that a file that cannot be written
-  /// fails before the request.
+  /// Creates a sink. If the destination is a file, creates the draft of the file at once. So the command
+  /// fails before it sends the request when the file cannot be written.
   init(_ destination: Destination, output: any ByteOutput) throws(OutputError) {
     self.output = destination == .output ? output : nil
     if case .file(let name) = destination { file = try FileReplacement(name) }
   }
 
-  /// Writes the whole response. Afterwards, a file is complete and in its place.
+  /// Writes the whole response. If the destination is a file, then puts the complete file in its place.
   ///
-  /// - Parameter headOnly: whether to write the head, for a HEAD request.
-  /// - Returns: the number of bytes of the body.
+  /// - Parameter headOnly: whether the request is HEAD, whose response has no body. If true, writes the head.
+  /// - Returns: the number of bytes of the body, after decompression.
   func take(_ response: NetOptResponse, headOnly: Bool) async throws -> Int64 {
     var count: Int64 = 0
     if headOnly { try write(Array(Self.text(of: response.head).utf8)) }
@@ -43,7 +45,7 @@ final class BodySink {
     try file?.write(bytes)
   }
 
-  /// Formats the head as text, one field per line.
+  /// Formats the status line and the fields as text, one per line, with an empty line at the end.
   private static func text(of head: ResponseHead) -> String {
     let lines = ["HTTP/\(head.version) \(head.status)"] + head.fields.map { "\($0.name): \($0.value)" }
     return lines.map { Text.printable($0) + "\n" }.joined() + "\n"

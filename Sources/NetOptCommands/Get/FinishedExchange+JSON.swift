@@ -65,7 +65,7 @@ extension AttemptReport {
 }
 
 extension NetOptError {
-  /// The object for an error in published output.
+  /// The JSON object for an error, in the output of all commands.
   var json: JSONValue {
     var json: JSONValue = [
       "code": .string(code.description), "phase": .string(phase.rawValue), "message": .string(message),
@@ -76,7 +76,8 @@ extension NetOptError {
 }
 
 extension Timings {
-  /// The phases in microseconds. `total` is the sum of the other values as they are printed.
+  /// The durations of the phases in whole microseconds. `total` is the sum of the printed values, so that the
+  /// numbers add up in spite of rounding.
   var json: JSONValue {
     let phases = [
       ("queue", queue), ("dns", dns), ("connect", connect), ("tls", tls), ("send", send), ("wait", wait),

@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// A request and its response after the end of the body, for the report of `get`.
+/// What `netopt get` reports about a request and its response, after the end of the body.
 struct FinishedExchange: Sendable {
   /// The method of the request.
   var method: NetOptRequest.Method
@@ -8,7 +8,7 @@ struct FinishedExchange: Sendable {
   var url: HTTPURL
   /// The head of the response.
   var head: ResponseHead
-  /// The endpoint that responded.
+  /// The endpoint that sent the response; `nil` if it is unknown, or if the cache served the response.
   var remote: IPEndpoint?
   /// The route of the request.
   var route: RouteReport
@@ -18,9 +18,9 @@ struct FinishedExchange: Sendable {
   var timings: Timings
   /// Whether the request used a pooled connection.
   var reused: Bool
-  /// The number of times the request was sent.
+  /// How often the client sent the request (`NetOptResponse.attempts`); 0 if the cache served the response.
   var attempts: Int
-  /// The attempts that did not give the response, with their outcomes.
+  /// The reports of the attempts that did not deliver this response (`NetOptResponse.otherAttempts`).
   var otherAttempts: [AttemptReport]
   /// The number of bytes of the body after decompression.
   var bodyBytes: Int64

@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// The bars of the waterfall: one line for each leg of the race, and one for the request.
+/// The chart in the report of `get -v`: one bar for each leg of the race, and one for the request.
 struct LegChart: Sendable {
   /// A phase of a leg or of the request. The raw value is the character that draws the phase.
   private enum Phase: Character, CaseIterable {
@@ -23,6 +23,7 @@ struct LegChart: Sendable {
     }
   }
 
+  /// The part of a bar for one phase. `range` is in offsets from the start of the call.
   private struct Piece {
     let phase: Phase
     let range: Range<Duration>
@@ -33,11 +34,14 @@ struct LegChart: Sendable {
     }
   }
 
+  /// A line of the chart: the columns and the bar.
   private struct Row {
+    /// The address of the leg, "proxy" or "look-up"; "request" for the line of the request.
     let name: String
     let source: String
     let outcome: String
     let pieces: [Piece]
+    /// When the leg or the response ended, as an offset from the start of the call.
     let end: Duration
   }
 
@@ -60,7 +64,7 @@ struct LegChart: Sendable {
     } else if !leg.reused {
       var start = leg.started
       if leg.outcome == .won, let timings, timings.dns > .zero {
-        // The look-up lies between the leg's start and its first packet.
+        // The DNS look-up ended when the leg sent its first packet.
         let firstPacket = max(start, reachedTCP - timings.connect)
         pieces.append(Piece(.dns, from: max(.zero, firstPacket - timings.dns), to: firstPacket))
         start = firstPacket
@@ -76,6 +80,7 @@ struct LegChart: Sendable {
       outcome: leg.outcome.rawValue + (leg.reused ? ", pooled" : ""), pieces: pieces, end: leg.ended)
   }
 
+  /// Returns the line of the request, which begins when the winning leg was ready.
   private static func request(from start: Duration, _ timings: Timings) -> Row {
     let sent = start + timings.send
     let answered = sent + timings.wait
@@ -112,14 +117,15 @@ struct LegChart: Sendable {
     return [heading] + bars + legend(bars, margin)
   }
 
+  /// Returns the line that explains the characters of the phases in the chart; nothing for an empty chart.
   private func legend(_ bars: [String], _ margin: Int) -> [String] {
     let drawn = Set(rows.flatMap { $0.pieces.filter { !$0.range.isEmpty }.map(\.phase) })
     let names = Phase.allCases.filter(drawn.contains).map { "\($0.rawValue) \($0.name)" }
     return names.isEmpty ? [] : [Text.spaces(margin) + names.joined(separator: "  ")]
   }
 
-  /// Draws the pieces to scale, each with at least one cell, so that short pieces are visible. Cuts the bar
-  /// at `width`.
+  /// Draws a bar of at most `width` characters. `end` is the offset at the right edge of the chart. Each
+  /// piece has at least one character, so that short phases are visible.
   private static func bar(_ pieces: [Piece], _ end: Duration, _ width: Int) -> String {
     var cells: [Character] = []
     let scale = end > .zero ? Double(width) / Double(end.nanoseconds) : 0
@@ -135,7 +141,7 @@ struct LegChart: Sendable {
 }
 
 extension RouteReport {
-  /// Returns the name of a leg: its address, or "proxy" or "look-up" for a leg without an address.
+  /// Returns the name of a leg for texts: its address, or "proxy" or "look-up" for a leg without an address.
   func name(of leg: Leg) -> String {
     leg.address?.description ?? (plan.directOff == .proxy ? "proxy" : "look-up")
   }

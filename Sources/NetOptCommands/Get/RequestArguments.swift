@@ -1,7 +1,7 @@
 import NetOpt
 import NetOptCore
 
-/// The options that make up a request, with curl's names and meanings.
+/// The options that describe a request. Their names and meanings are curl's.
 enum RequestArguments {
   static let method = Option(
     "request", short: "X", takes: .required("METHOD"), "request method; default: GET, or POST with -d")
@@ -19,15 +19,16 @@ enum RequestArguments {
     "retry a repeatable request up to N times, 0 to 100; 0 for never; default: 2 (fetch: 0)")
   private static let location = Option("location", short: "L", "follow redirects (the default)")
 
-  /// The options, in the order of the help text.
+  /// All options, in the order of the help text.
   static let options = [method, header, data, location, maxRedirects, retry]
 
-  /// The maximum size of a body in bytes: 256 MiB. The body stays in memory, because a redirect may need it
-  /// again.
+  /// The maximum size of a request body in bytes: 256 MiB. The body stays in memory, because after a redirect
+  /// the client may have to send it again.
   private static let largestBody = 256 << 20
 
-  /// Creates the request.
+  /// Creates the request of a command that sends it.
   ///
+  /// - Parameter isHead: whether the method is HEAD unless `-X` names another one.
   /// - Throws: `UsageError`; `NetOptError` for an invalid URL and for a file that cannot be read.
   static func request(
     _ arguments: Arguments, isHead: Bool, in context: CommandContext
@@ -42,13 +43,15 @@ enum RequestArguments {
     return request
   }
 
-  /// Sets the maximum numbers of redirects and attempts.
+  /// Sets the maximum number of redirects and of attempts, if the command line has `--max-redirs` and
+  /// `--retry`. The first attempt is not a retry, so N retries are N + 1 attempts.
   static func limits(_ arguments: Arguments, _ options: inout RequestOptions) throws(UsageError) {
     if let limit = try arguments.integer(maxRedirects, in: 0...1000) { options.maxRedirects = limit }
     if let retries = try arguments.integer(retry, in: 0...100) { options.maxAttempts = retries + 1 }
   }
 
-  /// Returns the method, the header fields and the body of a request that the command does not send.
+  /// Returns the method, the header fields and the body, for commands that do not send the request: `sign`
+  /// and `verify`.
   static func parts(
     _ arguments: Arguments, in context: CommandContext
   ) throws -> (method: String, headers: HeaderFields, body: [UInt8]) {
@@ -58,6 +61,8 @@ enum RequestArguments {
     return (method.rawValue, headers, bytes)
   }
 
+  /// Returns the header fields of `-H` and the body of `-d`. A body adds a `Content-Type` field if there is
+  /// none, as with curl.
   private static func content(
     _ arguments: Arguments, in context: CommandContext
   ) throws -> (HeaderFields, RequestBody) {
@@ -70,6 +75,7 @@ enum RequestArguments {
     return (headers, .bytes(try body(data, in: context)))
   }
 
+  /// Returns the method of `-X`, or else `usual`.
   private static func method(
     _ arguments: Arguments, default usual: NetOptRequest.Method
   ) throws(UsageError) -> NetOptRequest.Method {
@@ -80,8 +86,10 @@ enum RequestArguments {
     return NetOptRequest.Method(rawValue: name)
   }
 
-  /// Parses a header field. `Name;` sends the field with an empty value, as with curl. Messages never contain
-  /// a value, because it may be a secret.
+  /// Parses the value of one `-H`. `Name;` is a field with an empty value, as with curl. The messages of
+  /// errors never contain the value of a field, because it may be a secret.
+  ///
+  /// - Parameter index: the position of this `-H` among all `-H`, from 0, for messages.
   private static func field(_ index: Int, _ text: String) throws(UsageError) -> HeaderField {
     if text.hasSuffix(";"), HeaderFields.isToken(String(text.dropLast())) {
       return HeaderField(String(text.dropLast()), "")
@@ -101,7 +109,8 @@ enum RequestArguments {
     return field
   }
 
-  /// Joins the values of `-d` with "&". Removes line ends and NULs from the content of files, as curl does.
+  /// Joins the values of all `-d` with "&". Removes line ends and NULs from the content of files, as curl
+  /// does.
   private static func body(_ data: [String], in context: CommandContext) throws(NetOptError) -> [UInt8] {
     let tooLarge = NetOptError(
       .invalidRequest, phase: .send, "the body of -d is larger than 256 MiB; send a smaller body")
@@ -110,7 +119,7 @@ enum RequestArguments {
       if index > 0 { body.append(0x26) }
       if part.hasPrefix("@") {
         let file = try context.read(String(part.dropFirst()), upTo: largestBody, for: .send)
-        // This check precedes the removal of line ends, because the rest of the file has not been read.
+        // Check the size before removing line ends: of a larger file, only the first part was read.
         if file.count > largestBody { throw tooLarge }
         body += file.lazy.filter { $0 != 0x0a && $0 != 0x0d && $0 != 0 }
       } else {

@@ -1,12 +1,14 @@
 import NetOptCore
 
-/// The report of `get -v`: the server, the reasons for the route, and a waterfall of the durations.
+/// The text report of `get -v`: the server, the reasons for the route, and a waterfall chart of the times.
 struct Waterfall: Sendable {
-  /// The maximum number of candidates in the report. A list may have thousands.
+  /// The maximum number of candidates to show. A list may have thousands.
   private static let mostCandidates = 12
 
+  /// The URL without secrets.
   private let url: String
   private let route: RouteReport
+  /// The exchange; `nil` if the request failed.
   private let exchange: FinishedExchange?
   private let otherAttempts: [AttemptReport]
 
@@ -46,6 +48,7 @@ struct Waterfall: Sendable {
     return [Text.left(start, columns - end.count - 2) + "  " + end, ""]
   }
 
+  /// The lines with a label, such as SERVER, TLS and ROUTE. A response without attempts came from the cache.
   private var facts: [String] {
     guard let exchange else { return [fact("ROUTE", routeText)] + race + network }
     guard exchange.attempts > 0 else {
@@ -80,6 +83,7 @@ struct Waterfall: Sendable {
     ]
   }
 
+  /// Returns a line with a label.
   private func fact(_ name: String, _ text: String) -> String { Text.left(name, 9) + text }
 
   private func security(_ tls: TLSReport?) -> String {
@@ -88,9 +92,9 @@ struct Waterfall: Sendable {
       + (tls.verified ? "certificate verified" : "certificate NOT VERIFIED (-k)")
   }
 
-  /// The source of the address and the reason for it, in words.
+  /// In words: where the address came from (the list, DNS, the caller), and why.
   private var routeText: String {
-    // The plan has a single address, from the caller or from the URL.
+    // The plan has one leg. Its address comes from the caller or from the URL.
     if let off = route.plan.directOff, off != .proxy, let address = route.plan.legs[0].address {
       return route.plan.origin.address == address
         ? "to the address in the URL" : "to the pinned address \(address), which is not in the list"
@@ -113,8 +117,8 @@ struct Waterfall: Sendable {
     }
   }
 
-  /// Returns the attempts that did not give the response. The chart below shows the attempt that did, or the
-  /// last attempt.
+  /// Returns a table of the other attempts of the call. The chart below the table shows the attempt that
+  /// delivered the response, or else the last attempt.
   private func attempts(_ columns: Int) -> [String] {
     guard !otherAttempts.isEmpty else { return [] }
     let remotes = otherAttempts.map { $0.remote?.description ?? "none" }
@@ -128,6 +132,7 @@ struct Waterfall: Sendable {
       }
   }
 
+  /// Returns a table of the list's endpoints, best first, with their scores or the reasons for exclusion.
   private func candidates(_ columns: Int) -> [String] {
     let all = route.plan.candidates
     guard !all.isEmpty else { return [] }
@@ -140,8 +145,7 @@ struct Waterfall: Sendable {
       let start =
         Text.right(mark, 2) + "  " + Text.left(candidate.address.description, width) + Text.right(score, 12)
         + "  "
-      // Wraps the reason instead of cutting it, because the end of the reason may give the time of the next
-      // check.
+      // A long reason continues on further lines: its end may say when the endpoint is checked again.
       let reason = Text.wrapped(
         Text.printable(candidate.excluded?.description ?? ""), at: columns - start.count)
       lines.append(Text.cut(start + (reason.first ?? ""), to: columns))
@@ -163,6 +167,7 @@ struct Waterfall: Sendable {
     }
   }
 
+  /// A table of the durations of the phases in milliseconds; empty if the request failed.
   private var timings: [String] {
     guard let timings = exchange?.timings else { return [] }
     let cells = [
@@ -179,7 +184,7 @@ struct Waterfall: Sendable {
 }
 
 extension AttemptReport {
-  /// The reason for the attempt and its outcome, in words.
+  /// The outcome of the attempt in words, after "hedge: " if the attempt is a hedge.
   fileprivate var summary: String {
     let end =
       switch outcome {

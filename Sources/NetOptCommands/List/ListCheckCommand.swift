@@ -3,7 +3,7 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 
-/// `netopt iplist check`: finds every fault of a list.
+/// `netopt iplist check`: checks a list against the rules of its format and reports every fault.
 struct ListCheckCommand: Command {
   let declaration = CommandDeclaration(
     name: "iplist check",

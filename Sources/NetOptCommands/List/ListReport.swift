@@ -5,11 +5,16 @@ import NetOptRouting
 /// The report of `netopt iplist check`.
 struct ListReport: Sendable {
   private let file: String
+  /// The list; `nil` if it has faults or the file could not be read.
   private let list: EndpointList?
   private let faults: [ListFault]
   private let error: NetOptError?
 
-  /// Creates the report of a check.
+  /// Creates the report of a list that was read.
+  ///
+  /// - Parameters:
+  ///   - list: the list. The report ignores it if there are faults.
+  ///   - faults: the broken rules, with the places in the file. Empty for a valid list.
   init(file: String, list: EndpointList?, faults: [ListFault]) {
     self.file = file
     self.list = faults.isEmpty ? list : nil
@@ -25,7 +30,7 @@ struct ListReport: Sendable {
     self.error = error
   }
 
-  /// The name of the file in texts.
+  /// The name of the file in text output: "standard input" for `-`.
   var name: String { file == "-" ? "standard input" : file }
 
   /// The object that `iplist check --json` prints: docs/schemas/iplist-check.schema.json.
@@ -47,7 +52,7 @@ struct ListReport: Sendable {
     ]
   }
 
-  /// The report as text: one line for a list without faults, else one line for each fault.
+  /// The report as text: one line for a valid list, or else one line for each fault.
   var text: String {
     guard let list else {
       return Text.lines(faults.map { Text.printable("\(name): \($0.path): \($0.message)") })

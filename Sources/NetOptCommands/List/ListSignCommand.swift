@@ -4,7 +4,7 @@ import NetOptCore
 import NetOptCrypto
 import NetOptRouting
 
-/// `netopt iplist sign`: signs a list in the format of minisign.
+/// `netopt iplist sign`: checks a list, signs it, and writes the signature in the format of minisign.
 struct ListSignCommand: Command {
   private static let key = Option(
     "key", short: "s", takes: .required("FILE"),
@@ -80,6 +80,7 @@ struct ListSignCommand: Command {
     return .ok
   }
 
+  /// Reads the secret key. Asks for the password only if the key is encrypted.
   private func secretKey(
     _ arguments: Arguments, in context: CommandContext
   ) throws -> MinisignSecretKey {
@@ -92,11 +93,16 @@ struct ListSignCommand: Command {
     }
   }
 
+  /// Returns the file that minisign uses when no key is named; `nil` without a home directory.
   private static func usualKey(_ context: CommandContext) -> String? {
     if let directory = context.variable("MINISIGN_CONFIG_DIR") { return directory + "/minisign.key" }
     return context.variable("HOME").map { $0 + "/.minisign/minisign.key" }
   }
 
+  /// Returns the password of an encrypted key: from `--password-file`, from `NETOPT_KEY_PASSWORD`, or from
+  /// standard input.
+  ///
+  /// - Parameter key: the name of the key's file, for the prompt.
   private static func password(
     _ arguments: Arguments, of key: String, in context: CommandContext
   ) throws(NetOptError) -> SecretBytes {
@@ -124,6 +130,7 @@ struct ListSignCommand: Command {
     }
   }
 
+  /// Returns the bytes before the first LF or CRLF.
   private static func firstLine(_ bytes: [UInt8]) -> SecretBytes {
     let line = bytes.prefix { $0 != 0x0a }
     return SecretBytes(copying: Array(line.last == 0x0d ? line.dropLast() : line))

@@ -1,7 +1,7 @@
 import NetOptBench
 import NetOptCore
 
-/// `netopt iplist suggest`: suggests changes to a list from a saved run.
+/// `netopt iplist suggest`: suggests an order of a list's addresses from the measurements of a saved run.
 struct ListSuggestCommand: Command {
   private static let from = Option(
     "from", takes: .required("RUN"), "saved run, written by netopt bench --json")

@@ -3,7 +3,7 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 
-/// `netopt iplist update`: fetches the next issue of a list and replaces the file.
+/// `netopt iplist update`: fetches a newer issue of a list and replaces the file.
 struct ListUpdateCommand: Command {
   let declaration = CommandDeclaration(
     name: "iplist update",
@@ -72,7 +72,12 @@ struct ListUpdateCommand: Command {
     return .failed
   }
 
-  /// - Returns: the list that replaced the old list; `nil` when the file did not change.
+  /// Fetches the list and its signature, checks them, and replaces the file if the fetched list is newer.
+  ///
+  /// - Parameters:
+  ///   - old: the list in the file.
+  ///   - unverified: the signature of the old list if no key is trusted, so that nothing verifies it.
+  /// - Returns: the list that replaced the old list, or `nil` if the file did not change.
   private static func update(
     _ file: String, _ old: VerifiedList, from url: HTTPURL, _ fetch: ListFetch, _ reader: ListReader,
     _ unverified: MinisignSignature?, at now: Date
@@ -82,8 +87,8 @@ struct ListUpdateCommand: Command {
       do throws(NetOptError) {
         let new = try reader.check(
           copy.list, signature: copy.signature, name: url.shown, at: now)
-        // Without trusted keys, the command does not verify the new signature. But the signature must be by
-        // the same key as the old one.
+        // Without trusted keys, the command does not verify the new signature. It only requires that the new
+        // and the old signature name the same key.
         if let unverified, let signature = copy.signature {
           let key = try MinisignSignature(signature, file: "\(url.shown).minisig").keyName
           guard key == unverified.keyName else {

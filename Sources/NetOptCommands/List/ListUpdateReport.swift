@@ -3,7 +3,7 @@ import NetOptRouting
 
 /// The report of `netopt iplist update`.
 struct ListUpdateReport: Sendable {
-  /// An endpoint that only one of two lists has.
+  /// An endpoint that is in the old list or in the new list, but not in both.
   private struct Change: Hashable {
     let host: String
     let address: IPAddress
@@ -13,15 +13,20 @@ struct ListUpdateReport: Sendable {
 
   private let file: String
   private let url: HTTPURL
+  /// The list in the file before the update.
   private let old: EndpointList
+  /// The list in the file after the update. Equals `old` if the file did not change.
   private let new: EndpointList
+  /// Why the update failed; `nil` if it did not.
   private let error: NetOptError?
+  /// Whether the command replaced the file.
   private let isUpdated: Bool
 
   /// Creates the report.
   ///
-  /// - Parameter result: the list that replaced the old list, `nil` when the file did not change, or the
-  ///   error.
+  /// - Parameters:
+  ///   - old: the list in the file before the update.
+  ///   - result: the list that replaced the old list; `nil` if the old list is the newest; or the error.
   init(file: String, url: HTTPURL, old: EndpointList, result: Result<EndpointList?, NetOptError>) {
     self.file = file
     self.url = url
@@ -41,6 +46,7 @@ struct ListUpdateReport: Sendable {
   private var added: [Change] { Self.changes(in: new, notIn: old) }
   private var removed: [Change] { Self.changes(in: old, notIn: new) }
 
+  /// Returns the endpoints of `list` that `other` does not have, sorted by host.
   private static func changes(in list: EndpointList, notIn other: EndpointList) -> [Change] {
     func all(_ list: EndpointList) -> [Change] {
       list.hosts.sorted { $0.key < $1.key }.flatMap { host, entry in
@@ -63,7 +69,7 @@ struct ListUpdateReport: Sendable {
     return json
   }
 
-  /// The report as text. Empty when there was no good list: the command reports that on standard error.
+  /// The report as text. Empty if the update failed: the command prints the error on standard error.
   var text: String {
     if error != nil { return "" }
     guard isUpdated else {

@@ -72,14 +72,19 @@ struct ListVerifyCommand: Command {
     ])
   }
 
-  /// The object that `iplist verify --json` prints: docs/schemas/iplist-verify.schema.json.
+  /// Appends the result to `json`, and returns the object that `iplist verify --json` prints:
+  /// docs/schemas/iplist-verify.schema.json.
+  ///
+  /// - Parameters:
+  ///   - signature: the signature; `nil` if it could not be read.
+  ///   - key: the trusted key that made the signature; `nil` if the signature is not valid.
   private static func finish(
     _ json: inout JSONValue, _ signature: MinisignSignature?, _ key: MinisignPublicKey?, _ error: NetOptError?
   ) -> JSONValue {
     json.append("valid", .bool(key != nil))
     json.append("key_id", .optional(signature?.keyName))
     json.append("algorithm", .optional(signature?.algorithm.rawValue))
-    // The author of an unverified comment is unknown, so the output omits the comment.
+    // Without a valid signature, anyone may have written the comment. So the output omits it.
     json.append("trusted_comment", .optional(key == nil ? nil : signature?.trustedComment))
     if let error { json.append("error", error.json) }
     return json

@@ -54,7 +54,8 @@ struct ProbeCommand: Command {
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     let method = try arguments.choice(Self.method, of: ProbeMethod.self)
     var configuration = try ClientOptions.configuration(arguments, in: context)
-    // The command prints its own measurements only: no probes at the start, and no saved ranking.
+    // The output must contain only the measurements of this command. So the client makes no start-up probes
+    // and reads no saved ranking.
     configuration.probing.atStart = false
     configuration.rankingHistory = .none
     let hosts = arguments.operands.map(Origin.normalized(host:))
@@ -75,12 +76,12 @@ struct ProbeCommand: Command {
         if hosts.isEmpty || !listed.isEmpty {
           do {
             let probes = try await client.probe(hosts: hosts.isEmpty ? nil : listed, method: method)
-            // Ignores the result of an interrupted probe.
+            // An interrupted probe has no complete result to print.
             guard !Task.isCancelled else { return [HostProbe]() }
             try Self.print(probes, isJSON, round: round, in: context)
             round += 1
           } catch let error as NetOptError where error.code == .invalidRequest {
-            // The list has just lost a host. The next round reports which host.
+            // The list has lost a host since `listed` was computed. The next round reports which host.
           }
         }
         do { try await Task.sleep(for: .seconds(interval ?? 2)) } catch { return [HostProbe]() }
@@ -93,7 +94,13 @@ struct ProbeCommand: Command {
     return silent.isEmpty ? .ok : .failed
   }
 
-  /// Reports the hosts that the list has lost, and the hosts that are back in the list.
+  /// Prints a message for each host that has left the list since the last round, and for each host that has
+  /// returned.
+  ///
+  /// - Parameters:
+  ///   - missing: the hosts of the command line that the list does not contain now.
+  ///   - before: the hosts that were missing in the last round.
+  /// - Returns: `missing`.
   private static func tell(
     missing: Set<String>, before: Set<String>, in context: CommandContext
   ) -> Set<String> {
@@ -104,7 +111,7 @@ struct ProbeCommand: Command {
     return missing
   }
 
-  /// Prints one round.
+  /// Prints the result of one round. On a terminal, a table replaces the table of the previous round.
   ///
   /// - Parameter round: the number of the round from 0; `nil` without `--watch`.
   private static func print(
@@ -122,6 +129,7 @@ struct ProbeCommand: Command {
     try context.output.write(before + report.text)
   }
 
+  /// Checks that there is a list and that it contains all hosts of the command line.
   private static func check(_ hosts: [String], against list: EndpointList?) throws(UsageError) {
     guard let list else {
       throw UsageError("there is no IP list; give one with --iplist FILE or NETOPT_IPLIST")

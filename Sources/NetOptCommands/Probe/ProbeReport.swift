@@ -1,7 +1,7 @@
 import NetOpt
 import NetOptCore
 
-/// The report of `netopt probe`.
+/// The report of one round of `netopt probe`.
 struct ProbeReport: Sendable {
   private let probes: [HostProbe]
 
@@ -10,7 +10,8 @@ struct ProbeReport: Sendable {
 
   /// The object that `probe --json` prints: docs/schemas/probe.schema.json.
   ///
-  /// - Parameter network: the default route, which distinguishes this network from other networks.
+  /// - Parameter network: the default route of this machine as text. It tells in which network the
+  ///   measurements were made; `nil` if there is no default route.
   func json(network: String?) -> JSONValue {
     ["schema_version": 1, "network": .optional(network), "hosts": .array(probes.map(json))]
   }

@@ -1,7 +1,7 @@
 import NetOptBench
 import NetOptCore
 
-/// `netopt compare`: compares two saved runs.
+/// `netopt compare`: compares the response times and failures of two saved runs, target by target.
 struct CompareCommand: Command {
   private static let alpha = Option(
     "alpha", takes: .required("P"),

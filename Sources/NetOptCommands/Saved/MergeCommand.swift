@@ -22,7 +22,8 @@ struct MergeCommand: Command {
     let first = try context.savedRun(arguments.operands[0])
     var merged = MergedRun(first)
     var urls: Set = [first.url]
-    // Reads one run at a time, because a run may be large. The sum does not grow with the number of runs.
+    // A run may be large, so only one run and the sum are in memory at a time. The sum does not grow with the
+    // number of runs.
     for file in arguments.operands.dropFirst() {
       let run = try context.savedRun(file)
       urls.insert(run.url)

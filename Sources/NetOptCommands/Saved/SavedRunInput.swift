@@ -2,10 +2,10 @@ import NetOptBench
 import NetOptCore
 
 extension CommandContext {
-  /// Reads a saved run.
+  /// Reads a saved run from a file, or from standard input if the name is "-".
   ///
-  /// - Throws: `unreadableFile`. For a file that is not a saved run, the error has the path in the file and
-  ///   the rule.
+  /// - Throws: `unreadableFile`. If the content is not a saved run, the message names the invalid JSON value
+  ///   by its path, and the rule that it breaks. `cancelled` if the task is cancelled.
   func savedRun(_ file: String) throws(NetOptError) -> SavedRun {
     let bytes = try read(file, upTo: SavedRun.maximumBytes, for: .list)
     guard bytes.count <= SavedRun.maximumBytes else {

@@ -4,7 +4,7 @@ import NetOptCore
 import NetOptCrypto
 import NetOptSigning
 
-/// `netopt keys new`: adds a new secret to a key ring.
+/// `netopt keys new`: adds a key with a random secret to a key ring.
 struct KeysNewCommand: Command {
   private static let id = Option("key-id", takes: .required("ID"), "id of the new key, such as app1.v1")
   private static let schemes = Option(
@@ -47,7 +47,8 @@ struct KeysNewCommand: Command {
       throw UsageError(
         "--keys takes the name of a file, not the content of a key ring")
     }
-    // The lock on the folder is necessary because another process may add a key at the same time.
+    // Another process may add a key at the same time. The lock is on the folder, because the file itself is
+    // replaced.
     let lock = try FileLock(
       FileBytes.folder(of: FileBytes.resolved(file)), .folder, as: "the key ring", in: .sign)
     defer { withExtendedLifetime(lock) {} }
@@ -63,6 +64,7 @@ struct KeysNewCommand: Command {
     return .ok
   }
 
+  /// Whether a byte may occur in the id of a key: A-Z a-z 0-9 . _ -
   private static func isIDByte(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f: true
@@ -70,12 +72,15 @@ struct KeysNewCommand: Command {
     }
   }
 
+  /// Creates the JSON object of a new key with a random secret.
+  ///
+  /// - Parameter salt: the salt; `nil` for a random one.
   private static func key(
     _ id: String, _ schemes: [String], _ salt: String?, _ isLegacy: Bool
   ) throws -> JSONValue {
     do {
-      // AES-256 of sealed-key needs a secret of 32 bytes. The Base64 text of 24 random bytes (192 bits) has
-      // 32 bytes.
+      // The scheme sealed-key uses the text of the secret as an AES-256 key, which has 32 bytes. The Base64
+      // text of 24 random bytes (192 bits) has 32 bytes.
       let secret = Base64.text(try randomBytes(24), .url)
       let chance = Base64.text(try randomBytes(9), .url)
       var key: JSONValue = ["id": .string(id), "secret": .string(secret), "salt": .string(salt ?? chance)]
@@ -87,7 +92,10 @@ struct KeysNewCommand: Command {
     }
   }
 
-  /// Returns the text of a key ring with one more key. The rest of the text does not change.
+  /// Returns the text of a key ring with `key` added at the end of its keys. Changes no other byte, so the
+  /// layout of the file stays.
+  ///
+  /// - Parameter before: the text of the key ring; `nil` to create a new one.
   private static func text(_ before: [UInt8]?, adding key: JSONValue) throws -> [UInt8] {
     guard let before else {
       let ring: JSONValue = ["schema": 1, "keys": [key]]
@@ -105,7 +113,7 @@ struct KeysNewCommand: Command {
   }
 }
 
-/// `netopt keys list`: shows the keys of a ring without their secrets.
+/// `netopt keys list`: prints the keys of a key ring without their secrets.
 struct KeysListCommand: Command {
   let declaration = CommandDeclaration(
     name: "keys list",

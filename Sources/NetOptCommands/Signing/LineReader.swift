@@ -1,14 +1,16 @@
 import Glibc
 import NetOptCore
 
-/// Reads lines from an input as they arrive. The writer of the lines may wait for the answer to one line
-/// before it writes the next line.
+/// Reads lines from an input. It returns each line as soon as its line end has arrived, because the writer
+/// of the lines may wait for the answer to one line before it writes the next line.
 struct LineReader {
   private let input: any ByteInput
+  /// The bytes that were read and not yet returned.
   private var buffer: [UInt8] = []
-  /// The number of bytes at the start of the buffer without a line end. A long line arrives in many pieces,
-  /// and each search continues where the last search ended.
+  /// How many bytes at the start of `buffer` are known to contain no line end. The next search begins after
+  /// them, so that a long line, which arrives in many pieces, is searched only once.
   private var searched = 0
+  /// Whether the input has ended.
   private var hasEnded = false
   private let limit: Int
   private let phase: NetOptError.Phase
@@ -16,19 +18,20 @@ struct LineReader {
   /// Creates a reader.
   ///
   /// - Parameters:
-  ///   - limit: the maximum length of a line in bytes.
-  ///   - phase: the phase for errors, which tells the purpose of the lines.
+  ///   - limit: the maximum length of a line in bytes. The check is made before each read of 64 KiB, so a
+  ///     line that ends in the next 64 KiB is accepted too.
+  ///   - phase: the phase of the errors: the phase of a call for which the lines are read.
   init(_ input: any ByteInput, limit: Int, phase: NetOptError.Phase = .sign) {
     self.input = input
     self.limit = limit
     self.phase = phase
   }
 
-  /// Returns the next line without its line end; `nil` at the end of the input. Skips lines that contain only
-  /// spaces, tabs and carriage returns before the line end.
+  /// Returns the next line without its line end; `nil` at the end of the input. Skips lines that contain
+  /// only spaces, tabs and carriage returns.
   ///
-  /// - Throws: `NetOptError` when the input cannot be read, when the task is cancelled, and for a line that
-  ///   is too long. The reader reads nothing after a line that is too long.
+  /// - Throws: `unreadableFile` if the input cannot be read or a line is too long; `cancelled` if the task
+  ///   was cancelled. After a line that is too long, no further line can be read.
   mutating func next() throws -> [UInt8]? {
     while true {
       if let end = buffer[searched...].firstIndex(of: 0x0a) {

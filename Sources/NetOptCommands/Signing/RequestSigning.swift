@@ -2,7 +2,7 @@ import NetOpt
 import NetOptCore
 import NetOptSigning
 
-/// The options of commands that sign the requests that they send.
+/// The signing options of the commands that send requests.
 enum RequestSigning {
   private static let sign = Option(
     "sign", takes: .required("KEYID"), "sign the request with this key of the key ring; needs --keys")
@@ -11,7 +11,8 @@ enum RequestSigning {
     sign, SigningOptions.keys, SigningOptions.scheme, SigningOptions.options, SigningOptions.allowWeak,
   ]
 
-  /// Returns the signing configuration for the host of the request; `nil` without `--sign`.
+  /// Returns the signing configuration of the client; `nil` without `--sign`. The client signs only requests
+  /// to the host of `request`, so a redirect to another host is not signed.
   static func configuration(
     _ arguments: Arguments, _ request: NetOptRequest
   ) throws -> ClientConfiguration.Signing? {

@@ -56,6 +56,9 @@ struct SignCommand: Command {
     }
   }
 
+  /// Signs a request.
+  ///
+  /// - Parameter keyID: the id of the key; `nil` for the only key of a key ring with one key.
   private func sign(
     _ request: SigningRequest, _ scheme: any SigningScheme, _ keys: KeyRing, _ keyID: String?,
     _ moment: SigningMoment, _ arguments: Arguments
@@ -70,6 +73,7 @@ struct SignCommand: Command {
 
   // MARK: JSON Lines
 
+  /// Signs the request in each line of standard input and prints a line for each.
   private func lines(
     _ arguments: Arguments, _ keys: KeyRing, in context: CommandContext
   ) throws -> ExitCode {
@@ -86,6 +90,7 @@ struct SignCommand: Command {
     return code
   }
 
+  /// Signs the request in a line. The members of the line override the options from the command line.
   private func answer(
     _ text: [UInt8], _ arguments: Arguments, _ keys: KeyRing, in context: CommandContext
   ) throws -> JSONValue {
@@ -111,9 +116,11 @@ struct SignCommand: Command {
 
 /// The output of `netopt sign` for one request.
 struct SignedLine {
+  /// The `id` member of the input line; `nil` without `--jsonl`.
   private let id: JSONValue?
   private let request: SigningRequest
   private let signed: SignedRequest
+  /// Whether the output contains the canonical request and the string to sign (`--explain`).
   private let explains: Bool
 
   init(id: JSONValue?, _ request: SigningRequest, _ signed: SignedRequest, explains: Bool) {
@@ -153,8 +160,8 @@ struct SignedLine {
     return json
   }
 
-  /// The header fields, one per line, and the presigned URL. The signed strings, if shown, come first, on
-  /// lines that start with "#".
+  /// The output as text: the header fields to add, one per line, and the presigned URL. With `--explain`, the
+  /// canonical request and the string to sign come first, on lines that start with "#".
   var text: String {
     var lines: [String] = []
     if explains {

@@ -3,7 +3,7 @@ import NetOptCore
 import NetOptCrypto
 import NetOptSigning
 
-/// The options that `sign` and `verify` share: keys, scheme, and the source of the request.
+/// The options of `netopt sign` and `netopt verify`: keys, scheme, and the source of the request.
 enum SigningOptions {
   static let keys = Option(
     "keys", takes: .required("FILE"), "key ring; only its owner may have read permission",
@@ -83,7 +83,8 @@ enum SigningOptions {
       ?? Int64(context.now().timeIntervalSince1970)
   }
 
-  /// Returns the options of the scheme: `--options`, or else the JSON object for the individual options.
+  /// Returns the options of the scheme as a JSON object: the value of `--options`, or else an object with the
+  /// values of `--cover`, `--region` and the other individual options.
   static func schemeOptions(_ arguments: Arguments, _ scheme: SchemeName) throws(UsageError) -> JSONPart? {
     let text: [UInt8]
     if let given = arguments.value(of: options) {
@@ -96,6 +97,7 @@ enum SigningOptions {
     }
   }
 
+  /// Returns the JSON object for the individual options.
   private static func object(_ arguments: Arguments, _ scheme: SchemeName) throws(UsageError) -> JSONValue {
     var object: JSONValue = [:]
     if let names = arguments.value(of: cover) {
@@ -120,6 +122,8 @@ enum SigningOptions {
   }
 
   /// Creates the scheme with its options.
+  ///
+  /// - Parameter isLenient: see `SchemeOptions.scheme`. True for `verify`, false for `sign`.
   static func scheme(
     _ name: SchemeName, _ options: JSONPart?, isLenient: Bool, _ keys: KeyRing
   ) throws(UsageError) -> any SigningScheme {
@@ -128,7 +132,7 @@ enum SigningOptions {
     }
   }
 
-  /// Returns the request that the command line describes, as a raw message or with curl's options.
+  /// Returns the request from the file of `--http`, or else the request from the URL and curl's options.
   static func request(_ arguments: Arguments, in context: CommandContext) throws -> SigningRequest {
     if let file = arguments.value(of: http) {
       guard arguments.operands.isEmpty else {
@@ -151,6 +155,7 @@ enum SigningOptions {
   /// The maximum size of a raw message, and of a line of JSON Lines, in bytes.
   static let largestMessage = 256 << 20
 
+  /// Returns the URL scheme of a raw message, which does not contain it: `--url-scheme`, or else https.
   private static func messageScheme(_ arguments: Arguments) throws(UsageError) -> Origin.Scheme {
     guard let name = arguments.value(of: urlScheme) else { return .https }
     guard let scheme = Origin.Scheme(rawValue: name) else {

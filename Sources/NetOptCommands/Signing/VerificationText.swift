@@ -6,8 +6,8 @@ struct VerificationText {
 
   init(_ report: VerificationReport) { self.report = report }
 
-  /// The verdict, the checks, and the explanation of a mismatch. The explanation marks the first differing
-  /// byte.
+  /// The report as text: the verdict, the result of each check, and the explanation of a mismatch. If the
+  /// string that the signer signed is known, "^" marks its first byte that differs from the verifier's.
   var text: String {
     var lines: [String] = []
     if report.isValid {
@@ -34,10 +34,13 @@ struct VerificationText {
     return Text.lines(lines.map(Text.printable))
   }
 
-  /// The number of bytes of a line to show before the differing byte.
+  /// The maximum number of bytes to show before the differing byte.
   private static let lead = 40
+  /// The maximum number of bytes of a line to show.
   private static let width = 100
 
+  /// Returns both lines around the first differing byte, and a line with the mark. Shows bytes that are not
+  /// printable ASCII as ".", so that the mark is at the right column.
   private func marked(_ difference: VerificationReport.Difference) -> [String] {
     let start = max(difference.byte - 1 - Self.lead, 0)
     func part(_ line: String) -> String {
@@ -53,6 +56,7 @@ struct VerificationText {
     ]
   }
 
+  /// Returns a title, and the lines of a text with "|" before each.
   private func listed(_ title: String, _ text: String) -> [String] {
     ["", "\(title):"]
       + text.split(separator: "\n", omittingEmptySubsequences: false).map { "  | \($0)" }

@@ -1,7 +1,7 @@
 import NetOptCore
 import NetOptSigning
 
-/// `netopt verify`: verifies the signatures of requests and explains each failure.
+/// `netopt verify`: verifies the signatures of requests and reports why a signature is invalid.
 struct VerifyCommand: Command {
   private static let explain = Option(
     "explain", "show the string to sign, and search for the signer's mistake that explains a mismatch")
@@ -57,6 +57,7 @@ struct VerifyCommand: Command {
       ? try lines(arguments, verifier, in: context) : try one(arguments, verifier, in: context)
   }
 
+  /// Verifies the one request that the command line names.
   private func one(
     _ arguments: Arguments, _ verifier: SignatureVerifier, in context: CommandContext
   ) throws -> ExitCode {
@@ -85,6 +86,7 @@ struct VerifyCommand: Command {
     return report.isValid ? .ok : .failed
   }
 
+  /// Verifies the request in each line of standard input and prints a report for each.
   private func lines(
     _ arguments: Arguments, _ verifier: SignatureVerifier, in context: CommandContext
   ) throws -> ExitCode {
@@ -98,6 +100,9 @@ struct VerifyCommand: Command {
     return code
   }
 
+  /// Verifies the request in a line. The members of the line override the options from the command line.
+  ///
+  /// - Returns: the `id` member of the line, and the report.
   private func answer(
     _ text: [UInt8], _ arguments: Arguments, _ verifier: SignatureVerifier, in context: CommandContext
   ) throws -> (JSONValue, VerificationReport) {

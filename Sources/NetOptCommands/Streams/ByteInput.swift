@@ -1,20 +1,20 @@
 import Glibc
 import NetOptCore
 
-/// An input of a command.
+/// A source of bytes that a command reads, such as standard input.
 package protocol ByteInput: Sendable {
-  /// Reads up to `count` bytes. Returns no bytes at the end of the input.
+  /// Waits for bytes and reads up to `count` of them. Returns an empty array at the end of the input.
   func read(upTo count: Int) throws(InputError) -> [UInt8]
   /// Whether the input is a terminal.
   var isTerminal: Bool { get }
-  /// Runs a closure while the terminal does not show typed characters.
+  /// Runs a closure. While it runs, the terminal does not show typed characters.
   func withoutEcho<Result>(_ body: () throws(InputError) -> Result) throws(InputError) -> Result
 }
 
 extension ByteInput {
-  /// False: the input is not a terminal.
+  /// The default: the input is not a terminal.
   package var isTerminal: Bool { false }
-  /// Runs the closure. There is no terminal that shows typed characters.
+  /// The default: only runs the closure, because the input is not a terminal.
   package func withoutEcho<Result>(_ body: () throws(InputError) -> Result) throws(InputError) -> Result {
     try body()
   }
@@ -50,7 +50,7 @@ package struct DescriptorInput: ByteInput {
     return try body()
   }
 
-  /// Reads up to `count` bytes. Cancelling the task ends the wait for bytes.
+  /// Waits for bytes and reads up to `count` of them. Checks every 100 ms whether the task was cancelled.
   package func read(upTo count: Int) throws(InputError) -> [UInt8] {
     while true {
       var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
@@ -70,7 +70,7 @@ package struct DescriptorInput: ByteInput {
 }
 
 extension DescriptorInput {
-  /// Reads a file.
+  /// Reads a whole file.
   ///
   /// - Parameter limit: see `readAll`.
   static func readFile(_ path: String, upTo limit: Int) throws(InputError) -> [UInt8] {
@@ -87,7 +87,7 @@ extension ByteInput {
   /// Reads the whole input.
   ///
   /// - Parameter limit: the maximum number of useful bytes. For a longer input the function returns one byte
-  ///   more, so that the caller can detect that.
+  ///   more, so that the caller can detect that the input is too long.
   func readAll(upTo limit: Int) throws(InputError) -> [UInt8] {
     var whole: [UInt8] = []
     while whole.count <= limit {

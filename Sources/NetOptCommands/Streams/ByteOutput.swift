@@ -1,7 +1,7 @@
 import Glibc
 import NetOptCore
 
-/// An output of a command.
+/// A destination for the bytes that a command writes, such as standard output.
 package protocol ByteOutput: Sendable {
   /// Writes all bytes before it returns.
   func write(_ bytes: [UInt8]) throws(OutputError)
@@ -34,7 +34,7 @@ package struct OutputError: Error, Hashable, CustomStringConvertible {
   /// The name of the output: `standard output`, or the name of a file.
   let target: String
 
-  /// The failure and its remedy.
+  /// What failed, and for some failures what to do about it.
   package var description: String {
     switch kind {
     case .closed: "the reader of \(FileBytes.shown(target)) closed it"
@@ -45,6 +45,7 @@ package struct OutputError: Error, Hashable, CustomStringConvertible {
     }
   }
 
+  /// What to do about a failure, by errno(3). Appended to the message.
   private static let advice: [Int32: String] = [
     ENOSPC: "; free some space or write elsewhere",
     EDQUOT: "; free some space or write elsewhere",
@@ -60,6 +61,7 @@ package struct OutputError: Error, Hashable, CustomStringConvertible {
 package struct DescriptorOutput: ByteOutput {
   private let descriptor: Int32
   private let target: String
+  /// The maximum number of bytes of one write(2).
   private let pieceSize: Int
   private let isPatient: Bool
 
@@ -67,28 +69,31 @@ package struct DescriptorOutput: ByteOutput {
   ///
   /// - Parameters:
   ///   - target: the name of the output in messages.
-  ///   - isPatient: whether writes wait for a reader even after the task was cancelled. Default: no.
+  ///   - isPatient: whether a write waits for the reader of a full pipe even after the task was cancelled.
+  ///     Default: false.
   package init(_ descriptor: Int32, target: String, isPatient: Bool = false) {
     self.isPatient = isPatient
     self.descriptor = descriptor
     self.target = target
     var status = stat()
     let isFile = fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-    // A writable pipe accepts PIPE_BUF bytes without blocking, but possibly no more (pipe(7)).
+    // A pipe that poll(2) reports as writable accepts PIPE_BUF bytes without blocking, but possibly no more
+    // (pipe(7)).
     pieceSize = isFile ? .max : Int(PIPE_BUF)
   }
 
   /// Whether the descriptor is a terminal.
   package var isTerminal: Bool { isatty(descriptor) == 1 }
 
-  /// The width of the terminal in characters.
+  /// The width of the terminal in characters; `nil` if the descriptor is not a terminal.
   package var columns: Int? {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
     return Int(size.ws_col)
   }
 
-  /// Writes all bytes. Cancelling the task ends the wait for a full pipe, unless the output is patient.
+  /// Writes all bytes. While a pipe is full, checks every 100 ms whether the task was cancelled, and then
+  /// fails with `cancelled`. An output created with `isPatient` makes no such check.
   package func write(_ bytes: [UInt8]) throws(OutputError) {
     var rest = bytes[...]
     while !rest.isEmpty {

@@ -1,9 +1,9 @@
 import Glibc
 import NetOptCore
 
-/// An output file of a command. Replaces a regular file, or creates a new file, when the content is complete.
-/// Until then, and after a failure, the old file stays unchanged. The command writes directly to anything
-/// else, such as /dev/null or a pipe.
+/// An output file of a command. `write` writes to a draft, and `commit` puts the draft in the place of the
+/// file. Until then, and after a failure, an old file stays unchanged. If the name leads to something other
+/// than a regular file, such as /dev/null or a pipe, there is no draft: `write` writes to it directly.
 struct FileReplacement: ~Copyable {
   /// The name of the file in messages.
   private let name: String
@@ -11,7 +11,8 @@ struct FileReplacement: ~Copyable {
 
   /// Creates the draft of the file.
   ///
-  /// - Parameter mode: the permissions of a new file, reduced by the umask. Default: 0o666.
+  /// - Parameter mode: the permissions of a new file, reduced by the umask. A replaced file keeps its
+  ///   permissions. Default: 0o666.
   /// - Throws: `OutputError` when the file cannot be written, and when the task is cancelled while a pipe has
   ///   no reader.
   init(_ name: String, mode: mode_t = 0o666) throws(OutputError) {
@@ -20,7 +21,8 @@ struct FileReplacement: ~Copyable {
     self.name = name
   }
 
-  /// Creates the draft. Before writing to a pipe, waits for a reader; cancelling the task ends the wait.
+  /// Creates the draft. If the name leads to a pipe, waits until a process reads from the pipe. Cancelling
+  /// the task ends the wait.
   private static func draft(_ name: String, _ mode: mode_t) throws(OutputError) -> FileDraft {
     while true {
       do throws(FileDraft.Failure) { return try FileDraft(of: name, mode: mode, keepsSpecial: true) } catch {
@@ -43,7 +45,7 @@ struct FileReplacement: ~Copyable {
   /// Writes all bytes before it returns.
   ///
   /// - Parameter isPatient: whether to wait for the reader of a full pipe even after the task was cancelled.
-  ///   Bytes in a pipe cannot be taken back, while a draft can be dropped. Default: no.
+  ///   If true, an interrupted command leaves no incomplete output in a pipe. Default: false.
   func write(_ bytes: [UInt8], isPatient: Bool = false) throws(OutputError) {
     try DescriptorOutput(draft.descriptor, target: name, isPatient: isPatient).write(bytes)
   }

@@ -2,11 +2,13 @@ import Glibc
 import NetOptCore
 import NetOptLocking
 
-/// Handles SIGINT and SIGTERM. The first signal runs an action, which ends the current work. The second
-/// signal ends the process at once.
+/// Handles SIGINT and SIGTERM. The first signal runs an action, which ends the work of the command in an
+/// orderly way. A second signal ends the process at once.
 package final class Interruption: Sendable {
   private struct State {
+    /// The first signal; `nil` until one has arrived.
     var signal: Int32?
+    /// What to do at the first signal; `nil` until the command sets it.
     var action: (@Sendable () -> Void)?
   }
 
@@ -15,7 +17,7 @@ package final class Interruption: Sendable {
   /// Creates an interruption without a signal.
   package init() {}
 
-  /// The first signal that arrived, or `nil`.
+  /// The number of the first signal that arrived, SIGINT or SIGTERM; `nil` if none has arrived.
   package var signal: Int32? { state.withLock(\.signal) }
 
   /// Sets the action for the first signal. The action runs on the thread that waits for signals. If a signal
@@ -28,7 +30,7 @@ package final class Interruption: Sendable {
     if isLate { action() }
   }
 
-  /// Records the first signal and runs the action. Ignores later signals.
+  /// Records a signal and runs the action, if it is the first signal. Ignores later signals.
   func receive(_ signal: Int32) {
     let action = state.withLock { state -> (@Sendable () -> Void)? in
       guard state.signal == nil else { return nil }
@@ -39,7 +41,7 @@ package final class Interruption: Sendable {
   }
 
   /// Blocks SIGINT and SIGTERM, so that `waitForSignals` receives them. Ignores SIGPIPE and SIGXFSZ, so that
-  /// writing to a closed pipe, or beyond the largest file size, fails with an error (`EPIPE`, `EFBIG`). Call
+  /// writing to a closed pipe, or beyond the largest file size, fails with `EPIPE` or `EFBIG`. Call
   /// this on the main thread before other threads exist: threads inherit the signal mask.
   package static func holdSignals() {
     Glibc.signal(SIGPIPE, SIG_IGN)
@@ -48,8 +50,9 @@ package final class Interruption: Sendable {
     pthread_sigmask(SIG_BLOCK, &mask, nil)
   }
 
-  /// Waits for SIGINT and SIGTERM on the calling thread until the process ends. Call this on the main thread.
-  /// If the main thread awaits instead, libdispatch takes it over and unblocks all signals on it.
+  /// Waits on the calling thread for the first SIGINT or SIGTERM, and calls `receive`. Then the thread sleeps
+  /// until the process ends. Call this on the main thread. If the main thread awaits instead,
+  /// libdispatch takes it over and unblocks all signals on it.
   package func waitForSignals() -> Never {
     var mask = Self.signals
     var number: Int32 = 0
