@@ -1,7 +1,7 @@
 import NetOptCore
 
 extension CacheEntry {
-  /// The bytes of memory that an entry of these parts takes.
+  /// Estimates the memory that an entry with these parts takes, in bytes. The estimate is never too small.
   static func weight(
     _ key: CacheKey, _ selectors: [Selector], _ fields: HeaderFields, _ body: [UInt8], _ terms: ResponseTerms
   ) -> Int {
@@ -18,10 +18,11 @@ extension CacheEntry {
     for name in names { total += Allocation.text(name) }
     // `lastModified` shares the string of the header field.
     total += Allocation.text(terms.validators.entityTag?.opaque ?? "")
-    // Adds an eighth for the gaps that blocks of different sizes leave in the heap.
+    // Adds an eighth for the gaps between heap blocks of different sizes.
     return total + total / 8
   }
 
-  /// The bytes of the entry object itself, with the allocator's header.
+  /// The size of a `CacheEntry` object in bytes, without the strings and arrays that it refers to, and with
+  /// the allocator's header.
   static let object = 192 + (MemoryLayout<ResponseTerms>.size + 15) & ~15
 }

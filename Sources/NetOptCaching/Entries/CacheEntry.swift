@@ -1,43 +1,48 @@
 package import NetOptCore
 
-/// A stored response, as it was received, with its content decoded and before any conversion to a model. An
-/// entry is immutable, so all users of a hit share it, including its body. A change, such as after a 304,
-/// makes a new entry.
+/// A stored response. The entry has the body as bytes, after content decoding.
+///
+/// An entry is immutable, so all requests that it answers share the entry and its body. When a 304 changes
+/// the stored fields, a new entry replaces the old one.
 package final class CacheEntry: Sendable {
   /// The key of the entry.
   package let key: CacheKey
-  /// The request's values of the fields that the response's `Vary` names, sorted by name; empty without
-  /// `Vary`. A key has one entry for each set of values (RFC 9111, section 4.1).
+  /// The request fields that the response's `Vary` names, with their values in the request that fetched the
+  /// response, sorted by name; empty for a response without `Vary`. A key has one entry for each set of
+  /// values (RFC 9111, section 4.1).
   package let selectors: [Selector]
-  /// The status.
+  /// The status of the response.
   package let status: Int
-  /// The stored header fields, without those of the connection. If the content was decoded,
-  /// `Content-Encoding` and `Content-Length` are missing too.
+  /// The header fields that `StoredFields` keeps: those of the response, except those of the connection. If
+  /// the transfer decoded the content, `Content-Encoding` and `Content-Length` are missing too.
   package let fields: HeaderFields
-  /// The decoded body.
+  /// The body, decoded unless the request wanted the encoded content.
   package let body: [UInt8]
-  /// When the request was sent, in milliseconds since 1970.
+  /// When the request was sent, in milliseconds since 1970 by the system clock.
   package let requested: Int64
-  /// When the response head was received, in milliseconds since 1970.
+  /// When the response head was received, in milliseconds since 1970 by the system clock.
   package let received: Int64
-  /// The declared expiry in `api` mode, also for negative responses, in milliseconds since 1970. `nil` means
-  /// that RFC 9111 decides.
+  /// When the time to live ends that the caller declared in `api` mode, in milliseconds since 1970 by the
+  /// system clock. `nil` for an entry of another mode. There, RFC 9111 or the version decides whether the
+  /// entry is fresh.
   package let declaredExpiry: Int64?
-  /// The version of the resource, in versioned mode.
+  /// The version that the request named in `versioned` mode; `nil` for an entry of another mode.
   package let resourceVersion: Int64?
-  /// The duration of the fetch in microseconds. It is the cost of losing the entry.
+  /// The time from the start of the fetch until the body was complete, in microseconds. The disk tier prefers
+  /// to keep entries that took long to fetch.
   package let fetchMicroseconds: Int64
-  /// The caching terms in the header fields.
+  /// The caching terms that the header fields state.
   package let terms: ResponseTerms
-  /// The bytes of memory that the entry takes: body, fields, strings, object headers and what the allocator
-  /// adds. The value is never too small.
+  /// The estimated memory that the entry takes, in bytes: body, fields, strings, object headers and the
+  /// overhead of the allocator. The estimate is never too small.
   package let weight: Int
 
-  /// A field that `Vary` names, with its value in the request.
+  /// A request field that `Vary` names, with its value in the request.
   package struct Selector: Hashable, Sendable {
     /// The name in lowercase.
     package let name: String
-    /// The value in the form that `Vary` compares; `nil` when the request had no such field.
+    /// The value in the form that `Vary` compares, which may be a digest; `nil` when the request had no such
+    /// field.
     package let value: String?
 
     /// Makes a selector.
@@ -46,7 +51,8 @@ package final class CacheEntry: Sendable {
       self.value = value
     }
 
-    /// Whether both have the same bytes.
+    /// Whether names and values have the same bytes. Two strings that are equal in Unicode may have different
+    /// bytes.
     package static func == (one: Selector, other: Selector) -> Bool {
       guard one.name.hasSameBytes(as: other.name) else { return false }
       guard let value = one.value, let others = other.value else {
@@ -56,14 +62,16 @@ package final class CacheEntry: Sendable {
     }
   }
 
-  /// Whether some request could match both this entry and an entry with these selectors, which is so when no
-  /// field has different values. A store keeps only the later of two such entries. If it kept both and lost
-  /// the later one, a request would get the older one.
+  /// Whether one request could match both this entry and an entry with the given selectors. This is so unless
+  /// a field occurs in both with different values.
+  ///
+  /// A store keeps only the later one of two entries that overlap. If it kept both and evicted the later one,
+  /// a request would get the older one.
   package func overlaps(_ others: [Selector]) -> Bool {
     selectors.allSatisfy { mine in others.allSatisfy { $0.name != mine.name || $0 == mine } }
   }
 
-  /// Makes an entry.
+  /// Makes an entry. The parameters are described at the properties.
   package init(
     key: CacheKey, selectors: [Selector] = [], status: Int, fields: HeaderFields, body: [UInt8],
     requested: Int64, received: Int64, declaredExpiry: Int64? = nil, resourceVersion: Int64? = nil,

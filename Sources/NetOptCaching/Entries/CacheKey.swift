@@ -1,26 +1,28 @@
 import NetOptCore
 package import NetOptCrypto
 
-/// The key of a stored response: the MD5 of the API's name and its canonical parameters, in a partition.
+/// The key of a stored response: a partition, and a text with its MD5.
 ///
-/// MD5 only finds the location of an entry. Two keys are equal only if their texts are equal. So two texts
-/// with the same digest are two keys, and the entry of one is a miss for the other.
+/// The stores use the MD5 only to find entries quickly. Keys are equal only if their texts and partitions are
+/// equal. So two texts with the same MD5 are different keys, and neither gets the entries of the other.
 package struct CacheKey: Hashable, Sendable {
-  /// The partition, named by the caller for a set of credentials or a tenant. A partition never sees the
-  /// entries of another one.
+  /// The partition of the cache that the entry belongs to. `RequestKey.partition` makes it from a name that
+  /// the caller chooses and from the request's credentials. A request never gets an entry of another
+  /// partition.
   package let partition: String
-  /// The hashed text: the API's name, a NUL, the canonical parameters.
+  /// The API's name, a NUL, and the canonical parameters (`init(api:parameters:partition:)`).
   package let text: String
   /// The MD5 of `text`, 16 bytes.
   package let digest: MD5Digest
-  /// The hash of the key in the tables of this process. It depends on the partition and on a seed per
-  /// process, so that nobody can choose keys that all have the same hash.
+  /// The hash of the key for the tables of this process. It depends on the digest, on the partition and on a
+  /// random seed of the process. So an attacker cannot choose keys that all have the same hash.
   package let tableHash: UInt64
 
   /// Makes a key.
   ///
   /// - Parameters:
-  ///   - api: the name of a declared API with its service and environment; otherwise method, origin and path.
+  ///   - api: the declared name of the API, which contains its service and environment; without such a name,
+  ///     method, origin and path.
   ///   - parameters: the canonical parameters.
   ///   - partition: the partition of the entry.
   /// - Throws: `CryptoError` when this machine's libcrypto has no MD5.
@@ -29,30 +31,32 @@ package struct CacheKey: Hashable, Sendable {
     self.init(text: text, digest: MD5Digest(try Digest.of(text, .md5)), partition: partition)
   }
 
-  /// Makes a key from a text and its digest, as they were stored. The digest need not match the text.
+  /// Makes a key from a text and a digest that were stored. Does not check that the digest belongs to the
+  /// text.
   package init(text: String, digest: MD5Digest, partition: String = "") {
     self.partition = partition
     self.text = text
     self.digest = digest
     var hasher = Hasher()
     hasher.combine(digest.high)
-    // Hashes the bytes of the partition. The two Unicode forms of "é" are equal as strings, but name two
-    // tenants.
+    // Hashes the bytes of the partition, because two partitions may differ only in the Unicode form of a
+    // letter such as "é". As Swift strings they would be equal.
     var partition = partition
     partition.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
     tableHash = UInt64(bitPattern: Int64(hasher.finalize()))
   }
 
-  /// The MD5 of a stored text; `nil` when this machine's libcrypto has no MD5.
+  /// The MD5 of a key's text; `nil` when this machine's libcrypto has no MD5.
   static func digest(of text: [UInt8]) -> MD5Digest? { (try? Digest.of(text, .md5)).map { MD5Digest($0) } }
 
-  /// Compares `tableHash` first, because it differs for nearly all different keys.
+  /// Whether partition and text have the same bytes. Compares `tableHash` first, because it differs for
+  /// nearly all different keys.
   package static func == (a: CacheKey, b: CacheKey) -> Bool {
     a.tableHash == b.tableHash && a.digest == b.digest && a.text.hasSameBytes(as: b.text)
       && a.partition.hasSameBytes(as: b.partition)
   }
 
-  /// Equal keys have the same `tableHash`.
+  /// Hashes only `tableHash`, which depends on the digest and the partition.
   package func hash(into hasher: inout Hasher) { hasher.combine(tableHash) }
 }
 

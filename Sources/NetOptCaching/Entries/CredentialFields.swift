@@ -1,22 +1,25 @@
 package import NetOptCore
 
-/// The request fields that identify the user: the listed ones, and those whose names suggest a secret
-/// (`SecretNames`). The cache looks for them in each request that a stored response may answer.
+/// Decides which request fields identify the user: those in a list of names, and those whose names suggest a
+/// secret (`SecretNames`). Requests with different values in these fields use different partitions of the
+/// cache.
 package final class CredentialFields: Sendable {
+  /// Matches the listed names, and names that suggest a secret.
   private let patterns: NamePatterns
-  /// The lowercase names that only seem to suggest a secret.
+  /// The lowercase names of fields that match `patterns` but carry no credentials.
   private let harmless: Set<String>
-  /// The lowercase names that were listed in addition to the usual ones.
+  /// The listed names that are not in `usual`, in lowercase.
   private let added: Set<String>
-  /// Text that identifies this choice of fields.
+  /// A text that is the same only for sets with the same listed and the same harmless names. Clients with
+  /// different texts use different partitions (`RequestKey.partition`, `trust`).
   package let text: String
 
   /// Makes a set of credential fields from names in any case.
   ///
   /// - Parameters:
   ///   - names: the names of fields that carry credentials.
-  ///   - harmless: the names of fields that carry no credentials although their names suggest a secret.
-  ///     `names` takes precedence.
+  ///   - harmless: the names of fields that carry no credentials although their names suggest a secret. A
+  ///     name that is also in `names` is not harmless.
   package init(_ names: Set<String>, harmless: Set<String> = CredentialFields.harmless) {
     let listed = Set(names.map { $0.loweredASCII })
     let harmless = Set(harmless.map { $0.loweredASCII }).subtracting(listed)
@@ -34,10 +37,10 @@ package final class CredentialFields: Sendable {
   /// The credential fields of a request, sorted by name; fields with the same name keep their order. The
   /// names are in lowercase.
   ///
-  /// A token against request forgery counts only if no other field identifies the user. Beside other
-  /// credentials the token belongs to the same user, and is sent with requests that change a resource. If it
-  /// put such a request into another partition, the request would not invalidate the stored entries that it
-  /// has made outdated.
+  /// A token against request forgery (CSRF) counts only if the request has no other credential field. Clients
+  /// send such a token with requests that change a resource, and it belongs to the same user as the other
+  /// credentials. If the token counted, such a request would be in another partition than the user's GET
+  /// requests. It would then not invalidate the stored entries that it has made outdated.
   package func of(_ fields: HeaderFields) -> [(name: String, value: String)] {
     var found: [(name: String, value: String)] = []
     for field in fields where contains(field.name) {
@@ -53,12 +56,14 @@ package final class CredentialFields: Sendable {
     return others.isEmpty ? found : others
   }
 
+  /// Matches the names of fields with a token against request forgery.
   private static let forgery = NamePatterns(parts: ["csrf", "xsrf"], words: ["crumb"], names: [])
 
+  /// Whether a lowercase name is that of a token against request forgery, and was not listed in addition.
   private func isOfForgery(_ name: String) -> Bool { Self.forgery.match(name) && !added.contains(name) }
 
-  /// The common credential fields whose names do not suggest a secret. Gateways and services use them to tell
-  /// services for whom a request is made.
+  /// Common fields that identify the user although most of their names do not suggest a secret. With many of
+  /// these fields, a gateway tells a service for which user it forwards the request.
   package static let usual: Set<String> = [
     "Authorization", "Cookie", "Proxy-Authorization", "DPoP", "X-Netopt-Sealed",
     "From", "Remote-User", "X-Remote-User", "X-Forwarded-User", "X-Forwarded-Email",
@@ -79,6 +84,6 @@ package final class CredentialFields: Sendable {
     "X-Jenkins-Crumb", "Jenkins-Crumb",
   ]
 
-  /// The fields whose names only seem to suggest a secret.
+  /// Common fields that carry no credentials although their names suggest a secret.
   package static let harmless: Set<String> = ["Idempotency-Key", "X-Idempotency-Key", "Sec-WebSocket-Key"]
 }

@@ -1,19 +1,20 @@
 import NetOptCore
 import NetOptCrypto
 
-/// The binary format of an entry without its body. Lengths and numbers are little-endian. Strings are UTF-8
-/// after their length.
+/// The binary format in which the disk tier stores an entry without its body. `ByteWriter` encodes numbers
+/// and strings.
 enum EntryCoding {
-  /// The valid times, in milliseconds since 1970: up to the end of the year 9999. Other values come from
-  /// damaged bytes, and arithmetic with them could overflow.
+  /// The valid times, in milliseconds since 1970: up to the end of the year 9999. A decoded time outside this
+  /// range comes from damaged bytes, and arithmetic with it could overflow.
   private static let moments: ClosedRange<Int64> = 0...253_402_300_799_999
 
-  /// The time, limited to the valid range.
+  /// The time in milliseconds since 1970, limited to the valid range.
   static func bounded(_ moment: Int64) -> Int64 {
     min(max(moment, moments.lowerBound), moments.upperBound)
   }
 
-  /// The encoded status, times, version and fields of an entry.
+  /// Encodes, in this order: status, times of request and response, declared expiry, version, duration of the
+  /// fetch, number of header fields, header fields.
   static func head(of entry: CacheEntry) -> [UInt8] {
     var writer = ByteWriter()
     writer.integer(Int64(entry.status))
@@ -30,7 +31,7 @@ enum EntryCoding {
     return writer.bytes
   }
 
-  /// The encoded selectors.
+  /// Encodes selectors. Each one is its name, a count of 1 with a value or 0 without, and its value if any.
   static func bytes(of selectors: [CacheEntry.Selector]) -> [UInt8] {
     var writer = ByteWriter()
     for selector in selectors {
@@ -57,7 +58,8 @@ enum EntryCoding {
     return selectors
   }
 
-  /// Decodes an entry; `nil` when the bytes are invalid.
+  /// Makes an entry from its encoded selectors, its encoded head and its body; `nil` when the encoded bytes
+  /// are invalid.
   static func entry(
     _ key: CacheKey, selectors: [UInt8], head: [UInt8], body: [UInt8]
   ) -> CacheEntry? {
@@ -70,7 +72,7 @@ enum EntryCoding {
       declaredExpiry.map(moments.contains) ?? true, fetchMicroseconds >= 0
     else { return nil }
     var fields: [HeaderField] = []
-    // Each field takes at least eight bytes, so an absurd count does not reserve memory.
+    // Each field takes at least eight bytes. The limit keeps a damaged count from reserving much memory.
     fields.reserveCapacity(min(count, head.count / 8))
     for _ in 0..<count {
       guard let name = reader.text(), let value = reader.text() else { return nil }
@@ -83,8 +85,8 @@ enum EntryCoding {
       resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
   }
 
-  /// The checksum of an entry: 16 bytes of a SHA-256 over all its parts. Server processors have instructions
-  /// for SHA-256.
+  /// The checksum of an entry: the first 16 bytes of the SHA-256 over the lengths of all parts and the parts.
+  /// SHA-256 is fast enough here, because server processors have instructions for it.
   static func checksum(
     owner: [UInt8], text: [UInt8], selectors: [UInt8], head: [UInt8], body: [UInt8]
   ) throws(CryptoError) -> [UInt8] {
@@ -96,8 +98,8 @@ enum EntryCoding {
     return Array(try digest.finish().prefix(16))
   }
 
-  /// The owner of a partition's entries in the database: the SHA-256 of the partition's name, because the
-  /// name may be a secret. Empty for the partition without a name.
+  /// The bytes that identify a partition in the database: the SHA-256 of its name, because the name may be a
+  /// secret. Empty for the partition without a name.
   static func owner(_ partition: String) throws(CryptoError) -> [UInt8] {
     partition.isEmpty ? [] : try Digest.of(partition, .sha256)
   }

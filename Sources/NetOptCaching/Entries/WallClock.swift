@@ -1,6 +1,6 @@
 import Glibc
 
-/// The system clock, in the unit of cache entries.
+/// The system clock in milliseconds, the unit of the times in cache entries. The clock can be set back.
 package enum WallClock {
   /// The current date in milliseconds since 1970.
   package static func now() -> Int64 {
