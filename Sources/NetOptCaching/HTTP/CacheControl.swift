@@ -1,11 +1,12 @@
 package import NetOptCore
 
-/// The directives of `Cache-Control` in a request or a response that a private cache uses (RFC 9111, section
-/// 5.2; RFC 5861; RFC 8246). Durations are milliseconds.
+/// The directives of `Cache-Control` that a private cache uses, of a request or of a response (RFC 9111,
+/// section 5.2; RFC 5861; RFC 8246). Durations are in milliseconds; `nil` means that the directive is
+/// missing.
 ///
-/// A malformed directive gets its safe meaning: a `max-age` that is not a number makes a response stale, and
-/// an unreadable permission grants nothing. When a directive occurs twice, the first occurrence counts
-/// (section 4.2.1).
+/// A malformed directive has the cautious meaning. A `max-age` that is not a number makes a response stale. A
+/// malformed directive that would allow something, such as `stale-if-error`, allows nothing. When a directive
+/// with a duration occurs twice, the first occurrence counts (section 4.2.1).
 package struct CacheControl: Hashable, Sendable {
   /// `max-age`; zero when the value is not a number.
   package var maxAge: Int64?
@@ -19,30 +20,32 @@ package struct CacheControl: Hashable, Sendable {
   package var mustRevalidate = false
   /// `must-understand`.
   package var mustUnderstand = false
-  /// `public` or `private`: the response is explicitly marked as storable.
+  /// `public` or `private`. Both let a private cache store a response whose status is not storable by
+  /// default.
   package var isMarkedStorable = false
   /// `immutable`.
   package var immutable = false
-  /// `stale-while-revalidate`.
+  /// `stale-while-revalidate`, in milliseconds after the response became stale.
   package var staleWhileRevalidate: Int64?
-  /// `stale-if-error`.
+  /// `stale-if-error`, in milliseconds after the response became stale.
   package var staleIfError: Int64?
   /// `only-if-cached`.
   package var onlyIfCached = false
-  /// `max-stale`; without a value it has no limit.
+  /// `max-stale`; `Int64.max` when the directive has no value and therefore no limit.
   package var maxStale: Int64?
   /// `min-fresh`.
   package var minFresh: Int64?
 
-  /// Whether the field exceeds the limits of the parser. The unread part may forbid anything.
+  /// Whether the field exceeds the limits of the parser. Such a message is not stored, because the part that
+  /// was not read may forbid storing.
   package var isTooLong = false
 
   /// Whether the response must not be stored. `must-understand` lifts `no-store` for a status that the cache
   /// understands (section 5.2.2.3).
   var forbidsStoring: Bool { isTooLong || noStore && !mustUnderstand }
 
-  /// Reads the directives of a message. It refuses a message with more than `FieldText.mostMembers`
-  /// directives, or with a line of more than `FieldText.mostBytes`: `isTooLong` and `noStore` are true then.
+  /// Reads the directives of a message. `isTooLong` and `noStore` become true when the message has more than
+  /// `FieldText.mostMembers` directives, or a line of more than `FieldText.mostBytes` bytes.
   package init(_ fields: HeaderFields) {
     var count = 0
     for line in fields.values(of: "Cache-Control") {
@@ -62,11 +65,13 @@ package struct CacheControl: Hashable, Sendable {
     }
   }
 
+  /// Marks the field as too long.
   private mutating func refuse() {
     isTooLong = true
     noStore = true
   }
 
+  /// Adds a directive to those that were read before.
   private mutating func apply(_ directive: Directive) {
     switch directive.name {
     case "max-age":
@@ -96,7 +101,8 @@ package struct CacheControl: Hashable, Sendable {
     }
   }
 
-  /// Handles lists with the wrong separator, such as `no-store; max-age=0`, which are meant to forbid.
+  /// Recognises a directive by the beginning of its name, for lists with the wrong separator, such as
+  /// `no-store; max-age=0`. It recognises only directives that restrict the cache.
   private mutating func applyMalformed(_ directive: Directive) {
     switch directive.name.prefix(while: { $0 != ";" && $0 != " " && $0 != "\t" }) {
     case "no-store": noStore = true
@@ -107,7 +113,7 @@ package struct CacheControl: Hashable, Sendable {
   }
 }
 
-/// A directive.
+/// A directive of `Cache-Control`.
 struct Directive {
   /// The name in lowercase. For a malformed directive it includes the text after the name.
   var name: String
@@ -116,13 +122,14 @@ struct Directive {
   /// Whether there are spaces around "=", which the syntax does not allow.
   var isSpaced = false
 
-  /// The value, a number of seconds, in milliseconds; `nil` when it is not a number.
+  /// The value in milliseconds, for a directive whose value is a number of seconds; `nil` for other values.
   var duration: Int64? { isSpaced ? nil : value.flatMap(DeltaSeconds.milliseconds) }
 }
 
-/// Parses `name`, `name=token` and `name="quoted"`, separated by commas. It skips anything else up to the
-/// next comma.
+/// Parses the directives `name`, `name=token` and `name="quoted"` of one line. Commas separate the
+/// directives. Text that has none of these forms becomes part of a name or a value.
 struct DirectiveReader {
+  /// The part of the line that was not read.
   private var rest: Substring.UTF8View
 
   init(_ text: String) { rest = text[...].utf8 }
@@ -142,14 +149,15 @@ struct DirectiveReader {
     return directive
   }
 
+  /// Reads up to the next comma.
   private mutating func token() -> String {
     let value = rest.prefix { $0 != 0x2c }
     rest = rest[value.endIndex...]
     return String(FieldText.trimmed(Substring(value)))
   }
 
-  /// Reads a quoted string. Returns `nil` when the closing quote is missing: the string would hide the
-  /// directives after it.
+  /// Reads a quoted string. Returns `nil` and reads nothing when the closing quote is missing. The string
+  /// would otherwise contain all directives after it.
   private mutating func quoted() -> String? {
     var left = rest.dropFirst()
     var value: [UInt8] = []
@@ -163,8 +171,7 @@ struct DirectiveReader {
     guard isClosed else { return nil }
     let more = left.prefix { $0 != 0x2c }
     rest = left[more.endIndex...]
-    // Text after the closing quote becomes part of the value, so that the value does not pass for the quoted
-    // one.
+    // Text after the closing quote becomes part of the value, because the quoted part alone could be valid.
     if more.contains(where: { !FieldText.isSpaceOrTab($0) }) { value += more }
     return String(decoding: value, as: UTF8.self)
   }
@@ -172,7 +179,7 @@ struct DirectiveReader {
 
 /// Numbers of seconds in fields (RFC 9111, section 1.2.2).
 package enum DeltaSeconds {
-  /// The value for numbers that are too large: 2^31 seconds, in milliseconds.
+  /// The result for this and larger numbers: 2^31 seconds, in milliseconds.
   static let most: Int64 = 2_147_483_648_000
 
   /// Converts decimal digits to milliseconds; `nil` for any other text.
@@ -190,11 +197,11 @@ enum FieldText {
   /// The text without white space at both ends.
   static func trimmed(_ text: Substring) -> Substring { Substring(ByteClass.trimmed(text.utf8)) }
 
-  /// The maximum number of members of a list. Real lists have ten. A response head has room for 120,000, and
-  /// parsing them takes 0.1 s.
+  /// The maximum number of members of a list. Real lists have about ten. A response head has room for 120,000
+  /// members, and parsing these would take 0.1 s.
   static let mostMembers = 256
-  /// The maximum length of a value to parse member by member, in bytes. A line of a response head has 100 KB
-  /// at most, and three times as many when it is not UTF-8.
+  /// The maximum length of a field value that is parsed as a list, in bytes. A line of a response head has up
+  /// to 100 KB. The repair of bytes that are not UTF-8 can triple this length.
   static let mostBytes = 16 * 1024
 
   /// The non-empty members of a list; `nil` when the list has more than `mostMembers` members, or a value has
@@ -207,9 +214,9 @@ enum FieldText {
     return values.flatMap { $0.split(byte: 0x2c).map(trimmed).filter { !$0.isEmpty } }
   }
 
-  /// The field names in a list, in lowercase. It skips members that are not tokens: they are not field names,
-  /// and may take long to compare (`CombiningMarks`), because a quoted string can have escapes between its
-  /// combining marks.
+  /// The members that are tokens, in lowercase. Other members cannot be field names. They could also take
+  /// long to compare, because a quoted string can hide a long run of combining marks behind escapes
+  /// (`CombiningMarks`).
   static func names(_ members: [Substring]) -> [String] {
     members.map(\.loweredASCII).filter { HeaderFields.isToken($0) }
   }

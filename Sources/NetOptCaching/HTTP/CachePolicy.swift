@@ -1,14 +1,15 @@
 package import NetOptCore
 
 /// The cache policy of RFC 9111 for a private cache, with RFC 5861 and RFC 8246. It decides how to answer a
-/// request at a given time, with the entries stored for its URL. It has no state and does no I/O. Times are
-/// milliseconds since 1970, durations are milliseconds.
+/// request at a given time from the entries that are stored for its URL. It has no state and does no I/O. All
+/// times are in milliseconds since 1970, all durations in milliseconds.
 package struct CachePolicy: Sendable {
-  /// How long after it went stale a response may be used when the origin is unreachable and no directive
-  /// forbids it (section 4.2.4), in milliseconds. Default: 86,400,000, which is one day.
+  /// How long a stale response may be used while the origin is unreachable, in milliseconds since it became
+  /// stale. A directive such as `must-revalidate` forbids this use (section 4.2.4). Default: 86,400,000,
+  /// which is one day.
   package var staleWhenUnreachable: Int64
 
-  /// 5xx statuses that allow serving a stale response (RFC 5861, section 4).
+  /// The 5xx statuses that `stale-if-error` covers (RFC 5861, section 4).
   package static let serverErrors: Set = [500, 502, 503, 504]
 
   /// Makes a policy.
@@ -18,7 +19,9 @@ package struct CachePolicy: Sendable {
 
   /// Decides how to answer a request.
   ///
-  /// - Parameter entries: the entries stored for the key, newest first.
+  /// - Parameters:
+  ///   - entries: the entries stored for the key, newest first.
+  ///   - now: the current time, in milliseconds since 1970.
   package func decide(
     _ request: CacheRequest, _ entries: [CacheEntry], at now: Int64
   ) -> CacheDecision {
@@ -37,12 +40,14 @@ package struct CachePolicy: Sendable {
     entries.first { Vary.selects($0, request) }
   }
 
+  /// The decision for a request that no stored response can answer.
   private func missing(
     _ request: CacheRequest, _ forward: CacheStatus.Forward, _ rule: CacheRule? = nil
   ) -> CacheDecision {
     .origin(for: request, forward, rule ?? (forward == .varyMiss ? .otherSelectors : .nothingStored))
   }
 
+  /// Decides how to answer a request for which an entry is stored.
   private func decide(_ request: CacheRequest, _ entry: CacheEntry, at now: Int64) -> CacheDecision {
     let use = usability(of: entry, for: request, at: now)
     guard let refresh = use.refresh else {
@@ -56,24 +61,30 @@ package struct CachePolicy: Sendable {
     return .serve(CacheService(entry, part, use.rule, outcome: use.outcome, refreshes: refresh))
   }
 
+  /// The decision to ask the origin whether an entry is still valid.
   private func validation(
     of entry: CacheEntry, _ forward: CacheStatus.Forward, _ rule: CacheRule, _ request: CacheRequest
   ) -> CacheDecision {
-    // If the request has its own condition or range, it goes to the origin unchanged, and the cache evaluates
-    // the response. HEAD requests also go to the origin unchanged.
+    // The cache adds its conditions only to a GET without a condition or range of the caller. It sends all
+    // other requests unchanged.
     let isPlain = !request.conditions.isForCache && request.range == nil && request.method == .get
     return .validate(entry, isPlain ? entry.terms.validators.conditions : [:], forward, rule)
   }
 
-  /// Whether an entry may be used without a request to the origin.
+  /// The result of the check whether an entry may answer without a request to the origin.
   private struct Usability {
+    /// The rule that decided.
     var rule: CacheRule
+    /// The reason for a request to the origin, if the entry must not be used.
     var forward: CacheStatus.Forward = .stale
+    /// Whether the entry is fresh (`hit`) or stale, if it may be used.
     var outcome: CacheStatus.Outcome = .hit
-    /// Whether the cache also revalidates the entry in the background; `nil` when the entry must not be used.
+    /// `nil` when the entry must not be used without a request to the origin. Otherwise it tells whether the
+    /// cache also revalidates the entry in the background.
     var refresh: Bool?
   }
 
+  /// Checks whether an entry may answer without a request to the origin.
   private func usability(
     of entry: CacheEntry, for request: CacheRequest, at now: Int64
   ) -> Usability {
@@ -108,10 +119,12 @@ package struct CachePolicy: Sendable {
     return Usability(rule: terms.freshness.isExplicit ? .stale : terms.freshness.rule)
   }
 
-  /// Decides whether a stored response replaces a response that did not arrive, or a response with a 5xx
-  /// status of `serverErrors`.
+  /// Decides whether a stored response answers a request after the request to the origin failed. It failed if
+  /// no response arrived, or if the response has one of the statuses in `serverErrors`.
   ///
-  /// - Parameter status: the status of the response; `nil` when no response arrived.
+  /// - Parameters:
+  ///   - status: the status of the response; `nil` when no response arrived.
+  ///   - now: the current time, in milliseconds since 1970.
   /// - Returns: the stored response to serve, or `nil` when it must not be used.
   package func afterFailure(
     _ status: Int?, _ request: CacheRequest, _ entry: CacheEntry, at now: Int64
@@ -140,20 +153,21 @@ package struct CachePolicy: Sendable {
 
 /// The decision how to answer a request.
 package enum CacheDecision: Sendable {
-  /// A stored response answers the request.
+  /// A stored response answers the request, without a request to the origin.
   case serve(CacheService)
-  /// The origin validates a stored response. The header fields are the conditions to send; they are empty
-  /// when the entry has no validator, or when the request goes to the origin unchanged.
+  /// The origin is asked whether a stored response is still valid. The header fields are the conditions that
+  /// the cache adds to the request. They are empty when the entry has no validator, or when the request goes
+  /// to the origin unchanged.
   case validate(CacheEntry, HeaderFields, CacheStatus.Forward, CacheRule)
-  /// The request goes to the origin.
+  /// The request goes to the origin, because no stored response can answer it.
   case fetch(CacheStatus.Forward, CacheRule)
   /// The request goes to the origin, and the response is not stored.
   case bypass(CacheRule)
-  /// The response is 504, because the request must not go to the origin.
+  /// The cache answers with the status 504, because `only-if-cached` forbids a request to the origin.
   case refuse(CacheRule)
 
-  /// Applies the request's `only-if-cached` to this decision, whichever policy made it: the response is 504
-  /// instead of a request to the origin (RFC 9111, section 5.2.1.7), and a served entry is not refreshed.
+  /// Returns the decision for a request that may have `only-if-cached` (RFC 9111, section 5.2.1.7). With this
+  /// directive, a decision to ask the origin becomes `refuse`, and a served entry is not refreshed.
   package func applyingOnlyIfCached(of request: CacheRequest) -> CacheDecision {
     guard request.control.onlyIfCached else { return self }
     return switch self {
@@ -163,7 +177,7 @@ package enum CacheDecision: Sendable {
     }
   }
 
-  /// Sends the request to the origin, or refuses it when it has `only-if-cached`.
+  /// The decision to send the request to the origin, or to refuse it when it has `only-if-cached`.
   static func origin(
     for request: CacheRequest, _ forward: CacheStatus.Forward, _ rule: CacheRule
   ) -> CacheDecision {
@@ -179,12 +193,12 @@ package struct CacheService: Sendable {
   package let part: RangePart
   /// The rule that decided.
   package let rule: CacheRule
-  /// `hit` or `stale`.
+  /// `hit` for a fresh entry, `stale` for a stale one.
   package let outcome: CacheStatus.Outcome
   /// Whether the cache also refreshes the entry in the background.
   package let refreshes: Bool
 
-  /// Makes an answer.
+  /// Makes the description of such an answer.
   package init(
     _ entry: CacheEntry, _ part: RangePart, _ rule: CacheRule, outcome: CacheStatus.Outcome, refreshes: Bool
   ) {

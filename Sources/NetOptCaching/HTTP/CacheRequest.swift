@@ -8,10 +8,10 @@ package struct CacheRequest: Sendable {
   package let url: HTTPURL
   /// The header fields that the caller set.
   package let fields: HeaderFields
-  /// The directives of `Cache-Control`. `Pragma: no-cache` counts when the request has no `Cache-Control`
-  /// (RFC 9111, section 5.4).
+  /// The directives of `Cache-Control`. In a request without `Cache-Control`, `Pragma: no-cache` counts as
+  /// `no-cache` (RFC 9111, section 5.4).
   package let control: CacheControl
-  /// The conditions of the request.
+  /// The conditions of the caller, such as `If-None-Match`.
   package let conditions: RequestConditions
   /// The value of `Range`; `nil` for methods other than GET (RFC 9110, section 14.2).
   package let range: String?
@@ -21,7 +21,8 @@ package struct CacheRequest: Sendable {
   /// The `User-Agent` that the client sends when the caller sets none; empty when it sends none.
   let userAgent: String
 
-  /// The fields that `Vary` selects by: those of the caller and those that the client adds.
+  /// The fields whose values `Vary` compares: those of the caller, and the client's `User-Agent` if the
+  /// caller sets none.
   var fieldsForVary: HeaderFields {
     guard !userAgent.isEmpty, !fields.contains(name: "User-Agent") else { return fields }
     var fields = fields
@@ -52,12 +53,12 @@ package struct CacheRequest: Sendable {
     self.control = control
   }
 
-  /// Whether a stored response may answer the request, which is so for GET and HEAD.
+  /// Whether the method is GET or HEAD. A stored response can answer only these.
   var isAnswerable: Bool { method == .get || method == .head }
 
-  /// Whether the entry's content has the form that the request wants. It is false when the request wants
-  /// decoded content and the entry is encoded, because it could not be decoded or was fetched without
-  /// decoding.
+  /// Whether the content of the entry has the form that the request wants. It is false when the request wants
+  /// decoded content, and the entry has encoded content that libcurl could decode. Such an entry was stored
+  /// for a request that did not want decoded content.
   package func decodes(_ entry: CacheEntry) -> Bool {
     !wantsDecoded || !ContentCoding.isDecodable(entry.fields)
   }
@@ -67,7 +68,7 @@ package struct CacheRequest: Sendable {
 package enum ContentCoding {
   private static let known: Set = ["gzip", "x-gzip", "deflate", "br", "zstd", "identity"]
 
-  /// Whether libcurl can decode content with these fields.
+  /// Whether content with these fields is encoded, and libcurl can decode it.
   package static func isDecodable(_ fields: HeaderFields) -> Bool {
     let codings = (FieldText.members(fields.values(of: "Content-Encoding")) ?? []).map { $0.loweredASCII }
     return !codings.isEmpty && codings.allSatisfy(known.contains)

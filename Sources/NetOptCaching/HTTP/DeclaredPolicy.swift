@@ -1,9 +1,10 @@
 package import NetOptCore
 
-/// The cache policy for APIs whose caller declares how long responses are fresh.
+/// The cache policy of `api` mode. In this mode the caller declares how long responses are fresh.
 package struct DeclaredPolicy: Sendable {
-  /// The maximum part of the time to live by which an entry may expire early, at random. So responses that
-  /// were fetched together are not fetched again at the same time.
+  /// The largest fraction of the time to live by which an entry expires early. The cache chooses a random
+  /// fraction up to this one for each entry. So responses that were fetched together expire at different
+  /// times.
   package static let jitter = 0.1
 
   /// The caller's declaration.
@@ -13,6 +14,10 @@ package struct DeclaredPolicy: Sendable {
   package init(_ declaration: CacheOptions.Declaration) { self.declaration = declaration }
 
   /// Decides how to answer a request.
+  ///
+  /// - Parameters:
+  ///   - entries: the entries stored for the key, newest first.
+  ///   - now: the current time, in milliseconds since 1970.
   package func decide(_ request: CacheRequest, _ entries: [CacheEntry], at now: Int64) -> CacheDecision {
     if request.control.noStore { return .bypass(.requestNoStore) }
     if request.conditions.isForOrigin { return .bypass(.condition) }
@@ -30,7 +35,7 @@ package struct DeclaredPolicy: Sendable {
     if now < expiry {
       return .serve(CacheService(entry, part, .declaredFresh, outcome: .hit, refreshes: false))
     }
-    // A negative response is never served longer than its declared time to live.
+    // An error response is not served after its declared time to live.
     if (200...299).contains(entry.status), case .serveAndRefresh(let window) = declaration.expired,
       now.subtractingClamped(expiry) < window.wholeMilliseconds
     {
@@ -49,11 +54,13 @@ package struct DeclaredPolicy: Sendable {
     return .stored((200...299).contains(status) ? .declared : .declaredNegative)
   }
 
-  /// The time at which a response expires, in milliseconds since 1970; `nil` when none is declared for its
-  /// status.
+  /// When a response expires, in milliseconds since 1970; `nil` when the caller declares no time to live for
+  /// its status.
   ///
-  /// - Parameter jitterShare: a random number from 0 to 1. The response expires early by this share of
-  ///   `jitter`.
+  /// - Parameters:
+  ///   - received: when the response head was received, in milliseconds since 1970.
+  ///   - jitterShare: a random number from 0 to 1. The time to live is shorter by `jitter * jitterShare` of
+  ///     its length.
   package func expiry(status: Int, received: Int64, jitterShare: Double) -> Int64? {
     timeToLive(status).map { time in
       let whole = Double(time.wholeMilliseconds)
@@ -61,7 +68,8 @@ package struct DeclaredPolicy: Sendable {
     }
   }
 
-  /// The rule that forbids storing a response whatever the caller declares; `nil` when there is none.
+  /// The rule that forbids storing a response even if the caller declares a time to live; `nil` when no rule
+  /// forbids it.
   static func refusal(
     _ request: CacheRequest, _ status: Int, _ fields: HeaderFields, _ control: CacheControl
   ) -> CacheRule? {
@@ -75,6 +83,8 @@ package struct DeclaredPolicy: Sendable {
     return nil
   }
 
+  /// The declared time to live for a status: `timeToLive` for 200 to 299, `negativeTimeToLive` for errors
+  /// that are cacheable by default; `nil` for others.
   private func timeToLive(_ status: Int) -> Duration? {
     switch status {
     case 200...299: declaration.timeToLive
@@ -85,6 +95,6 @@ package struct DeclaredPolicy: Sendable {
 }
 
 extension Duration {
-  /// The duration in milliseconds, rounded down; at least 0.
+  /// The duration in milliseconds, rounded down; 0 for a negative duration.
   package var wholeMilliseconds: Int64 { max(nanoseconds / 1_000_000, 0) }
 }
