@@ -1,33 +1,41 @@
 import NetOptCaching
 import NetOptCore
 
-/// Fetches from the origin.
+/// Sends a call's request to the origin, or waits for the fetch of another call.
 extension CacheCall {
-  /// A request to the origin, and the reason for it.
+  /// The state of one fetch of a response from the origin.
   struct Fetch: Sendable {
+    /// Why the request goes to the origin.
     var forward: CacheStatus.Forward
+    /// The rule that decided this.
     var rule: CacheRule
-    /// The stale entry.
+    /// The stored response that the origin validates, or that may answer if the origin fails; `nil` when the
+    /// decision found none.
     var entry: CacheEntry?
-    /// Whether the key has stored responses although the request itself demands the origin.
+    /// Whether the key has stored responses, and the request goes to the origin because of its own fields or
+    /// options. Such a response may replace any of the stored responses, and not only the variant that the
+    /// request selects.
     var hasStoredResponses = false
-    /// The request fields that ask the origin to validate the entry.
+    /// The request fields that ask the origin to validate `entry` (`If-None-Match`, `If-Modified-Since`);
+    /// empty when the origin does not validate it.
     var conditions = HeaderFields()
-    /// The leader of the fetch, when other calls may wait for the outcome.
+    /// Passes the outcome to the calls that wait for this fetch; `nil` when no call may wait for it.
     var leader: InFlightFetches.Leader?
     /// Whether the cache may store the response.
     var stores = true
-    /// When the request was sent: by the system clock, in milliseconds since 1970, and by the monotonic
-    /// clock.
+    /// When the request was sent, by the cache's clock, in milliseconds since 1970.
     var requested: Int64 = 0
+    /// When the request was sent, by the monotonic clock.
     var begun = MonotonicInstant(nanoseconds: 0)
-    /// The deadline of the call, or `nil`.
+    /// The deadline of the call; `nil` for a call without a time limit.
     var deadline: MonotonicInstant?
-    /// The count of `ResourceChanges` for the key when the fetch began.
+    /// The count of `ResourceChanges` for the key when the fetch began. `handleResponse` adds the changes
+    /// that the call's own request made.
     var changeCount: UInt32 = 0
 
-    /// Returns the fetch with the send time of the attempt that the response answers. Connections, handshakes
-    /// and failed attempts may have taken long, and the origin may have answered later requests meanwhile.
+    /// Returns the fetch with the time at which the answered attempt sent its request. This time may be long
+    /// after the fetch began, because of connections, handshakes and failed attempts. The origin may have
+    /// answered later requests meanwhile.
     func sent(for response: NetOptResponse, of chain: InterceptorChain) -> Fetch {
       let sent = chain.started + response.timings.untilSent
       guard sent > begun else { return self }
@@ -38,9 +46,12 @@ extension CacheCall {
     }
   }
 
-  /// Handles a call that no stored response answers at once.
+  /// Performs what the cache has decided for the call.
   ///
-  /// - Parameter hasEntries: whether the key has stored responses.
+  /// - Parameters:
+  ///   - decision: the decision of the cache.
+  ///   - hasEntries: whether the key has stored responses.
+  ///   - next: the rest of the chain, which sends the request.
   func execute(
     _ decision: CacheDecision, hasEntries: Bool, _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {
@@ -61,13 +72,13 @@ extension CacheCall {
     }
   }
 
-  /// Fetches, or waits for the same fetch of another call.
+  /// Fetches, or waits for a fetch of another call with an equal key.
   ///
   /// - Parameters:
-  ///   - hasWaited: whether the call has already waited once, and then learned that the response depends on
-  ///     request fields.
-  ///   - isForSameFields: whether only requests with the same fields share the fetch. This follows a shared
-  ///     fetch that failed, possibly because of the fields of its request.
+  ///   - hasWaited: whether the call has already waited for a fetch, whose response then was for other values
+  ///     of the fields in its `Vary`. A call waits for such a response only once.
+  ///   - isForSameFields: whether the call shares only fetches of requests with the same fields. This is so
+  ///     after it has waited for a fetch that failed, possibly because of the fields of that request.
   private func share(
     _ fetch: Fetch, _ next: InterceptorChain, hasWaited: Bool = false, isForSameFields: Bool = false
   ) async throws(NetOptError) -> NetOptResponse {
@@ -89,14 +100,14 @@ extension CacheCall {
       case .serve(let service): return serve(service, isCollapsed: true, refreshingWith: next)
       case .validate(let entry, let conditions, _, _): (fetch.entry, fetch.conditions) = (entry, conditions)
       default:
-        // The response depends on request fields in which this request differs. Requests with the same values
-        // share another fetch.
+        // The response is for other values of the fields in its `Vary`. Requests with the values of this
+        // request share another fetch.
         if !hasWaited, !Vary.selects(entry, cacheRequest) {
           return try await share(fetch, next, hasWaited: true, isForSameFields: isForSameFields)
         }
       }
     case .unshared: break
-    // Requests with the same fields share a fetch of their own.
+    // From now on this call shares only fetches of requests with the same fields.
     case .failedWithOtherFields:
       if !isForSameFields { return try await share(fetch, next, hasWaited: hasWaited, isForSameFields: true) }
     case .staleIfError(let status):
@@ -112,8 +123,10 @@ extension CacheCall {
     return try await perform(fetch, next)
   }
 
-  /// The key of the fetch: the cache key, and the request's values of the fields that the stored responses
-  /// depend on.
+  /// The key by which calls share a fetch. It has the cache key and the request's values of the fields that
+  /// the stored responses in memory depend on.
+  ///
+  /// - Parameter isForSameFields: whether the key also has all fields of the request.
   private func fetchKey(isForSameFields: Bool = false) -> InFlightFetches.Key {
     let names = Set(cache.store.memory.entries(for: key).flatMap { $0.selectors.map(\.name) })
     let selectors = names.isEmpty ? [] : Vary.fields(names.sorted()).selectors(of: cacheRequest)
@@ -122,7 +135,7 @@ extension CacheCall {
       fields: isForSameFields ? request.headers : nil)
   }
 
-  /// Sends the request to the origin and handles the response.
+  /// Sends the request to the origin and handles the response or the error.
   private func perform(_ fetch: Fetch, _ next: InterceptorChain) async throws(NetOptError) -> NetOptResponse {
     var fetch = fetch
     var forwarded = request
@@ -141,7 +154,8 @@ extension CacheCall {
       if entry.terms.validators.match(newFields, at: cache.now() / 1000) {
         return handleNotModified(entry, response, newFields, fetch)
       }
-      // The 304 is about another response than the stored one (RFC 9111, section 4.3.4).
+      // The 304 validates another response than the stored one (RFC 9111, section 4.3.4). The stored response
+      // is forgotten, and the request is sent again without conditions.
       fetch.conditions = [:]
       cache.forget(.overlapping(entry.selectors), for: key, begun: fetch.begun)
       let answer = try await next.proceed(request)
@@ -152,13 +166,15 @@ extension CacheCall {
     }
   }
 
+  /// The errors which mean that the origin could not be reached or did not answer correctly.
   private static let unreachable: Set<NetOptError.Code> = [
     .connectFailed, .proxyFailed, .sendFailed, .receiveFailed, .timeout, .nameNotFound, .resolverFailed,
     .protocolViolation,
   ]
 
-  /// Answers for an origin that cannot be reached: with the stored response, or with 504 when the stored
-  /// response may not be used. Rethrows any other error.
+  /// Answers a call whose fetch failed because the origin could not be reached: with the stored response, or
+  /// with 504 when the stored response may not be used. Rethrows the error for any other failure, when the
+  /// decision found no stored response, and outside `http` mode.
   private func recover(
     from error: NetOptError, _ fetch: Fetch, _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {
@@ -170,9 +186,8 @@ extension CacheCall {
       .unreachable, "the origin could not be reached: \(error.message)", route: error.route)
   }
 
-  /// The stored response that the request selects now. It may differ from the entry of the decision, which
-  /// may have been replaced or invalidated since. `nil` when there is none, or when there was none at the
-  /// decision.
+  /// The stored response that the request selects now; `nil` when there is none, or when the decision found
+  /// none. It may differ from `fetch.entry`, which may have been replaced or invalidated since the decision.
   private func currentEntry(_ fetch: Fetch, _ next: InterceptorChain) async -> CacheEntry? {
     guard fetch.entry != nil else { return nil }
     let entries = await cache.store.entries(for: key, within: cache.patience(until: next.deadline))
@@ -181,7 +196,9 @@ extension CacheCall {
 
   // MARK: Responses of the origin
 
-  /// Handles a 304: the stored response is still valid.
+  /// Handles a 304 that confirms `entry`: updates the entry and answers with it.
+  ///
+  /// - Parameter newFields: the fields of the 304, with its exact `Location`.
   private func handleNotModified(
     _ entry: CacheEntry, _ response: NetOptResponse, _ newFields: HeaderFields, _ fetch: Fetch
   ) -> NetOptResponse {
@@ -189,8 +206,8 @@ extension CacheCall {
     let updated = Freshening.updated(
       entry, with: newFields, for: cacheRequest, requested: fetch.requested, received: received)
     let isKept = keepUpdated(updated, after: newFields, fetch)
-    // If the updated entry must not be stored, or varies by something that no request contains (`Vary: *`),
-    // only this call gets it.
+    // If the updated entry must not be stored, or has `Vary: *`, which no request matches, only this call
+    // gets it.
     fetch.leader?.complete(isKept ? .entry(updated) : .unshared)
     return self.response(validated: updated, response, fetch, isStored: isKept)
   }
@@ -202,8 +219,9 @@ extension CacheCall {
     let fields = response.headers
     let received = cache.now()
     var (response, fetch) = (response, fetch)
-    // A response is never older than the change that its own request made, so this change does not keep it
-    // from being stored. A change by another request since then does.
+    // The count includes the change that the call's own request made, because the response is not older than
+    // this change. After a change by another request, the counts differ, and the cache does not store the
+    // response.
     fetch.changeCount &+= invalidate(response.status, fields)
     if cacheRequest.method == .head, fetch.stores {
       updateAfterHead(response.status, response.head.withExactLocation(fields), fetch, received)
@@ -233,8 +251,8 @@ extension CacheCall {
     return response
   }
 
-  /// Whether waiting calls share a 5xx response, which is not stored. If each call asked for itself, a
-  /// failing server would get all their requests at once.
+  /// Whether the waiting calls get this response because it is a 5xx response, which the cache does not
+  /// store. If each waiting call sent its own request, a failing server would get all of them at once.
   private func isSharedServerError(
     _ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch
   ) -> Bool {
@@ -242,9 +260,14 @@ extension CacheCall {
       && Vary(fields) != .everything
   }
 
-  /// Keeps the body, to store it at its end or only to give it to waiting calls.
+  /// Keeps the body until its end. Then the cache stores the response, or only gives it to the waiting calls.
   ///
-  /// - Returns: false when the body is too large.
+  /// - Parameters:
+  ///   - response: the response; its body is replaced by one that keeps the bytes as they pass.
+  ///   - received: when the head of the response came, in milliseconds since 1970.
+  ///   - expiry: the declared expiry, in milliseconds since 1970; `nil` when nothing is declared.
+  ///   - isStored: whether to store the response.
+  /// - Returns: false when the body is known to be too large. The waiting calls have then been told.
   private func keep(
     _ response: inout NetOptResponse, _ fields: HeaderFields, _ terms: ResponseTerms, _ fetch: Fetch,
     _ received: Int64, _ expiry: Int64?, isStored: Bool
@@ -279,11 +302,11 @@ extension CacheCall {
 
   // MARK: Background refresh
 
-  /// The time limit of a refresh when its call has no timeout.
+  /// The time limit of a background refresh when the request that caused it has no timeout.
   private static let longestRefresh = Duration.seconds(300)
 
-  /// Refreshes a stale entry in the background, unless a fetch of it is already running or the origin has
-  /// `mostRefreshes`.
+  /// Refreshes a stale entry in the background. Does nothing when a fetch of it is already running, when the
+  /// origin has `ResponseCache.mostRefreshes` refreshes, or when the call may not share fetches.
   func refresh(_ entry: CacheEntry, _ next: InterceptorChain) {
     let origin = request.url.origin
     guard isShared, cache.beginRefresh(of: origin) else { return }
@@ -312,7 +335,8 @@ extension CacheCall {
 }
 
 extension CacheStatus.Forward {
-  /// Whether the request itself is the reason to ask the origin, and not the state of the cache.
+  /// Whether the request goes to the origin because of its own fields or options, and not because of the
+  /// state of the cache.
   fileprivate var isOfRequest: Bool {
     switch self {
     case .bypass, .request, .partial: true
@@ -322,8 +346,8 @@ extension CacheStatus.Forward {
 }
 
 extension ResponseHead {
-  /// The fields with the exact `Location` of this head. The text of the field may have lost bytes beyond
-  /// ASCII, but a stored redirect must lead to the same URL as the original response.
+  /// Returns the fields with the exact `Location` of this head. As text, the field may have lost bytes beyond
+  /// ASCII. A stored redirect must lead to the same URL as the original response.
   fileprivate func withExactLocation(_ fields: HeaderFields) -> HeaderFields {
     guard fields.contains(name: "Location"), let location = reference("Location") else { return fields }
     var exact = fields

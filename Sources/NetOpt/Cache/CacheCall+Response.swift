@@ -3,11 +3,13 @@ import NetOptCore
 
 /// Makes responses from cache entries.
 extension CacheCall {
-  /// Makes a response from a cache entry. Copies the body only when the request asks for a part of it.
+  /// Makes a response from a cache entry. Copies bytes of the body only when the request asks for a range.
   ///
   /// - Parameters:
-  ///   - status: the status that the origin answered with; `nil` when it did not answer.
-  ///   - error: the error if the origin could not be reached.
+  ///   - service: the entry, the part of it that answers the request, and the rule.
+  ///   - isCollapsed: whether the call waited for the fetch of another call.
+  ///   - status: the status of the origin's response that the entry replaces; `nil` when there was none.
+  ///   - error: the error because of which the entry answers; `nil` when the origin was reached or not asked.
   func response(
     _ service: CacheService, isCollapsed: Bool = false, status: Int? = nil, error: NetOptError? = nil
   ) -> NetOptResponse {
@@ -25,6 +27,11 @@ extension CacheCall {
   }
 
   /// Makes a response from an entry that the origin has validated.
+  ///
+  /// - Parameters:
+  ///   - entry: the updated entry.
+  ///   - notModified: the 304 of the origin. Its connection, route, timings and cookies belong to this call.
+  ///   - isStored: whether the updated entry is stored.
   func response(
     validated entry: CacheEntry, _ notModified: NetOptResponse, _ fetch: Fetch, isStored: Bool
   ) -> NetOptResponse {
@@ -43,7 +50,7 @@ extension CacheCall {
     return response
   }
 
-  /// Makes a response from the 5xx response that the origin gave to another call.
+  /// Makes a response from a 5xx response that another call has fetched for this call too.
   func response(serverError entry: CacheEntry, _ fetch: Fetch) -> NetOptResponse {
     var response = response(entry, .whole, age: nil, route: nil)
     response.cacheStatus = CacheStatus(
@@ -51,12 +58,20 @@ extension CacheCall {
     return response
   }
 
+  /// Makes a response without a cache status.
+  ///
+  /// - Parameters:
+  ///   - part: the part of the entry to return.
+  ///   - age: the age of the entry in milliseconds, for the field `Age`; `nil` for a response without this
+  ///     field.
+  ///   - route: the route of the call's own request; `nil` when it sent none.
+  ///   - further: fields to add to those of the entry.
   private func response(
     _ entry: CacheEntry, _ part: RangePart, age: Int64?, route: RouteReport?, with further: HeaderFields = [:]
   ) -> NetOptResponse {
     var fields = entry.fields
     if !further.isEmpty { fields += further }
-    // RFC 9111, sections 5.1 and 1.2.2.
+    // The field has seconds, at most 2^31 (RFC 9111, sections 5.1 and 1.2.2).
     if let age { fields["Age"] = String(min(age / 1000, 1 << 31)) }
     var status = entry.status
     var body: [UInt8] = []
@@ -83,6 +98,10 @@ extension CacheCall {
   ]
 
   /// Makes a 504 response (RFC 9111, sections 5.2.1.7 and 5.2.2.2).
+  ///
+  /// - Parameters:
+  ///   - what: the reason in words, for the body.
+  ///   - route: the route of the failed request; `nil` when no request was sent.
   func gatewayTimeout(_ rule: CacheRule, _ what: String, route: RouteReport? = nil) -> NetOptResponse {
     let body = Array("netopt: \(what) (\(rule.section): \(rule.text))\n".utf8)
     let fields: HeaderFields = [
@@ -97,7 +116,8 @@ extension CacheCall {
     return response
   }
 
-  /// The route of a request that was not sent.
+  /// The route report of a call that sent no request: a plan of the policy `cache`, and no connection
+  /// attempts.
   private var noRoute: RouteReport {
     RouteReport(
       plan: RoutePlan(origin: request.url.origin, policy: .cache, legs: [RoutePlan.Leg(.dns, source: .dns)]),

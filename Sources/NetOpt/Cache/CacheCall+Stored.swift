@@ -1,18 +1,21 @@
 import NetOptCaching
 import NetOptCore
 
-/// Updates the stored responses after a response of the origin.
+/// Updates or forgets stored responses when the origin has answered.
 extension CacheCall {
-  /// Statuses of responses that say nothing about stored responses.
+  /// The statuses of responses which do not show that the stored responses are outdated.
   private static let uninformative: Set = [206, 226, 304, 408, 416, 421, 425, 428, 429, 431, 511]
-  /// The statuses in `uninformative` of responses about the selected representation, which may carry a
-  /// validator of it.
+  /// The statuses in `uninformative` whose responses may carry a validator of the selected representation.
   private static let partial: Set = [206, 304, 416]
 
-  /// Forgets the stored responses that a response replaces although it is not stored itself. A response which
-  /// says that the resource is elsewhere, gone or forbidden replaces them too; a 5xx response does not. A
-  /// successful response that only the caller's request kept from being stored says nothing about the stored
-  /// responses.
+  /// Forgets the stored responses that are outdated because of a response that is not stored. A response
+  /// which says that the resource is elsewhere, gone or forbidden has this effect. A 5xx response does not.
+  /// Neither does a successful response that is not stored only because the decision bypassed the cache.
+  ///
+  /// - Parameters:
+  ///   - status: the status of the response.
+  ///   - fields: the fields of the response.
+  ///   - control: the `Cache-Control` of the response.
   func forgetReplaced(_ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch) {
     if Self.partial.contains(status), fetch.stores { return forgetOtherVersions(fields, fetch) }
     guard cacheRequest.method == .get, status < 500, !Self.uninformative.contains(status) else { return }
@@ -22,8 +25,8 @@ extension CacheCall {
       begun: fetch.begun)
   }
 
-  /// Forgets stored responses when a response about a part of the representation has a validator of another
-  /// version.
+  /// Forgets stored responses when a 206, 304 or 416 response has the validator of another version of the
+  /// representation.
   private func forgetOtherVersions(_ fields: HeaderFields, _ fetch: Fetch) {
     guard case .http = rules, cacheRequest.method == .get, !Validators(fields).isEmpty else { return }
     var whole = fields
@@ -39,15 +42,19 @@ extension CacheCall {
       begun: fetch.begun)
   }
 
-  /// The stored response in memory that the request selects now, or else the entry of the decision.
+  /// The stored response in memory that the request selects now; if there is none, the entry of the decision.
   private func selectedInMemory(_ fetch: Fetch) -> CacheEntry? {
     CachePolicy.selected(applicableEntries(cache.store.memory.entries(for: key)), for: cacheRequest)
       ?? fetch.entry
   }
 
-  /// Forgets the stored responses that the call's request has changed (RFC 9111, section 4.4).
+  /// Forgets the stored responses of the resources that the call's request has changed (RFC 9111, section
+  /// 4.4).
   ///
-  /// - Returns: how many of these changes count for the call's own key.
+  /// - Parameters:
+  ///   - status: the status of the response to the request.
+  ///   - fields: the fields of the response.
+  /// - Returns: by how much this increases the count of `ResourceChanges` for the call's own key.
   func invalidate(_ status: Int, _ fields: HeaderFields) -> UInt32 {
     // A POST to a declared API changes nothing.
     if case .declared = rules { return 0 }
@@ -78,7 +85,12 @@ extension CacheCall {
     return count
   }
 
-  /// Compares a response to HEAD with the response stored now: it may have been stored since the decision.
+  /// Compares a response to HEAD with the stored response to GET, and updates or forgets the stored response.
+  /// Uses the response stored now, because it may be newer than the one of the decision.
+  ///
+  /// - Parameters:
+  ///   - fields: the fields of the response to HEAD.
+  ///   - received: when the response to HEAD came, in milliseconds since 1970.
   func updateAfterHead(_ status: Int, _ fields: HeaderFields, _ fetch: Fetch, _ received: Int64) {
     guard case .http = rules else { return }
     guard let entry = selectedInMemory(fetch) else {
@@ -98,9 +110,10 @@ extension CacheCall {
     }
   }
 
-  /// Stores an updated entry, or forgets it when the update forbids storing.
+  /// Stores an updated entry, or forgets it when it may not be stored (`Freshening.isKept`).
   ///
-  /// - Returns: whether the updated entry is stored.
+  /// - Parameter newFields: the fields of the response that updated the entry.
+  /// - Returns: false when the updated entry may not be stored.
   func keepUpdated(_ updated: CacheEntry, after newFields: HeaderFields, _ fetch: Fetch) -> Bool {
     let isKept = Freshening.isKept(updated, after: newFields)
     if !isKept {

@@ -2,25 +2,31 @@ import NetOptCaching
 import NetOptCore
 import NetOptCrypto
 
-/// A call that the cache may answer.
+/// One call for which the client uses the cache: its request, its cache key, and the rules that apply.
 struct CacheCall: Sendable {
   /// The rules that decide how the call uses the cache.
   enum Rules: Sendable {
+    /// The rules of RFC 9111, in `http` mode.
     case http(CachePolicy)
+    /// The rules that the caller declares for an API, in `api` mode.
     case declared(DeclaredPolicy)
+    /// The rules for URLs with a version, in versioned mode. `requestedVersion` is the version in the URL.
     case versioned(VersionedPolicy, requestedVersion: Int64)
-    /// No rules: a request of versioned mode without a version, a request that the declaration of an API does
-    /// not cover, or a request with a body that cannot be compared.
+    /// The cache cannot answer the request, for the reason in the rule. In versioned mode, the request has no
+    /// version. In `api` mode, the declaration does not cover the request, or its body is a stream. Or a GET
+    /// or HEAD request has a body, and its key cannot include the body.
     case none(CacheRule)
   }
 
+  /// The request as the caller made it.
   let request: NetOptRequest
+  /// The parts of the request that matter to the cache.
   let cacheRequest: CacheRequest
   let key: CacheKey
   let rules: Rules
   let cache: ResponseCache
 
-  /// Prepares a call; `nil` when the cache is off for the request.
+  /// Prepares a call. Returns `nil` when the cache is off for the request, and when no key can be computed.
   init?(_ request: NetOptRequest, _ cache: ResponseCache) {
     let options = request.options.cache ?? cache.options
     guard options.mode != .off else { return nil }
@@ -37,6 +43,9 @@ struct CacheCall: Sendable {
     }
   }
 
+  /// Computes the partition of a request: the part of the cache for callers that may share responses.
+  ///
+  /// - Parameter isAnonymous: whether to compute the partition of the same caller without credentials.
   private static func partition(
     of cacheRequest: CacheRequest, _ request: NetOptRequest, _ cache: ResponseCache, isAnonymous: Bool = false
   ) throws(CryptoError) -> String {
@@ -48,13 +57,14 @@ struct CacheCall: Sendable {
       proxyUser: cache.proxies.credentials(for: request.url.origin), isAnonymous: isAnonymous)
   }
 
-  /// The partitions whose responses a change by this call affects: the caller's partition, and the partition
-  /// of the same caller without credentials.
+  /// The partitions in which a change by this call invalidates responses: the caller's partition, and the
+  /// partition of the same caller without credentials.
   var partitions: Set<String> {
     let anonymous = try? Self.partition(of: cacheRequest, request, cache, isAnonymous: true)
     return Set([key.partition, anonymous].compactMap(\.self))
   }
 
+  /// Computes the key of a request, and the rules that the mode and the request lead to.
   private static func key(
     _ mode: CacheOptions.Mode, _ request: NetOptRequest, _ cacheRequest: CacheRequest, _ policy: CachePolicy,
     _ partition: String
@@ -93,11 +103,14 @@ struct CacheCall: Sendable {
 
   // MARK: Decisions
 
-  /// Decides how the stored entries answer the request.
+  /// Decides how to answer the request.
+  ///
+  /// - Parameter entries: the stored responses of the call's key.
   func decide(_ entries: [CacheEntry]) -> CacheDecision {
     decideByRules(entries).applyingOnlyIfCached(of: cacheRequest)
   }
 
+  /// The decision of the rules, without `only-if-cached`.
   private func decideByRules(_ entries: [CacheEntry]) -> CacheDecision {
     switch rules {
     case .http(let policy): return policy.decide(cacheRequest, applicableEntries(entries), at: cache.now())
@@ -108,17 +121,19 @@ struct CacheCall: Sendable {
     }
   }
 
-  /// The entries that the rules apply to. The HTTP rules ignore entries with a declared expiry or a version,
-  /// because a caller declared these and not the server.
+  /// The entries that the rules may use. The rules of RFC 9111 ignore entries with a declared expiry or a
+  /// version, because there the caller and not the server says how long they are fresh.
   func applicableEntries(_ entries: [CacheEntry]) -> [CacheEntry] {
     guard case .http = rules else { return entries }
     return entries.filter { $0.declaredExpiry == nil && $0.resourceVersion == nil }
   }
 
-  /// The stored response to serve instead of a 5xx response or a failed request; `nil` when the rules forbid
-  /// it.
+  /// The stored response to serve instead of a 5xx response, or instead of an error when the origin could not
+  /// be reached. `nil` when the rules forbid it, and always outside `http` mode.
   ///
-  /// - Parameter status: the status of the response; `nil` when there was none.
+  /// - Parameters:
+  ///   - status: the status of the 5xx response; `nil` when there was no response.
+  ///   - entry: the stored response.
   func afterFailure(_ status: Int?, _ entry: CacheEntry) -> CacheService? {
     guard case .http(let policy) = rules else { return nil }
     return policy.afterFailure(status, cacheRequest, entry, at: cache.now())
@@ -134,17 +149,21 @@ struct CacheCall: Sendable {
     }
   }
 
-  /// When a response becomes stale by the caller's declaration, in milliseconds since 1970; `nil` without a
-  /// declaration.
+  /// When a response becomes stale by the caller's declaration, in milliseconds since 1970. `nil` outside
+  /// `api` mode, and when the declaration does not cover the status.
+  ///
+  /// - Parameter received: when the head of the response came, in milliseconds since 1970.
   func declaredExpiry(_ status: Int, received: Int64) -> Int64? {
     guard case .declared(let policy) = rules else { return nil }
     return policy.expiry(status: status, received: received, jitterShare: Double.random(in: 0...1))
   }
 
-  /// The version of the response, in versioned mode.
+  /// The version that the request asks for, which is also the version of the response; `nil` outside
+  /// versioned mode.
   var version: Int64? { if case .versioned(_, let requested) = rules { requested } else { nil } }
 
-  /// Whether the call may wait for the response to another call, and other calls for its response.
+  /// Whether the call may wait for the fetch of another call, and other calls for its fetch. False for a
+  /// request whose own fields demand something of the response, such as a range or a maximum age.
   var isShared: Bool {
     let isPlain =
       !cacheRequest.conditions.isForCache && cacheRequest.range == nil && !cacheRequest.control.noCache
@@ -155,7 +174,11 @@ struct CacheCall: Sendable {
 
   // MARK: Responses
 
-  /// Answers with a stored response, and refreshes it in the background if the rules say so.
+  /// Answers with a stored response, and refreshes it in the background if `service` says so.
+  ///
+  /// - Parameters:
+  ///   - isCollapsed: whether the call waited for the fetch of another call.
+  ///   - next: the rest of the chain, which sends the refresh.
   func serve(
     _ service: CacheService, isCollapsed: Bool = false, refreshingWith next: InterceptorChain
   ) -> NetOptResponse {
@@ -165,7 +188,7 @@ struct CacheCall: Sendable {
 }
 
 extension RequestBody {
-  /// The bytes of the body, empty without a body; `nil` for a stream.
+  /// The bytes of the body; empty when there is no body; `nil` when the body is a stream.
   var bytesInMemory: [UInt8]? {
     switch source {
     case .none: []

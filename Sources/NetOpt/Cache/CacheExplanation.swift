@@ -1,32 +1,34 @@
 package import NetOptCaching
 package import NetOptCore
 
-/// The state of the cache for a request, and the decision that follows from it.
+/// What the cache has stored for a request, and what it decides for this request.
 package struct CacheExplanation: Sendable {
-  /// The stored entries, the newest first.
+  /// The stored responses of the request's key, the newest first.
   package let entries: [CacheEntry]
-  /// When the last entry of the request's key was evicted from the disk, in milliseconds since 1970, and why.
+  /// The last eviction of an entry of the request's key from the disk: when, in milliseconds since 1970, and
+  /// why. `nil` when no eviction is known.
   package let eviction: (moment: Int64, reason: EvictionReason)?
   /// The decision for the request with these entries.
   package let decision: CacheDecision
-  /// When the decision was made, in milliseconds since 1970.
+  /// When the decision was made, by the cache's clock, in milliseconds since 1970.
   package let moment: Int64
   /// The URL of the request.
   package let url: HTTPURL
-  /// The response, when the request was performed.
+  /// The response, when the caller has also performed the request; otherwise `nil`.
   package var response: NetOptResponse?
 
-  /// Explains what the entries in a directory mean for a request, without the network. Changes nothing in the
-  /// directory.
+  /// Reads the entries of a cache directory and explains what they mean for a request. Uses no network, and
+  /// changes nothing in the directory.
   ///
   /// - Parameters:
+  ///   - configuration: the cache configuration, with the directory.
   ///   - signing: how the client would sign the request.
-  ///   - userAgent: the `User-Agent` of requests whose caller sets none.
+  ///   - userAgent: the `User-Agent` of a request whose caller sets none.
   ///   - authorities: the path of the file of certificate authorities that the client would trust instead of
   ///     the system's.
   ///   - warn: receives errors of the directory.
-  /// - Throws: `invalidRequest` for a request that the cache never answers; `unreadableFile` for a seed pack
-  ///   or the certificate authorities.
+  /// - Throws: `invalidRequest` for a request that does not use the cache; `unreadableFile` for a seed pack
+  ///   or the file of certificate authorities.
   package static func of(
     _ request: NetOptRequest, _ configuration: ClientConfiguration.Cache,
     signing: ClientConfiguration.Signing? = nil, userAgent: String = ClientConfiguration().userAgent,
@@ -51,7 +53,8 @@ package struct CacheExplanation: Sendable {
 }
 
 extension CacheDecision {
-  /// The decision in one word, and the rule behind it.
+  /// The decision in one word (`hit`, `stale`, `validate`, `fetch`, `bypass` or `refuse`), and the rule
+  /// behind it.
   package var explained: (word: String, rule: CacheRule) {
     switch self {
     case .serve(let service): (service.outcome.rawValue, service.rule)
@@ -64,7 +67,10 @@ extension CacheDecision {
 }
 
 extension CacheEntry {
-  /// Whether the entry is fresh, for how many more seconds, and by which rule.
+  /// Whether the entry is fresh, for how many more seconds, and by which rule. `seconds` is negative for a
+  /// stale entry; it is `nil` for a versioned entry, and when the clock was set back.
+  ///
+  /// - Parameter now: the present moment, in milliseconds since 1970.
   package func freshness(at now: Int64) -> (isFresh: Bool, seconds: Int64?, rule: CacheRule) {
     if now < received, resourceVersion == nil { return (false, nil, .clockSetBack) }
     if let declaredExpiry {

@@ -1,15 +1,15 @@
 import NetOptCaching
 import NetOptCore
 
-/// Answers requests from the cache, stores responses, and makes calls for the same resource share one fetch.
-/// The interceptor is in the chain only when the client has a cache.
+/// Answers requests from the cache, stores responses, and makes concurrent calls for the same resource share
+/// one fetch. The chain has this interceptor only when the client has a cache.
 struct CacheInterceptor: Interceptor {
   let cache: ResponseCache
 
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
     guard let call = CacheCall(request, cache) else { return try await next.proceed(request) }
-    // Memory answers most requests without a wait.
+    // Memory answers most requests, and this look-up does not suspend the task.
     let found =
       if let found = cache.entriesInMemory(for: call.key) { found } else {
         await cache.store.entries(for: call.key, within: cache.patience(until: next.deadline))

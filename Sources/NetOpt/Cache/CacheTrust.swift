@@ -3,14 +3,14 @@ import NetOptCore
 import NetOptCrypto
 
 extension ClientConfiguration.Cache {
-  /// The text that separates the entries of a client from those of other clients with the same directory that
-  /// trust other certificate authorities, or identify users by other fields. Without this separation, such a
-  /// client could receive a response that it would not have trusted, or the response to another user. Empty
-  /// for the default settings.
+  /// The part of each partition that depends on the client's certificate authorities and credential fields.
+  /// Clients with the same directory share responses only if these settings are equal. Otherwise a client
+  /// could receive a response from a server that it does not trust, or the response to another user. Empty
+  /// for the default settings; otherwise a digest of the settings in hexadecimal.
   ///
   /// - Parameter authorities: the path of the file of certificate authorities that the client trusts instead
-  ///   of the system's.
-  /// - Throws: `unreadableFile` for this file.
+  ///   of the system's; `nil` for the system's.
+  /// - Throws: `unreadableFile` for this file; `libraryFailed` when libcrypto fails.
   func trust(authorities: String?) throws(NetOptError) -> String {
     var choices: [[UInt8]] = []
     let fields = credentials()

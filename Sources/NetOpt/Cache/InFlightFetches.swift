@@ -2,20 +2,23 @@ import NetOptCaching
 import NetOptCore
 import NetOptLocking
 
-/// The running fetches (single flight): one for each key and each set of selectors. A later call for the same
-/// key waits for the outcome of the running fetch.
+/// The fetches that are running (single flight), one for each `Key`. A call whose key equals the key of a
+/// running fetch waits for the outcome of this fetch and sends no request. Safe from any thread.
 final class InFlightFetches: Sendable {
-  /// The identity of a fetch. Only calls with equal keys share a fetch.
+  /// What calls must have in common to share a fetch.
   struct Key: Hashable, Sendable {
+    /// The cache key.
     let key: CacheKey
-    /// The selectors as far as they are known before the response: those of the stored responses.
+    /// The request's values of the fields that the stored responses in memory depend on. The `Vary` of the
+    /// fetched response is not known yet, and may name other fields.
     let selectors: [CacheEntry.Selector]
-    /// The options of the request. With other options or another timeout a request may fail where this one
-    /// succeeds.
+    /// The options of the request, such as its timeout. A request with other options may fail where this
+    /// request succeeds.
     let options: RequestOptions
-    /// The requested version, in versioned mode.
+    /// The requested version in versioned mode; otherwise `nil`.
     let version: Int64?
-    /// The fields of the request, when the outcome may depend on them.
+    /// The fields of the request without tracing fields, when only requests with the same fields may share
+    /// the fetch; otherwise `nil`.
     let fields: HeaderFields?
 
     /// - Parameter options: the options of the request. The key leaves out the options for the cache and for
@@ -35,29 +38,33 @@ final class InFlightFetches: Sendable {
     }
   }
 
-  /// The outcome for a call that joins a fetch.
+  /// What a call gets that asks to join a fetch.
   enum Outcome: Sendable {
-    /// The call makes the fetch itself.
+    /// The call must make the fetch itself, as its leader.
     case lead(Leader)
-    /// The fetch brought this entry.
+    /// The response of the fetch, or the entry that it validated.
     case entry(CacheEntry)
-    /// The fetch brought a response that calls cannot share.
+    /// Calls cannot share the response of the fetch, for example because it may not be stored or is too
+    /// large. The waiting call must fetch for itself.
     case unshared
-    /// The fetch failed, possibly because of the fields of its request. A request with other fields may
-    /// succeed.
+    /// The fetch failed or brought a 5xx response, possibly because of the fields of its request. A request
+    /// with other fields, such as the waiting call's, may succeed.
     case failedWithOtherFields
-    /// The origin answered with this 5xx status, and a stored response may be served instead.
+    /// The origin answered with this 5xx status, and the leader served a stored response instead.
     case staleIfError(Int)
     /// The origin answered with this 5xx response, which is not stored.
     case serverError(CacheEntry)
-    /// The fetch failed.
+    /// The fetch failed, or the wait of the call ended with this error.
     case failed(NetOptError)
   }
 
   /// A running fetch, and the calls that wait for it.
   final class InFlightFetch: Sendable {
+    /// A call that waits for the fetch.
     struct Waiter {
+      /// The number of the waiting call.
       let id: UInt64
+      /// The deadline of the waiting call; `nil` for a call without a time limit.
       let deadline: MonotonicInstant?
       /// The fields of the waiting call's request.
       let fields: HeaderFields
@@ -66,6 +73,8 @@ final class InFlightFetches: Sendable {
 
     struct State {
       var waiters: [Waiter] = []
+      /// The body that the fetch is receiving; `nil` before its response, and when nobody holds the body any
+      /// more.
       weak var body: StoringBody?
     }
 
@@ -75,13 +84,14 @@ final class InFlightFetches: Sendable {
     init(_ key: Key) { self.key = key }
   }
 
-  /// The leading call of a fetch, which makes the fetch and must end it. Releasing a leader that has not
-  /// ended its fetch hands the fetch over to a waiting call.
+  /// The call that makes a fetch. It must end the fetch with `complete`, `fail` or `handOver`. When a leader
+  /// is deallocated before that, it hands the fetch over to a waiting call.
   final class Leader: Sendable {
     let fetch: InFlightFetch
     private let owner: InFlightFetches
     /// The fields of the request that the fetch sends.
     private let fields: HeaderFields
+    /// Whether this leader has ended its fetch or handed it over.
     private let hasEnded = Locked(false)
 
     fileprivate init(_ fetch: InFlightFetch, _ owner: InFlightFetches, _ fields: HeaderFields) {
@@ -92,6 +102,7 @@ final class InFlightFetches: Sendable {
 
     deinit { handOver() }
 
+    /// Marks the fetch as ended. Returns false when it already was.
     private func markEnded() -> Bool {
       hasEnded.withLock { hasEnded in
         defer { hasEnded = true }
@@ -99,8 +110,9 @@ final class InFlightFetches: Sendable {
       }
     }
 
-    /// Ends the fetch with an outcome for all waiting calls. A 5xx outcome is only for the calls whose
-    /// requests have the same fields; the other calls get `failedWithOtherFields`.
+    /// Ends the fetch with an outcome for the waiting calls. The outcomes `serverError` and `staleIfError` go
+    /// only to calls whose requests have the same fields as the leader's. The other calls get
+    /// `failedWithOtherFields`.
     func complete(_ outcome: Outcome) {
       guard markEnded() else { return }
       switch outcome {
@@ -109,12 +121,14 @@ final class InFlightFetches: Sendable {
       }
     }
 
-    /// Gives the fetch up for a reason outside the fetch: a waiting call makes the fetch again.
+    /// Hands the fetch over to a waiting call, which becomes the leader and sends its own request. For an end
+    /// that has to do with this leader's call, and not with the origin.
     ///
     /// - Parameters:
-    ///   - deadline: only a call with a later deadline than this may make the fetch again.
-    ///   - error: the error for the waiting calls when no such call waits. Calls whose requests have other
-    ///     fields get `failedWithOtherFields`.
+    ///   - deadline: only a call whose deadline is later than this moment may become the leader, or a call
+    ///     without a deadline; `nil` allows any call.
+    ///   - error: the outcome for the waiting calls when no call may become the leader. Calls whose requests
+    ///     have other fields get `failedWithOtherFields`. With `nil` all of them get `unshared`.
     func handOver(beyond deadline: MonotonicInstant? = nil, else error: NetOptError? = nil) {
       if markEnded() { owner.handOver(fetch, of: fields, beyond: deadline, else: error) }
     }
@@ -122,11 +136,13 @@ final class InFlightFetches: Sendable {
     /// Ends the fetch with an error.
     ///
     /// A failure on the way to the origin goes to all waiting calls. A failure after the request was sent
-    /// goes to the calls whose requests have the same fields. Other failures concern only this caller, for
-    /// example its cancellation or an invalid request: a waiting call then makes the fetch again.
+    /// goes to the calls whose requests have the same fields. Other failures, such as a cancellation or an
+    /// invalid request, concern only this caller: a waiting call becomes the leader.
     ///
-    /// When the caller's own deadline has passed, only a call whose deadline is more than 100 ms later makes
-    /// the fetch again.
+    /// When the error is a timeout and the caller's deadline has passed, or will pass within 50 ms, only a
+    /// call becomes the leader whose deadline is more than 100 ms later.
+    ///
+    /// - Parameter deadline: the deadline of the caller; `nil` for a call without a time limit.
     func fail(_ error: NetOptError, deadline: MonotonicInstant?, at now: MonotonicInstant) {
       if error.code == .timeout, let deadline, now + .milliseconds(50) >= deadline {
         return handOver(beyond: deadline + .milliseconds(100), else: error)
@@ -140,19 +156,19 @@ final class InFlightFetches: Sendable {
       }
     }
 
-    /// The failures that every request with the same options would meet.
+    /// The failures that every request with the same options would also have.
     private static let failuresBeforeSending: Set<NetOptError.Code> = [
       .shutDown, .nameNotFound, .resolverFailed, .connectFailed, .proxyFailed, .tlsFailed, .certificateName,
       .certificateUntrusted, .certificateExpired, .noAuthorities,
     ]
 
-    /// The failures that every request with the same options and the same fields would meet. A server that
-    /// cannot handle a field may close the connection or not answer.
+    /// The failures that every request with the same options and the same fields would also have. A server
+    /// that cannot handle a field may close the connection or not answer.
     private static let failuresAfterSending: Set<NetOptError.Code> = [
       .timeout, .sendFailed, .receiveFailed, .protocolViolation, .decodeFailed, .headTooLarge,
     ]
 
-    /// Sets the body that the fetch is receiving. When calls wait for the body, a task reads it ahead of its
+    /// Sets the body that the fetch is receiving. If calls wait for it, starts to read the body ahead of its
     /// reader.
     func setBody(_ body: StoringBody) {
       let hasWaiters = fetch.state.withLock { state in
@@ -164,14 +180,16 @@ final class InFlightFetches: Sendable {
   }
 
   private struct State {
-    /// The fetches, grouped by cache key, so that all fetches of a key are found at once.
+    /// The running fetches, grouped by cache key, so that `removeAll` finds all fetches of a key at once.
     private var fetches: [CacheKey: [Key: InFlightFetch]] = [:]
     /// The fetch of each waiting call, by the call's number.
     var waiting: [UInt64: InFlightFetch] = [:]
-    /// The calls that are about to wait, and the errors of the calls that had to leave before they began to
-    /// wait.
+    /// The numbers of the calls that have asked to join a fetch and have not left `join`.
     var joining: Set<UInt64> = []
+    /// The errors of the calls in `joining` whose deadline passed, or that were cancelled, before they began
+    /// to wait.
     var earlyErrors: [UInt64: NetOptError] = [:]
+    /// The number of the last call that asked to join a fetch.
     var lastID: UInt64 = 0
 
     var count: Int { fetches.values.reduce(0) { $0 + $1.count } }
@@ -188,6 +206,7 @@ final class InFlightFetches: Sendable {
       if fetches[key.key]?.isEmpty == true { fetches[key.key] = nil }
     }
 
+    /// Removes all fetches of a key, so that no further call joins them.
     mutating func removeAll(for key: CacheKey) { fetches[key] = nil }
   }
 
@@ -202,7 +221,7 @@ final class InFlightFetches: Sendable {
   /// The number of waiting calls.
   var waiting: Int { state.withLock(\.waiting.count) }
 
-  /// Begins a fetch; returns `nil` when the same fetch is already running.
+  /// Begins a fetch. Returns `nil` when a fetch with this key is already running.
   ///
   /// - Parameter fields: the fields of the request.
   func lead(_ key: Key, _ fields: HeaderFields) -> Leader? {
@@ -215,8 +234,12 @@ final class InFlightFetches: Sendable {
     return fetch.map { Leader($0, self, fields) }
   }
 
-  /// Begins a fetch, or waits for the running one. The outcome is `failed` when the call's deadline passes
-  /// first, or when the call is cancelled.
+  /// Begins a fetch, or waits for the outcome of the running fetch with this key. The outcome is `failed`
+  /// when the call is cancelled or its deadline passes before the fetch ends.
+  ///
+  /// - Parameters:
+  ///   - fields: the fields of the call's request.
+  ///   - deadline: the deadline of the call; `nil` for a call without a time limit.
   func join(_ key: Key, _ fields: HeaderFields, until deadline: MonotonicInstant?) async -> Outcome {
     if let leader = lead(key, fields) { return .lead(leader) }
     let id = state.withLock { state in
@@ -247,13 +270,17 @@ final class InFlightFetches: Sendable {
     return outcome
   }
 
-  /// What happens to a call that begins to wait.
+  /// What happens when a call is about to wait.
   private enum Admission {
+    /// The call waits. The body is the one that the fetch is receiving, if it is receiving one.
     case waits(StoringBody?)
+    /// The fetch has ended meanwhile, so the call leads a new fetch.
     case leads(InFlightFetch)
+    /// The call was cancelled, or its deadline passed, before it began to wait.
     case left(NetOptError)
   }
 
+  /// Makes a call wait for the running fetch. The outcome resumes the call's continuation.
   private func wait(_ waiter: InFlightFetch.Waiter, _ key: Key) {
     let admission = state.withLock { state -> Admission in
       if let error = state.earlyErrors.removeValue(forKey: waiter.id) { return .left(error) }
@@ -291,10 +318,10 @@ final class InFlightFetches: Sendable {
     waiter?.continuation.resume(returning: .failed(error))
   }
 
-  /// Ends a fetch.
+  /// Ends a fetch and resumes the waiting calls.
   ///
   /// - Parameter fields: the fields of the fetch's request, when the outcome is only for requests with the
-  ///   same fields.
+  ///   same fields. The other calls get `failedWithOtherFields`.
   private func complete(_ fetch: InFlightFetch, _ outcome: Outcome, of fields: HeaderFields? = nil) {
     let waiters = state.withLock { state in
       state.remove(fetch)
@@ -311,6 +338,7 @@ final class InFlightFetches: Sendable {
     }
   }
 
+  /// As `Leader.handOver`. `fields` are the fields of the leader's request.
   private func handOver(
     _ fetch: InFlightFetch, of fields: HeaderFields, beyond deadline: MonotonicInstant?,
     else error: NetOptError?
@@ -334,7 +362,7 @@ final class InFlightFetches: Sendable {
     }
   }
 
-  /// Makes later calls ignore the running fetches of a key. Calls that already wait still get the outcome.
+  /// Closes the running fetches of a key to further calls. Calls that already wait still get the outcome.
   func forget(_ key: CacheKey) {
     state.withLock { $0.removeAll(for: key) }
   }

@@ -1,20 +1,23 @@
 import NetOptCore
 
-/// The chunks of a body on their way to its reader. While the body may be stored, the chunks remain here
-/// after the reader has taken them.
+/// The chunks of a response body between the transport and the reader. As long as the cache may store the
+/// body, the chunks stay here after the reader has taken them.
 struct KeptChunks {
-  /// The chunks that the reader has not taken; while `areKept` is true, also the chunks that it has taken.
+  /// The chunks in order. While `areKept` is true, these are all chunks so far. Otherwise they are the chunks
+  /// that the reader has not taken.
   private(set) var all: [[UInt8]] = []
-  /// The index of the first chunk that the reader has not taken completely.
+  /// The index in `all` of the first chunk that the reader has not taken completely.
   private var position = 0
-  /// The number of bytes of this chunk that the reader has taken.
+  /// The number of bytes of the chunk at `position` that the reader has taken.
   private var offset = 0
-  /// Whether chunks remain after the reader has taken them.
+  /// Whether chunks stay in `all` after the reader has taken them.
   private(set) var areKept = true
 
+  /// Adds bytes at the end, possibly to the last chunk.
   mutating func append(_ chunk: [UInt8]) { all.append(piece: chunk) }
 
-  /// Takes the next chunk, or the rest of it; `nil` when the reader has taken all chunks so far.
+  /// Takes the rest of the current chunk, or the next chunk; `nil` when the reader has taken all bytes so
+  /// far.
   mutating func take() -> [UInt8]? {
     skipRead()
     guard position < all.count, offset < all[position].count else { return nil }
@@ -24,17 +27,20 @@ struct KeptChunks {
     return chunk
   }
 
-  /// Drops the chunks that the reader has taken, now and later, because the body will not be stored.
+  /// Stops keeping chunks, because the body will not be stored or has been stored. Drops the chunks that the
+  /// reader has taken.
   mutating func stopKeeping() {
     areKept = false
     dropRead()
   }
 
-  /// Advances to the next chunk, if there is one. The last chunk may still grow.
+  /// Moves `position` past the chunks that the reader has taken. Stays at the last chunk, which may still
+  /// grow.
   private mutating func skipRead() {
     while position < all.count - 1, offset == all[position].count { (position, offset) = (position + 1, 0) }
   }
 
+  /// Drops the chunks that the reader has taken completely.
   private mutating func dropRead() {
     if position < all.count, offset == all[position].count { (position, offset) = (position + 1, 0) }
     all.removeSubrange(..<position)

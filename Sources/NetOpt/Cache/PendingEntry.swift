@@ -1,38 +1,41 @@
 import NetOptCaching
 import NetOptCore
 
-/// A response whose body is not complete. At the end of the body, the response is stored and goes to the
-/// waiting calls.
+/// A response whose body is still on its way. At the end of the body, the cache stores the response and gives
+/// it to the waiting calls.
 struct PendingEntry: Sendable {
   let cache: ResponseCache
   /// Passes the outcome of the fetch to the calls that wait for it; `nil` when no other call may wait.
   let leader: InFlightFetches.Leader?
   let key: CacheKey
+  /// The request's values of the fields that the response's `Vary` names (`CacheEntry.selectors`).
   let selectors: [CacheEntry.Selector]
   let status: Int
+  /// The fields to store (`StoredFields.stored`).
   let fields: HeaderFields
   /// When the request was sent, in milliseconds since 1970.
   let requested: Int64
   /// When the head of the response came, in milliseconds since 1970.
   let received: Int64
-  /// As in `CacheEntry`.
+  /// When the response becomes stale by the caller's declaration, in milliseconds since 1970; `nil` without a
+  /// declaration.
   let declaredExpiry: Int64?
-  /// As in `CacheEntry`.
+  /// The version of the resource in versioned mode; otherwise `nil`.
   let resourceVersion: Int64?
   /// When the request was sent, by the monotonic clock.
   let begun: MonotonicInstant
-  /// The deadline of the call that fetches the response, or `nil`.
+  /// The deadline of the call that fetches the response; `nil` for a call without a time limit.
   let deadline: MonotonicInstant?
-  /// The count of `ResourceChanges` for the key when the fetch began. If the count has grown, a change has
-  /// overtaken the response.
+  /// The count of `ResourceChanges` for the key when the fetch began, with the changes of the call's own
+  /// request. If the count is another one at the end of the body, the cache does not store the response.
   let changeCount: UInt32
-  /// Whether to store the response. If not, the response only goes to the waiting calls.
+  /// Whether to store the response. If false, it is a 5xx response, which only goes to the waiting calls.
   let shouldStore: Bool
 
   /// The maximum size of the body in bytes.
   var limit: Int { cache.entryLimit }
 
-  /// Handles a complete body: stores the response if `shouldStore`, and gives it to the waiting calls.
+  /// Handles the end of the body: stores the response if `shouldStore`, and gives it to the waiting calls.
   func complete(_ body: [UInt8]) {
     let entry = CacheEntry(
       key: key, selectors: selectors, status: status, fields: fields, body: body.fitted, requested: requested,
@@ -42,27 +45,28 @@ struct PendingEntry: Sendable {
     leader?.complete(shouldStore ? .entry(entry) : .serverError(entry))
   }
 
-  /// Handles a body that is too large to keep: forgets the stored responses, which are older.
+  /// Handles a body that is too large to keep. Forgets the stored responses of the key, which this response
+  /// would have replaced. The waiting calls fetch for themselves.
   func discardTooLarge() {
     if shouldStore { cache.forget(.all, for: key, begun: begun) }
     leader?.complete(.unshared)
   }
 
-  /// Handles a body whose reader released it before its end. For example, nobody reads the body of a
-  /// redirect. Forgets the stored responses that the new response would replace, because they are older.
+  /// Handles a body that its reader released before the end, such as the body of a redirect. Forgets the
+  /// stored responses that this response would have replaced.
   func discardUnread() {
     if shouldStore { cache.forget(.overlapping(selectors), for: key, begun: begun) }
   }
 
-  /// Handles a body that failed.
+  /// Handles an error while the body was received: passes it to the waiting calls.
   func fail(_ error: NetOptError) {
     leader?.fail(error, deadline: deadline, at: cache.timeSource.now())
   }
 }
 
 extension [UInt8] {
-  /// The same bytes in an array without much unused capacity. The array that received the body may be too
-  /// large, and the cache keeps the body for a long time.
+  /// The bytes in an array without much unused capacity. The array may have been made too large, and the
+  /// cache keeps the body for a long time.
   fileprivate var fitted: [UInt8] {
     guard capacity - count > count / 16 + 64 else { return self }
     return [UInt8](unsafeUninitializedCapacity: count) { room, filled in

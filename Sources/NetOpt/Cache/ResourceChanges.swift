@@ -2,27 +2,31 @@ import NetOptCaching
 import NetOptCore
 import NetOptLocking
 
-/// Keeps the cache from storing a response that is older than a known response or change. Safe from any
-/// thread.
+/// Keeps the cache from storing a response that is older than a change of the resource, or older than another
+/// response. Safe from any thread.
 ///
 /// A change of a resource (RFC 9111, section 4.4) overtakes all fetches that began before the change was
 /// recorded. A response, stored or not, overtakes the responses to requests that were sent before its own
-/// request. A fetch begins here when its request is sent.
+/// request. In this file, a fetch begins when its request is sent.
 final class ResourceChanges: Sendable {
-  /// The state of 1/256 of all keys. These keys share `changeCount` and `sharedCutoff`. The cache may
-  /// therefore refuse a response that it could store, but never stores one that it must refuse.
+  /// The state of 1/256 of all keys. These keys share `changeCount` and `sharedCutoff`, and `latest` has a
+  /// limit. The cache may therefore refuse a response that it could store, but never stores one that it must
+  /// refuse.
   private struct Shard {
+    /// The number of changes of all keys of the shard so far.
     var changeCount: UInt32 = 0
-    /// The latest responses by resource.
+    /// What is known about the latest responses of each resource.
     var latest: [Resource: ResponseState] = [:]
-    /// The keys of `latest`, oldest first.
+    /// The keys of `latest` in the order in which they were added.
     var order: [Resource] = []
-    /// The latest start of a fetch whose response is no longer in `latest`. Responses to fetches that began
-    /// before it are not stored.
+    /// The latest start of a fetch among the resources that were dropped from `latest`. No response to a
+    /// fetch that began earlier is stored.
     var sharedCutoff: MonotonicInstant?
 
-    /// Changes the state of a resource, and drops the oldest resource when there are more than
+    /// Changes the state of a resource. Drops the resource that was added first when there are more than
     /// `maxResources`.
+    ///
+    /// - Parameter begun: when the fetch of the recorded response began.
     mutating func record(
       _ resource: Resource, begun: MonotonicInstant, _ change: (inout ResponseState) -> Void
     ) {
@@ -36,18 +40,20 @@ final class ResourceChanges: Sendable {
       sharedCutoff = max(sharedCutoff ?? oldest.newest, oldest.newest)
     }
 
+    /// Whether the response to a fetch that began at `begun` may not be stored any more.
     func isOvertaken(_ resource: Resource, begun: MonotonicInstant) -> Bool {
       if let sharedCutoff, begun < sharedCutoff { return true }
       return latest[resource]?.cutoff.map { begun < $0 } ?? false
     }
   }
 
-  /// A key without its text, which may have many kilobytes. Two keys with one digest count as one resource.
-  /// The cache may therefore refuse a response that it could store, but never stores one that it must refuse.
+  /// A key without its text, which may be many kilobytes long; or one variant of the key's resource. Keys
+  /// with equal digests count as one resource. The cache may therefore refuse a response that it could store,
+  /// but never stores one that it must refuse.
   private struct Resource: Hashable {
     let tableHash: UInt64
     let digest: MD5Digest
-    /// A hash that separates the variants of a resource; 0 for the resource as a whole.
+    /// A hash of the selectors of the variant; 0 for the resource as a whole.
     var variant = 0
 
     init(_ key: CacheKey) {
@@ -55,7 +61,7 @@ final class ResourceChanges: Sendable {
       digest = key.digest
     }
 
-    /// The variant that these selectors select; `nil` when there are no selectors.
+    /// The variant of this resource with these selectors; `nil` when there are no selectors.
     func variant(_ selectors: [CacheEntry.Selector]) -> Resource? {
       if selectors.isEmpty { return nil }
       var variant = self
@@ -64,18 +70,18 @@ final class ResourceChanges: Sendable {
     }
   }
 
-  /// The state of the responses of a resource.
+  /// What is known about the responses of a resource or of a variant.
   private struct ResponseState {
-    /// The latest start of a fetch that has a response.
+    /// The latest start of a fetch whose response is recorded.
     var newest: MonotonicInstant
-    /// Responses to fetches that began before this time are not stored.
+    /// Responses to fetches that began before this moment are not stored; `nil` when nothing is excluded.
     var cutoff: MonotonicInstant?
-    /// A hash of the field names in the `Vary` of the latest stored response; 0 without `Vary`. The names
-    /// themselves may have many kilobytes.
+    /// A hash of the field names in the `Vary` of the response that was stored last; 0 without `Vary`. The
+    /// names themselves may be many kilobytes long.
     var names = 0
 
-    /// Records a response that is not stored, after which all stored responses are forgotten. They may
-    /// include the response to a later fetch, so `cutoff` becomes the start of the latest known fetch.
+    /// Records a response that is not stored. The caller then forgets the stored responses. The response to a
+    /// later fetch may be among them, so `cutoff` becomes the start of the latest known fetch.
     mutating func recordUnstored(begun: MonotonicInstant) {
       newest = max(newest, begun)
       cutoff = newest
@@ -83,8 +89,11 @@ final class ResourceChanges: Sendable {
 
     /// Records a response that is stored.
     ///
-    /// - Parameter names: a hash of the field names in its `Vary`. A variant does not replace other variants
-    ///   with the same names. Variants with other names cannot be compared with it.
+    /// - Parameters:
+    ///   - begun: when the fetch of the response began.
+    ///   - names: a hash of the field names in its `Vary`; 0 without `Vary`. With the same names as the
+    ///     response before it, the response replaces only its own variant, and `cutoff` stays. With other
+    ///     names, or without `Vary`, it counts as a replacement for all earlier responses.
     mutating func recordStored(begun: MonotonicInstant, names: Int) {
       newest = max(newest, begun)
       let replaces = names == 0 || names != self.names
@@ -105,18 +114,19 @@ final class ResourceChanges: Sendable {
   private func shardIndex(of key: CacheKey) -> Int { Int(key.tableHash & 255) }
   private func shard(of key: CacheKey) -> LockedShard { shards[shardIndex(of: key)] }
 
-  /// The number of changes of a key's resource so far.
+  /// The number of changes so far that count for a key. Changes of the other keys of its shard count too.
   func changeCount(of key: CacheKey) -> UInt32 { shard(of: key).state.withLock { $0.changeCount } }
 
-  /// Whether a change of one key's resource also counts as a change of the other's.
+  /// Whether a change of one key also increases the count of the other key.
   func areCountedTogether(_ key: CacheKey, _ other: CacheKey) -> Bool {
     shardIndex(of: key) == shardIndex(of: other)
   }
 
-  /// Records a change of a key's resource.
+  /// Records a change of a key's resource. The caller then forgets the stored responses of the key.
   func recordChange(of key: CacheKey) { shard(of: key).state.withLock { $0.changeCount &+= 1 } }
 
-  /// Records a response that is not stored.
+  /// Records a response that is not stored but makes stored responses outdated. The caller then forgets
+  /// these.
   ///
   /// - Parameter begun: when the fetch of the response began.
   func recordUnstoredResponse(for key: CacheKey, begun: MonotonicInstant) {
@@ -125,18 +135,19 @@ final class ResourceChanges: Sendable {
     }
   }
 
-  /// Stores a response unless a newer response or a change is recorded. Concurrent calls of `recordChange`
-  /// and `recordUnstoredResponse` wait for the end of this call. Their callers empty the store afterwards,
-  /// and so remove a response that was stored just before.
+  /// Stores a response unless a change or a newer response has overtaken it. Runs `store` under the lock of
+  /// the key's shard. So a concurrent `recordChange` or `recordUnstoredResponse` comes either before this
+  /// call, which then refuses the response, or after it. In the second case its caller forgets the response
+  /// that was just stored.
   ///
   /// - Parameters:
   ///   - selectors: the selectors of the response's variant.
-  ///   - count: the number of changes of the resource when the fetch began.
+  ///   - count: the result of `changeCount(of:)` when the fetch began.
   ///   - begun: when the fetch began.
   ///   - store: stores the response.
-  /// - Returns: whether the response is stored. If not, the caller forgets all stored responses of the key.
-  ///   The origin did not necessarily make the overtaking response later, since a request may wait behind
-  ///   others on its connection.
+  /// - Returns: whether the response is stored. If false, the caller forgets all stored responses of the key:
+  ///   the origin may have made the refused response later than the stored ones, because a request may wait
+  ///   behind others on its connection.
   func storeUnlessOvertaken(
     _ key: CacheKey, _ selectors: [CacheEntry.Selector], since count: UInt32, begun: MonotonicInstant,
     _ store: () -> Void

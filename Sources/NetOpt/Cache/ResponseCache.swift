@@ -2,51 +2,60 @@ import NetOptCaching
 import NetOptCore
 import NetOptLocking
 
-/// The cache of a client, which all its calls share. Safe from any thread.
+/// The cache of a client, which all calls of the client share. Safe from any thread.
 final class ResponseCache: Sendable {
   private struct State {
-    /// The bytes of unfinished bodies that the cache keeps until their end.
+    /// The total size in bytes of the unfinished bodies that the cache keeps.
     var pending = 0
+    /// The running background tasks, by number.
     var work: [UInt64: Task<Void, Never>] = [:]
-    /// The number of background refreshes per origin.
+    /// The number of running background refreshes per origin.
     var refreshes: [Origin: Int] = [:]
+    /// The number of the last background task.
     var lastWork: UInt64 = 0
     var isStopped = false
   }
 
   let store: TieredStore
   let policy: CachePolicy
+  /// The cache options of requests whose own options do not name any.
   let options: CacheOptions
+  /// The maximum size in bytes of a body that the cache stores.
   let entryLimit: Int
   /// The request fields that carry credentials.
   let credentialFields: CredentialFields
-  /// The text that separates the entries of this client from those of other clients with the same directory;
-  /// empty when the client needs no separation.
+  /// The part of each partition that depends on the client's certificate authorities and credential fields
+  /// (`ClientConfiguration.Cache.trust`); empty for the default settings.
   let trust: String
   /// The `User-Agent` of requests whose caller sets none.
   let userAgent: String
   let inFlightFetches: InFlightFetches
+  /// The known changes and latest responses, which keep older responses out of the store.
   let changes = ResourceChanges()
+  /// The monotonic clock.
   let timeSource: any TimeSource
   /// The clock of the cache, in milliseconds since 1970.
   let now: @Sendable () -> Int64
+  /// How the client signs requests; `nil` when it signs none.
   private let signing: ClientConfiguration.Signing?
   /// The proxies that requests use.
   let proxies: ProxyChoice
+  /// The maximum of `pendingBytes`.
   private let pendingLimit: Int
   private let state = Locked(State())
 
   /// - Parameters:
-  ///   - signing: how the client signs requests. A signer sees other responses than a caller without a
-  ///     signature.
-  ///   - proxies: the proxies that requests use. A proxy with a user name may answer each user differently.
-  ///   - trust: the text that separates the entries of this client from those of other clients with the same
-  ///     directory (`Cache.trust`).
+  ///   - signing: how the client signs requests. The signer of a request is a part of its partition, because
+  ///     a server may answer each signer differently.
+  ///   - proxies: the proxies that requests use. The user of a proxy is a part of the partition, because a
+  ///     proxy may answer each user differently.
+  ///   - trust: the part of each partition that depends on the client's settings
+  ///     (`ClientConfiguration.Cache.trust`).
   ///   - userAgent: the `User-Agent` of requests whose caller sets none.
-  ///   - trustedKeys: the keys that may sign seed packs; with no keys the cache does not check signatures.
-  ///   - changes: whether the cache may change the directory, and create it if it does not exist.
+  ///   - trustedKeys: the keys that may sign seed packs. With no keys the cache does not check signatures.
+  ///   - changes: whether the cache may change files in the directory, and create the directory.
   ///   - warn: receives errors of the directory and of files of seed packs.
-  /// - Throws: `unreadableFile`, `invalidSignature` for a seed pack.
+  /// - Throws: `unreadableFile` or `invalidSignature` for a seed pack.
   init(
     _ configuration: ClientConfiguration.Cache, _ timeSource: any TimeSource,
     signing: ClientConfiguration.Signing? = nil, proxies: ProxyChoice, trust: String = "",
@@ -85,6 +94,7 @@ final class ResponseCache: Sendable {
     inFlightFetches = InFlightFetches(timeSource)
   }
 
+  /// Opens a seed pack, and checks the signature of its index if there are trusted keys.
   private static func seedPack(
     _ directory: String, _ trustedKeys: [MinisignPublicKey], _ warn: @escaping @Sendable (NetOptError) -> Void
   ) throws(NetOptError) -> SeedPack {
@@ -103,8 +113,8 @@ final class ResponseCache: Sendable {
       }, warn: warn)
   }
 
-  /// The identity of the key and scheme that sign requests to a host; `nil` when the client does not sign
-  /// them.
+  /// The identity of the key and scheme that sign requests to a host; `nil` when the client signs no requests
+  /// to this host.
   func signer(for host: String) -> String? {
     guard let signing, signing.hosts.contains(host) else { return nil }
     return signing.signer.identity
@@ -112,28 +122,30 @@ final class ResponseCache: Sendable {
 
   // MARK: Entries
 
-  /// How long a call waits for the disk: at most half of its remaining time, so that enough time is left for
-  /// the origin, and at most `DiskCache.patience`.
+  /// How long a call waits for a look-up on the disk: at most half of its remaining time, so that the other
+  /// half is left for the origin, and at most `DiskCache.patience`.
   func patience(until deadline: MonotonicInstant?) -> Duration {
     deadline.map { min(max(($0 - timeSource.now()) / 2, .zero), DiskCache.patience) } ?? DiskCache.patience
   }
 
-  /// The entries of a key, when memory alone can answer; `nil` when the disk or a seed pack may have more.
+  /// The entries of a key in memory. `nil` when the call must also look elsewhere: when the client has seed
+  /// packs, or has a disk cache and memory has no entry.
   func entriesInMemory(for key: CacheKey) -> [CacheEntry]? {
     let found = store.memory.entries(for: key)
     return store.seeds.isEmpty && (store.disk == nil || !found.isEmpty) ? found : nil
   }
 
-  /// Stores an entry, unless a response to a later request has been stored meanwhile (RFC 9111, section 4:
-  /// the most recent).
+  /// Stores an entry, unless a change of the resource or the response to a later request has overtaken it.
+  /// The cache must use the most recent response (RFC 9111, section 4). If the entry is overtaken, all stored
+  /// responses of the key are forgotten.
   ///
   /// - Parameters:
-  ///   - count: the number of changes of the resource at the time of the request.
+  ///   - count: the count of `ResourceChanges` for the key when the request was sent.
   ///   - begun: when the request was sent.
   func insert(_ entry: CacheEntry, unlessChangedSince count: UInt32, begun: MonotonicInstant) {
     let left = entry.terms.freshness.lifetime - entry.terms.freshness.initialAge
-    // An entry that is stale on arrival is stored for revalidation. How long it is of use is unknown, so
-    // `ageLeft` is `nil`.
+    // `ageLeft` is the time for which the entry stays fresh. For an entry that is already stale it is `nil`,
+    // because the time for which a stale entry is useful is unknown: the origin may validate it at any time.
     let isRFC = entry.declaredExpiry == nil && entry.resourceVersion == nil && left > 0
     let isStored = changes.storeUnlessOvertaken(entry.key, entry.selectors, since: count, begun: begun) {
       store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil)
@@ -143,16 +155,16 @@ final class ResponseCache: Sendable {
     if !isStored { store.removeAll(for: entry.key) }
   }
 
-  /// The stored responses to forget.
+  /// Which stored responses of a key to forget.
   enum ForgetScope {
-    /// The responses that a response with these selectors would replace (`CacheEntry.overlaps`).
+    /// The responses that a response with these selectors would replace in the store (`CacheEntry.overlaps`).
     case overlapping([CacheEntry.Selector])
     /// All responses of the key.
     case all
   }
 
-  /// Forgets stored responses after a response that replaces them but is not stored. For example, the
-  /// resource is elsewhere, gone, forbidden, or must not be stored any more.
+  /// Forgets stored responses that a new response has made outdated, although the new response is not stored.
+  /// For example, the new response says that the resource is elsewhere, gone or forbidden.
   ///
   /// - Parameters:
   ///   - scope: the stored responses to forget.
@@ -170,12 +182,13 @@ final class ResponseCache: Sendable {
 
   // MARK: Unfinished bodies
 
-  /// The bytes of bodies that the cache keeps until their end, or until their reader releases them.
+  /// The total size in bytes of the unfinished bodies that the cache keeps. A body counts until its end, or
+  /// until its reader releases it.
   var pendingBytes: Int { state.withLock(\.pending) }
 
-  /// Reserves memory for bytes of an unfinished body.
+  /// Adds bytes of an unfinished body to `pendingBytes`.
   ///
-  /// - Returns: false when all unfinished bodies together would exceed the limit.
+  /// - Returns: false when this would exceed the limit. Then nothing is added.
   func reserve(_ count: Int) -> Bool {
     state.withLock { state in
       guard count <= pendingLimit - state.pending else { return false }
@@ -184,14 +197,15 @@ final class ResponseCache: Sendable {
     }
   }
 
-  /// Releases reserved memory.
+  /// Subtracts reserved bytes from `pendingBytes`.
   func release(_ count: Int) {
     if count > 0 { state.withLock { $0.pending -= count } }
   }
 
   // MARK: Background work
 
-  /// Runs work in the background. A shutdown of the client cancels the work and waits for its end.
+  /// Runs a closure in a background task. `stop` cancels the task, and `finish` waits for its end. Does
+  /// nothing after `stop`.
   func inBackground(_ body: @escaping @Sendable () async -> Void) {
     state.withLock { state in
       guard !state.isStopped else { return }
@@ -204,12 +218,12 @@ final class ResponseCache: Sendable {
     }
   }
 
-  /// The maximum number of concurrent refreshes per origin. A refresh is a request that no call waits for.
-  /// Without a limit, a server that never answers would have one pending refresh for each of its stale
-  /// responses. Beyond the limit a call gets the stale response, and a later call refreshes it.
+  /// The maximum number of concurrent background refreshes per origin. Without a limit, a server that never
+  /// answers would have one pending refresh for each of its stale responses. Beyond the limit, a call still
+  /// gets the stale response, but nothing refreshes it until a later call.
   static let mostRefreshes = 64
 
-  /// Takes one of the refreshes that an origin may have at once.
+  /// Counts a background refresh of an origin. The caller must call `endRefresh` once after a result of true.
   ///
   /// - Returns: false when the origin already has `mostRefreshes`.
   func beginRefresh(of origin: Origin) -> Bool {
@@ -227,7 +241,7 @@ final class ResponseCache: Sendable {
     }
   }
 
-  /// Cancels the background work.
+  /// Cancels the background tasks, and refuses new ones.
   func stop() {
     let work = state.withLock { state in
       state.isStopped = true
@@ -236,7 +250,7 @@ final class ResponseCache: Sendable {
     for task in work { task.cancel() }
   }
 
-  /// Waits until the background work has ended and the entries are on the disk.
+  /// Waits until the background tasks have ended and the entries are on the disk, and closes the store.
   func finish() async {
     // Each task removes itself from `work` before it ends.
     while case let work = state.withLock({ Array($0.work.values) }), !work.isEmpty {
@@ -247,7 +261,7 @@ final class ResponseCache: Sendable {
 }
 
 extension ClientConfiguration {
-  /// Makes the client's cache; `nil` without a cache configuration.
+  /// Makes the client's cache; `nil` when the configuration has no cache.
   func responseCache(_ timeSource: any TimeSource) throws(NetOptError) -> ResponseCache? {
     guard let cache else { return nil }
     let warningHandler = warningHandler

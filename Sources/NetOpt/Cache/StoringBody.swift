@@ -2,32 +2,41 @@ import NetOptCaching
 import NetOptCore
 import NetOptLocking
 
-/// A response body that keeps its bytes while the caller reads it, and stores them at its end. Beyond the
-/// size limit it only passes the bytes on.
+/// A response body that passes chunks on to its reader, keeps them, and gives the whole body to the cache at
+/// its end. When the body exceeds a size limit, it stops keeping chunks and only passes them on.
 ///
 /// Normally the reader sets the pace. When other calls wait for the body too, a task reads ahead of the
-/// reader, up to the limit. Of the task and the reader, the first to need a further chunk reads it, and the
+/// reader as long as chunks are kept. When both need the next chunk, the first of them reads it, and the
 /// other waits.
 final class StoringBody: BodySource {
   private struct State {
     var chunks = KeptChunks()
-    /// The number of bytes that this body has reserved in the cache.
+    /// The number of kept bytes, which this body has reserved in the cache (`ResponseCache.reserve`).
     var count = 0
+    /// Whether the reader or the read-ahead task is reading a chunk from `base`.
     var isReading = false
+    /// Whether the read-ahead task was started. It may have ended.
     var isReadAhead = false
-    /// The end of the body: `.some(nil)` when the body is complete, an error when it failed, `nil` before the
-    /// end.
+    /// How the body ended: `nil` before its end, `.some(nil)` when it is complete, and the error when it
+    /// failed.
     var end: NetOptError??
+    /// The continuations of those that wait for the chunk that the other side reads.
     var waiting: [CheckedContinuation<Void, Never>] = []
   }
 
+  /// What the reader or the read-ahead task does next.
   private enum Step {
+    /// The reader takes this chunk.
     case chunk([UInt8])
+    /// The body has ended, with an error or complete; or the read-ahead task has nothing more to do.
     case end(NetOptError?)
+    /// The other side is reading a chunk: wait for it.
     case wait
+    /// Read the next chunk from `base`.
     case read
   }
 
+  /// The body from the transport.
   private let base: ResponseBody
   private let pendingEntry: PendingEntry
   private let state = Locked(State())
@@ -41,7 +50,7 @@ final class StoringBody: BodySource {
     let (count, isReleasedEarly) = state.withLock { ($0.count, $0.end == nil && $0.chunks.areKept) }
     pendingEntry.cache.release(count)
     if isReleasedEarly { pendingEntry.discardUnread() }
-    // If the body is not complete, a waiting call fetches it again.
+    // If the body is not complete, a waiting call becomes the leader. After the end this does nothing.
     pendingEntry.leader?.handOver()
   }
 
@@ -72,7 +81,8 @@ final class StoringBody: BodySource {
     }
   }
 
-  /// Starts a task that reads the body ahead of its reader, while the chunks are kept.
+  /// Starts the task that reads ahead of the reader, unless it was started before, the body has ended, or
+  /// chunks are no longer kept.
   func readAhead() {
     let begins = state.withLock { state in
       defer { state.isReadAhead = true }
@@ -99,12 +109,13 @@ final class StoringBody: BodySource {
     }
   }
 
-  /// Waits for the chunk that the other side is reading.
+  /// Waits until the reader or the read-ahead task, whichever is reading, has its chunk. Returns early when
+  /// the task is cancelled.
   private func wait() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        // `Task.isCancelled` is read once under the lock: it may become true at any moment, whoever holds the
-        // lock.
+        // `Task.isCancelled` may become true at any moment, even while the lock is held. So it is read only
+        // once.
         let waits = state.withLock { state in
           guard state.isReading, !Task.isCancelled else { return false }
           state.waiting.append(continuation)
@@ -117,6 +128,7 @@ final class StoringBody: BodySource {
     }
   }
 
+  /// Resumes all that wait.
   private func wake() {
     let waiting = state.withLock { state in
       defer { state.waiting = [] }
@@ -125,7 +137,7 @@ final class StoringBody: BodySource {
     for continuation in waiting { continuation.resume() }
   }
 
-  /// Reads the next chunk.
+  /// Reads the next chunk from `base`, and resumes those that wait for it.
   private func read() async {
     var iterator = base.makeAsyncIterator()
     do throws(NetOptError) {
@@ -136,6 +148,8 @@ final class StoringBody: BodySource {
     wake()
   }
 
+  /// Handles a chunk from `base`; `nil` is the end of the body. Stops keeping chunks when the cache has no
+  /// memory left for unfinished bodies, or when the body exceeds the limit for entries.
   private func receive(_ chunk: [UInt8]?) {
     guard let chunk else {
       complete()
@@ -158,8 +172,8 @@ final class StoringBody: BodySource {
     state.withLock { $0.isReading = false }
   }
 
-  /// Stores the response before the reader sees the end, so that the reader's next call does not get an older
-  /// response.
+  /// Handles the end of the body. Stores the response before the reader sees the end, so that the next call
+  /// of the reader's program cannot get an older response.
   private func complete() {
     let kept = state.withLock { state -> (chunks: [[UInt8]], count: Int)? in
       guard state.chunks.areKept else { return nil }
