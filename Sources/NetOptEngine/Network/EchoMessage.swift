@@ -8,10 +8,13 @@ struct EchoMessage: Hashable, Sendable {
   /// The size of a request's payload in bytes, the same as in ping(8).
   static let payloadSize = 56
 
-  /// Distinguishes the requests of this socket from others. On a datagram socket, the kernel replaces the
-  /// identifier with its own number.
+  /// The identifier field of the ICMP header, which tells the requests of this socket from those of other
+  /// sockets. On a datagram socket, the kernel replaces it with a number of its own
+  /// (`EchoSocket.identifier`).
   let identifier: UInt16
+  /// The sequence number field of the ICMP header.
   let sequence: UInt16
+  /// The `payloadSize` random bytes after the header. A reply repeats them.
   let payload: [UInt8]
 
   /// Makes a request with an unpredictable payload, so that no other message passes as its reply.
@@ -105,11 +108,13 @@ struct EchoMessage: Hashable, Sendable {
     return ~UInt16(sum)
   }
 
+  /// Writes a number in network byte order.
   private static func put(_ number: UInt16, into bytes: inout [UInt8], at offset: Int) {
     bytes[offset] = UInt8(number >> 8)
     bytes[offset + 1] = UInt8(number & 0xff)
   }
 
+  /// Reads a number in network byte order.
   private static func number(in bytes: ArraySlice<UInt8>, at index: Int) -> UInt16 {
     UInt16(bytes[index]) << 8 | UInt16(bytes[index + 1])
   }

@@ -4,13 +4,18 @@ import NetOptCore
 
 /// An ICMP socket that is connected to one address. The code that creates the socket must close it.
 struct EchoSocket {
+  /// The file descriptor. Its calls do not block.
   let descriptor: Int32
-  /// The source address of this machine on the route to the address.
+  /// This machine's address on the route to `address`: the kernel chose it as the source address of the
+  /// requests when the socket was connected.
   let local: IPAddress
   /// The identifier that the kernel writes into each request. `nil` when the kernel keeps the sender's
   /// identifier.
   let identifier: UInt16?
+  /// The address to which the socket is connected.
   private let address: IPAddress
+  /// Whether each received message has the header of its IPv4 packet before it. A raw IPv4 socket delivers
+  /// whole packets (raw(7)).
   private let hasPacketHeader: Bool
 
   /// Opens and connects a socket. Sends nothing.
@@ -51,10 +56,13 @@ struct EchoSocket {
     identifier = isRaw ? nil : SocketAddress.localPort(of: opened)
   }
 
-  /// The most errors about packets of other programs that one call skips.
+  /// The most attempts within one call of `send` or `receive`. A pending ICMP error about a packet of another
+  /// program makes an attempt fail, and so does a signal.
   private static let mostForeignErrors = 64
 
   /// Sends a request.
+  ///
+  /// - Throws: `unreachable` when the kernel refuses to send the request.
   func send(_ message: EchoMessage) throws(LegError) {
     let bytes = message.request(address.family)
     for _ in 0..<Self.mostForeignErrors {
@@ -63,18 +71,20 @@ struct EchoSocket {
       }
       if count >= 0 { return }
       let code = errno
-      // A pending error made `send` fail before the request left. An ICMP error at this point is about a
-      // packet of another program, so the loop sends again.
+      // A pending error made send(2) fail before the request left. No ICMP error can be about this request
+      // yet, so each one is about a packet of another program, and the loop sends again.
       if code == EINTR { continue }
       guard let error = nextError(), !error.isOwn else { throw Self.failed(address, code) }
     }
     throw Self.failed(address, EAGAIN)
   }
 
-  /// Receives the next ICMP message. `nil` when no message has arrived.
+  /// Receives the next ICMP message.
   ///
   /// - Parameter message: the request. A raw socket receives every ICMP error about an ICMP packet to its
   ///   address, including packets of other programs; this function skips those errors.
+  /// - Returns: `nil` when no message has arrived. No bytes when a message arrived from another sender, or
+  ///   was not an ICMP message: such a message is not the reply.
   /// - Throws: `unreachable` when an ICMP error about the request arrived.
   func receive(for message: EchoMessage) throws(LegError) -> ArraySlice<UInt8>? {
     var buffer = [UInt8](repeating: 0, count: 1500)
@@ -116,14 +126,17 @@ struct EchoSocket {
 
   /// An error about a packet that this machine sent.
   private struct QueuedError {
+    /// The error number, as in errno(3).
     let code: Int32
-    /// Whether this machine reported the error about a packet of this socket, without an ICMP message.
+    /// Whether the kernel of this machine found the error itself (SO_EE_ORIGIN_LOCAL), without an ICMP
+    /// message. Such an error is always about a packet of this socket.
     let isOwn: Bool
-    /// The beginning of the packet, without its IP header.
+    /// The beginning of the packet that caused the error, without its IP header.
     let quoted: ArraySlice<UInt8>
   }
 
-  /// Takes an error from the socket's error queue (`IP_RECVERR` in ip(7), `IPV6_RECVERR` in ipv6(7)).
+  /// Takes the next error from the socket's error queue (`IP_RECVERR` in ip(7), `IPV6_RECVERR` in ipv6(7));
+  /// `nil` when the queue is empty.
   private func nextError() -> QueuedError? {
     var quoted = [UInt8](repeating: 0, count: 1500)
     // An array of `Int`, because control messages are aligned like a C `long` (cmsg(3)).
@@ -166,6 +179,8 @@ struct EchoSocket {
 
   func close() { Glibc.close(descriptor) }
 
+  /// The error of a process that may not or cannot open an ICMP socket. `code` is an error number of
+  /// errno(3).
   private static func refused(_ code: Int32) -> LegError {
     guard code == EPERM || code == EACCES else {
       return LegError(
@@ -178,6 +193,7 @@ struct EchoSocket {
       ))
   }
 
+  /// The error of an address that cannot be reached. `code` is an error number of errno(3).
   private static func failed(_ address: IPAddress, _ code: Int32) -> LegError {
     LegError(
       LegFailure(.unreachable, "\(address) cannot be reached by ICMP: \(String(cString: strerror(code)))"))

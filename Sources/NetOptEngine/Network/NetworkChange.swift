@@ -1,19 +1,21 @@
 import NetOptCore
 
 /// Decides from the kernel's messages when to read the network fingerprint again, and whether the network is
-/// a new one.
+/// a new one. It is a state machine without I/O.
 ///
 /// A change of the network causes a burst of messages, and the network is complete only after the last of
 /// them. So the fingerprint is due when there was no message for half a second, but at the latest 5 s after
-/// the first message: a link that keeps flapping cannot postpone it forever. A state machine without I/O.
+/// the first message: a link that keeps flapping cannot postpone it forever.
 struct NetworkChange: Sendable {
   /// The time without messages that ends a burst.
   static let silence = Duration.milliseconds(500)
-  /// The longest time by which a burst postpones the reading of the fingerprint.
+  /// The longest time from the first message of a burst to the reading of the fingerprint.
   static let longest = Duration.seconds(5)
 
-  /// The current network.
+  /// The fingerprint of the current network. It stays when the last default route is lost.
   private(set) var network: NetworkFingerprint
+  /// When the first and the last message of the current burst arrived; `nil` when no message has arrived
+  /// since the fingerprint was last read.
   private var burst: (first: MonotonicInstant, last: MonotonicInstant)?
 
   /// Makes the state machine for a current network.
@@ -25,12 +27,12 @@ struct NetworkChange: Sendable {
   /// Notes that the kernel has reported a change.
   mutating func noteMessage(at now: MonotonicInstant) { burst = (burst?.first ?? now, now) }
 
-  /// Compares the fingerprint that was read with the current network.
+  /// Ends the burst, and compares the fingerprint that was just read with the current network.
   ///
   /// The loss of the last default route is not a new network. When the link comes back a moment later, the
   /// network is the same, and its connections still work.
   ///
-  /// - Returns: whether the network is a new one.
+  /// - Returns: whether the network is a new one. `network` is then its fingerprint.
   mutating func update(_ found: NetworkFingerprint) -> Bool {
     burst = nil
     guard found != network, found.isRouted else { return false }

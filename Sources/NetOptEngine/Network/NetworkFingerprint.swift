@@ -38,7 +38,8 @@ package struct NetworkFingerprint: Hashable, Sendable, CustomStringConvertible {
       (.v4, IPAddress(v4: 0xc629_0004)),
       (.v6, IPAddress(v6: [0x20, 0x01, 0x05, 0x03, 0xba, 0x3e, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0x30])),
     ]
-    // The address of a root name server represents the whole Internet: no network has a special route to it.
+    // Each family has the address of a root name server, which stands for any address on the Internet: no
+    // network has a special route to it.
     return NetworkFingerprint(
       families.compactMap { family, anywhere in
         DefaultRoute.current(family).map { Way(route: $0, source: SourceAddress.source(for: anywhere)) }

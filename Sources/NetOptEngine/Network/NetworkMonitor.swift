@@ -12,13 +12,18 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
   package nonisolated let loop: EventLoop
   package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
+  /// Decides when to read the fingerprint, and knows the current one.
   private var change: NetworkChange
+  /// The owner's closure, called on the loop's thread with the fingerprint of a new network.
   private let whenChanged: @Sendable (NetworkFingerprint) -> Void
+  /// The netlink socket; `nil` while the monitor does not listen.
   private var descriptor: Int32?
+  /// The timer that reads the fingerprint when it is due; `nil` before the first reading is scheduled.
   private var timer: ChangeTimer?
+  /// Whether the monitor was stopped, or its socket failed. It cannot start again.
   private var isStopped = false
 
-  /// The most datagrams that the monitor reads in one turn.
+  /// The most datagrams that the monitor reads in one turn of the event loop.
   private static let mostAtOnce = 64
 
   /// Makes a monitor that does not listen yet.
@@ -51,6 +56,7 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     }
   }
 
+  /// Opens the netlink socket and watches it. Does nothing when the system refuses the socket.
   private func listen() {
     guard !isStopped, descriptor == nil else { return }
     let kind = netopt_socket_raw | netopt_socket_close_on_exec | netopt_socket_nonblocking
@@ -69,8 +75,9 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     }
     descriptor = opened
     loop.watch(opened, for: .read, self)
-    // The network may have changed between the caller's reading and this moment. So the monitor schedules one
-    // reading, and the first request need not wait for it.
+    // The caller read its fingerprint before the socket was open, and a change between the two moments caused
+    // no message here. So the monitor reads the fingerprint once more, later, so that the first request does
+    // not wait for it.
     scheduleReading()
   }
 
@@ -87,6 +94,7 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     onLoop(()) { monitor, _ in monitor.receive() }
   }
 
+  /// Reads the datagrams that have arrived. Stops the monitor when its socket fails.
   private func receive() {
     guard let descriptor else { return }
     var buffer = [UInt8](repeating: 0, count: 32 * 1024)
@@ -122,6 +130,7 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     return messages.contains { $0 != .irrelevant }
   }
 
+  /// Counts a message of the kernel, and sets the timer to the moment when the fingerprint is due.
   private func scheduleReading() {
     change.noteMessage(at: loop.now())
     guard let due = change.due else { return }
@@ -130,13 +139,14 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     loop.schedule(timer, at: due)
   }
 
+  /// Reads the fingerprint, and reports it when the network is a new one.
   fileprivate func readFingerprint() {
     guard !isStopped else { return }
     if change.update(NetworkFingerprint.current) { whenChanged(change.network) }
   }
 }
 
-/// Fires when a burst of messages ends.
+/// Reads the fingerprint at the end of a burst of messages.
 private final class ChangeTimer: LoopTimer {
   private weak let monitor: NetworkMonitor?
 

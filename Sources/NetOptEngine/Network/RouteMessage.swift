@@ -1,7 +1,8 @@
 import CNetwork
 
-/// A message of the kernel on a netlink socket about links, addresses or routes (netlink(7), rtnetlink(7)).
-/// Only tells whether the default route may have changed: the monitor reads the new route afterwards.
+/// A message of the kernel on a netlink socket about links, addresses or routes (netlink(7), rtnetlink(7)). A
+/// value tells only whether the default route may have changed, not the new route: the monitor reads that
+/// from the kernel.
 enum RouteMessage: Hashable, Sendable {
   /// A network interface appeared, disappeared or changed.
   case link
@@ -9,12 +10,12 @@ enum RouteMessage: Hashable, Sendable {
   case address
   /// A route was added or removed.
   case route
-  /// Messages were lost.
+  /// The kernel reports that it dropped messages (NLMSG_OVERRUN).
   case overrun
   /// A message that does not affect the path of packets.
   case irrelevant
 
-  /// The error for a datagram that does not have the format of the manual.
+  /// The error for a datagram whose format is not that of netlink(7).
   struct Malformed: Error, Hashable {
     /// The position of the fault in the datagram, in bytes.
     let offset: Int
@@ -42,6 +43,8 @@ enum RouteMessage: Hashable, Sendable {
     return messages
   }
 
+  /// Reads the message whose data lie between two offsets of the datagram. `nil` for a message that only
+  /// separates others (NLMSG_NOOP, NLMSG_DONE).
   private static func message(
     _ kind: Int, in bytes: [UInt8], from start: Int, to end: Int
   ) throws(Malformed) -> RouteMessage? {
@@ -59,15 +62,16 @@ enum RouteMessage: Hashable, Sendable {
       _ = try attributes(in: bytes, from: start, MemoryLayout<rtmsg>.size, to: end)
       let table = try field(UInt8.self, in: bytes, at: start + 4)
       let flags = try field(UInt32.self, in: bytes, at: start + 8)
-      // Entries of the route cache, and routes to this machine's own addresses. The kernel reports the latter
-      // as address messages as well.
+      // Two kinds of routes never are the default route: entries of the route cache, and routes to this
+      // machine's own addresses. The kernel reports the second kind as address messages as well.
       let isOwn = UInt32(table) == RT_TABLE_LOCAL.rawValue || flags & UInt32(RTM_F_CLONED) != 0
       return isOwn ? .irrelevant : .route
     default: return .irrelevant
     }
   }
 
-  /// The types of the attributes after the fixed part of a message. Throws when an attribute is incomplete.
+  /// The types of the attributes between the fixed part of a message, which has `fixed` bytes, and the end of
+  /// the message. Throws when an attribute is incomplete.
   private static func attributes(
     in bytes: [UInt8], from start: Int, _ fixed: Int, to end: Int
   ) throws(Malformed) -> Set<UInt16> {
@@ -96,5 +100,6 @@ enum RouteMessage: Hashable, Sendable {
     return bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: Number.self) }
   }
 
+  /// The offset, rounded up to a multiple of 4. Netlink begins messages and attributes at such offsets.
   private static func aligned(_ offset: Int) -> Int { (offset + 3) & ~3 }
 }

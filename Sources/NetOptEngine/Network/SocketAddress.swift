@@ -1,11 +1,11 @@
-// For the reason, see SourceAddress.
+// The comment at the top of SourceAddress.swift says why this file imports CNetwork.
 import CNetwork
 import Glibc
 package import NetOptCore
 
 /// Conversions between addresses and the `sockaddr` structures of the socket calls (ip(7), ipv6(7)).
 package enum SocketAddress {
-  /// Connects a socket.
+  /// Connects a socket: connect(2).
   ///
   /// - Returns: 0 on success. -1 on failure, with the reason in errno(3).
   static func connect(_ descriptor: Int32, to endpoint: IPEndpoint) -> Int32 {
@@ -26,7 +26,8 @@ package enum SocketAddress {
     }
   }
 
-  /// The source address of a socket. `nil` before the socket is connected or bound.
+  /// The local address of an IPv4 or IPv6 socket: getsockname(2). The unspecified address before the socket
+  /// is connected or bound. `nil` when the call fails.
   static func local(of descriptor: Int32) -> IPAddress? {
     var storage = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -38,8 +39,8 @@ package enum SocketAddress {
     }
   }
 
-  /// The source port of a socket, in host byte order. `nil` before the socket is connected or bound. The port
-  /// is at the same offset in the addresses of both families.
+  /// The local port of an IPv4 or IPv6 socket, in host byte order; 0 before the socket is connected or bound.
+  /// `nil` when the call fails. The port is at the same offset in the addresses of both families.
   static func localPort(of descriptor: Int32) -> UInt16? {
     var storage = sockaddr_in6()
     var length = socklen_t(MemoryLayout<sockaddr_in6>.size)

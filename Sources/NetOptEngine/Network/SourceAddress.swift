@@ -17,8 +17,8 @@ package enum SourceAddress {
     return destination.family == .v4 || destination.scope != .global || source.scope == .global
   }
 
-  /// The source address for a destination. Asks the kernel by connecting a datagram socket, which sends
-  /// nothing.
+  /// The source address for a destination; `nil` without a route to it. Asks the kernel by connecting a
+  /// datagram socket, which sends nothing.
   static func source(for destination: IPAddress) -> IPAddress? {
     let family = destination.family == .v4 ? AF_INET : AF_INET6
     let descriptor = socket(family, netopt_socket_datagram | netopt_socket_close_on_exec, 0)
