@@ -1,19 +1,21 @@
 package import NetOptCore
 
-/// The outcome of a call after a leg had won its race. Routing learns from it, and from the legs.
+/// The outcome of a call after one of its legs had won the race. The planner learns from it about the
+/// endpoint of this leg. The report of the legs (`RouteReport`) tells the rest.
 package enum CallOutcome: Hashable, Sendable {
   /// The service responded with a status other than 502, 503 and 504.
   ///
   /// `wait` is the time from the last byte of the request to the first byte of the response.
   case answered(wait: Duration)
   /// The service responded with 502, 503 or 504: the servers behind the endpoint do not work at the moment.
-  /// `retryAfter` is how long the service asked not to be used, if it did.
+  /// `retryAfter` is the number of seconds in the `Retry-After` field; `nil` when the response has no such
+  /// number.
   case unavailable(status: Int, retryAfter: Duration?)
-  /// The exchange failed after the request was sent. Either the connection failed (then the report of the leg
-  /// says so), or only the stream was reset, or the response violated the rules of HTTP.
+  /// The exchange failed after the request was sent. Either the connection failed (the winning leg of the
+  /// report then has a failure), or only the stream was reset, or the response violated the rules of HTTP.
   case broke
-  /// No response began before the deadline of the call. `HostRoutes` decides whether the wait was long enough
-  /// to count.
+  /// No response began before the deadline of the call. `HostRoutes.adjustedOutcome` decides whether the wait
+  /// was long enough to count.
   case silent
   /// The outcome says nothing about the endpoint, for example because the caller ended the call.
   case unknown
@@ -22,8 +24,8 @@ package enum CallOutcome: Hashable, Sendable {
   package init(_ response: NetOptResponse) {
     let status = response.status
     if status == 502 || status == 503 || status == 504 {
-      // A date is ignored, because this machine's clock may be wrong. The circuit breaker opens anyway when
-      // the failures continue.
+      // A date in `Retry-After` is ignored, because this machine's clock may be wrong. The circuit breaker
+      // opens anyway when the failures continue.
       let delay = response.head.first("Retry-After").flatMap(RetryAfter.seconds)
       self = .unavailable(status: status, retryAfter: delay)
     } else {

@@ -6,7 +6,8 @@ public enum CircuitState: String, Hashable, Sendable {
   case closed
   /// The endpoint failed repeatedly, or asked not to be used. Requests leave it alone for a while.
   case open
-  /// The open time is over. One attempt decides what happens next.
+  /// The open time is over. One attempt, by a request or a probe, is allowed. Its success closes the circuit
+  /// breaker, and its failure opens it again.
   case halfOpen = "half-open"
   /// The endpoint's certificate was wrong. Requests leave the endpoint alone until a probe verifies a right
   /// certificate. The first probe comes after 1 s, later ones after up to 60 s.
@@ -30,25 +31,35 @@ struct Circuit: Hashable, Sendable {
   static let jitter = 0.2
   /// How long the circuit breaker remembers a streak of failures.
   static let memory = Duration.seconds(600)
-  /// The time after which an attempt without a result no longer keeps other attempts away.
+  /// How long the one attempt of the half-open state keeps other attempts away when its result does not come.
   static let attemptLimit = Duration.seconds(30)
 
-  /// The failures in a row, counted in halves.
+  /// The failures in a row, counted in halves: 1 for a failure of the service, 2 for any other failure.
   private var streak = 0
+  /// The attempts of the last 30 s and their failures.
   private var recent = OutcomeWindow()
+  /// How often failures have opened the circuit breaker since the last success. The next open time depends on
+  /// it.
   private var openings = 0
+  /// When the last failure occurred, or when the endpoint last asked not to be used.
   private var lastFailure: MonotonicInstant?
+  /// When the open time ends or ended; `nil` when the circuit breaker has not opened since the last success.
   private var opensUntil: MonotonicInstant?
+  /// When the one attempt of the half-open state began; `nil` when none is under way. A certificate check
+  /// counts as such an attempt.
   private var attempt: MonotonicInstant?
+  /// Whether a probe, not a request, makes the attempt that began at `attempt`.
   private var isProbe = false
-  /// How long the endpoint asked not to be used, and when that time ends. The circuit breaker may be open for
-  /// longer.
+  /// The rest that the endpoint asked for; `nil` if it never did. The circuit breaker may be open for longer.
   private var asked: Rest?
   /// The kind of the last failure. It decides what shows that the endpoint works again.
   private(set) var lastFault = Fault.unreachable
 
+  /// A time in which the endpoint asked not to be used (`Retry-After`).
   private struct Rest: Hashable, Sendable {
+    /// The length of the rest, at most `longest`.
     let time: Duration
+    /// When the rest ends.
     let end: MonotonicInstant
   }
 
@@ -63,10 +74,11 @@ struct Circuit: Hashable, Sendable {
     case useless
   }
 
-  /// Whether a success would change nothing.
+  /// Whether there was no failure, and no request for a rest, since the last success. Another success then
+  /// only adds to the counts of the last 30 s.
   var hasNoFailures: Bool { streak == 0 && opensUntil == nil }
 
-  /// The failures in a row.
+  /// The failures in a row, rounded up when the last one counts half.
   func failures(at now: MonotonicInstant) -> Int { isForgotten(at: now) ? 0 : (streak + 1) / 2 }
 
   /// The attempts of the last 30 s and their failures, as counted at the last attempt.
@@ -81,21 +93,21 @@ struct Circuit: Hashable, Sendable {
   /// How long the endpoint asked not to be used; `nil` when that time is over.
   func rest(at now: MonotonicInstant) -> Duration? { asked.flatMap { now < $0.end ? $0.time : nil } }
 
-  /// Whether the one attempt of the half-open state is under way.
+  /// Whether the one attempt of the half-open state, or a certificate check, is under way.
   func isTried(at now: MonotonicInstant) -> Bool { attempt.map { now < $0 + Self.attemptLimit } ?? false }
 
-  /// Until when the one attempt of the half-open state keeps other attempts away; `nil` without an attempt.
+  /// Until when the attempt under way keeps other attempts away at the latest; `nil` without one.
   func attemptEnds(at now: MonotonicInstant) -> MonotonicInstant? {
     isTried(at: now) ? attempt.map { $0 + Self.attemptLimit } : nil
   }
 
-  /// Takes the one attempt of the half-open state, for a probe or a request.
+  /// Notes that a request or a probe makes the one attempt of the half-open state.
   mutating func take(at now: MonotonicInstant, byProbe: Bool = false) { (attempt, isProbe) = (now, byProbe) }
 
-  /// Gives the attempt back: it was not made, or it showed nothing.
+  /// Ends the attempt without a result: it was not made, or it showed nothing.
   ///
-  /// - Parameter byProbe: whether a probe gives the attempt back. A request of an older plan does not end the
-  ///   attempt of a probe, nor the other way round.
+  /// - Parameter byProbe: whether a probe gives the attempt back. A request with an older plan does not end
+  ///   the attempt of a probe, and a probe does not end the attempt of a request.
   /// - Returns: whether there was such an attempt.
   mutating func giveBack(byProbe: Bool = false) -> Bool {
     guard attempt != nil, isProbe == byProbe else { return false }
@@ -122,8 +134,9 @@ struct Circuit: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - fault: the kind of failure.
-  ///   - byProbe: whether the attempt was a probe. A failed probe does not end the attempt of a request, nor
-  ///     the other way round: the probe or request may have begun before that attempt.
+  ///   - byProbe: whether the attempt was a probe. A failed probe does not end a request's attempt of the
+  ///     half-open state, and a failed request does not end a probe's: the failure may belong to an earlier
+  ///     request or probe.
   ///   - isHalf: whether the failure counts half, as failures of a service do.
   ///   - opens: whether this failure alone opens the circuit breaker.
   mutating func failed(
@@ -138,16 +151,18 @@ struct Circuit: Hashable, Sendable {
     lastFailure = now
     if byProbe == isProbe { attempt = nil }
     lastFault = fault
-    // A failure in the open state belongs to an attempt that began before. It says nothing new.
+    // A failure in the open state belongs to an attempt that began before the circuit breaker opened. It says
+    // nothing new.
     if state == .open { return }
     if state == .closed, !opens, streak < 2 * Self.threshold, !recent.isBad { return }
-    // Seven doublings exceed the longest time. More would overflow.
+    // Seven doublings exceed `longest`. Many more would overflow.
     let time = min(Self.shortest * (1 << min(openings, 7)), Self.longest)
     openings += 1
     opensUntil = now + time * Double.random(in: (1 - Self.jitter)...(1 + Self.jitter), using: &random)
   }
 
-  /// Records that the endpoint asked not to be used for a time. At most `longest` counts.
+  /// Records that the endpoint asked not to be used for a time. At most `longest` counts. Opens the circuit
+  /// breaker for this time, unless it is open for longer.
   mutating func rest(for time: Duration, at now: MonotonicInstant) {
     let time = min(time, Self.longest)
     let until = now + time
@@ -162,7 +177,7 @@ struct Circuit: Hashable, Sendable {
   /// When the open time ends; `nil` when the circuit breaker is not open.
   func openUntil(at now: MonotonicInstant) -> MonotonicInstant? { state(at: now) == .open ? opensUntil : nil }
 
-  /// When the passing of time next changes the state.
+  /// When the state next changes because time passes; `nil` when only an event changes it.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
     var next: MonotonicInstant?
     next = next.earlier(opensUntil, after: now)
@@ -171,6 +186,7 @@ struct Circuit: Hashable, Sendable {
     return next.earlier(forgottenAt, after: now)
   }
 
+  /// When the circuit breaker forgets the streak if nothing more fails; `nil` without failures.
   private var forgottenAt: MonotonicInstant? {
     lastFailure.map { max($0, opensUntil ?? $0) + Self.memory }
   }
@@ -179,7 +195,7 @@ struct Circuit: Hashable, Sendable {
 }
 
 extension Optional<MonotonicInstant> {
-  /// The earlier of two moments. `other` counts only when it is in the future.
+  /// The earlier of this moment and `other`. Ignores an `other` that is not later than `now`.
   func earlier(_ other: MonotonicInstant?, after now: MonotonicInstant) -> MonotonicInstant? {
     guard let other, other > now else { return self }
     return map { Swift.min($0, other) } ?? other

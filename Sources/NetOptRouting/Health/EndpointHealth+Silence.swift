@@ -1,21 +1,22 @@
 import NetOptCore
 
 extension EndpointHealth {
-  /// Whether the endpoint is suspected or found to be silent.
+  /// Whether the planner suspects the endpoint of being silent, or has found that it is.
   var isSuspected: Bool { silence != nil }
 
   /// Begins a suspicion: requests wait for the endpoint's responses longer than usual.
   mutating func suspect(_ silence: Silence) { self.silence = silence }
 
-  /// Ends the suspicion.
+  /// Ends a suspicion of silence, or the finding that the endpoint is silent.
   ///
-  /// - Returns: whether the endpoint was suspected.
+  /// - Returns: whether there was one.
   mutating func clearSilence() -> Bool {
     defer { silence = nil }
     return silence != nil
   }
 
-  /// Records a response of the endpoint.
+  /// Records a response of the endpoint. It ends a suspicion, which then was wrong, or the finding that the
+  /// endpoint is silent.
   ///
   /// - Returns: whether the endpoint was suspected, or found to be silent.
   mutating func answeredWhileSilent(at now: MonotonicInstant) -> Bool {
@@ -27,8 +28,9 @@ extension EndpointHealth {
   /// Ends a suspicion that found nothing: as far as the planner can tell, the waiting requests only take
   /// long.
   ///
-  /// - Parameter isConclusive: whether the result says something about the endpoint. An endpoint that failed
-  ///   before gives no conclusive result.
+  /// - Parameter isConclusive: whether the suspicion counts as wrong, so that the planner waits longer before
+  ///   the next one. It does not count for an endpoint whose circuit breaker was not closed.
+  /// - Returns: whether there was a suspicion.
   mutating func suspicionExpired(isConclusive: Bool, at now: MonotonicInstant) -> Bool {
     if isConclusive {
       suspicionBackoff.recordFalseSuspicion(at: now)

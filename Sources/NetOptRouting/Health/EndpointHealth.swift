@@ -20,33 +20,38 @@ struct EndpointHealth: Sendable {
   /// The shortest measured round trip in nanoseconds: a TCP handshake or an ICMP echo request. No exchange
   /// with the endpoint takes less.
   private(set) var leastRoundTrip: Int64?
-  /// When `roundTrip` and `ready` were last measured.
+  /// When `roundTrip` was last measured.
   private var lastConnect: MonotonicInstant?
+  /// When `ready` was last measured.
   private var lastReady: MonotonicInstant?
   /// The last failure. A success does not clear it.
   private(set) var lastFailure: LegFailure?
   /// When the last failure occurred.
   private(set) var lastFailed: MonotonicInstant?
-  /// When the endpoint was last seen to work.
+  /// When the endpoint was last seen to work; the earliest moment if never.
   private var lastSucceeded = MonotonicInstant(nanoseconds: .min)
   private var circuit = Circuit()
+  /// `nil` unless the endpoint's certificate was wrong when it was last checked.
   private var quarantine: Quarantine?
-  /// The penalties, counted in halves.
+  /// The failures that add to the score until `penalisedUntil`, counted in halves.
   private var penalties: Int64 = 0
+  /// When the penalties end or ended; `nil` when nothing has failed since the last success.
   private var penalisedUntil: MonotonicInstant?
   /// The time from the last byte of a request to the first byte of its response, less a round trip.
   private var firstByte = PeakEstimate()
+  /// The number of late responses in a row, at most `slowInARow`.
   private var lateAnswers: UInt8 = 0
   /// How much later than usual the endpoint's responses begin, in nanoseconds, as the score counts it.
   private(set) var slowness: Int64 = 0
+  /// When `slowness` is reviewed next, even without a response; `nil` while it is 0.
   private var slownessDue: MonotonicInstant?
-  /// The evidence of silence while requests wait for the endpoint's responses.
+  /// The evidence of silence; `nil` unless the planner suspects the endpoint or has found it silent.
   var silence: Silence?
   /// How much longer than usual requests may wait before the planner suspects the endpoint.
   var suspicionBackoff = SuspicionBackoff()
-  /// When the endpoint last responded that its service does not work.
+  /// When the endpoint last responded with 502, 503 or 504; the earliest moment if never.
   private var lastRefusal = MonotonicInstant(nanoseconds: .min)
-  /// The state before the recent failures, with which `undoFailures(since:)` undoes them.
+  /// The state before the failures since `since`, with which `undoFailures(since:)` undoes them.
   private var savedState:
     (since: MonotonicInstant, circuit: Circuit, penalties: Int64, until: MonotonicInstant?)?
 
@@ -94,7 +99,7 @@ struct EndpointHealth: Sendable {
     return circuit.attemptEnds(at: now) ?? max(quarantine.due, circuit.openUntil(at: now) ?? quarantine.due)
   }
 
-  /// Whether the one attempt of the half-open state is under way.
+  /// Whether the one attempt of the half-open state, or a certificate check, is under way.
   func isTried(at now: MonotonicInstant) -> Bool { circuit.isTried(at: now) }
 
   /// Whether only a response shows that the endpoint works again. A connection alone does not.
@@ -119,19 +124,20 @@ struct EndpointHealth: Sendable {
     return .reason(.failureRate(failed: recent.failures, attempts: recent.attempts, last: lastFailure))
   }
 
-  /// Whether the endpoint was seen to work after a moment. The failure of an attempt that began at this
-  /// moment is then no news.
+  /// Whether the endpoint was seen to work after a moment. If an attempt that began at this moment fails, the
+  /// failure then says nothing new about the endpoint.
   func hasWorked(since moment: MonotonicInstant) -> Bool { lastSucceeded > moment }
 
   /// When the last response of the endpoint began.
   var lastAnswered: MonotonicInstant { max(firstByte.last ?? lastRefusal, lastRefusal) }
 
-  /// Whether nothing is held against the endpoint. A success then says nothing new.
+  /// Whether there was no failure since the last success, and there is no quarantine and no suspicion.
+  /// Another success without new times then leaves the order as it is.
   var isHealthy: Bool {
     circuit.hasNoFailures && penalisedUntil == nil && quarantine == nil && silence == nil
   }
 
-  /// When the passing of time next changes the endpoint's state.
+  /// When the endpoint's state next changes because time passes.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
     if isHealthy { return slownessDue }
     let next = circuit.nextChange(after: now).earlier(penalisedUntil, after: now)
@@ -185,8 +191,8 @@ struct EndpointHealth: Sendable {
   /// - Parameters:
   ///   - wait: the time from the last byte of the request to the first byte of the response, in nanoseconds.
   ///   - index: the index of the endpoint.
-  ///   - usual: the usual response time of the origin; learns from this response.
-  /// - Returns: whether the change of the score justifies a new order.
+  ///   - usual: the usual response time of the origin. This response becomes a sample of it.
+  /// - Returns: whether the score has changed so much that the endpoint must be ranked again.
   mutating func answered(after wait: Int64, of index: Int, usual: inout UsualTime, at now: MonotonicInstant)
     -> Bool
   {
@@ -200,7 +206,9 @@ struct EndpointHealth: Sendable {
     return updateSlowness(against: bound, at: now)
   }
 
-  /// Updates the slowness of an endpoint after a response, or after time has passed.
+  /// Updates `slowness` after a response, or after time has passed. `bound` is `UsualTime.bound`.
+  ///
+  /// - Returns: whether `slowness` has changed so much that the endpoint must be ranked again.
   mutating func updateSlowness(against bound: Int64, at now: MonotonicInstant) -> Bool {
     let excess = max(0, firstByte.value(at: now) - bound)
     // A change of less than a tenth does not justify a new order.
@@ -320,11 +328,12 @@ struct EndpointHealth: Sendable {
     penalise(failure, halves: 2, at: now)
   }
 
-  /// Records whether a new connection to an endpoint under suspicion worked.
+  /// Records whether a new connection to the endpoint worked. It counts only during a suspicion.
   mutating func triedConnection(works: Bool, at now: MonotonicInstant) {
     guard let silence else { return }
     if works, silence.verdict == .dead {
-      // The endpoint works again. Requests that still wait there were sent before.
+      // The endpoint works again. The requests that still wait there were sent before, so they are no
+      // evidence.
       suspicionBackoff.restartEvidence(at: now)
       self.silence = nil
     } else {
@@ -349,7 +358,7 @@ struct EndpointHealth: Sendable {
     circuit.take(at: now, byProbe: byProbe)
   }
 
-  /// Gives the attempt back: it was not made, or it showed nothing.
+  /// Ends the attempt or certificate check without a result: it was not made, or it showed nothing.
   ///
   /// - Returns: whether there was such an attempt.
   mutating func giveBack(at now: MonotonicInstant, byProbe: Bool = false) -> Bool {
@@ -358,11 +367,13 @@ struct EndpointHealth: Sendable {
     return true
   }
 
+  /// Keeps the state before a failure, unless a state of the last 60 s (`undoWindow`) is kept already.
   private mutating func saveState(at now: MonotonicInstant) {
     if let savedState, now < savedState.since + LocalNetwork.undoWindow { return }
     savedState = (now, circuit, penalties, penalisedUntil)
   }
 
+  /// Adds a penalty to the score: `halves` is 2 for a whole one, 1 for half of one.
   private mutating func penalise(_ failure: LegFailure, halves: Int64, at now: MonotonicInstant) {
     let isPenalised = penalisedUntil.map { now < $0 } ?? false
     penalties = isPenalised ? min(penalties + halves, 2 * Self.mostPenalties) : halves

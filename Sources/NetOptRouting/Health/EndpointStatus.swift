@@ -13,7 +13,8 @@ package struct EndpointStatus: Hashable, Sendable {
   package let rtt: Duration?
   /// The state of the endpoint: whether requests use it.
   package let state: CircuitState
-  /// Whether a request would use the endpoint now.
+  /// Whether the endpoint has rank 1. With the policies `fastest` and `pinned`, a request would then try this
+  /// endpoint first.
   package let chosen: Bool
   /// Why plans exclude the endpoint; `nil` when they do not.
   package let excluded: ExclusionReason?

@@ -1,7 +1,8 @@
 import NetOptCore
 
-/// Why a plan excludes an endpoint, in the form that the planner keeps. The planner makes the reason for a
-/// caller on request, because the time until the next certificate check depends on the moment of the request.
+/// Why a plan excludes an endpoint, as the planner keeps it. `ExclusionReason` is the form for callers. The
+/// planner makes that form only on request, because it contains the time until the next certificate check,
+/// which depends on the moment of the request.
 enum Exclusion: Hashable, Sendable {
   /// The reason does not depend on the moment.
   case reason(ExclusionReason)
@@ -16,7 +17,7 @@ enum Exclusion: Hashable, Sendable {
     }
   }
 
-  /// When the reason next changes with the passing of time.
+  /// When the reason next changes because time passes; `nil` when it does not.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
     if case .quarantine(let notice) = self { notice.nextChange(after: now) } else { nil }
   }

@@ -13,7 +13,8 @@ enum FailureCause: Hashable, Sendable {
   /// This machine's network. The endpoint ranks behind the others for a while, but its circuit breaker counts
   /// nothing.
   case localNetwork
-  /// Nothing that routing could avoid.
+  /// A cause that the choice of another endpoint would not avoid, such as DNS or a proxy. No endpoint is
+  /// blamed.
   case unattributed
 
   /// Whether this machine's network may have caused the failure, instead of the endpoint.

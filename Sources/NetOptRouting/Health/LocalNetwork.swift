@@ -23,8 +23,10 @@ struct LocalNetwork: Sendable {
   private var lastLookUpFailure: MonotonicInstant?
   /// When the suspicion ends without further failures; `nil` if there was none since the last success.
   private var suspectedUntil: MonotonicInstant?
+  /// The wait that ends at `nextProbe`. The wait after it is twice as long, up to `longestPause`.
   private var pause = Self.shortestPause
-  /// When the next probe may test whether the network works again.
+  /// When the next probe may test whether the network works again. Has a meaning only while the network is
+  /// suspected.
   private(set) var nextProbe: MonotonicInstant?
 
   /// Whether nothing has failed since the last success.
@@ -60,8 +62,8 @@ struct LocalNetwork: Sendable {
     return isNew
   }
 
-  /// Checks whether a probe of the network is due. If so, schedules the next probe after a longer pause, and
-  /// the caller must send the due probe.
+  /// Checks whether a probe of the network is due. If so, schedules the next probe after a longer pause. The
+  /// caller must then send the probe that is due.
   ///
   /// - Returns: whether a probe is due.
   mutating func takeProbe(at now: MonotonicInstant) -> Bool {

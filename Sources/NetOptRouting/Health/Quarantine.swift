@@ -32,10 +32,12 @@ struct Quarantine: Hashable, Sendable {
   private let host: String
   /// When the next check is due.
   private(set) var due: MonotonicInstant
+  /// How soon the checks come.
   private let pace: Pace
+  /// The number of checks that were scheduled so far. The next wait depends on it.
   private var checks = 0
 
-  /// When a request may make the check.
+  /// When a request may make the check: at `due` or, when probes check certificates, 1 s later.
   var opens: MonotonicInstant { due + pace.lead }
 
   /// Begins a quarantine after a certificate failure.
@@ -65,7 +67,8 @@ struct Quarantine: Hashable, Sendable {
     return true
   }
 
-  /// Records that a check was not made or did not finish.
+  /// Records that a check was not made or did not finish. The next check is then due after 1 s at the
+  /// earliest.
   mutating func wasGivenUp(at now: MonotonicInstant) { due = max(due, now + Self.pause) }
 
   private mutating func scheduleNextCheck(at now: MonotonicInstant, using random: inout SplitMix64) {
@@ -89,7 +92,7 @@ struct Quarantine: Hashable, Sendable {
         kind, host: host, nextCheck: due.map { .seconds(seconds(until: $0, at: now)) }, byProbe: isProbed)
     }
 
-    /// When the reason next changes with the passing of time.
+    /// When the reason next changes because time passes: its number of seconds becomes smaller.
     func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
       guard let due, due > now else { return nil }
       return due + .seconds(1 - seconds(until: due, at: now))
@@ -104,7 +107,8 @@ struct Quarantine: Hashable, Sendable {
 
   /// Why plans exclude the endpoint.
   ///
-  /// - Parameter due: when the next check is due, whatever delays it; `nil` while a check is under way.
+  /// - Parameter due: when the next check can begin. An open circuit breaker may delay it beyond `self.due`.
+  ///   `nil` while a check is under way.
   func notice(_ due: MonotonicInstant?) -> Notice {
     Notice(kind: kind, host: host, due: due, isProbed: pace.isProbed)
   }

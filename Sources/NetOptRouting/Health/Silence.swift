@@ -8,10 +8,10 @@ import NetOptCore
 /// asks for a new connection to the endpoint. The result of this connection, and the results of similar
 /// requests elsewhere, decide whether the endpoint is silent or only takes long.
 struct Silence: Hashable, Sendable {
-  /// The result of a new connection to the endpoint since the suspicion began.
+  /// The result of a new connection to the endpoint since the suspicion began; `untried` without a result.
   enum Connection: Hashable, Sendable { case untried, works, fails }
 
-  /// The planner's verdict on the endpoint.
+  /// What the planner takes the endpoint to be.
   enum Verdict: Hashable, Sendable {
     /// Undecided: the endpoint may only be slow.
     case suspected
@@ -21,7 +21,7 @@ struct Silence: Hashable, Sendable {
     case dead
   }
 
-  /// This many waiting requests count as more than a few slow ones.
+  /// The number of waiting requests from which on the planner does not take them for a few slow ones.
   static let many = 3
   /// The shortest trial. During the trial, requests avoid an endpoint where `many` requests wait, so that
   /// requests of the same kind can show how they fare elsewhere.
@@ -31,7 +31,8 @@ struct Silence: Hashable, Sendable {
   /// The time that a call must have left, besides the time for a connection, before its request is sent
   /// elsewhere.
   static let margin = Duration.milliseconds(250)
-  /// The maximum number of doublings of the silence limit after wrong suspicions.
+  /// The maximum number of doublings of the silence limit after wrong suspicions. The silence limit is the
+  /// time that requests may wait before the planner suspects the endpoint.
   static let mostDoublings: UInt8 = 3
   /// How long a wrong suspicion prolongs the silence limit.
   static let memory = Duration.seconds(600)
@@ -42,7 +43,9 @@ struct Silence: Hashable, Sendable {
   let trialEnds: MonotonicInstant
   /// Whether the planner asked for a new connection to the endpoint.
   let isProbed: Bool
+  /// The result of the new connection that the planner asked for, or of another probe.
   var connection = Connection.untried
+  /// Changes from `suspected` when the evidence suffices.
   var verdict = Verdict.suspected
 
   /// Whether the planner has decided that the endpoint does not respond.
@@ -73,12 +76,17 @@ struct Silence: Hashable, Sendable {
 
 /// How much longer the planner waits before it suspects an endpoint that it suspected wrongly before.
 struct SuspicionBackoff: Hashable, Sendable {
+  /// How often wrong suspicions have doubled the silence limit.
   private var doublings: UInt8 = 0
+  /// When the last wrong suspicion ended; `nil` if there was none.
   private var last: MonotonicInstant?
-  /// Requests that were sent before this moment are known to take long.
+  /// Only requests that were sent after this moment are evidence of silence. The earlier ones were waiting
+  /// when a suspicion ended, so their wait shows nothing new.
   private(set) var evidenceStart = MonotonicInstant(nanoseconds: .min)
 
-  /// The silence limit at a moment, extended after wrong suspicions.
+  /// The silence limit at a moment.
+  ///
+  /// - Parameter time: the silence limit without wrong suspicions.
   func extended(_ time: Duration, at now: MonotonicInstant) -> Duration {
     guard let last, now < last + Silence.memory else { return time }
     return time * (1 << Int(doublings))
