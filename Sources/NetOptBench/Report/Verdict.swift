@@ -3,7 +3,7 @@ struct Verdict {
   /// The sentence.
   let text: String
 
-  /// Makes the sentence; `nil` when fewer than two targets have a p50.
+  /// Makes the sentence; `nil` when fewer than two targets have a p50 in the ranking block.
   init?(_ report: BenchReport) {
     let ranks = report.ranks
     guard let best = ranks.first?.target, ranks.count > 1, let median = best.median(report.rankingBlock)
@@ -58,10 +58,14 @@ struct Verdict {
   /// The share of failed requests above which a target is not recommended.
   private static var limit: String { "\(Int(FailureLimit.share * 100)) %" }
 
+  /// The names of up to three targets, or their number.
   private static func names(_ ids: [String]) -> String {
     ids.count <= 3 ? ids.joined(separator: ", ") : "\(ids.count) targets"
   }
 
+  /// The sentence of a run without a measured reference.
+  ///
+  /// - Parameter ranks: the targets that do not fail too often, the best first; at least one.
   private static func without(reference ranks: [(id: String, rank: Int)]) -> String {
     let best = ranks.filter { $0.rank == ranks[0].rank }.map(\.id)
     let names = names(best)
@@ -71,7 +75,7 @@ struct Verdict {
       ? "\(names) is the fastest" : "\(names) are the fastest, without a significant difference between them"
   }
 
-  /// The shift without its sign: `5.4 ms [5.0 5.8]`.
+  /// A difference and its interval in milliseconds, without signs: `5.4 ms [5.0 5.8]`.
   private static func shift(_ comparison: Comparison, _ time: Milliseconds) -> String {
     let ends = [comparison.interval.lowerBound, comparison.interval.upperBound].map { abs($0) }.sorted()
     func text(_ value: Double) -> String { time.text(Int64(value.rounded())) }

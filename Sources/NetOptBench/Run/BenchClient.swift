@@ -1,18 +1,21 @@
 package import NetOptCore
 
-/// The client operations that a run uses. A test can provide its own implementation.
+/// The operations of a client that a run uses. Tests pass a client without a network.
 package protocol BenchClient: Sendable {
-  /// Sends a request and returns when the response header has arrived.
+  /// Sends a request. Returns when the header of the response has arrived; the body follows.
   func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse
 
-  /// Resolves a host name. With `fresh`, the client ignores cached DNS answers.
+  /// Resolves a host name.
+  ///
+  /// - Parameter fresh: whether the client ignores cached DNS answers.
   func resolve(_ host: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses
 
-  /// Probes the endpoints that the list has for a host, as a client does when it starts.
+  /// Probes the endpoints of a host in the list, as a client does when it starts, and returns which endpoint
+  /// the client would use.
   func startUpChoice(for host: String) async throws(NetOptError) -> StartUpChoice
 
-  /// The task executor on which tasks that mostly send requests cost least, or `nil` for the default executor
-  /// of the concurrency runtime.
+  /// The task executor for tasks that mostly send requests: there they need the fewest thread switches. `nil`
+  /// for the default executor of the concurrency runtime.
   var executor: (any TaskExecutor)? { get }
 }
 
@@ -23,9 +26,9 @@ extension BenchClient {
 
 /// The result of a client's start-up probe.
 package struct StartUpChoice: Hashable, Sendable {
-  /// The endpoint that the client would use first for a request, or `nil` when there is none.
+  /// The address that the client would use first for a request; `nil` when no endpoint of the list is usable.
   package var chosen: IPAddress?
-  /// The endpoints that the probe found, the best first.
+  /// The addresses of the endpoints that the probe found, the best first.
   package var ranking: [IPAddress]
 
   /// Describes a choice.

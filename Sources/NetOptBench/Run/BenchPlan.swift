@@ -1,8 +1,8 @@
 import NetOptCore
 
-/// A part of a run that uses connections in one way.
+/// A part of a run in which all requests use connections in the same way.
 package enum Block: String, CaseIterable, Sendable {
-  /// Each request opens a new connection, without a resumed TLS session and without a cached DNS answer.
+  /// Each request opens a new connection. It resumes no TLS session and uses no cached DNS answer.
   case cold
   /// The requests reuse open connections.
   case warm
@@ -10,13 +10,14 @@ package enum Block: String, CaseIterable, Sendable {
 
 /// The length of a run.
 package enum BenchLength: Hashable, Sendable {
-  /// The number of rounds in each block.
+  /// The number of rounds in each block. Warm-up rounds are not included.
   case rounds(cold: Int, warm: Int)
-  /// The time in which rounds may begin. All blocks get equal parts of it.
+  /// The time in which rounds may begin. Each block gets an equal part of it. Rounds that have begun may end
+  /// later.
   case duration(Duration)
 
-  /// The default: 10 cold and 80 warm rounds. 80 warm rounds suffice for the 72 samples that p95 needs, with
-  /// some failures among the rounds. 10 cold rounds suffice for the 6 samples that p50 needs.
+  /// The default: 10 cold and 80 warm rounds. p50 needs 6 samples, and p95 needs 72. The remaining rounds
+  /// allow for some failures.
   package static let standard = BenchLength.rounds(cold: 10, warm: 80)
 
   /// The number of rounds of a block, or `nil` when a duration limits the run.
@@ -28,19 +29,20 @@ package enum BenchLength: Hashable, Sendable {
   }
 }
 
-/// The order of the targets in each round of a block. Every round contains each target once; the seed
-/// determines the order.
+/// The order of the targets in each round of a block. Every round contains each target once, in a random
+/// order that the seed determines.
 ///
-/// The plan interleaves the targets because the network drifts. A run that measured the targets one after the
-/// other would report a "difference" for an unchanged server most of the time.
+/// Measuring one target after the other would be wrong, because the network drifts. A run that did so would
+/// report a "difference" for an unchanged server most of the time.
 package struct BenchPlan: Sequence, IteratorProtocol, Sendable {
   private var generator: SplitMix64
   private let targets: Int
 
-  /// Makes the plan of a block for `targets` targets. The sequence has no end.
+  /// Makes the plan of a block. The sequence has no end.
+  ///
+  /// - Parameter targets: the number of targets.
   package init(seed: UInt64, block: Block, targets: Int) {
-    // The blocks start far apart in the generator's sequence, so that adding a block does not change the
-    // order in another block.
+    // Each block has a seed of its own, so that the order in one block does not depend on the other block.
     var start = SplitMix64(seed: seed)
     let cold = start.next()
     let warm = start.next()
@@ -48,7 +50,7 @@ package struct BenchPlan: Sequence, IteratorProtocol, Sendable {
     self.targets = targets
   }
 
-  /// The indices of all targets in the order of the next round (Fisher–Yates shuffle).
+  /// The indices of all targets in the order of the next round (Fisher–Yates shuffle); never `nil`.
   package mutating func next() -> [Int]? {
     var order = Array(0..<targets)
     for last in stride(from: targets - 1, to: 0, by: -1) {

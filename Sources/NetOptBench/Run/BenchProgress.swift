@@ -4,17 +4,17 @@ import NetOptCore
 package struct BenchProgress: Hashable, Sendable {
   /// The current block.
   package let block: Block
-  /// The number of completed rounds of the block.
+  /// The number of completed rounds in the current block.
   package let done: Int
-  /// The number of rounds of the block, or `nil` when a duration limits the run.
+  /// The number of rounds that the current block will have; `nil` when a duration limits the run.
   package let planned: Int?
-  /// The estimated time until the end of the block, or `nil` when unknown.
+  /// The estimated time until the end of the current block; `nil` when unknown.
   package let remaining: Duration?
 
-  /// The running median response time of each target, in microseconds.
+  /// The median response time of each target in the current block so far.
   package let medians: [Median]
 
-  /// A target's running median.
+  /// The median response time of a target so far.
   package struct Median: Hashable, Sendable {
     /// The target's name.
     package let id: String
@@ -40,10 +40,10 @@ package struct BenchProgress: Hashable, Sendable {
   }
 
   /// The progress as one line: `warm 34/80 rounds, 12 s left; p50 ms: 203.0.113.7 24.1, dns 29.5`. The line
-  /// names only the three fastest targets, to fit the width.
+  /// names only the three fastest targets, so that it fits.
   ///
-  /// - Parameter columns: the width of the terminal in characters. The text leaves the last column free: a
-  ///   line that the terminal wraps cannot be erased.
+  /// - Parameter columns: the width of the terminal in characters. The text leaves the last column free,
+  ///   because a line that the terminal wraps cannot be erased.
   package func text(columns: Int = TextLayout.width) -> String {
     let rounds = planned.map { "\(done)/\($0)" } ?? "\(done)"
     let left = remaining.map { ", \($0.nanoseconds.addingClamped(999_999_999) / 1_000_000_000) s left" }

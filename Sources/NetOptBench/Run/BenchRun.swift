@@ -1,6 +1,7 @@
 import NetOptCore
 
-/// Performs a run: the start-up probe, the first requests, then rounds over the remaining targets.
+/// Performs a run: the start-up probe, a first request to each target, and the rounds of all blocks. Only the
+/// targets whose first request succeeded take part in the rounds.
 ///
 /// Cancelling the task stops the run. The run then drops the unfinished rounds, and the report is partial.
 package struct BenchRun: Sendable {
@@ -8,7 +9,9 @@ package struct BenchRun: Sendable {
   package static let maximumSamples = 1_000_000
 
   private let settings: BenchSettings
+  /// The first client, which also resolves names and probes.
   private let client: any BenchClient
+  /// One sampler for each client.
   private let samplers: [Sampler]
   private let clock: any BenchClock
   private let sampleLimit: Int
@@ -18,12 +21,12 @@ package struct BenchRun: Sendable {
   /// Makes a run.
   ///
   /// - Parameters:
-  ///   - clients: one client for each connection to a target (`BenchSettings.concurrency`). The first client
-  ///     also resolves names and probes.
+  ///   - clients: one client for each connection to a target (`BenchSettings.concurrency`); at least one. The
+  ///     first client also resolves names and probes.
   ///   - sampleLimit: the maximum number of samples. The run does not begin a round that would exceed the
   ///     limit.
-  ///   - cpuTime: returns the processor time that this process has used.
-  ///   - progress: called after each round. Several tasks may call it at the same time.
+  ///   - cpuTime: returns the processor time that this process has used since its start.
+  ///   - progress: called after each completed round. Several tasks may call it at the same time.
   package init(
     _ settings: BenchSettings, clients: [any BenchClient], clock: any BenchClock = SystemBenchClock(),
     sampleLimit: Int = BenchRun.maximumSamples, cpuTime: @escaping @Sendable () -> Duration = { .zero },
@@ -39,9 +42,9 @@ package struct BenchRun: Sendable {
     samplers = clients.map { Sampler($0, settings.request, timeSource: clock) }
   }
 
-  /// Performs the run. The report contains every failure.
+  /// Performs the run. A failure does not throw an error: the report contains it.
   ///
-  /// - Parameter warnings: the warnings known before the run begins.
+  /// - Parameter warnings: the warnings known before the run begins. They come first in the report.
   package func report(_ context: RunContext, warnings: [BenchWarning] = []) async -> BenchReport {
     let started = clock.now()
     var report = BenchReport(settings, context, warnings: warnings)
@@ -67,7 +70,10 @@ package struct BenchRun: Sendable {
     return report
   }
 
-  /// Runs the start-up probe and resolves the host name. Returns the DNS answers.
+  /// Runs the start-up probe if an address of the list is a target. Resolves the host name if DNS is a
+  /// target.
+  ///
+  /// - Returns: the addresses that DNS answered; `nil` without a DNS target or when the lookup failed.
   private func probeAndResolve(_ report: inout BenchReport) async -> Set<IPAddress>? {
     let host = settings.request.url.origin.host
     if settings.targets.contains(where: { $0.kind == .ip }) {
@@ -80,21 +86,25 @@ package struct BenchRun: Sendable {
       } catch {}
     }
     guard settings.targets.contains(where: { $0.kind == .dns }) else { return nil }
-    // A failure may be ignored here: the first request over DNS fails in the same way, and excludes the
+    // This step may ignore a failure: the first request over DNS fails in the same way and excludes the
     // target.
     let answers = await addresses(fresh: false)
     report.dnsAnswers = answers?.count
     return answers
   }
 
+  /// The addresses that DNS answers for the host of the request, limited to the address family of the
+  /// settings; `nil` when the lookup fails.
   private func addresses(fresh: Bool) async -> Set<IPAddress>? {
     let family = settings.request.options.family
     let answers = try? await client.resolve(settings.request.url.origin.host, fresh: fresh).addresses
     return answers.map { Set($0.filter { family == nil || $0.family == family }) }
   }
 
-  /// Resolves the host name again, and warns when the answers changed: the DNS target was then not the same
-  /// during the whole run.
+  /// Resolves the host name again after the blocks. Warns when DNS answers other addresses than before: the
+  /// DNS target was then not the same during the whole run.
+  ///
+  /// - Parameter before: the answers before the blocks; `nil` when there is nothing to compare.
   private func resolveAgain(_ before: Set<IPAddress>?, _ report: inout BenchReport) async {
     guard let before, !Task.isCancelled, let after = await addresses(fresh: true), after != before else {
       return
@@ -106,16 +116,16 @@ package struct BenchRun: Sendable {
       BenchWarning("dns-changed", "DNS answered \(list(before)) before the run and \(list(after)) after it"))
   }
 
-  /// Sends a first request to each target on each connection, which the warm block then reuses. The first
-  /// client's requests decide which targets the run measures. That client tries a failed target a second
-  /// time, because a network may lose a single packet.
+  /// Sends a first request to each target on each connection. It opens the connections that the warm block
+  /// uses. The requests of the first client decide which targets the run measures. When a request of the
+  /// first client fails, that client sends a second one, because a network may lose a single packet.
   private func preflight(_ report: inout BenchReport) async {
     let targets = settings.targets
     var samples = [Sample?](repeating: nil, count: targets.count)
     for (index, sample) in await firstRequests(samplers[0], targets.indices) { samples[index] = sample }
     let failed = targets.indices.filter { samples[$0].map { $0.kind != .ok } ?? false }
     for (index, sample) in await firstRequests(samplers[0], failed) {
-      // The run was cancelled: the first result stays.
+      // `nil` when the run was cancelled. The sample of the first request then stays.
       if let sample { samples[index] = sample }
     }
     let usable = targets.indices.filter { samples[$0]?.kind == .ok }
@@ -132,6 +142,9 @@ package struct BenchRun: Sendable {
   }
 
   /// Sends a request to each of the given targets, at most `Preflight.concurrency` at a time.
+  ///
+  /// - Returns: the index of each target, with its sample; `nil` instead of the sample when the task was
+  ///   cancelled.
   private func firstRequests(_ sampler: Sampler, _ indices: some Collection<Int>) async -> [(Int, Sample?)] {
     await withTaskGroup(of: (Int, Sample?).self) { group in
       var found: [(Int, Sample?)] = []
@@ -145,6 +158,9 @@ package struct BenchRun: Sendable {
     }
   }
 
+  /// Performs the warm-up rounds and the rounds of a block, and adds the results to the report.
+  ///
+  /// - Parameter live: the indices of the targets to measure.
   private func measure(_ block: Block, _ live: [Int], _ report: inout BenchReport) async {
     var plan = BenchPlan(seed: settings.seed, block: block, targets: live.count)
     let targets = live.map { settings.targets[$0] }

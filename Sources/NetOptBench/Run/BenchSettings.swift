@@ -6,29 +6,30 @@ package struct BenchSettings: Sendable {
   package var request: NetOptRequest
   /// The targets to measure.
   package var targets: [BenchTarget]
-  /// The blocks, in execution order.
+  /// The blocks of the run, in the order in which it performs them.
   package var blocks: [Block] = [.cold, .warm]
-  /// The length of the run.
+  /// The number of rounds, or the duration of the run.
   package var length = BenchLength.standard
-  /// The number of warm-up rounds before the warm block. The report ignores them.
+  /// The number of warm-up rounds before the warm block. The report does not contain their samples.
   package var warmup = 2
   /// The seed for the order of the targets within the rounds.
   package var seed: UInt64
-  /// The request rate per second of an open loop, which starts each request on schedule, whether or not
-  /// earlier requests have ended. `nil` for a closed loop, which starts a request when the previous request
-  /// has ended.
+  /// The number of requests per second of an open loop. An open loop starts each request on schedule, whether
+  /// or not earlier requests have ended. `nil` for a closed loop, which starts a request when the request
+  /// before it has ended.
   package var rate: Double?
-  /// The number of connections to each target.
+  /// The number of connections to each target. Each has its own client.
   package var concurrency = 1
   /// The number of concurrent requests on each connection in a closed loop.
   package var streams = 1
-  /// The significance level: the probability of calling a difference significant when there is none.
+  /// The significance level: the probability that a test calls a difference significant when there is none.
+  /// Intervals have the confidence 1 - `alpha`.
   package var alpha = 0.05
-  /// The smallest shift that counts as significant, as a share of the reference's median.
+  /// The smallest difference that can be significant, as a share of the p50 of the target compared with.
   package var minimumEffect = 0.01
-  /// The name of the target that all others are compared with, or `nil` for DNS.
+  /// The name of the target with which all others are compared; `nil` for the DNS target.
   package var reference: String?
-  /// The objectives for every target.
+  /// The objectives that each target should meet.
   package var objectives: [Objective] = []
 
   /// Makes settings with the defaults.
@@ -38,6 +39,6 @@ package struct BenchSettings: Sendable {
     self.seed = seed
   }
 
-  /// The order statistics of percentiles with confidence 1 - `alpha`.
+  /// Computes percentiles and their intervals with the confidence 1 - `alpha`.
   var order: OrderStatistics { OrderStatistics(confidence: 1 - alpha) }
 }

@@ -6,15 +6,16 @@ package struct BenchTarget: Hashable, Sendable {
   package enum Kind: String, CaseIterable, Sendable {
     /// An address of the list.
     case ip
-    /// The addresses that the resolver answers with. This target is the control.
+    /// The addresses that DNS answers with. This target is the control: it shows how fast requests are
+    /// without netopt's list.
     case dns
   }
 
-  /// The address, or `nil` for DNS.
+  /// The address; `nil` for the DNS target.
   package let address: IPAddress?
-  /// The port.
+  /// The TCP port of the target's requests.
   package let port: UInt16
-  /// The region of the address in the list.
+  /// The region that the list gives for the address.
   package let region: String?
 
   /// Makes a target of an address.
@@ -39,6 +40,6 @@ package struct BenchTarget: Hashable, Sendable {
   /// The target's name in reports: the address, or `dns`.
   package var id: String { address?.description ?? "dns" }
 
-  /// The routing of the target's requests.
+  /// How the client routes the target's requests: only to the address, or over DNS.
   package var routing: RequestOptions.Routing { address.map { .pinned($0) } ?? .dns }
 }

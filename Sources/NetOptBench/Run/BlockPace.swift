@@ -1,9 +1,11 @@
 import NetOptCore
 
-/// Decides when a block ends.
+/// Decides when a block ends: after a number of rounds, or after a part of the run's duration.
 struct BlockPace {
   private let block: Block
+  /// The number of rounds of the block; `nil` when a duration limits the run.
   private let planned: Int?
+  /// The block's part of the run's duration; `nil` when a number of rounds limits the run.
   private let share: Duration?
   private let start: MonotonicInstant
 
@@ -19,15 +21,19 @@ struct BlockPace {
     }
   }
 
-  /// Whether the block begins another round. The first round always begins, however short the duration: a run
-  /// without a sample is useless.
+  /// Whether the block may begin another round. The first round always may begin, however short the duration
+  /// is, because a run without a sample is useless.
+  ///
+  /// - Parameter done: the number of rounds that have begun.
   func continues(after done: Int, at now: MonotonicInstant) -> Bool {
     if let planned { return done < planned }
     return share.map { done == 0 || now - start < $0 } ?? false
   }
 
-  /// The progress of the block. The remaining time is extrapolated from the completed rounds, or follows from
-  /// the block's duration.
+  /// The progress of the block. With a number of rounds, the remaining time is an estimate from the time that
+  /// the completed rounds took. With a duration, it is the rest of the duration.
+  ///
+  /// - Parameter done: the number of completed rounds.
   func progress(
     after done: Int, at now: MonotonicInstant, medians: [BenchProgress.Median] = []
   ) -> BenchProgress {

@@ -1,30 +1,40 @@
 import NetOptCore
 import NetOptLocking
 
-/// Collects the samples of a block. Several rounds may run at the same time; only complete rounds count. Safe
-/// to use from any task.
+/// Starts the rounds of a block and collects their samples. Several rounds may be in progress at the same
+/// time. Only complete rounds count. Safe to use from any task.
 final class BlockRecord: Sendable {
   /// A round of the block.
   struct Round: Sendable {
     /// The round's number, from 0.
     let number: Int
-    /// The indices of the targets, in the order of the round.
+    /// The indices of the targets, in the order in which the round sends its requests.
     let order: [Int]
   }
 
   private struct State {
+    /// The order of the targets in the rounds that have not begun.
     var plan: BenchPlan
+    /// The number of rounds that have begun.
     var begun = 0
+    /// The number of complete rounds.
     var done = 0
+    /// The samples of the rounds in progress, by the round's number and the target's index; `nil` for a
+    /// sample that was not taken yet.
     var pending: [Int: [Sample?]] = [:]
+    /// The samples of the complete rounds, one series for each target.
     var series: [SampleSeries]
+    /// The response times of each target's successful requests in the complete rounds, for the medians in the
+    /// progress.
     var running: [HDRHistogram]
     var medians: [BenchProgress.Median] = []
+    /// When `medians` was computed; `nil` before the first time.
     var mediansAt: MonotonicInstant?
+    /// Why the block ends before its planned end; `nil` when it does not.
     var stop: BenchReport.StopReason?
   }
 
-  /// The minimum time between two computations of the running medians.
+  /// The minimum time between two computations of the medians that the progress shows.
   private static let medianInterval = Duration.milliseconds(100)
 
   private let state: Locked<State>
@@ -37,7 +47,10 @@ final class BlockRecord: Sendable {
   ///
   /// - Parameters:
   ///   - plan: the order of the targets in each round.
-  ///   - roundLimit: the maximum number of rounds.
+  ///   - ids: the names of the targets.
+  ///   - pace: decides when the block ends.
+  ///   - roundLimit: the maximum number of rounds. It follows from the maximum number of samples in a run.
+  ///   - progress: called after each complete round.
   init(
     _ plan: BenchPlan, ids: [String], pace: BlockPace, roundLimit: Int,
     progress: @escaping @Sendable (BenchProgress) -> Void
@@ -52,7 +65,7 @@ final class BlockRecord: Sendable {
     self.progress = progress
   }
 
-  /// Begins the next round, or returns `nil` when the block is over.
+  /// Begins the next round. Returns `nil` when the block begins no further round.
   func begin(at now: MonotonicInstant) -> Round? {
     state.withLock { state in
       guard state.stop == nil, pace.continues(after: state.begun, at: now) else { return nil }
@@ -67,7 +80,11 @@ final class BlockRecord: Sendable {
     }
   }
 
-  /// Adds a sample to a round.
+  /// Adds a sample to a round in progress. The last sample of a round completes it.
+  ///
+  /// - Parameters:
+  ///   - target: the index of the target.
+  ///   - round: the number of the round.
   func add(_ sample: Sample, of target: Int, in round: Int, at now: MonotonicInstant) {
     let update = state.withLock { state -> BenchProgress? in
       state.pending[round]?[target] = sample
@@ -90,7 +107,8 @@ final class BlockRecord: Sendable {
     if let update { progress(update) }
   }
 
-  /// Stops the block: no further round begins, and unfinished rounds are dropped.
+  /// Stops the block: no further round begins, and the rounds in progress do not count unless their remaining
+  /// samples are still added.
   func interrupt() { state.withLock { $0.stop = .interrupted } }
 
   /// The results: the number of complete rounds, the samples of each target, and why the block ended early

@@ -101,6 +101,7 @@ struct RoundCharts {
   private struct Bin {
     /// The number of the round in the middle of the bin, from 0.
     let middle: Double
+    /// The median of the values.
     let median: Double
     /// The smallest value.
     let low: Double

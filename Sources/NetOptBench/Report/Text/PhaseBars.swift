@@ -1,18 +1,22 @@
-/// The phase bars of the text report. Each target has a bar with one letter per phase; all bars have the same
-/// scale.
+/// The phase bars of the text report. Each target has a bar of letters, one kind of letter for each phase.
+/// The more letters, the longer the phase. All bars have the same scale.
 struct PhaseBars {
   /// The phases of one target.
   struct Row {
     /// The target's name.
     let name: String
-    /// The medians in microseconds, without those too small to display.
+    /// The medians of the phases in chronological order, in microseconds. Leaves out medians that would print
+    /// as 0.
     let medians: [(phase: SamplePhase, microseconds: Int64)]
   }
 
   private let rows: [Row]
+  /// The format of the numbers beside the bars.
   private let time: Milliseconds
 
-  /// Makes the bars; `nil` when no target has medians.
+  /// Makes the bars; `nil` when no target has a median of a phase.
+  ///
+  /// - Parameter block: the block whose medians the bars show.
   init?(_ results: [BenchReport.TargetResult], _ block: Block) {
     let medians = results.compactMap { result -> (String, [(SamplePhase, Int64)])? in
       guard let phases = result.blocks[block]?.phases else { return nil }
@@ -34,6 +38,8 @@ struct PhaseBars {
   }
 
   /// The lines: a bar and its numbers for each target, then the legend of the letters.
+  ///
+  /// - Parameter nameWidth: the width of the column with the targets' names, in characters.
   func lines(nameWidth: Int) -> [String] {
     let numbers = rows.map { $0.medians.map { time.text($0.microseconds) }.joined(separator: "+") }
     let numberWidth = numbers.map(\.count).max() ?? 0
@@ -55,6 +61,9 @@ struct PhaseBars {
     return lines + [String(repeating: " ", count: nameWidth + 2) + legend]
   }
 
+  /// The letters of a bar.
+  ///
+  /// - Parameter scale: the number of letters per microsecond.
   private static func bar(_ medians: [(phase: SamplePhase, microseconds: Int64)], scale: Double) -> String {
     medians.map { phase, microseconds in
       String(repeating: phase.letter, count: max(1, Int((Double(microseconds) * scale).rounded())))

@@ -13,7 +13,9 @@ package struct ProgressMeter: Sendable {
   }
 
   private let style: Style
+  /// When progress was last written; before that, the start of the run.
   private var last: MonotonicInstant
+  /// Whether the current line of the terminal shows progress.
   private var isDrawn = false
 
   /// Makes a meter.
@@ -24,10 +26,10 @@ package struct ProgressMeter: Sendable {
     last = start
   }
 
-  /// The text to write now, or `nil` when nothing is due: on a terminal at most every 100 ms, in a log at
-  /// most every 10 s.
+  /// The text to write now, or `nil` when it is too early to write. A terminal gets progress at most every
+  /// 100 ms, a log at most every 10 s.
   ///
-  /// - Parameter columns: the width of the terminal in characters. It may change between calls, and is
+  /// - Parameter columns: the width of the terminal in characters. It may change between calls. It is
   ///   evaluated only when the meter writes to a terminal.
   package mutating func update(
     _ progress: BenchProgress, at now: MonotonicInstant, columns: @autoclosure () -> Int = TextLayout.width
@@ -46,13 +48,14 @@ package struct ProgressMeter: Sendable {
     }
   }
 
-  /// The text to write before any other output, or `nil` when the line is clear.
+  /// The text that removes the progress from the terminal. Write it before any other output. `nil` when the
+  /// terminal shows no progress.
   package mutating func clear() -> String? {
     guard isDrawn else { return nil }
     isDrawn = false
     return Self.erase
   }
 
-  /// Moves to the start of the line and erases the line (ECMA-48: CR, EL).
+  /// Moves the cursor to the start of the line and erases the line (ECMA-48: CR, EL).
   private static let erase = "\r\u{1b}[K"
 }

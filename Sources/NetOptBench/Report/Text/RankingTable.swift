@@ -1,20 +1,27 @@
 /// The table of the text report: the targets by rank, then the excluded targets.
 struct RankingTable {
+  /// The percentiles that have a column in addition to p50.
   private static let shown = [Percentile.p95, .p99]
+  /// The maximum width of the name column. All widths are in characters.
   private static let widestName = 24
+  /// The width of the column with p50 and its interval.
   private static let medianWidth = 20
 
   private let report: BenchReport
   private let ranking: [BenchReport.TargetResult]
+  /// For each target's name, the rank as text: `2=` for a shared rank, `2 ` otherwise.
   private let ranks: [String: String]
+  /// The format of all times in the table.
   private let time: Milliseconds
+  /// The percentiles of `shown` that at least one target has.
   private let columns: [Percentile]
   private let colour: TextColour
+  /// The width of the column with the counts of requests.
   private let okWidth: Int
   /// The width of the name column.
   let nameWidth: Int
 
-  /// Lays the table out.
+  /// Decides the columns and their widths.
   init(_ report: BenchReport, _ colour: TextColour) {
     self.report = report
     self.colour = colour
@@ -31,12 +38,12 @@ struct RankingTable {
     }
     okWidth = max(9, ranking.map { Self.ok($0, block).count + 2 }.max() ?? 0)
     let names = report.targets.map(\.target.id.count).max() ?? 0
-    // The remaining width of the line, so that the table fits into 80 columns.
+    // The width that the other columns leave for the name, so that the table fits into 80 columns.
     let rest = TextLayout.width - 4 - okWidth - Self.medianWidth - columns.count * 8 - 12
     nameWidth = max(12, min(max(names, 13), Self.widestName, rest))
   }
 
-  /// The lines of the table.
+  /// The lines of the table: title, heading, measured targets, excluded targets.
   var lines: [String] {
     let block = report.rankingBlock
     let reference = report.reference
@@ -56,8 +63,8 @@ struct RankingTable {
     return title + [heading] + rows + report.targets.filter { $0.exclusion != nil }.flatMap(excluded)
   }
 
-  /// A sentence about the percentiles for which at least one target has too few samples; `nil` when all
-  /// targets have enough.
+  /// A sentence that says how many samples p50, p95 and p99 need. It names those for which at least one
+  /// target has too few samples. `nil` when all targets have enough.
   var missing: String? {
     let block = report.rankingBlock
     let order = report.settings.order
@@ -68,13 +75,14 @@ struct RankingTable {
     return "\(needs) samples of a target: raise -n or -z"
   }
 
-  /// The meaning of the mark after the counts; `nil` when no target has the mark.
+  /// The explanation of the mark `!` after the counts; `nil` when no target has the mark.
   var mark: String? {
     ranking.contains(where: \.failsOften)
       ? "!: significantly more than \(Int(FailureLimit.share * 100)) % of the requests to it failed, so it cannot be the best target"
       : nil
   }
 
+  /// The lines of a measured target.
   private func row(_ result: BenchReport.TargetResult) -> [String] {
     let block = report.rankingBlock
     let found = result.blocks[block]
@@ -91,7 +99,7 @@ struct RankingTable {
     return named(TextLayout.right(rank, 3) + " ", result.target.id, cells)
   }
 
-  /// The median with its interval: `24.1 [23.9 24.4]`. An end that lies among the timeouts reads `timeout`.
+  /// The text of p50 and its interval: `24.1 [23.9 24.4]`. A value among the timeouts reads `timeout`.
   private func median(_ found: BenchReport.BlockResult) -> String {
     guard let entry = found.response.entry(.p50) else { return "-" }
     guard let value = entry.value else { return "timeout" }
@@ -99,6 +107,7 @@ struct RankingTable {
     return "\(time.text(value)) [\(ends.joined(separator: " "))]"
   }
 
+  /// The cell that compares a target with the reference. `~` stands for a difference that is not significant.
   private func beside(_ reference: BenchReport.TargetResult, _ result: BenchReport.TargetResult) -> String {
     if result.target == reference.target { return TextLayout.right("reference", 12) }
     guard let comparison = report.comparison(of: result.target.id) else { return TextLayout.right("-", 12) }
@@ -109,6 +118,7 @@ struct RankingTable {
     return comparison.shift < 0 ? colour.green(text) : colour.red(text)
   }
 
+  /// The lines of an excluded target, with the reason.
   private func excluded(_ result: BenchReport.TargetResult) -> [String] {
     let reason = TextLayout.printable(result.exclusion?.reason ?? "")
     let margin = 4 + nameWidth + 2 + "excluded  ".count
@@ -118,12 +128,15 @@ struct RankingTable {
     return (first + more).map(colour.red)
   }
 
-  /// A row of the table. A name too long for its column gets a line of its own.
+  /// A row of the table. A name that is too long for its column gets a line of its own, above the cells.
+  ///
+  /// - Parameter mark: the text before the name.
   private func named(_ mark: String, _ name: String, _ cells: String) -> [String] {
     TextLayout.row(mark + name, mark.count + nameWidth, cells)
   }
 
-  /// The successful and all requests, `77/80`, with a `!` when the target fails too often to be the best.
+  /// The number of successful requests and the number of all requests in a block: `77/80`. A `!` follows when
+  /// the target fails too often to be called the best.
   static func ok(_ result: BenchReport.TargetResult, _ block: Block) -> String {
     "\(result.blocks[block]?.response.count ?? 0)/\(result.blocks[block]?.requests ?? 0)"
       + (result.failsOften ? "!" : "")
@@ -132,7 +145,7 @@ struct RankingTable {
 
 /// The format of p values.
 enum PValue {
-  /// `p=0.41`, `p<0.001`.
+  /// Formats a p value: `p=0.41`, `p<0.001`.
   static func text(_ p: Double) -> String {
     if p < 0.001 { return "p<0.001" }
     if p < 0.01 { return "p=" + Milliseconds.decimal(Int64((p * 1000).rounded()), 3) }

@@ -1,4 +1,4 @@
-/// The colours of the text report. The report colours only failures and significant differences.
+/// Whether the text report uses colours. Only failures and significant differences are coloured.
 package struct TextColour: Hashable, Sendable {
   /// Whether the report uses colour.
   package let isOn: Bool
@@ -6,9 +6,13 @@ package struct TextColour: Hashable, Sendable {
   /// Makes a setting.
   package init(isOn: Bool) { self.isOn = isOn }
 
-  /// Decides by the common conventions, in this order: `--no-color`, `NO_COLOR` (no-color.org), `FORCE_COLOR`
-  /// (force-color.org), `TERM=dumb`. Without any of them, the report uses colour on a terminal. An empty
-  /// variable counts as unset.
+  /// Decides by the usual conventions. The first of these that is given decides: `--no-color`, `NO_COLOR`
+  /// (no-color.org), `FORCE_COLOR` (force-color.org), `TERM=dumb`. Without any of them, the report uses
+  /// colour on a terminal only. An empty variable counts as unset.
+  ///
+  /// - Parameters:
+  ///   - isRefused: whether the user gave `--no-color`.
+  ///   - isTerminal: whether the report goes to a terminal.
   package init(isRefused: Bool, isTerminal: Bool, environment: [String: String]) {
     func isSet(_ name: String) -> Bool { !(environment[name] ?? "").isEmpty }
     if isRefused || isSet("NO_COLOR") {

@@ -30,6 +30,7 @@ package struct TextReport {
     return lines.map { $0 + "\n" }.joined()
   }
 
+  /// The first lines: the request, the run's size and duration, and why the run is partial.
   private var heading: [String] {
     let settings = report.settings
     let version = report.version.map { $0 == .http2 ? "h2" : $0 == .http3 ? "h3" : "http/\($0)" } ?? "-"
@@ -53,7 +54,7 @@ package struct TextReport {
     return first + second + partial
   }
 
-  /// The load settings, as far as they differ from one request at a time.
+  /// The rate, connections and streams of the run. Empty for a closed loop with one request at a time.
   private var load: String {
     let settings = report.settings
     var text = ""
@@ -67,7 +68,7 @@ package struct TextReport {
     Verdict(report).map { TextLayout.hanging("VERDICT ", $0.text) } ?? []
   }
 
-  /// The result of each target for each objective.
+  /// For each objective and target, whether the target meets the objective.
   private var objectives: [String] {
     report.verdicts.flatMap { verdict -> [String] in
       let value =
@@ -82,7 +83,8 @@ package struct TextReport {
     }
   }
 
-  /// The number of rounds that a run needs to detect the differences that this run could not detect.
+  /// A sentence that says how many rounds would detect a difference of the minimum effect between targets
+  /// without a significant difference. `nil` when the run had enough rounds.
   private var needed: String? {
     let settings = report.settings
     let open = report.comparisons.filter { $0.metric == .p50 && !$0.isSignificant && $0.base > 0 }
@@ -99,7 +101,8 @@ package struct TextReport {
     return "\(most) rounds would detect a shift of \(percent) % between targets that share a rank"
   }
 
-  /// The number of late requests in an open loop, with the median delay.
+  /// A sentence with the number of late requests in an open loop and the median delay; `nil` for a closed
+  /// loop.
   private var late: String? {
     let lags = report.lags
     guard lags.count > 0 else { return nil }
@@ -108,7 +111,8 @@ package struct TextReport {
       "\(report.lateStarts) of \(lags.count) requests were sent more than 1 ms after their scheduled time\(median)"
   }
 
-  /// A line for each target with failed requests, with the kinds of failures in all blocks.
+  /// For each target with failed requests, the number of failures of each kind in all blocks, and the
+  /// interval of the share of failures.
   private var failures: [String] {
     report.targets.filter { $0.failures > 0 }.flatMap { result in
       let kinds = SampleKind.allCases.filter { $0 != .ok }.compactMap { kind in
@@ -124,7 +128,7 @@ package struct TextReport {
     }
   }
 
-  /// The choice of the start-up probe, assessed by the measured times.
+  /// Which address the start-up probe chose, and how good the choice was by the measured times.
   private var picker: [String] {
     guard report.stopReason != .noTarget, let picker = report.picker else { return [] }
     guard let chosen = picker.chosen else {
@@ -142,6 +146,8 @@ package struct TextReport {
     return TextLayout.hanging("PICKER  ", "start-up ping chose \(chosen); \(verdict)")
   }
 
+  /// The phase bars of the cold block if the run has one, because it contains all phases. Otherwise the bars
+  /// of the ranking block.
   private func phases(nameWidth: Int) -> [String] {
     let block: Block = (report.rounds[.cold] ?? 0) > 0 ? .cold : report.rankingBlock
     let results = report.ranking
