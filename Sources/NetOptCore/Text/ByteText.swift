@@ -1,6 +1,6 @@
 /// Writes texts as bytes, so that a message to be signed is built without an intermediate `String`.
 extension [UInt8] {
-  /// Appends a text.
+  /// Appends a text in UTF-8.
   package mutating func append(text: String) {
     // Append the bytes through a buffer: appending the `utf8` view uses a function that is not specialized
     // for arrays.
@@ -8,7 +8,7 @@ extension [UInt8] {
     text.withUTF8 { append(contentsOf: $0) }
   }
 
-  /// Appends a text.
+  /// Appends a text in UTF-8.
   package mutating func append(text: StaticString) { text.withUTF8Buffer { append(contentsOf: $0) } }
 
   /// Appends a number as decimal digits.
@@ -35,8 +35,9 @@ extension [UInt8] {
   }
 }
 
-/// Hexadecimal digits.
+/// Converts bytes to hexadecimal digits, and back.
 @usableFromInline package enum Hex {
+  /// The ASCII codes of the sixteen digits, in lower case and in upper case.
   @usableFromInline package static let lower = Array("0123456789abcdef".utf8)
   @usableFromInline package static let upper = Array("0123456789ABCDEF".utf8)
 
@@ -75,7 +76,8 @@ extension [UInt8] {
     }
   }
 
-  /// Returns the bytes of hexadecimal digits in lower case; `nil` for any other text.
+  /// Returns the bytes that a text of hexadecimal digits in lower case stands for. `nil` if the text has an
+  /// odd length or any other character.
   @inlinable
   package static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
     guard text.count % 2 == 0 else { return nil }
@@ -94,6 +96,7 @@ extension [UInt8] {
     return out
   }
 
+  /// Returns the value of a hexadecimal digit in lower case; `nil` for any other byte.
   @inlinable
   static func lowerDigit(_ byte: UInt8) -> UInt8? {
     switch byte {
@@ -103,7 +106,7 @@ extension [UInt8] {
     }
   }
 
-  /// Returns the value of a hexadecimal digit in either case, or `nil`.
+  /// Returns the value of a hexadecimal digit in either case; `nil` for any other byte.
   @inlinable
   package static func digit(_ byte: UInt8) -> UInt8? {
     switch byte {
@@ -115,7 +118,7 @@ extension [UInt8] {
   }
 }
 
-/// The classes of bytes in HTTP.
+/// Tests for the classes of bytes that HTTP and URLs distinguish.
 @usableFromInline package enum ByteClass {
   /// Whether the byte is an ASCII digit.
   @inlinable
@@ -134,8 +137,8 @@ extension [UInt8] {
     }
   }
 
-  /// Whether all bytes of a text satisfy a condition. Faster than the `utf8` view, which checks the storage
-  /// of the text at each byte.
+  /// Whether all bytes of a text satisfy a condition. Faster than iterating over the `utf8` view, which
+  /// checks at each byte how the text is stored.
   @inlinable
   package static func all(_ text: String, _ isFine: (UInt8) -> Bool) -> Bool {
     var text = text
@@ -160,7 +163,8 @@ extension [UInt8] {
     }
   }
 
-  /// Whether all bytes are visible ASCII, spaces or tabs, which a field value may contain.
+  /// Whether all bytes are visible ASCII characters, spaces or tabs. RFC 9110, section 5.5, recommends only
+  /// these for field values.
   @inlinable
   package static func isPlain(_ text: some Sequence<UInt8>) -> Bool {
     text.allSatisfy { (0x20...0x7e).contains($0) || $0 == 0x09 }

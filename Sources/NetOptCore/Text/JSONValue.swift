@@ -107,12 +107,19 @@ extension JSONValue: CustomStringConvertible {
     try sink(out)
   }
 
-  /// Takes the bytes written so far and empties the buffer.
+  /// A closure that takes the bytes written so far and empties the buffer.
   private typealias Flush = (inout [UInt8]) -> Void
 
-  /// The number of bytes written between two flushes.
+  /// The number of bytes from which on `write` passes the buffer to the sink.
   private static let piece = 16 << 10
 
+  /// Appends the JSON text of this value.
+  ///
+  /// - Parameters:
+  ///   - depth: the number of objects and arrays around this value, for the indentation; `nil` for a text on
+  ///     one line.
+  ///   - limit: the size of the buffer in bytes from which on `flush` is called. The size is checked only
+  ///     within strings, at each escape and after this many bytes without an escape.
   private func append(to out: inout [UInt8], depth: Int?, every limit: Int, _ flush: Flush) {
     switch self {
     case .null: out += "null".utf8
@@ -133,6 +140,7 @@ extension JSONValue: CustomStringConvertible {
     }
   }
 
+  /// Appends the elements of an array or the members of an object, with brackets and commas.
   private static func append<Item>(
     _ items: [Item], between brackets: (UInt8, UInt8), to out: inout [UInt8], depth: Int?,
     item: (Item, inout [UInt8], Int?) -> Void
@@ -147,6 +155,7 @@ extension JSONValue: CustomStringConvertible {
     out.append(brackets.1)
   }
 
+  /// Appends a line end and two spaces for each level of nesting.
   private static func breakLine(in out: inout [UInt8], _ depth: Int) {
     out.append(0x0a)
     out += repeatElement(0x20, count: 2 * depth)
@@ -158,8 +167,8 @@ extension JSONValue: CustomStringConvertible {
     var text = text
     out.append(0x22)
     text.withUTF8 { bytes in
-      // The start of the text that needs no escape and has not been written. In most cases the text needs no
-      // escapes at all.
+      // The index of the first byte that has not been written. The bytes from there to `index` need no
+      // escape. Most texts need no escapes at all.
       var start = 0
       var index = 0
       while index < bytes.count {
@@ -190,8 +199,8 @@ extension JSONValue: CustomStringConvertible {
     return Unicode.Scalar(bytes.dropFirst().reduce(bits) { $0 << 6 | UInt32($1 & 0x3f) })
   }
 
-  /// The output for each ASCII byte. Computed once, because a text may have millions of bytes that need an
-  /// escape.
+  /// What is written for each ASCII byte: the byte itself or its escape. Computed once, because a text may
+  /// have millions of bytes that need an escape.
   private static let escapes: [[UInt8]] = (0..<0x80 as Range<UInt8>).map { byte in
     switch byte {
     case 0x22: Array(#"\""#.utf8)
@@ -206,7 +215,7 @@ extension JSONValue: CustomStringConvertible {
     }
   }
 
-  /// Writes the bytes of one scalar that may need an escape.
+  /// Writes one scalar, given as its UTF-8 bytes. Writes an escape if the scalar needs one.
   private static func append(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, to out: inout [UInt8]) {
     if let first = bytes.first, first < 0x80 { return out.append(contentsOf: escapes[Int(first)]) }
     guard let scalar = scalar(bytes), scalar.steersTerminal else { return out.append(contentsOf: bytes) }

@@ -7,8 +7,8 @@ package final class NamePatterns: Sendable {
   /// A text in lower case and its match mode.
   private typealias Pattern = (text: [UInt8], mode: MatchMode)
 
-  /// The patterns, indexed by their first two bytes. Most pairs of letters in a harmless name begin no
-  /// pattern.
+  /// The patterns, indexed by `beginning` of their first two bytes. Few pairs of letters in a name begin a
+  /// pattern, so a search compares few patterns.
   private let byBeginning: [[Pattern]]
 
   /// Creates a set of patterns. Ignores texts of fewer than two bytes.
@@ -27,12 +27,13 @@ package final class NamePatterns: Sendable {
     byBeginning = table
   }
 
-  /// Returns the index for two letters of any case. Bytes that are not letters share the indices of letters.
+  /// Returns the index in `byBeginning` for two letters, ignoring their case. Other bytes get the index of
+  /// some letters; the comparison of the whole pattern tells them apart.
   private static func beginning(_ first: UInt8, _ second: UInt8) -> Int {
     Int(first & 31) << 5 | Int(second & 31)
   }
 
-  /// Whether a name contains one of the texts in its match mode.
+  /// Whether any of the patterns matches a name.
   package func match(_ name: String) -> Bool {
     var name = name
     return name.withUTF8 { name in
@@ -46,6 +47,7 @@ package final class NamePatterns: Sendable {
     }
   }
 
+  /// Whether a pattern matches the bytes of a name that begin at an index.
   private static func matches(
     _ pattern: Pattern, at start: Int, in name: UnsafeBufferPointer<UInt8>
   ) -> Bool {

@@ -1,6 +1,6 @@
 /// The names of parameters and fields that suggest secrets.
 package enum SecretNames {
-  /// Texts that occur only in names of secrets.
+  /// Texts that suggest a secret wherever they occur in a name.
   static let parts = [
     "token", "secret", "passw", "passphrase", "credential", "signature", "session", "sessid", "apikey",
     "accesskey",
@@ -9,12 +9,13 @@ package enum SecretNames {
     "accountkey", "storagekey", "sharedkey", "enckey", "encryptionkey", "signkey", "signingkey", "pincode",
     "mnemonic", "hdnea", "hdnts",
   ]
-  /// Pairs of words that occur only in names of secrets. The words may be joined, or separated by `-`, `_` or
-  /// `.`: `code_verifier`, `Connection-String`.
+  /// Pairs of words that suggest a secret wherever they occur in a name. The words may be joined, or
+  /// separated by `-`, `_` or `.`: `code_verifier`, `Connection-String`.
   static let pairs = [
     "code verifier", "device code", "user code", "connection string", "conn str",
   ]
-  /// Words that are also parts of harmless words, such as `keyword`, `author`, `shipping` and `side`.
+  /// Texts that suggest a secret only as whole words of a name, because they are also parts of harmless
+  /// words, such as `keyword`, `author`, `shipping` and `side`.
   static let words = [
     "pass", "pwd", "pw", "key", "auth", "oauth", "sig", "sid", "jwt", "otp", "pin", "sas", "ticket",
     "psk", "dsn", "cred", "pswd", "jwe", "jws", "tok", "tkn", "mfa",
@@ -29,7 +30,7 @@ package enum SecretNames {
     parts + pairs.flatMap { pair in ["", "-", "_", "."].map { pair.replacing(" ", with: $0) } }
   }
 
-  /// Returns the patterns with additional whole names.
+  /// Returns the patterns of this type together with further names that suggest a secret as whole names.
   package static func patterns(and others: [String]) -> NamePatterns {
     NamePatterns(parts: partsAndPairs, words: words, names: names + others)
   }

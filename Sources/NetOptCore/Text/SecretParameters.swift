@@ -1,9 +1,11 @@
 /// Hides secret parameters of URLs for messages and files: `q=lamp&access_token=[hidden]`.
 ///
-/// Only the name of a parameter and the form of its value show that the value is a secret.
+/// A value counts as secret because of the parameter's name (`SecretNames`), or because of the value's form,
+/// such as a credential or a URL with a password.
 package enum SecretParameters {
+  /// The text in place of a secret.
   private static let mark = "[hidden]"
-  /// The maximum number of nested percent-encodings that are decoded.
+  /// How often a text is percent-decoded at most, in search of a secret in a nested encoding.
   private static let deepest = 4
 
   /// Returns a query in which `[hidden]` replaces the values of parameters whose names suggest secrets, and
@@ -57,6 +59,9 @@ package enum SecretParameters {
     return (shown + rest)[...]
   }
 
+  /// Replaces secrets in a text whose parts are parameters (`name=value`) or other text.
+  ///
+  /// - Parameter delimiters: the ASCII characters that separate the parts.
   private static func hidden(_ bytes: ArraySlice<UInt8>, between delimiters: StaticString) -> String {
     let isDelimiter = { (byte: UInt8) in delimiters.withUTF8Buffer { $0.contains(byte) } }
     var shown: [UInt8] = []
@@ -80,11 +85,13 @@ package enum SecretParameters {
     return String(decoding: shown, as: UTF8.self)
   }
 
+  /// Whether a parameter's name suggests a secret, as written or after percent-decoding.
   private static func isSecret(_ name: ArraySlice<UInt8>) -> Bool {
     unwrapped(name).contains { SecretNames.contains(String(decoding: $0, as: UTF8.self)) }
   }
 
-  /// Whether a text contains a secret parameter, a secret JSON member, a password or a credential.
+  /// Whether a text contains a secret parameter, a secret JSON member, a password or a credential, as written
+  /// or after percent-decoding.
   private static func hasSecret(_ text: ArraySlice<UInt8>) -> Bool {
     unwrapped(text).contains { hasUserInformation($0) || hasSecretMember($0) || isCredential($0) }
   }
@@ -111,7 +118,8 @@ package enum SecretParameters {
     return false
   }
 
-  /// Whether a name that suggests a secret comes before "=", ":" or ">".
+  /// Whether the text contains a name that suggests a secret, followed by "=", ":" or ">": a parameter, a
+  /// JSON member or an XML element.
   private static func hasSecretMember(_ text: [UInt8]) -> Bool {
     var name: [UInt8] = []
     var isQuoted = false
@@ -131,7 +139,7 @@ package enum SecretParameters {
     return false
   }
 
-  /// Returns the text and the results of decoding it once, twice and so on.
+  /// Returns the text, and the results of percent-decoding it once, twice and so on, up to `deepest` times.
   static func unwrapped(_ text: ArraySlice<UInt8>) -> [[UInt8]] {
     var forms = [Array(text)]
     while forms.count <= deepest, let last = forms.last, last.contains(UInt8(ascii: "%")) {

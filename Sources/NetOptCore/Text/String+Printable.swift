@@ -1,7 +1,7 @@
 extension String {
-  /// Returns the text for a message: one line of at most `limit` characters. Replaces characters that control
-  /// a terminal or the direction of writing, because text from a list or a certificate must not control the
-  /// reader's terminal.
+  /// Returns the text for a message: one line of at most `limit` Unicode scalars, with "…" after them if the
+  /// text is longer. Replaces characters that control a terminal or the direction of writing by U+FFFD,
+  /// because text from a list or a certificate must not control the reader's terminal.
   package func printable(_ limit: Int) -> String {
     if utf8.count <= limit, utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) { return self }
     var shown = String.UnicodeScalarView()

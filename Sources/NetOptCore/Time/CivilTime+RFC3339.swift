@@ -1,5 +1,6 @@
 extension CivilTime {
-  /// Parses the form that `rfc3339` writes, `2026-11-20T00:00:00Z`. Returns `nil` for any other text.
+  /// Parses exactly the form that the property `rfc3339` has, `2026-11-20T00:00:00Z`. Returns `nil` for any
+  /// other text.
   package init?(rfc3339 text: some StringProtocol) {
     var reader = RFC3339Reader(text)
     guard let moment = reader.read(), moment.time.rfc3339.utf8.elementsEqual(text.utf8) else { return nil }
@@ -17,7 +18,7 @@ extension CivilTime {
     return reader.read().map { Double($0.time.seconds - Int64($0.offset)) + $0.fraction }
   }
 
-  /// The text form: `2026-11-20T00:00:00Z`.
+  /// The time as an RFC 3339 `date-time`: `2026-11-20T00:00:00Z`.
   package var rfc3339: String {
     Self.padded(year, 4) + "-" + Self.padded(month) + "-" + Self.padded(day) + "T" + Self.padded(hour) + ":"
       + Self.padded(minute) + ":" + Self.padded(second) + "Z"
@@ -26,6 +27,7 @@ extension CivilTime {
 
 /// Parses the parts of a timestamp from left to right.
 private struct RFC3339Reader {
+  /// The part of the text that has not been parsed.
   private var rest: ArraySlice<UInt8>
 
   init(_ text: some StringProtocol) { rest = Array(text.utf8)[...] }
@@ -41,6 +43,7 @@ private struct RFC3339Reader {
     return (time, fraction, offset)
   }
 
+  /// Parses a number with exactly this many digits.
   private mutating func number(_ digits: Int) -> Int? {
     let text = rest.prefix(digits)
     guard text.count == digits, text.allSatisfy(ByteClass.isDigit) else { return nil }
@@ -48,12 +51,16 @@ private struct RFC3339Reader {
     return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
   }
 
+  /// Skips the next byte if it is one of the choices.
+  ///
+  /// - Returns: whether a byte was skipped.
   private mutating func skip(_ choices: StaticString) -> Bool {
     guard let byte = rest.first, choices.withUTF8Buffer({ $0.contains(byte) }) else { return false }
     rest = rest.dropFirst()
     return true
   }
 
+  /// Parses an optional "." with digits. Returns the fraction of a second; 0 if there is none.
   private mutating func fraction() -> Double? {
     guard skip(".") else { return 0 }
     let digits = rest.prefix(while: ByteClass.isDigit)
@@ -66,7 +73,8 @@ private struct RFC3339Reader {
     }
   }
 
-  /// Parses the offset from UTC. Returns seconds.
+  /// Parses `Z`, or the offset from UTC such as `+01:00`. Returns the offset in seconds, positive east of
+  /// Greenwich.
   private mutating func offset() -> Int? {
     if skip("Zz") { return 0 }
     let sign = rest.first == UInt8(ascii: "-") ? -1 : 1

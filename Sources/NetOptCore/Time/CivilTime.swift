@@ -1,10 +1,13 @@
 /// A time as year, month, day, hour, minute and second in UTC (proleptic Gregorian calendar).
 package struct CivilTime: Hashable, Sendable {
   package var year: Int
+  /// 1 to 12.
   package var month: Int
+  /// The day of the month, 1 to 31.
   package var day: Int
   package var hour: Int
   package var minute: Int
+  /// 0 to 60. 60 is a leap second, which a parsed text may have.
   package var second: Int
 
   /// Creates the time that is `seconds` after 1970-01-01 00:00:00 UTC.
@@ -26,8 +29,8 @@ package struct CivilTime: Hashable, Sendable {
     year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
   }
 
-  /// Creates a time from year, month, day, hour, minute and second. Returns `nil` for values that no calendar
-  /// or clock has.
+  /// Creates a time from six numbers: year, month, day, hour, minute and second. Returns `nil` if one of them
+  /// is out of range, or the month does not have the day.
   init?(_ parts: [Int]) {
     (year, month, day, hour, minute, second) = (parts[0], parts[1], parts[2], parts[3], parts[4], parts[5])
     let isTime = (0...23).contains(hour) && (0...59).contains(minute) && (0...60).contains(second)
@@ -37,7 +40,7 @@ package struct CivilTime: Hashable, Sendable {
     guard back.day == day, back.month == month else { return nil }
   }
 
-  /// The time in seconds since 1970-01-01 UTC.
+  /// The time in seconds since 1970-01-01 00:00:00 UTC.
   package var seconds: Int64 {
     let shifted = month > 2 ? year : year - 1
     let era = shifted.floorDivided(by: 400)
@@ -51,7 +54,7 @@ package struct CivilTime: Hashable, Sendable {
 
   // MARK: AWS's form
 
-  /// The form that AWS uses: `20150830T123600Z`.
+  /// The time in the form of AWS signatures, the basic format of ISO 8601: `20150830T123600Z`.
   package var basic: String {
     Self.padded(year, 4) + Self.padded(month) + Self.padded(day) + "T" + Self.padded(hour)
       + Self.padded(minute)
@@ -78,8 +81,8 @@ package struct CivilTime: Hashable, Sendable {
 
   /// Parses an HTTP-date (RFC 9110, section 5.6.7) in any of its three forms: `Sun, 06 Nov 1994 08:49:37
   /// GMT`, `Sunday, 06-Nov-94 08:49:37 GMT`, `Sun Nov  6 08:49:37 1994`. Returns `nil` for any other text.
-  /// Ignores case, because some servers use other cases. Uses the day of the week only if the year has two
-  /// digits.
+  /// Ignores case, because some servers do not write the prescribed case. Ignores the day of the week, except
+  /// to find the century of a year with two digits.
   ///
   /// - Parameter present: the current time in seconds since 1970. A two-digit year is taken from the century
   ///   of `present`, or from the century before if it would otherwise be more than fifty years ahead.
@@ -102,15 +105,19 @@ package struct CivilTime: Hashable, Sendable {
     self.init(parts)
   }
 
-  /// The preferred form of HTTP: `Sun, 06 Nov 1994 08:49:37 GMT`.
+  /// The time in the form of HTTP-date that HTTP prefers: `Sun, 06 Nov 1994 08:49:37 GMT`.
   package var http: String {
     weekday + ", " + Self.padded(day) + " " + Self.months[month - 1] + " " + Self.padded(year, 4) + " "
       + Self.padded(hour) + ":" + Self.padded(minute) + ":" + Self.padded(second) + " GMT"
   }
 
-  /// Parses the numbers and the month of a text in a given form, in which `0` stands for a digit and `aaa`
-  /// for the month. If `monthFirst` is true, a space may replace the first digit of the day.
+  /// Parses the numbers and the month of a text.
   ///
+  /// - Parameters:
+  ///   - form: the form of the text. `0` stands for a digit and `aaa` for the month in lower case. All other
+  ///     characters must be the same in the text.
+  ///   - monthFirst: whether the form is that of asctime(3): the month comes before the day, the year is
+  ///     last, and a space may replace the first digit of the day.
   /// - Returns: year, month, day, hour, minute and second; `nil` if the text has another form.
   private static func parts(_ text: ArraySlice<UInt8>, _ form: String, monthFirst: Bool = false) -> [Int]? {
     var numbers: [Int] = []
@@ -119,7 +126,7 @@ package struct CivilTime: Hashable, Sendable {
     for (byte, wanted) in zip(text, form.utf8) {
       switch wanted {
       case 0x30:
-        // Only asctime(3) pads with a space.
+        // Only asctime(3) pads the day with a space.
         let isPadding = monthFirst && byte == 0x20 && numbers.isEmpty
         guard ByteClass.isDigit(byte) || isPadding else { return nil }
         if !isInNumber { numbers.append(0) }
@@ -140,10 +147,15 @@ package struct CivilTime: Hashable, Sendable {
       : [numbers[1], number + 1, numbers[0], numbers[2], numbers[3], numbers[4]]
   }
 
-  /// Returns the year for two digits: the year of the present century, or of the century before if it would
-  /// be more than fifty years ahead (RFC 9110, section 5.6.7). Returns the year a hundred years earlier if
-  /// only that year has the given day of the week, because servers write `Thu, 01-Jan-70` for a time in the
-  /// past.
+  /// Returns the year that a year with two digits means: the year of the present century, or of the century
+  /// before if the former is more than fifty years ahead (RFC 9110, section 5.6.7). Returns the year a
+  /// hundred years earlier if only there the date falls on the given day of the week, because servers write
+  /// `Thu, 01-Jan-70` for a time in the past.
+  ///
+  /// - Parameters:
+  ///   - parts: the year with two digits, month, day, hour, minute and second.
+  ///   - weekday: the day of the week in lower case, in full or abbreviated.
+  ///   - present: the current time in seconds since 1970. `nil` for a year from 2000 to 2099.
   private static func year(of parts: [Int], _ weekday: ArraySlice<UInt8>, near present: Int64?) -> Int {
     guard let present else { return 2000 + parts[0] }
     let now = CivilTime(seconds: present).year
@@ -162,11 +174,13 @@ package struct CivilTime: Hashable, Sendable {
     return days[(Int(seconds.floorDivided(by: 86_400)) % 7 + 7) % 7]
   }
 
+  /// Returns a number as decimal digits, with leading zeros up to the width.
   static func padded(_ number: Int, _ width: Int = 2) -> String {
     let digits = String(number)
     return String(repeating: "0", count: max(width - digits.count, 0)) + digits
   }
 
+  /// Returns the value of decimal digits; `nil` if a byte is not a digit.
   private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
     guard digits.allSatisfy(ByteClass.isDigit) else { return nil }
     return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }

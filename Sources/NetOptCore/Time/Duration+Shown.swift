@@ -1,6 +1,6 @@
 extension Duration {
-  /// The duration for a message, with three significant digits, or with all digits of its whole seconds: `0.4
-  /// ms`, `12 ms`, `1.25 s`, `90 s`. A negative duration is `0 s`.
+  /// The duration as text for a message, rounded to three significant digits: `0.4 ms`, `12 ms`, `1.25 s`,
+  /// `90 s`. From 100 s on it has all digits of the whole seconds. A negative duration is `0 s`.
   package var shown: String {
     let nanoseconds = max(nanoseconds, 0)
     if nanoseconds == 0 { return "0 s" }
@@ -9,7 +9,7 @@ extension Duration {
     return Self.digits(nanoseconds.divided(by: 1_000_000)) + " s"
   }
 
-  /// Returns a number of thousandths as a decimal number.
+  /// Returns a number, given in thousandths, as decimal text without trailing zeros.
   private static func digits(_ thousandths: Int64) -> String {
     // Round to three significant digits.
     let unit: Int64 =

@@ -3,8 +3,8 @@ import Glibc
 /// A time on the monotonic clock (`clock_gettime(2)`, `CLOCK_MONOTONIC`), in nanoseconds since an unspecified
 /// start.
 ///
-/// The operations are marked inlinable: by itself the compiler inlines only public functions across modules,
-/// and each request uses about a hundred of these operations.
+/// The operations are marked inlinable, because the compiler by itself inlines only public functions in other
+/// modules, and each request uses about a hundred of these operations.
 @usableFromInline
 package struct MonotonicInstant: Hashable, Comparable, Sendable {
   /// The nanoseconds since the start of the clock.
@@ -16,12 +16,13 @@ package struct MonotonicInstant: Hashable, Comparable, Sendable {
   /// Whether the first time is earlier than the second.
   @inlinable package static func < (a: Self, b: Self) -> Bool { a.nanoseconds < b.nanoseconds }
 
-  /// Returns the time `duration` later, saturating.
+  /// Returns the time that is `duration` later. A result out of range becomes the last or first time.
   @inlinable package static func + (a: Self, duration: Duration) -> Self {
     Self(nanoseconds: a.nanoseconds.addingClamped(duration.nanoseconds))
   }
 
-  /// Returns the nanoseconds from an earlier time to this time, saturating. Cheaper than a `Duration`.
+  /// Returns the nanoseconds from an earlier time to this time, clamped to the range of `Int64`. Cheaper than
+  /// a `Duration`.
   @inlinable package func nanoseconds(since earlier: MonotonicInstant) -> Int64 {
     nanoseconds.subtractingClamped(earlier.nanoseconds)
   }
@@ -34,7 +35,8 @@ package struct MonotonicInstant: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-  /// The whole duration in nanoseconds, rounded toward zero, saturating.
+  /// The duration in whole nanoseconds, rounded toward zero and clamped to the range of `Int64`. Includes the
+  /// seconds.
   public var nanoseconds: Int64 {
     let attoseconds = attoseconds
     // A 128-bit division calls a function that divides bit by bit. Durations of up to an hour need only a
@@ -43,15 +45,15 @@ extension Duration {
     return Int64(clamping: attoseconds / 1_000_000_000)
   }
 
-  /// The whole duration in microseconds, rounded toward zero.
+  /// The duration in whole microseconds, rounded toward zero. Includes the seconds.
   public var microseconds: Int64 { nanoseconds / 1000 }
 
   /// The duration in milliseconds.
   public var milliseconds: Double { Double(nanoseconds) / 1e6 }
 }
 
-/// A source of the current time. Policies take times as arguments, and the code that performs them reads a
-/// time source, so that a test can use its own clock.
+/// A source of the current time. Policies read no clock; they get times as arguments. The code that asks the
+/// policies reads a time source, which a test can replace by a clock of its own.
 package protocol TimeSource: Sendable {
   /// Returns the current time. Safe from any thread.
   func now() -> MonotonicInstant
