@@ -4,9 +4,9 @@ import CCrypto
 package enum AESGCM {
   /// The length of a key in bytes.
   package static let keyLength = 32
-  /// The length of a nonce in bytes. Two messages under the same key must not have the same nonce.
+  /// The length of a nonce in bytes. Two messages with the same key must not have the same nonce.
   package static let nonceLength = 12
-  /// The length in bytes of the tag after the ciphertext.
+  /// The length in bytes of the authentication tag, which follows the ciphertext.
   package static let tagLength = 16
 
   /// Encrypts a message.
@@ -14,9 +14,9 @@ package enum AESGCM {
   /// - Parameters:
   ///   - key: 32 bytes.
   ///   - nonce: 12 bytes, never used before with this key.
-  ///   - additional: data that is not encrypted, but must be the same when the message is opened.
+  ///   - additional: data that the tag authenticates and that is not encrypted. `open` needs the same data.
   /// - Returns: the ciphertext, which is as long as the message, and a tag of 16 bytes.
-  /// - Throws: when the key or the nonce has another length, or libcrypto fails.
+  /// - Throws: when the key or the nonce has the wrong length, or libcrypto fails.
   package static func seal(
     _ message: SecretBytes, key: SecretBytes, nonce: [UInt8], additional: [UInt8]
   ) throws(CryptoError) -> [UInt8] {
@@ -45,8 +45,8 @@ package enum AESGCM {
   /// Decrypts a message.
   ///
   /// - Parameter sealed: the ciphertext and the tag.
-  /// - Returns: the message; `nil` if it was sealed with another key, nonce or additional data, or was
-  ///   changed.
+  /// - Returns: the message; `nil` if it was sealed with another key, nonce or additional data, was changed,
+  ///   or is shorter than a tag.
   /// - Throws: when the key or the nonce has the wrong length, or libcrypto fails.
   package static func open(
     _ sealed: [UInt8], key: SecretBytes, nonce: [UInt8], additional: [UInt8]
@@ -79,6 +79,9 @@ package enum AESGCM {
   private final class Context {
     let handle: OpaquePointer
 
+    /// Prepares the cipher for one message.
+    ///
+    /// - Parameter isSealing: whether the cipher encrypts. If false, it decrypts.
     init(
       key: SecretBytes, nonce: [UInt8], isSealing: Bool, _ operation: String
     ) throws(CryptoError) {

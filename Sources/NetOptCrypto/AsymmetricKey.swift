@@ -9,11 +9,11 @@ package final class AsymmetricKey: @unchecked Sendable {
   package enum Kind: Sendable {
     /// Ed25519.
     case ed25519
-    /// The curve P-256.
+    /// ECDSA on the curve P-256.
     case p256
-    /// RSA, for both padding schemes.
+    /// RSA, for RSASSA-PSS and RSASSA-PKCS1-v1_5.
     case rsa
-    /// RSA only for RSASSA-PSS (RFC 4055).
+    /// RSA whose key says that it is only for RSASSA-PSS (RFC 4055).
     case rsaPSS
   }
 
@@ -23,17 +23,17 @@ package final class AsymmetricKey: @unchecked Sendable {
   /// Whether the key can sign. Every key can verify.
   package let isPrivate: Bool
 
-  /// The permitted sizes of RSA keys, in bits. The time of a signature grows with the third power of the
-  /// size: a key of 65,536 bits takes minutes. libcrypto itself does not verify with a key of more than
-  /// 16,384 bits (OPENSSL_RSA_MAX_MODULUS_BITS).
+  /// The permitted sizes of RSA keys, in bits. The time to make a signature grows with the third power of the
+  /// size: with a key of 65,536 bits it takes minutes. libcrypto itself does not verify with a key of more
+  /// than 16,384 bits (OPENSSL_RSA_MAX_MODULUS_BITS).
   private static let bits: ClosedRange<Int32> = 2048...16_384
 
   /// Reads a key.
   ///
   /// - Parameters:
   ///   - pem: the text with its BEGIN and END lines. Encrypted keys are refused.
-  ///   - isPrivate: whether the text is a private key.
-  /// - Throws: when the text is not a key, or a key of another kind or size.
+  ///   - isPrivate: whether to read a private key. If false, reads a public key.
+  /// - Throws: when the text is not such a key, or the key's kind or size is not supported.
   package init(pem: SecretBytes, isPrivate: Bool) throws(CryptoError) {
     let operation = isPrivate ? "reading a private key (PEM)" : "reading a public key (PEM)"
     let key = pem.withUnsafeBytes { isPrivate ? Self.privateKey($0) : Self.publicKey($0) }
@@ -56,7 +56,8 @@ package final class AsymmetricKey: @unchecked Sendable {
     return PEM_read_bio_PrivateKey(bio, nil, netopt_no_password, nil)
   }
 
-  /// Reads the general form of public keys, and the form that only RSA keys have (RFC 8017, appendix A.1.1):
+  /// Reads the general form of public keys (`PUBLIC KEY`; RFC 7468, section 13), and the form that only RSA
+  /// keys have (`RSA PUBLIC KEY`; RFC 8017, appendix A.1.1):
   /// OSSL_DECODER_CTX_new_for_pkey(3).
   private static func publicKey(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
     var key: OpaquePointer?

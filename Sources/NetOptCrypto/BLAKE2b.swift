@@ -20,11 +20,13 @@ package enum BLAKE2b {
     return (0..<length).map { UInt8(truncatingIfNeeded: state[$0 / 8] >> (8 * UInt64($0 % 8))) }
   }
 
+  /// The initial state (RFC 7693, section 2.6).
   private static let initial: InlineArray<8, UInt64> = [
     0x6a09_e667_f3bc_c908, 0xbb67_ae85_84ca_a73b, 0x3c6e_f372_fe94_f82b, 0xa54f_f53a_5f1d_36f1,
     0x510e_527f_ade6_82d1, 0x9b05_688c_2b3e_6c1f, 0x1f83_d9ab_fb41_bd6b, 0x5be0_cd19_137e_2179,
   ]
 
+  /// The order in which each round uses the words of a block (SIGMA; RFC 7693, section 2.7).
   private static let order: [InlineArray<16, UInt8>] = [
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
     [14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3],
@@ -38,6 +40,7 @@ package enum BLAKE2b {
     [10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0],
   ]
 
+  /// Returns the block of 128 bytes that begins at an index of the message, as words in little-endian order.
   private static func block(_ message: Span<UInt8>, _ start: Int) -> InlineArray<16, UInt64> {
     var words = InlineArray<16, UInt64>(repeating: 0)
     for index in start..<min(start + 128, message.count) {
@@ -46,6 +49,9 @@ package enum BLAKE2b {
     return words
   }
 
+  /// Mixes a block into the state (function F; RFC 7693, section 3.2).
+  ///
+  /// - Parameter count: the number of message bytes up to the end of the block, without padding.
   private static func compress(
     _ state: inout InlineArray<8, UInt64>, _ words: InlineArray<16, UInt64>, count: UInt64, isLast: Bool
   ) {
@@ -75,6 +81,7 @@ package enum BLAKE2b {
     for index in 0..<8 { state[index] ^= v[index] ^ v[index + 8] }
   }
 
+  /// Rotates a word to the right by a number of bits.
   private static func rotated(_ word: UInt64, _ count: UInt64) -> UInt64 {
     word >> count | word << (64 - count)
   }

@@ -1,11 +1,11 @@
 import CCrypto
 
-/// A digest computation: EVP_DigestInit(3). After `finish`, the next message can begin.
+/// Computes digests with one algorithm, of one message after the other: EVP_DigestInit(3).
 package struct Digest: ~Copyable, Sendable {
-  /// libcrypto's state of a message.
+  /// Owns an `EVP_MD_CTX`, in which libcrypto keeps the state of a message.
   final class Context: @unchecked Sendable {
-    // Unchecked: only the owner, which took the context from the idle ones or created it, has the context. A
-    // context is tied to no thread.
+    // Unchecked: only the `Digest` that took the context from the idle contexts, or created it, uses the
+    // context. A context is tied to no thread.
     let handle: OpaquePointer
     init(_ handle: OpaquePointer) { self.handle = handle }
     deinit { EVP_MD_CTX_free(handle) }
@@ -14,9 +14,11 @@ package struct Digest: ~Copyable, Sendable {
   /// The algorithm.
   package let algorithm: DigestAlgorithm
   private let context: Context
+  /// The idle contexts of the algorithm, to which `deinit` returns this context.
   private let idleContexts: IdleContexts<Context>
-  /// Whether the context holds the start of a message, even of an empty one.
+  /// Whether the context is initialised for a message that is not finished. The message may be empty so far.
   private var isBegun: Bool
+  /// Whether a function of libcrypto failed for the present message.
   private var hasFailed = false
 
   /// Begins a message.
@@ -82,6 +84,7 @@ package struct Digest: ~Copyable, Sendable {
     return digest
   }
 
+  /// Initialises the context for the next message, unless a message has begun.
   private mutating func begin() {
     if isBegun { return }
     isBegun = true

@@ -2,15 +2,15 @@ import CCrypto
 
 /// The supported digests.
 package enum DigestAlgorithm: String, CaseIterable, Sendable {
-  /// MD5 (RFC 1321). Unsafe against an attacker who wants two texts with the same digest.
+  /// MD5 (RFC 1321). Not collision-resistant: an attacker can make two texts with the same digest.
   case md5 = "MD5"
-  /// SHA-1 (FIPS 180-4). Unsafe against an attacker who wants two texts with the same digest.
+  /// SHA-1 (FIPS 180-4). Not collision-resistant: an attacker can make two texts with the same digest.
   case sha1 = "SHA-1"
   /// SHA-256 (FIPS 180-4).
   case sha256 = "SHA-256"
   /// SHA-512 (FIPS 180-4).
   case sha512 = "SHA-512"
-  /// BLAKE2b with 64 bytes (RFC 7693).
+  /// BLAKE2b with digests of 64 bytes (RFC 7693).
   case blake2b512 = "BLAKE2b-512"
 
   /// The length of a digest in bytes.
@@ -23,7 +23,7 @@ package enum DigestAlgorithm: String, CaseIterable, Sendable {
     }
   }
 
-  /// libcrypto's implementation of the digest.
+  /// libcrypto's implementation of the digest, with its idle contexts.
   ///
   /// - Throws: when this machine's libcrypto lacks the digest. MD5 is missing where only FIPS algorithms are
   ///   allowed.
@@ -45,12 +45,13 @@ package enum DigestAlgorithm: String, CaseIterable, Sendable {
   }
 }
 
-/// An implementation that libcrypto finds for a name: EVP_MD_fetch(3). The search costs more than hashing a
-/// short text, so each implementation is fetched once and kept for the life of the process.
+/// An implementation of a digest, which libcrypto searches by name: EVP_MD_fetch(3). The search costs more
+/// than hashing a short text, so each implementation is fetched once and kept for the life of the process.
 final class FetchedDigest: @unchecked Sendable {
   // Unchecked: an EVP_MD does not change, and libcrypto lets any thread use it.
+  /// The `EVP_MD`; `nil` if this machine's libcrypto lacks the digest.
   let handle: OpaquePointer?
-  /// The contexts of finished messages, for the next messages.
+  /// Contexts that are initialised for this digest and hold no message.
   let idleContexts = IdleContexts<Digest.Context>()
 
   private init(_ name: String) {

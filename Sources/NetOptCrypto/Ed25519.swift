@@ -15,7 +15,7 @@ package enum Ed25519 {
     /// The public key that verifies signatures of this key.
     package let publicKey: PublicKey
 
-    /// Makes the key that is derived from a seed. The seed is the private key of RFC 8032, section 5.1.5.
+    /// Derives the key from a seed. RFC 8032, section 5.1.5, calls the seed the private key.
     ///
     /// - Throws: when the seed does not have 32 bytes.
     package init(seed: SecretBytes) throws(CryptoError) {
@@ -40,7 +40,7 @@ package enum Ed25519 {
 
     /// Signs a message.
     ///
-    /// - Returns: 64 bytes, always the same for the same message.
+    /// - Returns: 64 bytes. Signing the same message again gives the same bytes.
     package func signature(of message: Span<UInt8>) throws(CryptoError) -> [UInt8] {
       let context = try SignatureContext("signing with Ed25519")
       var isDone = false
@@ -71,9 +71,9 @@ package enum Ed25519 {
 
     /// Reads a key.
     ///
-    /// - Parameter bytes: the key in the form of RFC 8032. Only a verification shows whether the bytes are a
-    ///   point of the curve.
-    /// - Throws: when there are not 32 bytes.
+    /// - Parameter bytes: the key in the form of RFC 8032. This initialiser does not check whether the bytes
+    ///   encode a point of the curve. If they do not, no signature is valid.
+    /// - Throws: when `bytes` does not have 32 bytes.
     package init(_ bytes: [UInt8]) throws(CryptoError) {
       guard bytes.count == Ed25519.publicKeyLength else {
         throw CryptoError(
@@ -86,6 +86,7 @@ package enum Ed25519 {
       self.bytes = bytes
     }
 
+    /// Takes the public key of a key pair.
     fileprivate init(_ key: KeyHandle) throws(CryptoError) {
       self.key = key
       var count = Ed25519.publicKeyLength
@@ -129,8 +130,8 @@ private final class KeyHandle: @unchecked Sendable {
   deinit { EVP_PKEY_free(handle) }
 }
 
-/// Owns the context of one signature. libcrypto does not allow a second signature with a context:
-/// EVP_DigestSign(3).
+/// Owns the context for making or verifying one signature. libcrypto allows only one signature with a
+/// context: EVP_DigestSign(3).
 private struct SignatureContext: ~Copyable {
   let handle: OpaquePointer
 

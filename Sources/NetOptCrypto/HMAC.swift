@@ -1,11 +1,13 @@
 import CCrypto
 
-/// HMAC (RFC 2104) with one key: EVP_MAC(3), EVP_MAC-HMAC(7). The key is prepared once. Contexts that hold
-/// the key are kept and serve one caller at a time. Safe to use from any thread.
+/// HMAC (RFC 2104) with one key: EVP_MAC(3), EVP_MAC-HMAC(7). The key is prepared once. The contexts that
+/// hold the prepared key are kept for later messages, and each serves one caller at a time. Safe to use from
+/// any thread.
 package final class HMAC: Sendable {
-  /// A context that holds the key.
+  /// Owns an `EVP_MAC_CTX` that holds the prepared key.
   private final class Context: @unchecked Sendable {
-    // Unchecked: only the caller that took the context from `idleContexts`, or created it, has the context.
+    // Unchecked: only the caller that took the context from `idleContexts`, or created it, uses the context.
+    // The exception is `original`, which is only copied.
     let handle: OpaquePointer
     init(_ handle: OpaquePointer) { self.handle = handle }
     deinit { EVP_MAC_CTX_free(handle) }
@@ -14,6 +16,7 @@ package final class HMAC: Sendable {
   /// libcrypto's HMAC implementation, fetched once: EVP_MAC_fetch(3).
   private struct Fetched: @unchecked Sendable {
     // Unchecked: an EVP_MAC never changes, and libcrypto lets any thread use it.
+    /// The `EVP_MAC`; `nil` if this machine's libcrypto lacks HMAC.
     let handle: OpaquePointer?
     init() {
       handle = EVP_MAC_fetch(nil, "HMAC", nil)
@@ -26,7 +29,8 @@ package final class HMAC: Sendable {
   /// The digest of the HMAC.
   package let algorithm: DigestAlgorithm
   private let idleContexts = IdleContexts<Context>()
-  /// The context that is copied. It serves no message, so several threads may copy it at once.
+  /// The context from which the others are copied. It computes no code itself, so several threads may copy it
+  /// at once.
   private let original: Context
 
   /// Prepares a key.
@@ -35,12 +39,13 @@ package final class HMAC: Sendable {
   ///   - algorithm: the digest.
   ///   - key: the key, of any length. It is copied into libcrypto's memory, which is wiped when the HMAC is
   ///     released.
-  /// - Throws: when libcrypto lacks the digest or has no memory.
+  /// - Throws: when libcrypto lacks the digest or HMAC, or has no memory.
   package init(_ algorithm: DigestAlgorithm, key: SecretBytes) throws(CryptoError) {
     original = try Self.context(algorithm, key)
     self.algorithm = algorithm
   }
 
+  /// Makes a context and prepares the key in it.
   private static func context(
     _ algorithm: DigestAlgorithm, _ key: SecretBytes
   ) throws(CryptoError) -> Context {
@@ -67,7 +72,7 @@ package final class HMAC: Sendable {
     return context
   }
 
-  /// Computes the code of a message.
+  /// Computes the authentication code of a message.
   ///
   /// - Returns: `algorithm.length` bytes.
   package func code(of message: Span<UInt8>) throws(CryptoError) -> [UInt8] {
@@ -88,20 +93,20 @@ package final class HMAC: Sendable {
     return code
   }
 
-  /// Computes the code of a message.
+  /// Computes the authentication code of a message.
   package func code(of message: [UInt8]) throws(CryptoError) -> [UInt8] { try code(of: message.span) }
 
-  /// Computes the code of a text in UTF-8.
+  /// Computes the authentication code of a text in UTF-8.
   package func code(of text: String) throws(CryptoError) -> [UInt8] { try code(of: text.utf8Span.span) }
 
-  /// Whether a code is the code of a message. The time of the comparison does not reveal where the two codes
-  /// differ.
+  /// Whether `code` is the authentication code of a message. The time of the comparison does not reveal where
+  /// `code` differs from the right one.
   package func isCode(_ code: [UInt8], of message: Span<UInt8>) throws(CryptoError) -> Bool {
     let right = try self.code(of: message)
     return constantTimeEqual(code, right)
   }
 
-  /// Takes an idle context, or copies the original one.
+  /// Takes an idle context, or makes a copy of `original`.
   private func taken() throws(CryptoError) -> Context {
     if let kept = idleContexts.take() { return kept }
     guard let handle = EVP_MAC_CTX_dup(original.handle) else {

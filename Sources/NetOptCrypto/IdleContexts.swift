@@ -1,17 +1,18 @@
 import NetOptLocking
 
-/// Contexts of libcrypto that are not in use. To create a context costs more than to hash a short text, so
-/// each context is kept for the next caller. Safe to use from any thread.
+/// Contexts of libcrypto that no caller uses at present. Creating a context costs more than hashing a short
+/// text, so the contexts are kept for later callers. Safe to use from any thread.
 final class IdleContexts<Context: Sendable>: Sendable {
-  /// The most contexts that are kept. More callers than cores gain nothing from a context each.
+  /// The maximum number of contexts that are kept. More callers than cores do not run at once, so more
+  /// contexts would save nothing.
   private static var most: Int { 16 }
 
   private let contexts = Locked<[Context]>([])
 
-  /// Takes a context out for one caller; `nil` when none is idle.
+  /// Removes and returns a context for one caller; `nil` if none is idle.
   func take() -> Context? { contexts.withLock { $0.popLast() } }
 
-  /// Takes back a context that its caller no longer uses.
+  /// Keeps a context that its caller no longer uses, or frees the context if `most` are kept already.
   func put(back context: Context) {
     contexts.withLock { if $0.count < Self.most { $0.append(context) } }
   }

@@ -1,7 +1,7 @@
 import CCrypto
 
-/// scrypt (RFC 7914), which derives a key from a password and takes much time and memory by design:
-/// EVP_PBE_scrypt(3).
+/// The parameters of scrypt (RFC 7914), which derives a key from a password: EVP_PBE_scrypt(3). scrypt takes
+/// much time and memory by design, so that guessing passwords is expensive.
 package struct Scrypt: Hashable, Sendable {
   /// The cost N, a power of two greater than 1.
   package let cost: UInt64
@@ -10,14 +10,14 @@ package struct Scrypt: Hashable, Sendable {
   /// The parallelisation parameter p.
   package let parallelism: UInt64
 
-  /// Makes parameters. `key(from:salt:length:memoryLimit:)` checks whether they are valid.
+  /// Makes parameters without a check. `key(from:salt:length:memoryLimit:)` checks them.
   package init(cost: UInt64, blockSize: UInt64, parallelism: UInt64) {
     self.cost = cost
     self.blockSize = blockSize
     self.parallelism = parallelism
   }
 
-  /// The memory that scrypt needs in bytes; `UInt64.max` on overflow.
+  /// The memory in bytes that scrypt needs with these parameters; `UInt64.max` on overflow.
   package var memory: UInt64 {
     let (blocks, first) = cost.addingReportingOverflow(parallelism)
     let (all, second) = blocks.addingReportingOverflow(2)
@@ -29,9 +29,9 @@ package struct Scrypt: Hashable, Sendable {
   /// Derives a key. Blocks the thread until the key is derived.
   ///
   /// - Parameters:
-  ///   - limit: the most memory in bytes that scrypt may use.
+  ///   - limit: the maximum memory in bytes that scrypt may use.
   ///   - length: the length of the key in bytes.
-  /// - Throws: for invalid parameters, when they need more memory than the limit, and when libcrypto fails.
+  /// - Throws: when the parameters are invalid or need more memory than the limit, or libcrypto fails.
   package func key(
     from password: SecretBytes, salt: [UInt8], length: Int, memoryLimit limit: UInt64
   ) throws(CryptoError) -> SecretBytes {

@@ -1,7 +1,8 @@
 import CCrypto
 
-/// Secret bytes, such as a key or a password. They are overwritten when they are released
-/// (OPENSSL_cleanse(3)), never move, and no text contains them.
+/// Secret bytes, such as a key or a password. Their memory is overwritten when the object is released
+/// (OPENSSL_cleanse(3)). The bytes never move, so no copy stays behind. No description of the object shows
+/// them.
 package final class SecretBytes: @unchecked Sendable {
   // Unchecked: only the initialisers write the memory, before any other code has the object.
   private let memory: UnsafeMutableRawBufferPointer
@@ -9,10 +10,10 @@ package final class SecretBytes: @unchecked Sendable {
   /// The number of bytes.
   package var count: Int { memory.count }
 
-  /// Makes bytes with a closure.
+  /// Allocates memory, and has a closure fill it.
   ///
   /// - Parameter fill: gets the memory, filled with zeros, and writes to it.
-  /// - Throws: the error of `fill`; the memory is wiped then too.
+  /// - Throws: the error of `fill`. The memory is wiped in this case too.
   package init<Failure: Error>(
     count: Int, _ fill: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -68,7 +69,7 @@ package final class SecretBytes: @unchecked Sendable {
 }
 
 extension SecretBytes: Equatable {
-  /// Whether both are equal. The time of the comparison does not reveal where they differ.
+  /// Whether both secrets are equal. The time of the comparison does not reveal where they differ.
   package static func == (a: SecretBytes, b: SecretBytes) -> Bool {
     a.withSpan { a in b.withSpan { constantTimeEqual(a, $0) } }
   }
@@ -83,7 +84,8 @@ extension SecretBytes: CustomStringConvertible, CustomDebugStringConvertible, Cu
   package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Whether both are equal. The time depends only on the lengths: CRYPTO_memcmp(3).
+/// Whether both byte sequences are equal. The time of the comparison depends only on the lengths:
+/// CRYPTO_memcmp(3).
 package func constantTimeEqual(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
   guard a.count == b.count else { return false }
   // Empty spans have no address.
@@ -93,7 +95,7 @@ package func constantTimeEqual(_ a: Span<UInt8>, _ b: Span<UInt8>) -> Bool {
   }
 }
 
-/// Whether both are equal. The time of the comparison does not reveal where they differ.
+/// Whether both byte sequences are equal. The time of the comparison depends only on the lengths.
 package func constantTimeEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool { constantTimeEqual(a.span, b.span) }
 
 /// Makes random bytes that need not be secret, such as a nonce: RAND_bytes(3).
