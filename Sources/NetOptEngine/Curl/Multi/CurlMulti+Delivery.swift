@@ -1,10 +1,14 @@
 import CCurl
 import NetOptCore
 
-// From the first byte of the response to the end of the call.
+// Delivers responses to the callers, and ends the calls.
 
 extension CurlMulti {
-  /// Handles a transfer that libcurl has ended.
+  /// Ends a leg or a call after its transfer has ended. `transfer.verdict` tells how far the transfer came;
+  /// it is `nil` when the transfer never reached the gate.
+  ///
+  /// - Parameter code: libcurl's result of the transfer; CURLE_OK when libcurl takes the response for
+  ///   complete.
   func finished(_ transfer: Transfer, _ code: CURLcode) {
     let exchange = transfer.exchange
     if let refusal = transfer.refusal { return gateRefused(transfer, refusal) }
@@ -44,13 +48,16 @@ extension CurlMulti {
     }
   }
 
+  /// The error of a call whose transfer failed: the response's fault if it has one, otherwise libcurl's
+  /// result.
   private func failure(of transfer: Transfer, _ fault: ResponseFault?, _ code: CURLcode) -> NetOptError {
     guard let fault else { return CurlCode.error(code, of: transfer) }
     return fault.error(
       from: transfer.peer, transfer.endpoint, mayBeRepeated: transfer.exchange.request.mayBeRepeated)
   }
 
-  /// Delivers what a transfer has received in this turn.
+  /// Hands what a transfer has received in this turn to its caller. Nothing is handed over until the response
+  /// head is complete.
   func deliver(_ transfer: Transfer) {
     transfer.settled()
     let exchange = transfer.exchange
@@ -65,20 +72,23 @@ extension CurlMulti {
     if resumes { unpause(exchange, receive: true, send: false) }
   }
 
+  /// Resumes the caller with the response head and with a channel that carries the body.
   private func deliverHead(_ transfer: Transfer) {
     let exchange = transfer.exchange
     if let error = versionError(transfer) { return fail(exchange, error) }
     let timings = timings(of: transfer)
     let channel = BodyChannel(lowWater: exchange.bodyBuffer / 2, timings: timings)
     exchange.state.receive(into: channel)
-    // Otherwise `deliver` would call this method again.
+    // In any other state, `receive` changes nothing, and `deliver` would call this method again and again.
     guard exchange.state.body === channel else { return }
     exchange.prepare(.response(response(transfer, ResponseBody(StreamedBody(channel, of: exchange)))))
     deliver(transfer)
     exchange.resume()
   }
 
-  /// Ends a call whose whole response has come.
+  /// Ends a call whose response counts as complete: libcurl ended the transfer without an error, or the
+  /// server needs no more of the request. Fails the call if a part of the response is missing
+  /// (`Transfer.missing`).
   func completed(_ transfer: Transfer) {
     let exchange = transfer.exchange
     if let missing = transfer.missing {
@@ -101,6 +111,7 @@ extension CurlMulti {
     }
   }
 
+  /// The error of a response that is not HTTP/2 although the request allows only HTTP/2; `nil` otherwise.
   private func versionError(_ transfer: Transfer) -> NetOptError? {
     guard transfer.exchange.request.options.version == .http2, transfer.version != .http2 else { return nil }
     return NetOptError(
@@ -109,6 +120,7 @@ extension CurlMulti {
       endpoint: transfer.endpoint)
   }
 
+  /// Makes the response for the caller, and takes the head from the transfer.
   private func response(_ transfer: Transfer, _ body: ResponseBody) -> NetOptResponse {
     let exchange = transfer.exchange
     var tls: TLSReport? =
@@ -123,11 +135,15 @@ extension CurlMulti {
     return response
   }
 
+  /// The durations of the phases of a transfer until now. The time of the DNS lookup counts only for a leg
+  /// whose address came from DNS.
   private func timings(of transfer: Transfer) -> Timings {
     let isFromDNS = transfer.exchange.race.legs[transfer.leg].source == .dns
     return transfer.timings(until: loop.now(), lookUp: isFromDNS ? transfer.exchange.lookUp.time : .zero)
   }
 
+  /// Ends a probe or a warm-up whose connection is ready, and reports how long TCP and TLS took. The time for
+  /// TLS does not include the wait for a turn (`Handshakes`).
   private func succeed(_ exchange: Exchange, _ transfer: Transfer) {
     let timings = timings(of: transfer)
     let isTLS = exchange.plan.isSecure
@@ -139,10 +155,10 @@ extension CurlMulti {
 
   // MARK: Endings
 
-  /// Ends an exchange with an error, whatever its state.
+  /// Ends an exchange with an error, whatever its state. Does nothing if the exchange has ended.
   func fail(_ exchange: Exchange, _ error: NetOptError) {
     guard !exchange.state.isFinished else { return }
-    // If the caller gave the race up, a waiting exchange takes the race over.
+    // If this exchange was racing, one of the exchanges that wait for its race now races instead.
     let waiting = exchange.leaveRace()
     let now = loop.now() - exchange.context.started
     for index in exchange.reports.indices where exchange.reports[index].outcome == .cancelled {
@@ -163,7 +179,7 @@ extension CurlMulti {
 
   /// Ends an exchange and frees everything that belongs to it.
   ///
-  /// - Returns: how to tell the caller; `nil` when the caller was told before.
+  /// - Returns: how the caller has to learn of the end; `nil` when the exchange had already ended.
   @discardableResult
   private func finish(_ exchange: Exchange) -> ExchangeState.Ending? {
     let ending = exchange.state.finish()

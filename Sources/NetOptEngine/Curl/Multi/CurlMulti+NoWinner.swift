@@ -4,6 +4,7 @@ import NetOptCore
 // Calls that end without a response: no leg is left, the deadline passed, or the caller cancelled.
 
 extension CurlMulti {
+  /// Fails a call whose legs have all failed, and the calls that waited for its race.
   func exhausted(_ exchange: Exchange) {
     // Calls that waited for this race would fail in the same way, so they get its error. Calls with a longer
     // connect timeout race again.
@@ -30,16 +31,18 @@ extension CurlMulti {
     }
   }
 
+  /// The error of a race that no leg has won. It combines the failures of the legs and of the DNS lookup.
   private func raceError(_ exchange: Exchange) -> NetOptError {
     guard let error = RaceFailures(exchange.plan, exchange.reports).error(lookUp: exchange.lookUp.error)
     else {
       return NetOptError(
         .connectFailed, phase: .connect, "no connection attempt could be started", isRetryable: true)
     }
-    // If nothing but DNS was tried, the error also says why the list's endpoints were not.
+    // If no address was tried, the error also says why the plan excludes the endpoints of the list.
     return exchange.reports.allSatisfy { $0.address == nil } ? error.with(exclusionsOf: exchange.plan) : error
   }
 
+  /// Fails an exchange whose deadline has passed. The deadline of a probe is the time limit of its endpoint.
   func deadlinePassed(_ exchange: Exchange) {
     guard !exchange.state.isFinished else { return }
     if exchange.purpose == .probe {
@@ -49,8 +52,8 @@ extension CurlMulti {
           exchange,
           NetOptError(.cancelled, phase: .tls, "the probe's time limit passed before the TLS handshake"))
       }
-      // The limit belongs to the endpoint, not to a call: what is not done in time counts as the endpoint's
-      // failure.
+      // A probe's time limit applies to its endpoint. So a connection that is not ready in time counts as a
+      // failure of the endpoint.
       for transfer in exchange.transfers {
         note(transfer, .failed, CurlCode.legFailure(CURLE_OPERATION_TIMEDOUT, of: transfer))
       }
@@ -89,7 +92,8 @@ extension CurlMulti {
         isRetryable: isUnsent || exchange.request.mayBeRepeated))
   }
 
-  /// Describes what the legs under way wait for, for a message.
+  /// The end of a message about a timeout: what the first leg under way waits for, and how many other legs
+  /// are under way. Empty when no leg is under way.
   private func underWay(_ exchange: Exchange) -> String {
     guard let first = exchange.transfers.min(by: { $0.leg < $1.leg }) else { return "" }
     let others = exchange.transfers.count - 1
@@ -106,8 +110,8 @@ extension CurlMulti {
       + (others > 0 ? ", and \(others) more were under way" : "")
   }
 
-  /// Whether requests wait for responses of an endpoint, or for the rest of them. The deadlines of thousands
-  /// of calls may pass together, so a computed set serves for 10 ms.
+  /// Whether an endpoint owes some request its response or the rest of its response. The deadlines of
+  /// thousands of calls may pass together, so the set of busy endpoints (`busy`) is used for 10 ms.
   private func isBusy(_ endpoint: IPEndpoint?) -> Bool {
     guard let endpoint else { return false }
     let now = loop.now()
@@ -117,6 +121,8 @@ extension CurlMulti {
     return busy.endpoints.contains(endpoint)
   }
 
+  /// Fails an exchange that its caller has cancelled. Does nothing if the exchange has not arrived here, or
+  /// has ended.
   func cancel(_ exchange: Exchange) {
     guard !exchange.state.isFinished, exchange.underWayIndex >= 0 else { return }
     let phase: NetOptError.Phase = exchange.race.winner == nil ? .connect : .receive
@@ -125,7 +131,9 @@ extension CurlMulti {
 }
 
 extension NetOptError {
-  /// The same error; its message also says why the list's endpoints were not tried, if they were not.
+  /// Returns the error with an addition to its message: why the plan excludes the first of its excluded
+  /// addresses. Returns the error unchanged if the plan has a usable endpoint, or if an excluded endpoint has
+  /// failed.
   fileprivate func with(exclusionsOf plan: RoutePlan) -> NetOptError {
     let excluded = plan.candidates.filter { $0.excluded != nil }
     guard plan.noneUsable != nil, !excluded.contains(where: { $0.failure != nil }),

@@ -31,13 +31,15 @@ extension CurlMulti {
     }
   }
 
-  /// Lets an exchange race that waited for another exchange's race, or makes it wait again.
+  /// Starts the race of an exchange that waited for another exchange's race. If yet another exchange is
+  /// racing by now, the exchange waits for that race.
   func readmit(_ exchange: Exchange) {
     guard !isShutDown, let group = exchange.group else { return }
     if group.isReady || group.admit(exchange) { race(exchange) }
   }
 
-  /// Puts an endpoint before all others, because it has a ready connection or has just won a race.
+  /// Puts the leg to an endpoint before all other legs of an exchange, because a connection to the endpoint
+  /// is ready or has just won another exchange's race.
   ///
   /// - Parameter source: where the endpoint's address came from for the leg that opened the connection.
   private func putFirst(_ endpoint: IPEndpoint, from source: AddressSource, in exchange: Exchange) {
@@ -54,12 +56,14 @@ extension CurlMulti {
     }
   }
 
+  /// Starts the race of an exchange.
   private func race(_ exchange: Exchange) {
     exchange.state.race()
     follow(exchange.race.advance(), in: exchange)
   }
 
-  /// Performs a step of the race and the steps that follow from it.
+  /// Carries out a step of a race and the steps that follow from it, until the race waits or the exchange
+  /// ends.
   func follow(_ first: Race.Step, in exchange: Exchange) {
     var step = first
     while !exchange.state.isFinished {
@@ -81,12 +85,13 @@ extension CurlMulti {
     }
   }
 
-  /// Starts a leg.
+  /// Starts a leg: a DNS lookup, or a transfer to an address or a proxy.
   ///
-  /// - Returns: whether the leg could be started.
+  /// - Returns: whether the leg could be started. If not, its report has the failure.
   private func start(_ leg: Int, of exchange: Exchange) -> Bool {
     let now = loop.now()
     let planned = exchange.race.legs[leg]
+    // The report says `cancelled` until the leg has won, lost or failed.
     var report = RouteReport.Leg(
       address: nil, source: planned.source,
       startedNanoseconds: now.nanoseconds(since: exchange.context.started), outcome: .cancelled, index: leg)
@@ -108,8 +113,12 @@ extension CurlMulti {
 
   /// Starts the transfer of a leg.
   ///
-  /// - Parameter opensNew: whether the transfer opens a new connection and uses no pooled one.
-  /// - Returns: why the transfer could not be started; `nil` when it was started.
+  /// - Parameters:
+  ///   - endpoint: the endpoint to connect to; `nil` for a leg through a proxy.
+  ///   - proxy: the URL of the proxy, or `nil`.
+  ///   - opensNew: whether the transfer must open a new connection instead of using a pooled one.
+  /// - Returns: the failure and the endpoint of a transfer that could not be started; `nil` when it was
+  ///   started.
   func connect(
     _ leg: Int, of exchange: Exchange, to endpoint: IPEndpoint?, through proxy: String?,
     opensNew: Bool = false,
@@ -126,8 +135,8 @@ extension CurlMulti {
       try handle.prepare(for: transfer, urlHandle(for: exchange.request.url), group.sessions)
       try start(transfer)
       exchange.transfers.append(transfer)
-      // A leg that waits for a connection that others are opening opens no socket, so its time would never
-      // start.
+      // A leg that waits for a connection that another leg is opening opens no socket. Its stagger time
+      // starts here, because no socket would start it.
       if let endpoint, connections.isOnlyConnecting(endpoint, exchange.group) {
         callbackState.opened.append(transfer)
         prioritizeHandshake(with: endpoint)
@@ -149,6 +158,7 @@ extension CurlMulti {
 
   // MARK: Look-ups
 
+  /// Starts the DNS lookup of a leg. `lookUpEnded` gets the result, on the loop.
   private func lookUp(_ origin: Origin, for exchange: Exchange, _ leg: Int, at now: MonotonicInstant) {
     let fresh = exchange.request.options.connection == .fresh
     let source = legs
@@ -164,6 +174,8 @@ extension CurlMulti {
     exchange.lookUp.running = (leg, now, task)
   }
 
+  /// Replaces the DNS leg with legs to the addresses that the lookup found. The leg fails if the lookup
+  /// failed, or found no address of the requested family that is still untried.
   private func lookUpEnded(_ exchange: Exchange, _ leg: Int, _ result: Result<[RoutePlan.Leg], NetOptError>) {
     guard !exchange.state.isFinished, let lookUp = exchange.lookUp.running else { return }
     exchange.lookUp.running = nil
@@ -191,6 +203,7 @@ extension CurlMulti {
     }
   }
 
+  /// Records that the DNS leg failed, and starts the next leg.
   private func lookUpFailed(_ exchange: Exchange, _ leg: Int, _ failure: LegFailure, _ error: NetOptError) {
     exchange.setReport(of: leg) {
       $0.outcome = .failed
@@ -203,13 +216,17 @@ extension CurlMulti {
 
   // MARK: What legs report
 
+  /// Starts the stagger time of a leg that opened a socket, or that waits for a connection that another leg
+  /// is opening.
   func socketOpened(by transfer: Transfer) {
     let exchange = transfer.exchange
-    // A leg that already has a verdict reached the gate on a connection that was open before.
+    // A leg with a verdict has already reached the gate, so its stagger time no longer matters.
     guard !exchange.state.isFinished, transfer.verdict == nil else { return }
     follow(exchange.race.opened(transfer.leg, at: loop.now()), in: exchange)
   }
 
+  /// Continues a race whose timer has fired: the stagger time of the front leg is over, or the DNS lookup is
+  /// due.
   func legTimerFired(_ exchange: Exchange) {
     guard !exchange.state.isFinished else { return }
     let front = exchange.transfers.first { $0.leg == exchange.race.front }
@@ -217,6 +234,8 @@ extension CurlMulti {
     follow(exchange.race.timeIsUp(at: loop.now(), connected: connected), in: exchange)
   }
 
+  /// Acts on a leg that has reached the gate. If the leg has won, ends the other legs, starts to read the
+  /// body stream, and lets the exchanges race that waited for this race.
   func reachedGate(_ transfer: Transfer) {
     let exchange = transfer.exchange
     if let descriptor = transfer.descriptor { connections.becameReady(descriptor, of: transfer) }
@@ -262,7 +281,7 @@ extension CurlMulti {
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
-  /// Writes the outcome of a leg to its report.
+  /// Writes the outcome of a leg, its failure and its times to the leg's report.
   func note(_ transfer: Transfer, _ outcome: RouteReport.Outcome, _ failure: LegFailure? = nil) {
     let start = transfer.exchange.context.started
     transfer.exchange.setReport(of: transfer.leg) {

@@ -4,7 +4,8 @@ import NetOptCore
 // Requests that continue on another connection than libcurl's first choice (docs/adr/0022, docs/adr/0026).
 
 extension CurlMulti {
-  /// Handles a leg whose connection the gate refused. Nothing was written on the connection.
+  /// Continues a leg whose connection the gate refused: on another connection if the refusal allows that.
+  /// Otherwise the leg fails. No byte was written on the refused connection.
   func gateRefused(_ transfer: Transfer, _ refusal: GateRefusal) {
     let exchange = transfer.exchange
     end(transfer)
@@ -18,8 +19,9 @@ extension CurlMulti {
       endpoint: transfer.endpoint
     )
     if refusal.mayReconnect {
-      // The first time, the leg may use another open connection if this one is leaving or given up: no new
-      // transfer gets such a connection. In all other cases the leg opens a new connection.
+      // If the refused connection is leaving or given up, the leg may use another open connection the first
+      // time: libcurl gives no new transfer the refused one. In all other cases the leg opens a new
+      // connection.
       let opensNew = !refusal.mayReuseOther || exchange.wasGivenUselessConnection
       exchange.wasGivenUselessConnection = true
       let other = connect(
@@ -50,7 +52,8 @@ extension CurlMulti {
   }
 
   /// Whether a transfer failed in a way in which the server may have left the request unprocessed: its
-  /// connection or stream ended, and neither the response nor the body's stream is at fault.
+  /// connection or stream ended, and the failure is due neither to the response nor to the request's body
+  /// stream.
   func mayBeUnprocessed(_ transfer: Transfer, _ code: CURLcode) -> Bool {
     CurlCode.mayLeaveUnprocessed(code) && transfer.fault == nil && transfer.exchange.upload?.failure == nil
   }
@@ -68,11 +71,11 @@ extension CurlMulti {
   }
 
   /// Takes an unprocessed request back from its leg, which must not send the request again. The next leg
-  /// sends the request. Without a next leg, the call fails.
+  /// sends the request. If there is no next leg, the call fails.
   ///
   /// - Parameters:
-  ///   - loss: how the request came back.
-  ///   - failure: why the leg does not send the request; by default what `loss` says.
+  ///   - loss: how the request was lost.
+  ///   - failure: the failure to report for the leg; by default the failure that `loss` describes.
   /// - Returns: whether the race has taken the request back. If not, nothing has changed.
   func reassign(_ transfer: Transfer, after loss: RequestLoss, because failure: LegFailure? = nil) -> Bool {
     let exchange = transfer.exchange
@@ -87,8 +90,8 @@ extension CurlMulti {
     return true
   }
 
-  /// The error of a call whose request libcurl was about to send again, and the gate did not let pass: the
-  /// request may not be sent again.
+  /// The error of a call whose connection ended before the response, and whose request may not be sent a
+  /// second time. libcurl was about to send it again, and the gate ended the transfer.
   func replayError(of transfer: Transfer, _ code: CURLcode) -> NetOptError {
     let loss = transfer.lastLoss
     let errorText = transfer.easy.errorText

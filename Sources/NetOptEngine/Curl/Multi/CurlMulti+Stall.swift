@@ -41,6 +41,7 @@ extension CurlMulti {
     )
   }
 
+  /// What the kernel knows about a TCP connection (TCP_INFO); `nil` if the descriptor is no TCP socket.
   private static func information(of descriptor: Int32) -> tcp_info? {
     var information = tcp_info()
     var length = socklen_t(MemoryLayout<tcp_info>.size)
@@ -54,11 +55,12 @@ extension CurlMulti {
 /// Of calls that were under way together, only the first counts: many calls that are sent at once all time
 /// out during one pause of the server.
 struct Stalls: Sendable {
-  /// The largest error of the kernel's clock for these times.
+  /// The largest difference between the kernel's clock and the loop's clock in the time of the last byte.
   private static let tolerance = Duration.milliseconds(10)
-  /// Calls that had less time say nothing about the connection.
+  /// A call counts only if it timed out at least this long after its request was sent.
   private static let shortest = Duration.milliseconds(50)
 
+  /// When the first of the timed-out calls in a row timed out; `nil` before any call has timed out.
   private var last: MonotonicInstant?
 
   /// Records that a call timed out.
@@ -69,8 +71,8 @@ struct Stalls: Sendable {
   /// - Returns: whether this is the second timeout in a row.
   mutating func noted(sent: MonotonicInstant, lastByte: MonotonicInstant, at now: MonotonicInstant) -> Bool {
     guard now - sent >= Self.shortest, lastByte - sent < Self.tolerance else { return false }
-    // If the clock's error leaves open whether a byte arrived between the two timeouts, a byte counts as
-    // arrived.
+    // If the error of the clocks leaves open whether a byte arrived after the earlier timeout, a byte counts
+    // as arrived, and a new row begins.
     guard let last, last - lastByte > Self.tolerance else {
       self.last = now
       return false

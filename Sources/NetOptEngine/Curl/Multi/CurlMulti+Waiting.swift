@@ -6,13 +6,14 @@ import NetOptCore
 
 /// The schedule of a multi handle's looks at waiting requests.
 struct WaitLooks {
-  /// The shortest time between two looks.
+  /// The usual time between two looks, which is also the shortest.
   static let interval = Duration.milliseconds(100)
 
+  /// Starts the next look; made for the first look.
   var timer: MultiTimer?
   /// Whether the next look is scheduled.
   var isDue = false
-  /// Whether a request waited at the last look.
+  /// Whether the last look found a request that waits for its response.
   var sawSome = false
 }
 
@@ -22,12 +23,12 @@ extension CurlMulti {
   /// How long a call waits for a connection to an endpoint while requests occupy all connections that the
   /// limit allows.
   private static let longestQueue = Duration.milliseconds(250)
-  /// How long a request whose response is complete may wait for room to send its rest.
+  /// How long a request may wait to send the rest of its body after its response is complete.
   private static let longestRest = Duration.milliseconds(500)
   /// The largest body, in bytes, that counts as sent as soon as libcurl has it: about what TCP sends at once
   /// (RFC 6928).
   private static let largestWholeBody = 14 * 1024
-  /// The share of the loop's time that looks may take: one part in this many.
+  /// After a look, the loop spends at least this many times the duration of the look on other work.
   private static let share = 100
 
   /// Schedules the next look at the waiting requests.
@@ -39,6 +40,7 @@ extension CurlMulti {
     loop.schedule(timer, at: loop.now() + time)
   }
 
+  /// Looks at the waiting requests, and schedules the next look if a call still has no response.
   func performWaitLook() {
     waitLooks.isDue = false
     // Requests that wait in a network that this machine has left say nothing about the endpoints.
@@ -53,8 +55,8 @@ extension CurlMulti {
     }
   }
 
-  /// Lets the next legs send the requests that wait on connections where the server takes none. HTTP/2 lets a
-  /// server allow no stream, for a time or for good.
+  /// Takes requests from HTTP/2 connections on which the server allows no stream, and lets the next legs send
+  /// them. A server may allow no stream for a time or for good.
   private func reassignUnwritten() {
     let now = loop.now()
     var waiting: [Transfer] = []
@@ -77,17 +79,17 @@ extension CurlMulti {
         !transfer.exchange.state.isFinished, transfer.exchange.race.hasUntriedAddress
       else { continue }
       transfer.exchange.race.tryAgainLast(transfer.leg)
-      // A limit that many requests meet counts as one failure.
+      // All requests on the connection wait for the same reason. Only the first one blames the endpoint.
       let kind: LegFailure.Kind = blamed.insert(connection).inserted ? .busy : .other
       let failure = LegFailure(kind, "\(transfer.peer) \(Transfer.noStream)")
       _ = reassign(transfer, after: transfer.loss, because: failure)
     }
   }
 
-  /// Ends requests whose responses are complete although a part of the request is not sent yet, once the
-  /// server has read nothing more for `longestRest`. A server that continues to read may need the rest.
+  /// Ends the calls whose responses are complete although a part of the request is unsent, once the server
+  /// has taken none of that part for `longestRest`. A server that continues to read may need the rest.
   ///
-  /// - Returns: whether other such requests are left.
+  /// - Returns: whether the server may still need the rest of such a request.
   private func completeAnswered() -> Bool {
     let now = loop.now()
     let answered = underWay.compactMap(\.winner).filter(\.waitsBehindAnswer)
@@ -175,8 +177,8 @@ extension CurlMulti {
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
-  /// Starts the next legs of calls that wait for a connection to a silent endpoint. As many connections as
-  /// the limit allows are open, and the requests sent on them keep them.
+  /// Starts the next legs of calls that wait for a connection to a silent endpoint. All connections that the
+  /// limit allows are open, and requests without a response occupy them.
   private func leaveQueues(of silent: Set<SilentEndpoint>) {
     for exchange in underWay where exchange.purpose == .request && !exchange.state.isFinished {
       // Without another leg, waiting is better.
@@ -209,8 +211,8 @@ extension CurlMulti {
     return transfer
   }
 
-  /// Whether a request counts as sent whole. As long as the caller or the connection may still be busy with
-  /// the request, its wait says nothing about the server.
+  /// Whether the connection took the whole request at once. Otherwise the caller or the connection may still
+  /// be sending the request, and the wait for the response says nothing about the server.
   private static func isWhole(_ transfer: Transfer) -> Bool {
     switch transfer.exchange.request.body.source {
     case .none: true
@@ -223,9 +225,11 @@ extension CurlMulti {
   private struct Progress {
     /// When data last arrived on the connection.
     let lastReceived: MonotonicInstant
+    /// Whether the peer has acknowledged the data sent on the connection.
     let delivery: WaitingRequest.Delivery
   }
 
+  /// Asks the kernel for the state of a connection; `nil` if the kernel does not give it.
   private static func progress(on descriptor: Int32, at now: MonotonicInstant) -> Progress? {
     progress(of: descriptor).map { Progress(lastReceived: now + (.zero - $0.silence), delivery: $0.delivery) }
   }
@@ -272,6 +276,7 @@ extension CurlMulti {
 
   /// The transfers that wait for one of the limited number of connections to an endpoint.
   private struct Queue: Hashable {
+    /// The origin, represented by its `OriginBundles`.
     let origin: ObjectIdentifier
     let endpoint: IPEndpoint?
     let connections: ConnectionClass
@@ -286,8 +291,8 @@ extension CurlMulti {
   /// Abandons connections that had been idle and then lost a request. No other request uses them any more. A
   /// request that must not be sent again keeps its connection until its deadline, since the connection may
   /// work again. Calls that wait for such a connection get new ones, because lost connections count towards
-  /// the limit of the endpoint. Leaves connections alone that were not idle: their loss shows that new ones
-  /// would fare no better.
+  /// the limit of the endpoint. A connection that had not been idle stays in use: the cause of its loss would
+  /// affect a new connection too.
   private func abandonConnections(of lost: [Transfer]) {
     var left: Set<Queue> = []
     // The kernel is asked once for each connection.
@@ -307,9 +312,13 @@ extension CurlMulti {
     }
   }
 
-  /// Ends the idle connections that are probably lost too. A device between the two sides forgets connections
-  /// that carry nothing for a time. When it has forgotten one, it has also forgotten all that were idle as
-  /// long. Otherwise the next attempt would use one of them.
+  /// Ends the idle connections that are probably lost too, so that the next attempt uses none of them. A NAT
+  /// device or firewall forgets a connection that carries nothing for some time. When it has forgotten one
+  /// connection, it has also forgotten all that were idle for at least as long.
+  ///
+  /// - Parameters:
+  ///   - lost: the connection that is known to be lost.
+  ///   - idle: how long the lost connection had been idle.
   private func endIdle(besides lost: LiveConnection, for idle: Duration) {
     let now = loop.now()
     for connection in callbackState.live.ready where connection !== lost && connection.isIdle {
@@ -320,7 +329,7 @@ extension CurlMulti {
     }
   }
 
-  /// Ends a silent connection that carries no stream any more. libcurl would keep it.
+  /// Ends a silent connection whose last stream has ended. libcurl would keep the connection in its pool.
   func endIfUnused(_ connection: LiveConnection) {
     guard connection.reader?.budget.streams == 0, callbackState.live[connection.descriptor] === connection
     else {
@@ -331,7 +340,7 @@ extension CurlMulti {
 }
 
 extension Exchange {
-  /// Whether the call may attempt its request again, and its plan leads to other addresses.
+  /// Whether the call may attempt its request again, and its plan has another address to try.
   fileprivate func mayBeAttemptedAgain(avoiding address: IPAddress) -> Bool {
     request.mayBeRepeated && (context.attempt?.number ?? 1) < request.options.maxAttempts
       && plan.avoiding(RoutePlan.Avoidance([address], isStrict: true)) != nil

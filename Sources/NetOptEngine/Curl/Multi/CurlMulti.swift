@@ -1,16 +1,15 @@
 import CCurl
 import NetOptCore
 
-/// Owns a libcurl multi handle (libcurl-multi(3)) and all work on it. An actor on the event loop: nothing
-/// here runs anywhere else.
-///
-/// libcurl's callbacks write to `callbackState`. After each call into libcurl, the actor applies the socket
-/// interests. At the end of the turn, `settle` acts on the reported transfers until none is left.
+/// Owns a libcurl multi handle (libcurl-multi(3)) and all work on it. Runs only on the event loop. libcurl's
+/// callbacks write to `callbackState`. After each call into libcurl, the actor applies the socket interests.
+/// At the end of the turn, `settle` acts on the reported transfers until none is left.
 actor CurlMulti: LoopActor {
   nonisolated let loop: EventLoop
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
   let configuration: CurlConfiguration
+  /// Resolves the DNS leg of a plan.
   let legs: any LegSource
   /// Observes the requests that wait for their responses.
   let waits: (any WaitObserver)?
@@ -19,7 +18,7 @@ actor CurlMulti: LoopActor {
   // Unchecked exclusivity, here and in the loop's other state: nothing that runs during a change accesses the
   // same variable, since callbacks only record. Checks would cost a twentieth of a request (docs/adr/0009).
   @exclusivity(unchecked) var connections = ConnectionTable()
-  /// The transfers whose sockets are connecting.
+  /// The transfers whose sockets wait for TCP to connect, by descriptor.
   @exclusivity(unchecked) var connecting: [Int32: Transfer] = [:]
 
   private let handle: MultiHandle
@@ -31,14 +30,14 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) var waitLooks = WaitLooks()
   @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
   @exclusivity(unchecked) private var urls = URLHandles()
+  /// The exchanges that have not ended, in any order. Each one knows its index (`underWayIndex`).
   @exclusivity(unchecked) private(set) var underWay: [Exchange] = []
-  /// Where a sent request last reached its deadline, and when. For messages of calls that waited behind it.
+  /// The endpoint of the last request that got no response by its deadline, and when that deadline passed.
   var lastUnanswered: (endpoint: IPEndpoint, at: MonotonicInstant)?
   /// The `busyEndpoints` that `isBusy` last computed, and until when `isBusy` uses them.
   var busy = (until: MonotonicInstant(nanoseconds: .min), endpoints: Set<IPEndpoint>())
   @exclusivity(unchecked) private var pendingStarts = PendingStarts()
-  // `actOnReportedTransfers` and `readMessages` walk these arrays and keep their capacity, so that no turn
-  // allocates.
+  // The arrays that `actOnReportedTransfers` and `readMessages` walk, kept so that no turn allocates.
   @exclusivity(unchecked) private var walkedOpened: [Transfer] = []
   @exclusivity(unchecked) private var walkedReady: [Transfer] = []
   @exclusivity(unchecked) private var walkedTouched: [Transfer] = []
@@ -113,7 +112,7 @@ actor CurlMulti: LoopActor {
     if let silent { endIfUnused(silent) }
     applyInterests()
     connections.ended(transfer)
-    // Another handle that waited for this one's place may continue now. libcurl reports that by its timer.
+    // A transfer that waited for a free connection may continue now. libcurl then sets its timer.
     requestTurnEnd()
     if let descriptor = transfer.descriptor, connecting[descriptor] === transfer {
       connecting[descriptor] = nil
@@ -124,8 +123,7 @@ actor CurlMulti: LoopActor {
     }
     transfer.easy.release()
     if !isEmptied { transfer.easy.dropPiece() }
-    // libcurl 7.88 may leave a piece of a paused body in the handle, for the next transfer that pauses
-    // (`multi_done`).
+    // libcurl 7.88 may leave a piece of a paused body in the handle (`multi_done`), so it is not used again.
     if idleHandles.count < Self.mostIdleHandles, !transfer.hasPaused { idleHandles.append(transfer.easy) }
   }
 
@@ -136,6 +134,7 @@ actor CurlMulti: LoopActor {
     return try EasyHandle(configuration, callbackState: callbackState)
   }
 
+  /// Resumes the transfer of the leg that won, in the given directions.
   func unpause(_ exchange: Exchange, receive: Bool, send: Bool) {
     guard !exchange.state.isFinished, let transfer = exchange.winner else { return }
     transfer.unpause(receive: receive, send: send)
@@ -177,7 +176,7 @@ actor CurlMulti: LoopActor {
       }
     }
     for interest in callbackState.interests {
-      // libcurl continued by itself: one of its timers began TLS, or it gave up.
+      // libcurl did not wait for the probe's turn: a timer of libcurl began TLS, or libcurl gave up.
       if let transfer = handshakes.remove({ $0.descriptor == interest.descriptor }) {
         recordTurnWait(transfer)
       }
@@ -220,6 +219,7 @@ actor CurlMulti: LoopActor {
     beginHandshake()
   }
 
+  /// Lets the next waiting probe begin TLS if it is due.
   func beginHandshake() {
     guard !isShutDown else { return }
     let next = handshakes.next(at: loop.now()) { [connections] transfer in
@@ -281,7 +281,7 @@ actor CurlMulti: LoopActor {
     for _ in 0..<4 {
       repeat { actOnReportedTransfers() } while hasReportedTransfers
       guard callbackState.timeout == 0 else { break }
-      // A transfer that has read a hundred pieces in one call asks to continue at once.
+      // A transfer with more to read asks to continue at once each time. So the rounds have a time limit.
       let now = loop.now()
       if let begun, now - begun > EventLoop.longestTurn { break }
       begun = begun ?? now

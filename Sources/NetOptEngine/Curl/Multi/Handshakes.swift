@@ -1,6 +1,7 @@
 import NetOptCore
 
-/// The probes that have TCP and wait to begin TLS, one after another.
+/// The probes and warm-ups that have a TCP connection and wait to begin TLS, one after another. The comments
+/// below call both of them probes.
 ///
 /// A handshake takes a millisecond of CPU on either side. Eight handshakes that begin at once all end as late
 /// as the last one. The first request goes out when the first handshake is done, and would wait for all
@@ -8,20 +9,22 @@ import NetOptCore
 /// first of many probes has a head start, because a request may wait for it: the others wait until it has
 /// ended, `headStart` at most. Confined to the loop.
 struct Handshakes<Probe: AnyObject> {
-  /// The time between two beginnings. 256 endpoints, the most that are probed at start, begin well within a
-  /// second.
+  /// The pause between the beginnings of two handshakes. 256 endpoints, the most that are probed at start,
+  /// begin well within a second.
   static var apart: Duration { .milliseconds(2) }
 
   /// The longest head start of the first probe: more than a handshake with a nearby server takes.
   static var headStart: Duration { .milliseconds(10) }
 
+  /// The waiting probes, in the order in which they begin.
   private var waiting: [Probe] = []
+  /// The earliest moment at which the next probe may begin.
   private var nextBeginning = MonotonicInstant(nanoseconds: 0)
-  /// When a probe for which a request may wait was last added.
+  /// When a probe whose connection is kept was last added; `nil` before the first one.
   private var lastKept: MonotonicInstant?
   /// Whether the next probe gets a head start.
   private var nextIsFirst = false
-  /// The probe that has a head start, until it ends.
+  /// The probe with the head start; `nil` when it has ended or the next probe has begun.
   private var first: ObjectIdentifier?
 
   /// When the next probe may begin; `nil` when no probe waits.
@@ -38,7 +41,7 @@ struct Handshakes<Probe: AnyObject> {
     waiting.append(probe)
   }
 
-  /// Takes the probe that begins now, or `nil`. Drops the probes before it that can no longer begin.
+  /// Removes and returns the next probe if it may begin TLS now. Drops the probes that can no longer begin.
   mutating func next(at now: MonotonicInstant, where mayBegin: (Probe) -> Bool) -> Probe? {
     guard now >= nextBeginning else { return nil }
     while !waiting.isEmpty {
@@ -62,8 +65,8 @@ struct Handshakes<Probe: AnyObject> {
     return true
   }
 
-  /// Records that a probe has ended. After the probe with the head start, the next one begins `apart` later:
-  /// first the request that waited goes out.
+  /// Records that a probe has ended. If it had the head start, the next probe may begin after the pause
+  /// `apart`. In this pause the request that waited for the connection goes out.
   mutating func ended(_ probe: Probe, at now: MonotonicInstant) {
     remove { $0 === probe }
     guard first == ObjectIdentifier(probe) else { return }
@@ -71,7 +74,7 @@ struct Handshakes<Probe: AnyObject> {
     nextBeginning = min(nextBeginning, now + Self.apart)
   }
 
-  /// Removes a probe that has ended or begun.
+  /// Removes and returns a probe that has ended, or that has begun TLS without `next`.
   @discardableResult
   mutating func remove(_ isOver: (Probe) -> Bool) -> Probe? {
     guard let index = waiting.firstIndex(where: isOver) else { return nil }

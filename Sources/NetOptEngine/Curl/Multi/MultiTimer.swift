@@ -1,4 +1,4 @@
-/// A timer that calls one method of a `CurlMulti`, which owns it.
+/// A timer that runs an action of a `CurlMulti` when it fires. The `CurlMulti` owns the timer.
 final class MultiTimer: LoopTimer {
   private unowned let multi: CurlMulti
   private let action: (isolated CurlMulti) -> Void

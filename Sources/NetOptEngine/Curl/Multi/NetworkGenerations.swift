@@ -10,7 +10,9 @@ import NetOptCore
 /// libcurl keeps connections per multi handle. So new work goes to a new handle, and the old handle ends when
 /// its last work has ended.
 final class NetworkGenerations: @unchecked Sendable {
+  /// The multi handle that takes new work.
   private(set) var current: CurlMulti
+  /// The older multi handles. Those that have ended are removed by the next `renew`.
   private var retired: [CurlMulti] = []
   private let loop: EventLoop
 
@@ -28,7 +30,7 @@ final class NetworkGenerations: @unchecked Sendable {
   func renew() {
     let old = current
     let isShutDown = old.assumeIsolated { $0.isShutDown }
-    // Without memory for another handle, the old one stays in use.
+    // If no further handle can be made, the old handle stays in use.
     guard !isShutDown,
       let new = try? CurlMulti(old.configuration, legs: old.legs, waits: old.waits, loop: loop)
     else { return }

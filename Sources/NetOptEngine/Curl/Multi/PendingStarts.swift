@@ -6,6 +6,7 @@ import CCurl
 /// is corked (TCP_CORK, tcp(7)), the kernel gathers the requests. It sends them when the socket is uncorked.
 /// Turning TCP_NODELAY off instead would make the requests wait for a round trip.
 struct PendingStarts {
+  /// The sockets of the connections, with the number of requests about to be sent on each socket.
   private var sockets: [(descriptor: Int32, requests: Int)] = []
 
   /// Adds a request that is about to be sent on a connection.
@@ -17,7 +18,10 @@ struct PendingStarts {
     }
   }
 
-  /// Makes libcurl send the requests. Corks the sockets that have more than one.
+  /// Makes libcurl send the requests, and forgets them. Corks the sockets on which more than one request is
+  /// sent.
+  ///
+  /// - Parameter send: calls libcurl, which sends the requests.
   mutating func perform(_ send: () -> Void) {
     if sockets.isEmpty { return send() }
     for (descriptor, requests) in sockets where requests > 1 { netopt_cork(descriptor, 1) }

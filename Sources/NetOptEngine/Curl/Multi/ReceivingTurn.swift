@@ -1,4 +1,4 @@
-/// The time that one turn of the loop spends on the pieces of bodies, and its limit.
+/// The time that one turn of the loop spends on receiving bodies, and the limit of this time.
 ///
 /// libcurl reads a socket up to a hundred times in one call, before 8.1.0 up to 128 KiB each time. A decoder
 /// may spend 200 ns on each byte (`ContentDecoder`), and a piece may have a single byte. Without a limit,
@@ -7,24 +7,27 @@ struct ReceivingTurn {
   /// The limit in nanoseconds. In 20 ms a typical decoder produces several megabytes; without a decoder,
   /// libcurl delivers hundreds of megabytes.
   private static let longest: Int64 = 20_000_000
-  /// The time that one piece counts for besides decoding, in nanoseconds: about the time that libcurl and
-  /// netopt spend on a piece.
+  /// The estimated time that libcurl and netopt spend on one piece of a body, without decoding, in
+  /// nanoseconds.
   private static let timePerPiece: Int64 = 500
-  /// The time that one byte of chunk framing counts for, in nanoseconds.
+  /// The estimated time for one byte of chunk framing, in nanoseconds.
   private static let timePerFramingByte: Int64 = 20
 
-  /// How long bodies have taken in this turn, in nanoseconds.
+  /// The time that bodies have taken in this turn, in nanoseconds: estimated for pieces and framing, and
+  /// added by the decoders.
   var spent: Int64 = 0
   /// The transfers that wait for a later turn, in the order in which they continue.
   var waiting: [Transfer] = []
-  /// Fires in the next turn.
+  /// Fires in the next turn, and lets the waiting transfers continue. Made when it is first needed.
   var timer: MultiTimer?
 
   /// Whether the turn's time for bodies is used up.
   var isOver: Bool { spent >= Self.longest }
 
+  /// Adds the time for one piece of a body.
   mutating func chargePiece() { spent += Self.timePerPiece }
 
+  /// Adds the time for bytes of chunk framing.
   mutating func read(framing count: Int) { spent += Int64(count) * Self.timePerFramingByte }
 }
 
@@ -59,7 +62,7 @@ extension CurlMulti {
 }
 
 extension Transfer {
-  /// Pauses until a later turn.
+  /// Pauses the transfer until a later turn, because the time for bodies is used up.
   func pauseUntilNextTurn() -> Reception {
     waitsForTurn = true
     callbackState.receiving.waiting.append(self)
