@@ -11,12 +11,17 @@ package struct LatencyQuantile: Sendable {
   /// The number of samples after which the counts are halved.
   static let mostSamples = 1000
 
-  /// The first class begins at 2^14 ns. It also holds all shorter times.
+  /// The binary logarithm of the nanoseconds at which the first class begins. The first class also holds all
+  /// shorter times.
   private static let shortest = 14
+  /// The number of doublings that the classes cover: up to 2^38 ns, about 275 s. The last class also holds
+  /// all longer times.
   private static let doublings = 24
   private static let classes = 8 * doublings
 
+  /// The number of samples in each class.
   private var counts = [UInt16](repeating: 0, count: Self.classes)
+  /// The sum of `counts`.
   private var total = 0
 
   /// Makes a quantile without samples.
@@ -58,7 +63,7 @@ package struct LatencyQuantile: Sendable {
     return min((highest - shortest) * 8 + Int(time >> (highest - 3)) & 7, classes - 1)
   }
 
-  /// The longest time of a class.
+  /// The upper end of a class in nanoseconds. All times of the class are shorter.
   private static func end(of index: Int) -> Int64 {
     Int64(9 + index % 8) << Int64(index / 8 + shortest - 3)
   }

@@ -11,6 +11,7 @@ struct PeakEstimate: Hashable, Sendable {
   /// without requests cannot show that it has become faster.
   static let idle: Int64 = 60_000_000_000
 
+  /// The estimate at the moment `last`.
   private var nanoseconds: Int64 = 0
   /// When the last sample was added.
   private(set) var last: MonotonicInstant?
@@ -41,16 +42,23 @@ struct UsualTime: Hashable, Sendable {
   static let fewest = 8
   /// The number of samples after which only the time between samples decides their weight.
   private static let warmUpSamples = 16
+  /// The time constant in nanoseconds. A sample that comes the time t after the previous one weighs t/(t +
+  /// `memory`).
   private static let memory = 300e9
   /// The minimum difference between the mean and `bound`, in nanoseconds.
   private static let leastMargin = 5e6
 
+  /// The mean of the samples in nanoseconds.
   private var mean = 0.0
+  /// The mean distance of the samples from the mean, in nanoseconds.
   private var deviation = 0.0
+  /// The number of samples, at most `warmUpSamples`.
   private var count = 0
+  /// When the last sample was added.
   private var last = MonotonicInstant(nanoseconds: 0)
-  /// The index of the endpoint that last answered within the bound, and when it did.
+  /// The index of the endpoint that last responded within the bound; -1 before the first sample.
   private var lastInTime = -1
+  /// When this endpoint last responded within the bound.
   private var lastInTimeAt = MonotonicInstant(nanoseconds: 0)
 
   /// The time in nanoseconds by which nearly every response has begun; `nil` with fewer than `fewest`
@@ -59,12 +67,13 @@ struct UsualTime: Hashable, Sendable {
     count < Self.fewest ? nil : Int64(mean + max(4 * deviation, Self.leastMargin))
   }
 
-  /// Adds a sample in nanoseconds. A sample beyond the bound counts as one at the bound. So a server that has
-  /// become slow does not become the norm after a few responses, but an origin that has become slow as a
-  /// whole does within minutes. While another endpoint answers within the bound, samples beyond it do not
-  /// count: at a few requests per minute, the slow server would become the norm.
+  /// Adds a sample in nanoseconds. A sample beyond the bound counts as one at the bound. So a few responses
+  /// of a server that has become slow do not raise the bound, but an origin that has become slow as a whole
+  /// raises it within minutes. A sample beyond the bound does not count at all when another endpoint
+  /// responded within the bound in the last 5 min. Otherwise, at a few requests per minute, a slow server
+  /// would raise the bound.
   ///
-  /// - Parameter endpoint: the index of the endpoint.
+  /// - Parameter endpoint: the index of the endpoint that responded.
   mutating func add(_ sample: Int64, of endpoint: Int, at now: MonotonicInstant) {
     let bound = bound ?? .max
     if sample <= bound {

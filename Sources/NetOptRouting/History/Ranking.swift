@@ -11,6 +11,7 @@ struct Ranking: Sendable {
   enum Standing: Hashable, Comparable, Sendable {
     /// Known to work; with its score in nanoseconds.
     case known(Int64)
+    /// Without a measured connection time and without a recent failure.
     case unknown
     /// Failed recently; with its score in nanoseconds, penalties included.
     case penalised(Int64)
@@ -26,6 +27,7 @@ struct Ranking: Sendable {
 
   /// A ranked endpoint.
   struct Entry: Hashable, Comparable, Sendable {
+    /// The first criterion for the place.
     let standing: Standing
     // Small types, because each plan copies the entries.
     private let smallIndex: Int32
@@ -37,6 +39,8 @@ struct Ranking: Sendable {
     /// The distance to this machine, 0 to 2: 1 when the region is not known to be the same, plus 1 when the
     /// provider is not known to be the same.
     var distance: Int { Int(smallDistance) }
+    /// The endpoint's weight in the list. Of two entries that are equal otherwise, the one with the greater
+    /// weight comes first.
     var weight: Int { Int(smallWeight) }
 
     init(index: Int, standing: Standing, distance: Int, weight: Int) {
@@ -55,11 +59,14 @@ struct Ranking: Sendable {
     }
   }
 
-  /// How much better than the endpoint in use another endpoint must be to replace it: in nanoseconds, and in
-  /// percent of the score in use. The larger value counts. A change costs new connections.
+  /// Another endpoint replaces the endpoint in use only when its score is lower by more than a minimum,
+  /// because the change costs new connections. This constant is the minimum in nanoseconds. The minimum is
+  /// `smallestGainPercent` when that is more.
   static let smallestGain: Int64 = 5_000_000
+  /// The minimum in percent of the score of the endpoint in use.
   static let smallestGainPercent: Int64 = 15
-  /// How much slower than the fastest endpoint, in percent, an endpoint may be to share its load.
+  /// Endpoints share the load of the fastest endpoint when their scores exceed its score by at most this many
+  /// percent.
   static let spreadPercent: Int64 = 10
 
   /// The entries in order.
@@ -126,9 +133,9 @@ struct Ranking: Sendable {
     return 0
   }
 
-  /// Draws two endpoints by weight and returns the position of the better one: the one with the smaller
-  /// product of score and requests under way, the next request included. Draws among the endpoints that are
-  /// known to work or, without any, among those of unknown speed.
+  /// Draws two endpoints by weight and returns the position of the better one, which has the smaller product
+  /// of score and number of requests under way. The number includes the next request. Draws among the
+  /// endpoints that are known to work or, if there are none, among those of unknown speed.
   ///
   /// - Parameter inFlight: the number of requests that an endpoint has under way, by its index in the list.
   func betterOfTwo(inFlight: (Int) -> Int, using random: inout SplitMix64) -> Int {

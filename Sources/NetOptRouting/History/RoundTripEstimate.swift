@@ -2,12 +2,15 @@ import NetOptCore
 
 /// A smoothed time and its variation, after RFC 6298, section 2.
 struct RoundTripEstimate: Hashable, Sendable {
-  /// The longest time that counts, 1 h; longer samples count as this time. The limit keeps sums of
-  /// nanoseconds far from overflowing.
+  /// The longest time that counts, in nanoseconds: 1 h. Longer samples count as this time. The limit keeps
+  /// sums of nanoseconds far from overflowing.
   static let longest: Int64 = 3_600_000_000_000
+  /// The time constant in nanoseconds, 6 min, by which samples after a longer pause get their weight (`add`).
   private static let memory: Int64 = 360_000_000_000
 
+  /// SRTT in nanoseconds.
   private(set) var smoothedNanoseconds: Int64
+  /// RTTVAR in nanoseconds.
   private var variationNanoseconds: Int64
 
   /// Begins an estimate with its first sample. The variation begins at half of the sample.
@@ -28,20 +31,19 @@ struct RoundTripEstimate: Hashable, Sendable {
     variationNanoseconds = variation
   }
 
-  /// SRTT.
+  /// SRTT: the smoothed time.
   var smoothed: Duration { .nanoseconds(smoothedNanoseconds) }
-  /// RTTVAR.
+  /// RTTVAR: the smoothed distance of the samples from SRTT.
   var variation: Duration { .nanoseconds(variationNanoseconds) }
   /// The time by which nearly every response is there: SRTT + 4 · RTTVAR.
   var bound: Duration { .nanoseconds(boundNanoseconds) }
   /// `bound` in nanoseconds.
   var boundNanoseconds: Int64 { smoothedNanoseconds + 4 * variationNanoseconds }
 
-  /// Adds a sample: RTTVAR ← 3/4 · RTTVAR + 1/4 · |SRTT − R|, then SRTT ← 7/8 · SRTT + 1/8 · R.
+  /// Adds a sample R: RTTVAR ← 3/4 · RTTVAR + 1/4 · |SRTT − R|, then SRTT ← 7/8 · SRTT + 1/8 · R.
   ///
-  /// RFC 6298 samples each round trip, but an endpoint is measured only every few minutes. So a sample weighs
-  /// t/(t + 6 min) when the previous sample is so old that this is more than 1/8. After three such samples,
-  /// old history is forgotten.
+  /// RFC 6298 samples each round trip, but an endpoint is measured only every few minutes. So R weighs t/(t +
+  /// 6 min) in SRTT when this is more than 1/8. Old samples then lose their weight after a few measurements.
   ///
   /// - Parameter age: the time t since the previous sample.
   mutating func add(_ sample: Duration, age: Duration = .zero) {

@@ -6,15 +6,16 @@ package import NetOptCore
 extension RouteHistory {
   /// The maximum size of a file in bytes.
   package static let maximumBytes = 4 << 20
-  /// The maximum number of hosts, and of endpoints of all hosts together, in a file.
+  /// The maximum number of hosts in a file.
   static let mostHosts = 1024
+  /// The maximum number of endpoints in a file, all hosts together.
   static let mostEndpoints = 10_000
 
   /// The history as the JSON text of a file.
   ///
   /// - Parameter network: the fingerprint of the network to which the history belongs.
   package func json(network: String) -> JSONValue {
-    // When there are too many hosts, those that were learned last stay.
+    // When there are too many hosts or endpoints, the hosts with the latest `learned` stay.
     var room = Self.mostEndpoints
     let latest = hosts.sorted { $0.learned > $1.learned }.prefix(Self.mostHosts).prefix { host in
       room -= host.endpoints.count
@@ -86,10 +87,13 @@ private struct File: Decodable {
     let scheme: String
     let host: String
     let port: UInt16
+    /// A date and time in the format of RFC 3339.
     let learned: String
+    /// The IP address of the endpoint in use.
     let leader: String?
     let endpoints: [Endpoint]
 
+    /// The host; `nil` when a value is invalid.
     var value: RouteHistory.Host? {
       guard let scheme = Origin.Scheme(rawValue: scheme), HTTPURL.hostNameFault(host) == nil, port > 0,
         // Nothing was learned before 1970, and calendars differ in how they write such dates.
@@ -108,9 +112,12 @@ private struct File: Decodable {
 
   struct Endpoint: Decodable {
     let ip: String
+    /// Two times in microseconds: the smoothed time and its variation.
     let ready_us: [Int64]?
+    /// Two times in microseconds, as in `ready_us`.
     let rtt_us: [Int64]?
 
+    /// The endpoint; `nil` when a value is invalid.
     var value: RouteHistory.Endpoint? {
       guard let address = IPAddress(ip), ready_us == nil || Self.estimate(ready_us) != nil,
         rtt_us == nil || Self.estimate(rtt_us) != nil

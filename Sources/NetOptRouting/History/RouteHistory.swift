@@ -6,9 +6,9 @@ package import NetOptCore
 package struct RouteHistory: Hashable, Sendable {
   /// A smoothed time and its variation (RFC 6298).
   package struct Estimate: Hashable, Sendable {
-    /// SRTT.
+    /// The smoothed time (SRTT).
     package var smoothed: Duration
-    /// RTTVAR.
+    /// Its variation (RTTVAR).
     package var variation: Duration
 
     /// Makes an estimate.
@@ -20,7 +20,7 @@ package struct RouteHistory: Hashable, Sendable {
 
   /// An endpoint of the list.
   package struct Endpoint: Hashable, Sendable {
-    /// The address.
+    /// The address that the list has for the endpoint.
     package var address: IPAddress
     /// The time until a request can be sent; for `https`, including TLS.
     package var ready: Estimate?
@@ -39,7 +39,7 @@ package struct RouteHistory: Hashable, Sendable {
   package struct Host: Hashable, Sendable {
     /// The origin to connect to.
     package var origin: Origin
-    /// When these values were current.
+    /// The date at which the planner exported these values.
     package var learned: Date
     /// The endpoint that was in use, if any.
     package var leader: IPAddress?
@@ -55,7 +55,7 @@ package struct RouteHistory: Hashable, Sendable {
     }
   }
 
-  /// How long a history is useful.
+  /// How long after `Host.learned` the values of a host are used: one day.
   package static let lifetime = Duration.seconds(86_400)
 
   /// The hosts, each once, in the order of their names.
@@ -73,8 +73,9 @@ package struct RouteHistory: Hashable, Sendable {
     return RouteHistory(hosts: hosts.filter { $0.learned > oldest && $0.learned < latest })
   }
 
-  /// This history, plus the hosts of another history that this one does not have. A host with the same values
-  /// in both histories gets its date from the other one.
+  /// Combines two histories. The result has each host of this history, and each host that only `other` has.
+  /// When both have a host with equal values, the result has the date of `other`: the values were learned
+  /// then.
   package func merged(with other: RouteHistory) -> RouteHistory {
     var merged = hosts.map { host in
       guard let old = other.hosts.first(where: { $0.origin == host.origin }) else { return host }

@@ -3,7 +3,9 @@ import NetOptCore
 /// An index of the values in a JSON text: where each value is, and which value follows. It copies nothing
 /// from the text until a caller asks for it.
 struct JSONDocument {
+  /// The text in UTF-8.
   let bytes: [UInt8]
+  /// The values and keys in the order of the text. An array or object comes directly before its contents.
   let nodes: [JSONNode]
 
   /// The value that spans the whole text.
@@ -33,6 +35,7 @@ struct JSONDocument {
     return nil
   }
 
+  /// The place to which the steps lead from the root.
   private func path(_ steps: [JSONStep]) -> JSONPath {
     steps.reduce(JSONPath()) { path, step in
       switch step {
@@ -48,7 +51,9 @@ struct JSONDocument {
 
 /// A value of a JSON text.
 struct JSONElement {
+  /// The document that contains the value.
   let document: JSONDocument
+  /// The index of the value in the document's `nodes`.
   let node: Int
 
   private var value: JSONNode { document.nodes[node] }
@@ -62,8 +67,8 @@ struct JSONElement {
   /// The text of a string; `nil` for other values.
   var text: String? { value.kind == .string ? document.text(of: value) : nil }
 
-  /// The number when it is an integer that fits, even if it is written with a fraction or an exponent; `nil`
-  /// for other values.
+  /// The number, when it is a whole number that fits into 64 bits, even if it is written with a fraction or
+  /// an exponent (`1.0`, `1e3`); `nil` for all other values.
   var integer: Int64? {
     guard value.kind == .number else { return nil }
     let digits = document.bytes[value.range]
@@ -92,7 +97,7 @@ struct JSONElement {
     }
   }
 
-  /// Whether a key has this name.
+  /// Whether this element is a string with exactly this text, such as the key of a member.
   func isKey(_ name: StaticString) -> Bool {
     guard value.isPlain else { return text == name.description }
     let range = value.range

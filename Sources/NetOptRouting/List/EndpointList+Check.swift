@@ -56,6 +56,8 @@ extension EndpointList {
     return (checker.report.count == 0 ? list : nil, checker.report)
   }
 
+  /// The offset of the first byte that is not UTF-8 or, in valid UTF-8, of the first NUL; `nil` without
+  /// either.
   private static func offsetOfBadUTF8(_ bytes: [UInt8]) -> Int? {
     do {
       _ = try UTF8Span(validating: bytes.span)

@@ -39,7 +39,7 @@ public struct EndpointList: Hashable, Sendable {
     }
   }
 
-  /// The version of the format.
+  /// The version of the list's format. Always `schemaVersion`.
   public var schema: Int { Self.schemaVersion }
   /// The number of this issue. A later issue has a higher number.
   public let serial: Int64

@@ -4,10 +4,13 @@ import NetOptCore
 /// Checks the rules of the IP list. Builds the list and reports every broken rule. The list omits the parts
 /// that break a rule.
 struct ListChecker {
+  /// The rule for a date, in words for users.
   private static let timestamp = "must be an RFC 3339 time in quotes, such as \"2026-11-20T00:00:00Z\""
 
   private let rules: ListRules
+  /// The faults found so far, those of reading the JSON included.
   private(set) var report: FaultReport
+  /// The number of endpoints so far, all hosts together, valid or not.
   private var endpointCount = 0
 
   init(_ rules: ListRules, _ report: FaultReport) {
@@ -15,7 +18,8 @@ struct ListChecker {
     self.report = report
   }
 
-  /// Builds the list. It is valid only when no fault was reported.
+  /// Builds the list. The result is valid only when `report` has no fault afterwards. `nil` when the list has
+  /// another format version: its other members are not checked.
   mutating func list(_ raw: RawList) -> EndpointList? {
     let root = JSONPath()
     switch raw.schema {
@@ -46,6 +50,7 @@ struct ListChecker {
 
   // MARK: Validity
 
+  /// Reads `issued` and `expires`. Checks that `expires` is the later one and has not passed.
   private mutating func validity(_ raw: RawList, _ root: JSONPath) -> (issued: Date?, expires: Date?) {
     let issued = date(raw.issued, root.key("issued"))
     let expires = date(raw.expires, root.key("expires"))
@@ -57,6 +62,7 @@ struct ListChecker {
     return (issued, expires)
   }
 
+  /// Reads a date; `nil` when it is missing or invalid.
   private mutating func date(_ field: RawList.Field<String>, _ path: JSONPath) -> Date? {
     switch field {
     case .missing: return nil
@@ -101,6 +107,7 @@ struct ListChecker {
       ?? (origin.host == "localhost" || origin.host.hasSuffix(".localhost"))
   }
 
+  /// Reads the interval between two looks for a newer list. A missing or invalid one gives the default.
   private mutating func interval(_ field: RawList.Field<String>, _ path: JSONPath) -> Duration {
     switch field {
     case .missing: return EndpointList.Refresh.defaultInterval
@@ -140,6 +147,7 @@ struct ListChecker {
     return entries
   }
 
+  /// The rule that a host name breaks, in words for users; `nil` for a valid name.
   private static func fault(ofHost name: String) -> String? {
     if let fault = HTTPURL.hostNameFault(name) { return fault }
     guard IPAddress(Origin.normalized(host: name)) != nil else { return nil }
@@ -229,6 +237,7 @@ struct ListChecker {
     return nil
   }
 
+  /// Reads the name of a region or provider; `nil` when it is missing or invalid.
   private mutating func label(_ field: RawList.Field<String>, _ path: @autoclosure () -> JSONPath) -> String?
   {
     switch field {
@@ -249,6 +258,7 @@ struct ListChecker {
 
   // MARK: Values
 
+  /// Reads an object that may be missing. Reports `rule` when the value is not an object.
   private mutating func object<Value>(
     _ field: RawList.Field<Value>, _ path: @autoclosure () -> JSONPath, _ rule: @autoclosure () -> String
   ) -> Value? {
@@ -261,6 +271,9 @@ struct ListChecker {
     }
   }
 
+  /// Reads an integer within a range. Reports `rule` when it is invalid, or missing without a fallback.
+  ///
+  /// - Parameter fallback: the value for a missing integer; `nil` when it must not be missing.
   private mutating func integer(
     _ field: RawList.Field<Int64>, in range: ClosedRange<Int64>, or fallback: Int64?,
     _ path: @autoclosure () -> JSONPath, _ rule: @autoclosure () -> String

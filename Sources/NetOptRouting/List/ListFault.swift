@@ -22,7 +22,9 @@ struct FaultReport {
   /// The maximum number of kept faults. Nobody reads more.
   static let limit = 100
 
+  /// The first faults, at most `limit`.
   private(set) var kept: [ListFault] = []
+  /// The number of all faults.
   private(set) var count = 0
 
   /// Adds a fault. Evaluates path and message only when the fault is kept, so that a list full of faults
@@ -32,10 +34,10 @@ struct FaultReport {
     if count <= Self.limit { kept.append(ListFault(path(), message())) }
   }
 
-  /// Counts further faults without keeping them.
+  /// Adds to the number of faults, without keeping the faults.
   mutating func count(further faults: Int) { count += faults }
 
-  /// The kept faults, and one more with the number of the others.
+  /// The kept faults. When there are more faults than `limit`, one more entry tells their number.
   var faults: [ListFault] {
     count > Self.limit ? kept + [ListFault(JSONPath(), "and \(count - Self.limit) more faults")] : kept
   }

@@ -6,8 +6,8 @@ package struct ListRules: Hashable, Sendable {
   /// and similar ones (`IPAddress.Scope`). Default: no, because a list from elsewhere must not lead into the
   /// caller's network.
   package var allowPrivateAddresses: Bool
-  /// Whether a list that is past its `expires` is accepted. Default: no. A client sets this
-  /// to yes, to tell an expired list from a broken one: with an expired list, requests use DNS.
+  /// Whether the list may have expired. Default: no. A client sets this to yes, so that an expired list is no
+  /// fault: as long as the list in use has expired, requests use DNS.
   package var allowExpired: Bool
   /// The present moment, against which `expires` is checked.
   package var now: Date

@@ -1,7 +1,8 @@
 /// A list as its JSON has it, before any rule is checked: each member is present, missing, or of another
 /// type. So one pass reads both valid and invalid lists and finds all faults.
 struct RawList {
-  /// A member of an object.
+  /// A member of an object as it was found: `missing`, with a `value` of the expected JSON type, or with a
+  /// value of another type.
   enum Field<Value> {
     case missing
     case value(Value)
@@ -10,6 +11,7 @@ struct RawList {
 
   /// The hosts in the order of their names.
   struct Hosts {
+    /// Each host name with its entry. A duplicate name has one entry here.
     let entries: [(name: String, host: Field<Host>)]
   }
 
@@ -29,9 +31,11 @@ struct RawList {
     var expect = Field<Int64>.missing
   }
 
-  /// The endpoints of a host. Endpoints beyond the limit are counted, but not read.
+  /// The endpoints of a host.
   struct Endpoints {
+    /// The first endpoints, at most `EndpointList.maximumEndpoints`. The others are not read.
     let elements: [Field<Endpoint>]
+    /// The number of endpoints in the JSON array, read or not.
     let count: Int
   }
 
@@ -49,7 +53,7 @@ struct RawList {
   var refresh = Field<Refresh>.missing
   var hosts = Field<Hosts>.missing
 
-  /// - Returns: `nil` when the document is not an object.
+  /// Reads the members of the list. `nil` when the document is not an object.
   init?(_ document: JSONDocument) {
     guard document.root.kind == .object else { return nil }
     document.root.forEachMember { key, value in

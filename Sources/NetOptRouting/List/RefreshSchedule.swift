@@ -3,10 +3,11 @@ package import NetOptCore
 
 /// Decides when the client looks for a newer list. It reads no clock: callers pass events with their moments.
 ///
-/// The client looks for the list at the first start of each UTC day, and then at the interval that the list
-/// names, plus or minus up to a tenth, so that clients that were started together do not come together. After
-/// a failure it looks again after one minute. Each further failure doubles the wait, up to six hours. Jitter
-/// adds up to half of the wait. A restarted process waits only for the rest of the time, without this jitter.
+/// The client looks for the list at the first start of a process on each UTC day, and then at the interval
+/// that the list names. Jitter makes the interval longer or shorter by up to a tenth, so that clients that
+/// were started together do not come together. After a failure the client looks again after one minute. Each
+/// further failure doubles the wait, up to six hours. Jitter adds up to half of the wait. When a process
+/// starts and its predecessor's last attempt failed, it waits for the rest of that wait, without this jitter.
 package struct RefreshSchedule: Sendable {
   /// The state that one process leaves for the next.
   package struct Record: Hashable, Sendable {
@@ -30,7 +31,9 @@ package struct RefreshSchedule: Sendable {
     }
   }
 
+  /// The wait after the first failure, before jitter.
   private static let firstPause = Duration.seconds(60)
+  /// The longest wait after a failure, before jitter.
   private static let longestPause = Duration.seconds(6 * 3600)
   /// The longest wait that a server may ask for.
   private static let longestRetryAfter = Duration.seconds(86_400)
@@ -39,6 +42,7 @@ package struct RefreshSchedule: Sendable {
   package private(set) var record: Record
   /// When the client has to look for the list next.
   package private(set) var due: MonotonicInstant
+  /// The interval after a success, before jitter. Within `EndpointList.Refresh.intervals`.
   private var every: Duration
   private var random: SplitMix64
 
@@ -68,7 +72,7 @@ package struct RefreshSchedule: Sendable {
       due = now + max(.zero, jittered(self.every) - Self.time(from: checked, to: wall))
     }
     if let notBefore = record.notBefore {
-      // No server can cause a longer wait: the calendar was set back.
+      // A longer rest shows that the calendar was set back: `failed` records at most `longestRetryAfter`.
       let rest = Self.time(from: wall, to: notBefore)
       if rest <= Self.longestRetryAfter { due = max(due, now + rest) }
     }
@@ -102,7 +106,8 @@ package struct RefreshSchedule: Sendable {
     due = now + max(drawn, retryAfter ?? .zero)
   }
 
-  /// Adopts the interval of a new list.
+  /// Adopts the interval of a new list. A shorter interval takes effect at once, unless the last attempt
+  /// failed.
   package mutating func follow(every: Duration, at now: MonotonicInstant) {
     let every = every.asRefreshInterval
     guard every != self.every else { return }
@@ -116,10 +121,12 @@ package struct RefreshSchedule: Sendable {
     return time + .nanoseconds(Int64(random.below(UInt64(2 * tenth + 1))) - tenth)
   }
 
+  /// The wait after a number of failures in a row, before jitter.
   private static func pause(after failures: Int) -> Duration {
     min(firstPause * (1 << min(failures - 1, 20)), longestPause)
   }
 
+  /// The time between two dates; zero when `end` is not later than `start`.
   private static func time(from start: Date, to end: Date) -> Duration {
     let seconds = end.timeIntervalSince(start)
     // A date that is not a number gives zero.
