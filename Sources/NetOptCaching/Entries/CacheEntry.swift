@@ -16,7 +16,7 @@ package final class CacheEntry: Sendable {
   /// The header fields that `StoredFields` keeps: those of the response, except those of the connection. If
   /// the transfer decoded the content, `Content-Encoding` and `Content-Length` are missing too.
   package let fields: HeaderFields
-  /// The body, decoded unless the request wanted the encoded content.
+  /// The body. Its content is still encoded if `fields` have `Content-Encoding`.
   package let body: [UInt8]
   /// When the request was sent, in milliseconds since 1970 by the system clock.
   package let requested: Int64
@@ -26,7 +26,8 @@ package final class CacheEntry: Sendable {
   /// system clock. `nil` for an entry of another mode. There, RFC 9111 or the version decides whether the
   /// entry is fresh.
   package let declaredExpiry: Int64?
-  /// The version that the request named in `versioned` mode; `nil` for an entry of another mode.
+  /// The version of the resource that the request named in `versioned` mode, or that a seed pack states;
+  /// otherwise `nil`.
   package let resourceVersion: Int64?
   /// The time from the start of the fetch until the body was complete, in microseconds. The disk tier prefers
   /// to keep entries that took long to fetch.

@@ -1,15 +1,17 @@
 package import NetOptCore
 
-/// The effects of a new response on a stored one.
+/// Updates a stored response after a 304 or after a response to HEAD.
 package enum Freshening {
-  /// The entry that replaces a stored one after the origin confirmed it (RFC 9111, section 4.3.4).
+  /// The new version of a stored entry after the origin confirmed that it is still valid (RFC 9111, section
+  /// 4.3.4).
   ///
   /// - Parameters:
   ///   - newFields: the fields of the 304, or of the response to HEAD.
   ///   - requested: when the request for `newFields` was sent, in milliseconds since 1970.
   ///   - received: when `newFields` was received, in milliseconds since 1970.
-  ///   - request: the request. Its fields are the new selectors, for the names in the new `Vary`. Selectors
-  ///     for names only in the old `Vary` stay. After HEAD the names are the same.
+  ///   - request: the request for `newFields`. For the names in the new `Vary`, the selectors have the values
+  ///     of this request. For names that are only in the old `Vary`, the old selectors stay. After HEAD, both
+  ///     `Vary` have the same names (`afterHead`).
   package static func updated(
     _ entry: CacheEntry, with newFields: HeaderFields, for request: CacheRequest, requested: Int64,
     received: Int64
@@ -17,7 +19,7 @@ package enum Freshening {
     var fields = StoredFields.updated(entry.fields, with: newFields, control: CacheControl(newFields))
     // A response without `Date` gets the time at which it was received (RFC 9110, section 6.6.1).
     if !newFields.contains(name: "Date") { fields["Date"] = CivilTime(seconds: received / 1000).http }
-    // The old selectors stay: the origin selected the stored body by them, whatever the new `Vary` names.
+    // Keeps the other selectors, because the origin chose the stored body by the values of their fields.
     let now = Vary(fields).selectors(of: request)
     let before = entry.selectors.filter { old in !now.contains { $0.name == old.name } }
     return CacheEntry(
@@ -27,13 +29,13 @@ package enum Freshening {
       fetchMicroseconds: entry.fetchMicroseconds)
   }
 
-  /// The maximum number of fields of an entry, and of bytes in them: the limits of the transport for one
-  /// head. Each update may add fields.
+  /// The maximum number of fields of an updated entry, and the maximum size of all names and values in bytes.
+  /// The transport has the same limits for a response head. An entry could exceed them, because each update
+  /// may add fields.
   package static let most = (fields: 2000, bytes: 256 * 1024)
 
-  /// Whether the updated entry may be stored. It is false when the update forbids storing, when
-  /// `StoredFields.losesTerms` holds for the update, or when the entry has become larger than one response
-  /// head.
+  /// Whether the updated entry may be stored. It may not when its fields now forbid storing, when
+  /// `StoredFields.losesTerms` is true for the new fields, or when it exceeds `most` or `Vary.mostNames`.
   package static func isKept(_ updated: CacheEntry, after newFields: HeaderFields) -> Bool {
     let control = updated.terms.control
     return !StoredFields.losesTerms(of: newFields, CacheControl(newFields))
@@ -44,22 +46,22 @@ package enum Freshening {
 
   /// The effect of a response to HEAD on a stored response (section 4.3.5).
   package enum AfterHead: Hashable, Sendable {
-    /// Both have the same representation: the cache updates the stored fields.
+    /// HEAD describes the stored response: the cache updates the stored fields.
     case update
-    /// The representations differ: the cache removes the stored response.
+    /// HEAD describes another response: the cache removes the stored response.
     case remove
-    /// The stored response stays as it is.
+    /// It is not known whether HEAD describes the stored response, which stays unchanged.
     case nothing
   }
 
-  /// Compares a response to HEAD with the response stored for GET. The representation is the same only if a
-  /// validator that both have is equal. If neither a validator nor a difference decides, the stored response
-  /// stays as it is.
+  /// Compares a response to HEAD with the response that is stored for GET. The result is `remove` when
+  /// `Vary`, a validator or the length differs, `update` when nothing differs and a validator is equal, and
+  /// otherwise `nothing`.
   package static func afterHead(_ entry: CacheEntry, status: Int, _ fields: HeaderFields) -> AfterHead {
     guard status == 200 else { return .nothing }
-    // The resource was gone, moved or failing when the entry was stored, and is available now.
+    // When the entry was stored, the resource was gone, moved or failing. Now it is available.
     guard entry.status == 200 else { return .remove }
-    // The stored body was selected by other fields than the current `Vary` names.
+    // The origin chose the stored body by other request fields than it does now.
     if fields.contains(name: "Vary"), Vary(fields) != Vary(entry.fields) { return .remove }
     let (theirs, ours) = (Validators(fields), entry.terms.validators)
     let (hasTag, hadTag) = (fields.contains(name: "ETag"), entry.fields.contains(name: "ETag"))
@@ -73,7 +75,7 @@ package enum Freshening {
     {
       return .remove
     }
-    // If only one of them has a tag, equal dates do not decide: both versions may be from the same second.
+    // If only one response has a tag, equal dates are not enough. Two versions may be from the same second.
     guard hasTag == hadTag,
       theirs.entityTag != nil || theirs.lastModified != nil && ours.lastModified != nil
     else { return .nothing }

@@ -9,13 +9,13 @@ package enum RangePart: Hashable, Sendable {
   case bytes(Range<Int>)
   /// Only the head.
   case head
-  /// Status 304: the caller already has the response.
+  /// Status 304 without a body, because the caller already has the response.
   case notModified
 
-  /// Determines the part.
+  /// Determines which part of an entry answers a request.
   ///
-  /// - Returns: `nil` when the origin must answer: for several ranges, and for one that is malformed or lies
-  ///   outside the body.
+  /// - Returns: `nil` when the origin must answer, because the request has several ranges, or a range that is
+  ///   malformed or begins after the end of the body.
   package init?(of entry: CacheEntry, for request: CacheRequest) {
     if request.conditions.isNotModified(entry) {
       self = .notModified
@@ -29,7 +29,7 @@ package enum RangePart: Hashable, Sendable {
     }
   }
 
-  /// Parses `bytes=a-b`, `bytes=a-` or `bytes=-n` (RFC 9110, section 14.1.2).
+  /// Parses `bytes=a-b`, `bytes=a-` or `bytes=-n` for a body of `length` bytes (RFC 9110, section 14.1.2).
   static func range(_ text: String, of length: Int) -> Range<Int>? {
     let text = text.loweredASCII
     guard text.hasPrefix("bytes="), !text.contains(",") else { return nil }
@@ -47,7 +47,7 @@ package enum RangePart: Hashable, Sendable {
     return start..<(min(end, length - 1) + 1)
   }
 
-  /// Parses decimal digits. A number that does not fit gives `Int.max - 1`.
+  /// Parses decimal digits. The result is `Int.max - 1` for a number that is too large for an `Int`.
   private static func number(_ text: Substring) -> Int? {
     guard !text.isEmpty, text.utf8.allSatisfy(ByteClass.isDigit) else { return nil }
     return Int(text) ?? Int.max - 1

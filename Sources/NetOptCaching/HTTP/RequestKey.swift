@@ -1,34 +1,37 @@
 package import NetOptCore
 package import NetOptCrypto
 
-/// The keys and partitions under which responses to requests are stored.
+/// Computes the key and the partition under which the response to a request is stored.
 package enum RequestKey {
-  /// The key of a URL in `http` mode: the URL as it is (RFC 9111, section 2). The same parameters in another
-  /// order are another URL.
+  /// The key of a URL in `http` mode. It contains the URL unchanged (RFC 9111, section 2), so the same
+  /// parameters in another order have another key.
   package static func url(_ url: HTTPURL, partition: String) throws(CryptoError) -> CacheKey {
-    // "/a" and "/a?" are two URLs.
+    // "/a" and "/a?" are different URLs.
     try CacheKey(
       api: undeclared(.get, url) + (url.query?.isEmpty == true ? "?" : ""),
       parameters: url.query.map(String.init) ?? "", partition: partition)
   }
 
-  /// The key of a request in `api` or `versioned` mode. It consists of the API's name and the canonical form
-  /// of the parameters, both those of the query and those of a posted form. A named API has one partition per
-  /// origin, so that a response of one origin never answers a request to another.
+  /// The key of a request in `api` or `versioned` mode. It consists of the API's name and of the canonical
+  /// form of the parameters in the query and in a posted form. A named API has one partition for each origin,
+  /// so that a response from one origin never answers a request to another origin.
   ///
   /// - Parameters:
-  ///   - name: the name of the API; `nil` for method, origin and path.
-  ///   - query: the query, without the parts that do not belong to the key.
+  ///   - name: the declared name of the API; if it is `nil`, method, origin and path take its place.
+  ///   - query: the query, without the parts that do not belong to the key, such as the version.
   ///   - body: the request body; empty for a request without a body.
+  ///   - partition: the result of `partition`.
   package static func api(
     _ name: String?, _ request: CacheRequest, query: String?, body: [UInt8], partition: String
   ) throws(CryptoError) -> CacheKey {
     var query = query ?? ""
-    // Form parameters in the body of a GET differ from parameters in its query.
+    // The body of a GET with a form is not part of the parameters, because they would look like those of the
+    // query.
     let isForm =
       !request.method.isSafe
       && request.fields["Content-Type"]?.loweredASCII.hasPrefix("application/x-www-form-urlencoded") == true
-    // A form that is not UTF-8 has no canonical form. Its digest identifies it, as for any other body.
+    // A form that is not UTF-8 has no canonical form. Its digest represents it in the key, as that of any
+    // other body does.
     let form = isForm ? String(validating: body, as: UTF8.self) : nil
     if let form, !form.isEmpty { query += (query.isEmpty ? "" : "&") + form }
     var parameters = try canonical(query)
@@ -55,10 +58,11 @@ package enum RequestKey {
       partition: declared(partition))
   }
 
-  /// The partition for entries that a caller declared without an API name. Without this partition, a declared
-  /// key with canonical parameters would equal the `http` key of another URL.
+  /// The partition for entries of `api` and `versioned` mode without an API name. In the partition of `http`
+  /// mode, the key with canonical parameters could equal the `http` key of another URL.
   private static func declared(_ partition: String) -> String { partition + "\0declared" }
 
+  /// The canonical form of the parameters of a query.
   private static func canonical(_ query: String) throws(CryptoError) -> [UInt8] {
     var parameters: [UInt8] = []
     if PercentEncoding.fault(in: query) == nil {
@@ -72,23 +76,27 @@ package enum RequestKey {
     return parameters
   }
 
-  /// The partition of a request. It extends the caller's partition for each set of credentials, for each key
-  /// that signs requests, and for requests that do not fully verify the server.
+  /// The name of the partition of a request. It begins with the name that the caller chose. Other parts
+  /// follow for the credentials in the request, the signing key, the proxy's credentials, the settings in
+  /// `trust`, and for a request that does not fully verify the server. Requests that differ in any of these
+  /// use different partitions.
   ///
   /// - Parameters:
-  ///   - credentialFields: the fields that carry credentials.
+  ///   - named: the name that the caller chose; may be empty.
+  ///   - credentialFields: decides which fields carry credentials.
   ///   - isVerified: whether the request fully verifies the server.
-  ///   - trust: identifies which servers are trusted, and by which rules users are distinguished; empty for
-  ///     the defaults.
-  ///   - signedBy: identifies the signing key and the scheme.
-  ///   - proxyUser: the user name and password of the proxy that answers the request, if any.
-  ///   - isAnonymous: whether the request is sent without credentials.
+  ///   - trust: stands for the client's settings of trusted authorities and credential fields; empty for the
+  ///     defaults.
+  ///   - signedBy: stands for the signing key and the scheme; `nil` for an unsigned request.
+  ///   - proxyUser: the user name and password for the proxy that answers the request; `nil` without such a
+  ///     proxy.
+  ///   - isAnonymous: whether the request is sent without the credentials in its fields.
   package static func partition(
     _ named: String, _ request: CacheRequest, credentialFields: CredentialFields, isVerified: Bool,
     trust: String = "", signedBy: String? = nil, proxyUser: String? = nil, isAnonymous: Bool = false
   ) throws(CryptoError) -> String {
-    // The parts below begin with a single NUL. Doubling each NUL in the name keeps a name from imitating
-    // them.
+    // Each part below begins with a single NUL. Each NUL in the name is doubled, so that no name can contain
+    // such a part.
     var partition =
       named.utf8.contains(0)
       ? String(decoding: named.utf8.flatMap { $0 == 0 ? [0, 0] : [$0] }, as: UTF8.self) : named
@@ -99,18 +107,20 @@ package enum RequestKey {
     if request.fields.isEmpty || isAnonymous { return partition }
     var credentials: [UInt8] = []
     for (name, value) in credentialFields.of(request.fields) {
-      // Includes the length, so that a value cannot imitate the next field.
+      // The length of the value keeps a value from looking like the next field.
       credentials.append(text: "\0\(name)\0\(value.utf8.count)\0\(value)")
     }
     if credentials.isEmpty { return partition }
     return partition + "\0" + (try digest(of: credentials))
   }
 
-  /// The first 16 bytes of a SHA-256 of credentials. It distinguishes credentials and does not reveal them.
+  /// The first 16 bytes of a SHA-256 of credentials, in hexadecimal digits. It distinguishes credentials
+  /// without revealing them.
   private static func digest(of credentials: [UInt8]) throws(CryptoError) -> String {
     Hex.text(Array(try Digest.of("netopt cache".utf8 + credentials, .sha256).prefix(16)))
   }
 
+  /// The text that takes the place of an API's name: method, origin and path.
   private static func undeclared(_ method: NetOptRequest.Method, _ url: HTTPURL) -> String {
     "\(method.rawValue) \(url.origin)\(url.path)"
   }

@@ -1,7 +1,7 @@
 package import NetOptCore
 
-/// The caching terms of a stored response, parsed once when it is stored. A hit reads them and parses
-/// nothing.
+/// The caching terms of a response: what its header fields say about caching. They are parsed once, when the
+/// entry is made, so that a hit parses nothing.
 package struct ResponseTerms: Sendable {
   /// The directives of `Cache-Control`.
   package let control: CacheControl
@@ -25,14 +25,14 @@ package struct ResponseTerms: Sendable {
     self.received = received
   }
 
-  /// The age of the response in milliseconds (RFC 9111, section 4.2.3). When the clock was set back to a time
-  /// before the response was received, the age is unknown, and the result is `Int64.max`. Otherwise the
-  /// response would stay fresh until the clock catches up.
+  /// The age of the response in milliseconds (RFC 9111, section 4.2.3). If `now` is before the response was
+  /// received, the system clock was set back. Then the age is unknown, and the result is `Int64.max`, so that
+  /// the response is stale.
   package func age(at now: Int64) -> Int64 {
     guard now >= received else { return .max }
     return freshness.initialAge.addingClamped(now.subtractingClamped(received))
   }
 
-  /// The time until the response becomes stale, in milliseconds; zero or negative when it is stale.
+  /// The time until the response becomes stale, in milliseconds; zero or negative for a stale response.
   package func timeLeft(at now: Int64) -> Int64 { freshness.lifetime - age(at: now) }
 }

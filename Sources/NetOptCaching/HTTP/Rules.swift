@@ -1,6 +1,7 @@
 package import NetOptCore
 
-/// The rules of the cache policies, each with its source.
+/// The rules by which the cache decides. Each has a text for people and the section of the RFC, or the mode
+/// of netopt, that it comes from. `NetOptResponse.cacheStatus` and `netopt cache explain` show both.
 extension CacheRule {
   private static func rfc9111(_ section: String, _ text: String) -> CacheRule {
     CacheRule(text, "RFC 9111, section \(section)")

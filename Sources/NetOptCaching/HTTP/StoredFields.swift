@@ -1,16 +1,16 @@
 package import NetOptCore
 
-/// The header fields of a response in the form in which the cache stores them.
+/// Selects the header fields of a response that the cache stores.
 package enum StoredFields {
-  /// The fields that the cache never stores. Some belong to a connection or to a proxy on it (RFC 9111,
-  /// section 3.1). Cookies belong to one user: if `Set-Cookie` were stored, all users without credentials
-  /// would share that user's session.
+  /// The lowercase names of the fields that the cache never stores. Most describe a connection or a proxy
+  /// (RFC 9111, section 3.1). `Set-Cookie` is for one user. If it were stored, all users without credentials
+  /// would share the session of this user.
   private static let unstored: Set = [
     "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
     "proxy-authenticate", "proxy-authentication-info", "proxy-authorization", "set-cookie", "set-cookie2",
   ]
 
-  /// The fields to store.
+  /// The fields to store for a new response.
   ///
   /// - Parameters:
   ///   - fields: the fields of the response.
@@ -21,8 +21,8 @@ package enum StoredFields {
     _ fields: HeaderFields, control: CacheControl, isDecoded: Bool, received: Int64
   ) -> HeaderFields {
     var storable = storableFields(fields, control)
-    // With `Transfer-Encoding`, `Content-Length` did not delimit the body (RFC 9112, section 6.3). The cache
-    // does not store `Transfer-Encoding`, so a stored `Content-Length` would seem valid.
+    // In a response with `Transfer-Encoding`, `Content-Length` has no meaning (RFC 9112, section 6.3). As
+    // `Transfer-Encoding` is not stored, a stored `Content-Length` would seem valid.
     if fields.contains(name: "Transfer-Encoding") { storable.removeAll { isNamed($0, ["content-length"]) } }
     if !storable.contains(name: "Date") {
       storable.append(HeaderField("Date", CivilTime(seconds: received / 1000).http))
@@ -35,37 +35,42 @@ package enum StoredFields {
   }
 
   /// The fields of a stored response after a 304 or a response to HEAD confirmed it (section 3.2).
+  ///
+  /// - Parameters:
+  ///   - newFields: the fields of the 304 or of the response to HEAD.
+  ///   - control: the directives in `newFields`.
   package static func updated(_ stored: HeaderFields, with newFields: HeaderFields, control: CacheControl)
     -> HeaderFields
   {
-    // These fields describe the stored content, and the cache knows that content.
+    // These fields describe the stored content, which does not change.
     let kept = ["content-length", "content-encoding", "content-range"]
     var fresh = storableFields(newFields, control)
     fresh.removeAll { isNamed($0, kept) }
-    // A weak stored tag may mean decoded content, so the new tag becomes weak too.
+    // The stored tag may be weak because the stored content was decoded. So the new tag becomes weak too.
     if stored["ETag"].flatMap({ EntityTag($0) })?.isWeak == true { weaken(&fresh) }
     let names = Set(fresh.map { $0.name.loweredASCII })
     var merged = stored
-    // Removes the old `Age`: the new response replaces it or has none.
+    // Removes the old `Age` even if the new response has none, because it is no longer true.
     merged.removeAll { names.contains($0.name.loweredASCII) || isNamed($0, ["age"]) }
     merged.append(contentsOf: fresh)
-    // The merged `Cache-Control` may name fields that only the old or only the new response has. These fields
-    // go too, except those of `terms`.
+    // `no-cache="…"` in the merged fields may name fields of the other response. Removes these fields, except
+    // those of `terms`.
     let uncached = Set(CacheControl(merged).uncachedFields).subtracting(terms)
     if !uncached.isEmpty { merged.removeAll { uncached.contains($0.name.loweredASCII) } }
     return merged
   }
 
-  /// The fields that decide when a stored response answers, what its body means, and where it redirects to.
+  /// The lowercase names of the fields that decide whether a stored response may answer, what its body means,
+  /// and where it redirects to.
   private static let terms: Set = [
     "age", "cache-control", "content-encoding", "date", "etag", "expires", "last-modified", "location",
     "pragma", "vary",
   ]
 
-  /// Whether the cache would drop a field of `terms` because `Connection` or `no-cache` names it. Without
-  /// that field, the stored response would answer more requests than the server intended. `Connection` must
-  /// not name these fields (RFC 9110, section 7.6.1), and `no-cache` rarely does. Also true when `Connection`
-  /// is too long to read.
+  /// Whether the cache would have to drop a field of `terms`, because `Connection` or `no-cache="…"` names
+  /// it. Such a response is not stored. Without the field, it would answer more requests than the server
+  /// intended. `Connection` must not name these fields (RFC 9110, section 7.6.1), and `no-cache` rarely does.
+  /// The result is also true when `Connection` is too long to read.
   package static func losesTerms(of fields: HeaderFields, _ control: CacheControl) -> Bool {
     FieldText.members(fields.values(of: "Connection")) == nil
       || !terms.isDisjoint(with: dropped(fields, control))
@@ -84,11 +89,13 @@ package enum StoredFields {
     Set(FieldText.names(FieldText.members(fields.values(of: "Connection")) ?? []) + control.uncachedFields)
   }
 
+  /// Makes the `ETag` weak.
   private static func weaken(_ fields: inout HeaderFields) {
     guard let tag = fields["ETag"].flatMap({ EntityTag($0) }), !tag.isWeak else { return }
     fields["ETag"] = tag.weakened
   }
 
+  /// Whether a field has one of the given names.
   private static func isNamed(_ field: HeaderField, _ names: [String]) -> Bool {
     names.contains { HeaderFields.equal($0, field.name) }
   }

@@ -1,6 +1,6 @@
 package import NetOptCore
 
-/// The decision whether to store a response (RFC 9111, section 3), with the rule behind it.
+/// The decision whether to store a response (RFC 9111, section 3), with the rule that decided.
 package struct Storing: Sendable {
   /// Whether the response is stored.
   package let isStored: Bool
@@ -17,7 +17,8 @@ package struct Storing: Sendable {
   /// The response is stored.
   package static func stored(_ rule: CacheRule) -> Storing { Storing(true, rule) }
 
-  /// The final statuses that this cache understands (RFC 9110, section 15; RFC 6585, RFC 7725).
+  /// The final statuses that this cache understands, for `must-understand` (RFC 9110, section 15; RFC 6585;
+  /// RFC 7725).
   private static let understood: Set = Set(200...205).union([
     300, 301, 302, 303, 305, 307, 308, 400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413,
     414, 415,
@@ -41,8 +42,9 @@ package struct Storing: Sendable {
     if control.mustUnderstand, !understood.contains(status) { return .refused(.notUnderstood) }
     if control.forbidsStoring { return .refused(.noStore) }
     if status == 206 { return .refused(.partialContent) }
-    // 226 answers a request for a delta (RFC 3229), 304 a condition, and 416 a range; they do not answer the
-    // next request. RFC 6585 forbids storing 428, 429, 431 and 511.
+    // 226 is the response to a request for a delta (RFC 3229), 304 to one with a condition, and 416 to one
+    // with a range. None of them fits a request without these. RFC 6585 forbids storing 428, 429, 431 and
+    // 511.
     if status < 200 || [226, 304, 416, 428, 429, 431, 511].contains(status) {
       return .refused(.statusNotStored)
     }
@@ -53,6 +55,7 @@ package struct Storing: Sendable {
     return decideByFreshness(status, terms)
   }
 
+  /// Decides for a response to GET that nothing forbids to store.
   private static func decideByFreshness(_ status: Int, _ terms: ResponseTerms) -> Storing {
     let freshness = terms.freshness
     if freshness.isExplicit {
@@ -62,13 +65,13 @@ package struct Storing: Sendable {
     guard Freshness.heuristicStatuses.contains(status) || terms.control.isMarkedStorable else {
       return .refused(.statusNotStored)
     }
-    // A response that is never fresh and has no validator is useless in the cache.
+    // A response that is never fresh and has no validator can answer no later request.
     return freshness.lifetime > 0 || !terms.validators.isEmpty
       ? .stored(.storedByStatus) : .refused(.notWorthStoring)
   }
 
-  /// Stores a response to POST as a response to GET if it has both explicit freshness and a
-  /// `Content-Location` equal to the URL (RFC 9110, section 9.3.3).
+  /// Decides for a response to POST. It is stored, and answers GET, if it has explicit freshness and a
+  /// `Content-Location` that equals the URL (RFC 9110, section 9.3.3).
   private static func afterPost(
     _ request: CacheRequest, _ status: Int, _ fields: HeaderFields, _ terms: ResponseTerms
   ) -> Storing {
@@ -80,14 +83,14 @@ package struct Storing: Sendable {
   }
 }
 
-/// The URLs whose entries become invalid after a successful unsafe request (RFC 9111, section 4.4).
+/// Finds the URLs whose entries a successful unsafe request makes invalid (RFC 9111, section 4.4).
 package enum Invalidation {
-  /// The URL of the request, and the URLs in `Location` and `Content-Location` with the same origin.
+  /// The URL of the request, and the URLs in `Location` and `Content-Location` if they have the same origin.
   ///
   /// - Returns: an empty array for a safe method, and for a status outside 200 to 399.
   package static func urls(_ request: CacheRequest, status: Int, _ fields: HeaderFields) -> [HTTPURL] {
     guard !request.method.isSafe, (200...399).contains(status) else { return [] }
-    // No redirect leads to a longer reference, so it names no entry.
+    // Skips longer references. No URL of an entry is as long, because a request cannot have such a URL.
     let named = ["Location", "Content-Location"].compactMap { fields[$0] }.filter {
       $0.utf8.count <= HTTPURL.longestReference
     }

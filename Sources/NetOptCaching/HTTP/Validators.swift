@@ -2,22 +2,22 @@ package import NetOptCore
 
 /// An entity tag (RFC 9110, section 8.8.3).
 package struct EntityTag: Hashable, Sendable {
-  /// Whether it begins with `W/`.
+  /// Whether the tag begins with `W/`.
   package let isWeak: Bool
-  /// The tag without `W/`, including quotes.
+  /// The tag without `W/`, with its quotes if it has any.
   package let opaque: String
 
-  /// The maximum length of a tag in bytes. Real tags have less than a hundred.
+  /// The maximum length of a tag in bytes. Real tags have less than a hundred bytes.
   package static let longest = 1024
 
-  /// Reads a tag from a field. It accepts a tag without quotes, because the tag goes back to the server
-  /// unchanged. The result is `nil` for these tags:
+  /// Reads a tag from a field value. It accepts a tag without quotes, because the cache sends the tag back to
+  /// the same server unchanged. The result is `nil` for these tags:
   ///
-  /// - a tag that is not valid UTF-8, because its bytes are lost;
-  /// - an empty tag, `*`, a tag with inner quotes, and an unquoted tag with a comma, because `If-None-Match`
-  ///   would mean something else;
-  /// - a tag of more than `longest` bytes: the server or the protocol may refuse such a long request, and the
-  ///   server would seem unreachable.
+  /// - a tag that was not UTF-8, because its original bytes are lost;
+  /// - an empty tag, `*`, a tag with inner quotes, and an unquoted tag with a comma, because they would have
+  ///   another meaning in `If-None-Match`;
+  /// - a tag of more than `longest` bytes, because the server might refuse a request with it, and would then
+  ///   seem unreachable.
   package init?(_ text: some StringProtocol) {
     let text = FieldText.trimmed(Substring(text))
     guard !text.isEmpty, text.utf8.count <= Self.longest, !text.unicodeScalars.contains("\u{fffd}") else {
@@ -33,8 +33,8 @@ package struct EntityTag: Hashable, Sendable {
     }
   }
 
-  /// Whether both tags have the same bytes, and both or neither are weak. For strong tags this is the strong
-  /// comparison (RFC 9110, section 8.8.3.2).
+  /// Whether both tags have the same bytes, including `W/`. For strong tags this is the strong comparison of
+  /// RFC 9110, section 8.8.3.2.
   package static func == (one: EntityTag, other: EntityTag) -> Bool {
     one.isWeak == other.isWeak && one.matches(other)
   }
@@ -45,11 +45,11 @@ package struct EntityTag: Hashable, Sendable {
   /// The tag as written in a field.
   package var text: String { isWeak ? "W/" + opaque : opaque }
 
-  /// The weak form of the tag, for decoded content, whose bytes differ from those that the server's tag
-  /// identifies.
+  /// The weak form of the tag. The cache uses it for decoded content, because a strong tag identifies the
+  /// bytes of the encoded content.
   package var weakened: String { "W/" + opaque }
 
-  /// The tags in a list; `nil` for `*`.
+  /// The tags in the values of `If-None-Match`; `nil` for `*`.
   static func list(_ values: [String]) -> [EntityTag]? {
     if values.count == 1, FieldText.trimmed(values[0][...]) == "*" { return nil }
     // A tag may contain commas between its quotes.
@@ -73,9 +73,9 @@ package struct EntityTag: Hashable, Sendable {
 
 /// The validators of a response.
 package struct Validators: Hashable, Sendable {
-  /// `ETag`.
+  /// `ETag`; `nil` when it is missing or not usable.
   package var entityTag: EntityTag?
-  /// `Last-Modified`, as the server wrote it.
+  /// `Last-Modified`, as the server wrote it; `nil` when it is missing or not a date.
   package var lastModified: String?
 
   /// Reads the validators of a response.
@@ -95,13 +95,17 @@ package struct Validators: Hashable, Sendable {
     return fields
   }
 
-  /// Whether a 304 with these fields refers to the response with these validators (section 4.3.4). If both
-  /// have a tag, the tags decide. Otherwise both dates must be equal if both are present: a server may have
-  /// gone back to an older version. If the 304 has a weak tag and the stored response has none, both dates
-  /// must be present. A 304 with an unreadable tag, or with a strong tag that the stored response lacks,
-  /// refers to another response.
+  /// Whether a 304 confirms the stored response that has these validators (section 4.3.4).
   ///
-  /// - Parameter present: the date in seconds since 1970, for dates with two-digit years.
+  /// - If both have a tag, the result is whether the tags match.
+  /// - If the 304 has a tag that is strong or not usable, and no tag matches it, the result is false.
+  /// - If only the 304 has a tag, and it is weak, both must have equal dates in `Last-Modified`.
+  /// - If the 304 has no tag, the dates must be equal if both have one. An earlier date does not confirm
+  ///   either, because the server may have gone back to an older version.
+  ///
+  /// - Parameters:
+  ///   - notModified: the fields of the 304.
+  ///   - present: the current time in seconds since 1970. It tells the century of a year with two digits.
   package func match(_ notModified: HeaderFields, at present: Int64) -> Bool {
     var mustHaveEqualDates = false
     if let field = notModified["ETag"] {
@@ -116,6 +120,7 @@ package struct Validators: Hashable, Sendable {
     return ours == theirs
   }
 
+  /// The date in seconds since 1970.
   private static func seconds(_ date: String?, _ present: Int64) -> Int64? {
     date.flatMap { CivilTime(http: $0, near: present) }?.seconds
   }
@@ -124,13 +129,14 @@ package struct Validators: Hashable, Sendable {
 /// The conditional fields of a request (RFC 9110, section 13.1).
 package struct RequestConditions: Sendable {
 
-  /// Whether the request has a condition that only the origin evaluates.
+  /// Whether the request has `If-Match` or `If-Unmodified-Since`, which only the origin evaluates.
   package let isForOrigin: Bool
-  /// Whether the request has a condition that a cache evaluates.
+  /// Whether the request has `If-None-Match` or `If-Modified-Since`, which a cache evaluates.
   package let isForCache: Bool
   private let fields: HeaderFields
 
-  /// Reads the conditions of a request. Nearly all requests have none.
+  /// Reads the conditions of a request. Returns quickly when no field name begins with "I", as in nearly all
+  /// requests.
   package init(_ fields: HeaderFields) {
     self.fields = fields
     let first = { (field: HeaderField) in field.name.utf8.first.map { $0 | 0x20 } == 0x69 }
@@ -142,7 +148,8 @@ package struct RequestConditions: Sendable {
     isForCache = fields.contains(name: "If-None-Match") || fields.contains(name: "If-Modified-Since")
   }
 
-  /// Whether the cache answers the request with 304 from this stored response (RFC 9111, section 4.3.2).
+  /// Whether the conditions tell that the caller already has this stored response, so that the cache answers
+  /// with 304 (RFC 9111, section 4.3.2).
   package func isNotModified(_ entry: CacheEntry) -> Bool {
     guard isForCache, entry.status == 200 else { return false }
     let tags = fields.values(of: "If-None-Match")
@@ -160,8 +167,8 @@ package struct RequestConditions: Sendable {
   }
 
   /// Whether the cache may answer a range from a stored response (RFC 9110, section 13.1.5). True when the
-  /// request has no `If-Range`, or when `If-Range` names the response by a strong tag or by its exact
-  /// `Last-Modified`.
+  /// request has no `If-Range`, or when `If-Range` has the strong tag of the response or its exact
+  /// `Last-Modified`. Otherwise the whole response answers.
   package func allowRange(of entry: CacheEntry) -> Bool {
     guard let range = fields["If-Range"] else { return true }
     if range.utf8.last == 0x22 {

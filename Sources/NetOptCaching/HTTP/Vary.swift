@@ -7,15 +7,15 @@ package enum Vary: Hashable, Sendable {
   case nothing
   /// The response depends on these request fields. The names are in lowercase, sorted, and unique.
   case fields([String])
-  /// No other request matches: `Vary` has `*`, a member that is not a field name, or more than `mostNames`
-  /// names.
+  /// The response fits only the request that fetched it: `Vary` has `*`, a member that is not a field name,
+  /// or more than `mostNames` names.
   case everything
 
-  /// The maximum number of names. Real services name fewer than ten. With thousands of names, each use of the
-  /// entry would take seconds.
+  /// The maximum number of names in `Vary`. Real services name fewer than ten fields. With thousands of
+  /// names, each use of the entry would take seconds.
   package static let mostNames = 64
 
-  /// Reads the field.
+  /// Reads `Vary` from the fields of a response.
   package init(_ fields: HeaderFields) {
     let values = fields.values(of: "Vary")
     guard let members = FieldText.members(values) else {
@@ -31,7 +31,7 @@ package enum Vary: Hashable, Sendable {
     }
   }
 
-  /// The request's values of the fields that `Vary` names.
+  /// The fields that `Vary` names, with their values in the request.
   package func selectors(of request: CacheRequest) -> [CacheEntry.Selector] {
     guard case .fields(let names) = self else { return [] }
     let fields = request.fieldsForVary
@@ -47,18 +47,24 @@ package enum Vary: Hashable, Sendable {
     }
   }
 
-  /// The fields whose values are lists of case-insensitive names, with optional white space around them (RFC
-  /// 9110, section 12.5). `Accept` is not among them: its parameters may have case-sensitive values.
+  /// The request fields whose values are lists of case-insensitive names, with optional white space around
+  /// them (RFC 9110, section 12.5). `Accept` is missing here, because its parameters may be case-sensitive.
   private static let listed: Set = ["accept-charset", "accept-encoding", "accept-language"]
 
-  /// The longest values that are compared as texts, in bytes: 8 KiB. Servers refuse longer ones.
+  /// The maximum length of a value that is kept as text, in bytes. Longer values, which most servers refuse,
+  /// are kept as digests.
   private static let mostBytes = 8192
 
-  /// The value in the form used for comparison. The lines of one field are joined, and otherwise the value
-  /// stays as the client sends it. For `listed` fields, the form normalizes white space around commas and the
-  /// case of letters. The order of members stays, because servers evaluate it. All other fields except
-  /// `Accept` may carry credentials, and selectors are written to the disk, so the form is a SHA-256. So is
-  /// the form of values of more than `mostBytes`.
+  /// The value of a field in the form in which selectors keep and compare it; `nil` for a missing field.
+  ///
+  /// - For the fields of `listed`, the form is the text in lowercase, without white space around commas. The
+  ///   order of members stays, because servers evaluate it.
+  /// - For `Accept`, the form is the text as the client sends it.
+  /// - All other fields may carry credentials, and selectors are written to the disk. So the form is a
+  ///   SHA-256.
+  /// - For every value of more than `mostBytes`, the form is a SHA-256.
+  ///
+  /// Several lines of a field count as one line with commas between them.
   private static func value(of name: String, in request: HeaderFields) -> String? {
     let values = request.values(of: name)
     guard !values.isEmpty else { return nil }
@@ -66,12 +72,13 @@ package enum Vary: Hashable, Sendable {
     if isShort, listed.contains(name) { return normalized(values).loweredASCII }
     let joined = values.map { FieldText.trimmed($0[...]) }.joined(separator: ", ")
     if isShort, name == "accept" { return joined }
-    // The digest cannot be missing here: TLS and the cache keys already need libcrypto.
+    // The digest does not fail here, because TLS and the cache keys already need libcrypto.
     guard let digest = try? Digest.of("netopt vary\0" + joined, .sha256) else { return joined }
-    // No value has a NUL: the digest of a long value is not the text of a short one.
+    // No field value contains a NUL. So the digest of a long value never equals the text of a short value.
     return (listed.contains(name) || name == "accept" ? "\0" : "") + Hex.text(digest)
   }
 
+  /// The members of the lists, without white space around them, joined by commas.
   private static func normalized(_ values: [String]) -> String {
     values.flatMap {
       $0.split(byte: 0x2c, omittingEmpty: false).map(FieldText.trimmed)

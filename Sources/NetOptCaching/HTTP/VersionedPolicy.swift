@@ -1,8 +1,9 @@
 package import NetOptCore
 
-/// The cache policy for requests that name the version of a resource.
+/// The cache policy of `versioned` mode. In this mode a request names the version of the resource that it
+/// wants, and a stored response of this version or of a later one answers it.
 package struct VersionedPolicy: Sendable {
-  /// The parameter of the version, and the threshold for outdated versions.
+  /// The name of the query parameter with the version, and how far a served version may be behind.
   package let versions: CacheOptions.Versions
 
   /// Makes a policy.
@@ -26,6 +27,8 @@ package struct VersionedPolicy: Sendable {
   }
 
   /// Decides how to answer a request that names a version.
+  ///
+  /// - Parameter entries: the entries stored for the key, newest first.
   package func decide(
     _ request: CacheRequest, requestedVersion: Int64, _ entries: [CacheEntry]
   ) -> CacheDecision {
