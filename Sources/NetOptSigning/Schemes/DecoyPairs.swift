@@ -1,9 +1,11 @@
 import NetOptCrypto
 
-/// Public keys whose private keys were thrown away. For an unknown key, the verifier uses one of them, which
-/// takes the time of a known key.
+/// Public keys whose private keys were thrown away. When the key of a signature is unknown, the verifier
+/// verifies with one of these keys. The verification then takes as long as with a known key, so its duration
+/// does not show whether a key exists.
 enum DecoyPairs {
-  /// The decoy for an algorithm; without one, for the algorithm that has signatures of this length in bytes.
+  /// Returns the decoy for a signature. The algorithm of the signature decides; if the algorithm is unknown
+  /// (`nil`), the length of the signature in bytes decides.
   static func key(_ algorithm: RFC9421.Algorithm?, signatureLength length: Int) -> SigningKey {
     switch algorithm {
     case .hmacSHA256: return Decoys.secret
@@ -43,6 +45,7 @@ enum DecoyPairs {
     -----END PUBLIC KEY-----
     """)
 
+  /// Reads a public key in PEM; `nil` if libcrypto cannot read it.
   private static func key(_ pem: String) -> SigningKey? {
     let text = SecretBytes(copying: Array(pem.utf8))
     guard let pair = try? AsymmetricKey(pem: text, isPrivate: false) else { return nil }

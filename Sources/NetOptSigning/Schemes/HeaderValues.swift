@@ -5,10 +5,12 @@ extension SigningRequest {
   /// field.
   ///
   /// - Parameters:
+  ///   - name: the name of the field. Case does not matter.
   ///   - joiner: the text between the values of a repeated field.
   ///   - isCollapsed: whether each run of spaces within a value becomes one space.
+  ///   - allowsUTF8: whether a value may have bytes that are not ASCII.
   /// - Returns: whether the request has the field.
-  /// - Throws: `malformedRequest` for a value with bytes that are not ASCII, unless `allowsUTF8`.
+  /// - Throws: `malformedRequest` for a value with bytes that are not ASCII, unless `allowsUTF8` is true.
   @discardableResult
   func appendValue(
     of name: String, to out: inout [UInt8], joiner: StaticString = ", ", isCollapsed: Bool = false,
@@ -31,6 +33,7 @@ extension SigningRequest {
     return !isFirst
   }
 
+  /// Appends a value in which each run of spaces becomes one space.
   private static func collapse(_ value: Slice<UnsafeBufferPointer<UInt8>>, into out: inout [UInt8]) {
     var wasSpace = false
     for byte in value {
@@ -53,11 +56,16 @@ extension SigningRequest {
   }
 }
 
-/// The parameters of a credential: `name=value` pairs, separated by commas. Each name occurs once.
+/// The parameters in the value of an Authorization field: `name=value` pairs, separated by commas.
 struct CredentialParameters {
   private var values: [String: String] = [:]
 
-  /// - Parameter names: the known names, all of which are required.
+  /// Reads the parameters.
+  ///
+  /// - Parameters:
+  ///   - text: the value of the field after the name of the scheme.
+  ///   - names: the permitted names. Each must occur exactly once.
+  /// - Throws: `malformedSignature`.
   init(_ text: Substring, names: [String]) throws(SigningFault) {
     for piece in text.utf8.split(separator: 0x2c, omittingEmptySubsequences: false) {
       let pair = ByteClass.trimmed(piece)
@@ -80,5 +88,6 @@ struct CredentialParameters {
     }
   }
 
+  /// The value of the parameter with one of the permitted names.
   subscript(name: String) -> String { values[name] ?? "" }
 }

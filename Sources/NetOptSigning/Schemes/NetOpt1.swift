@@ -2,16 +2,19 @@ import NetOptCore
 import NetOptCrypto
 
 /// The scheme `netopt1`: HMAC-SHA256 under a key derived from secret and salt. The string to sign has eleven
-/// kinds of lines: label, key id, time, nonce, method, authority, path, parameters, field names, fields and
-/// body. docs/signing.md defines it byte by byte.
+/// kinds of lines: label, key id, time, nonce, method, authority, path, parameters, field names, fields, and
+/// the digest of the body. docs/signing.md defines the string byte by byte.
 package struct NetOpt1: SigningScheme {
+  /// The first word of the Authorization field, and the first line of the string to sign.
   static let label = "NETOPT1-HMAC-SHA256"
-  /// The fields that are signed by default, if the request has them.
+  /// The names of the fields that are signed by default, if the request has them.
   static let usualFields = ["content-encoding", "content-type", "idempotency-key"]
+  /// The names of the parameters in the Authorization field, in the order in which a signer writes them.
   private static let parameterNames: [StaticString] = ["keyid", "ts", "nonce", "headers", "sig"]
 
   package let name = SchemeName.netopt1
-  /// The fields to sign, in lower case and sorted; `nil` for the default fields that the request has.
+  /// The names of the fields to sign, in lower case and sorted; `nil` for the default fields that the request
+  /// has.
   private let fields: [String]?
 
   /// Makes the scheme.
@@ -35,7 +38,7 @@ package struct NetOpt1: SigningScheme {
   /// Makes the scheme with the default fields.
   package init() { fields = nil }
 
-  /// The fields of a request that must be signed.
+  /// The names of the fields to sign: `fields`, or the default fields that the request has.
   private func required(_ request: SigningRequest) -> [String] {
     fields ?? Self.usualFields.filter { request.hasField($0) }
   }
@@ -70,6 +73,7 @@ package struct NetOpt1: SigningScheme {
     return Self.signed(claim, code, strings)
   }
 
+  /// Writes the Authorization field.
   private static func signed(_ claim: Claim, _ code: [UInt8], _ strings: SigningStrings) -> SignedRequest {
     var value: [UInt8] = []
     value.reserveCapacity(256)
@@ -91,6 +95,7 @@ package struct NetOpt1: SigningScheme {
       signature: signature, strings: strings)
   }
 
+  /// Appends the names of the signed fields, separated by ";".
   private static func append(_ names: [String], to out: inout [UInt8]) {
     for (index, name) in names.enumerated() {
       if index > 0 { out.append(0x3b) }
@@ -143,7 +148,8 @@ package struct NetOpt1: SigningScheme {
     return SigningStrings(mistakes.applied(toWhole: out))
   }
 
-  /// Appends the path. Each segment is percent-decoded once and then encoded.
+  /// Appends the path. Each segment is percent-decoded once and then encoded, so equal segments have equal
+  /// bytes.
   static func appendPath(_ path: String, to out: inout [UInt8], _ mistakes: Mistakes) {
     if mistakes.contains(.pathNotNormalised) {
       out.append(text: path)
@@ -180,7 +186,7 @@ package struct NetOpt1: SigningScheme {
     return try read.get()
   }
 
-  /// Reads the parameters after the label.
+  /// Reads the parameters that follow the label in the Authorization field.
   private static func claim(_ text: Slice<UnsafeBufferPointer<UInt8>>) throws(SigningFault) -> Claim {
     guard text.first == 0x20 else {
       throw SigningFault(.malformedSignature, "a space and the parameters must follow \(label)")
@@ -204,12 +210,13 @@ package struct NetOpt1: SigningScheme {
       signature: signature)
   }
 
+  /// The text of a parameter; `nil` if it has more than 64 bytes.
   private static func string(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String? {
     bytes.count <= 64 ? String(decoding: bytes, as: UTF8.self) : nil
   }
 
-  /// The values of the parameters, in the order of `parameterNames`. Each parameter is required and occurs
-  /// once.
+  /// Returns the values of the parameters, in the order of `parameterNames`. Refuses a parameter that is
+  /// missing, unknown or repeated.
   private static func parameters(
     _ text: Slice<UnsafeBufferPointer<UInt8>>
   ) throws(SigningFault) -> [Slice<UnsafeBufferPointer<UInt8>>] {
@@ -245,6 +252,8 @@ package struct NetOpt1: SigningScheme {
     return values
   }
 
+  /// Reads the list of signed fields: names in lower case, in ascending order without repetition, separated
+  /// by ";".
   private static func names(
     _ text: Slice<UnsafeBufferPointer<UInt8>>
   ) throws(SigningFault) -> [String] {
@@ -276,18 +285,21 @@ package struct NetOpt1: SigningScheme {
     return names
   }
 
+  /// Whether a text can be a key id in this scheme: 1 to 64 letters, digits, ".", "_" and "-".
   static func isKeyID(_ text: String) -> Bool {
     (1...64).contains(text.utf8.count)
       && ByteClass.all(text) { ByteClass.isUnreserved($0) && $0 != UInt8(ascii: "~") }
   }
 
-  /// Whether a text is 16 bytes in base64url. The last of the 22 digits has four unused bits, which must be
-  /// 0.
+  /// Whether a text is a nonce: 16 bytes in base64url, which are 22 characters. The last character has four
+  /// unused bits, which must be 0.
   private static func isNonce(_ text: String) -> Bool {
     guard text.utf8.count == 22, let last = text.utf8.last, "AQgw".utf8.contains(last) else { return false }
     return ByteClass.all(text) { ByteClass.isUnreserved($0) && $0 != 0x2e && $0 != 0x7e }
   }
 
+  /// Reads a time in whole seconds since 1970: 1 to 15 digits without a leading zero; `nil` for any other
+  /// text.
   static func time(_ text: String) -> Int64? {
     guard (1...15).contains(text.utf8.count), text.utf8.allSatisfy(ByteClass.isDigit), !text.hasPrefix("0")
     else { return nil }

@@ -1,10 +1,12 @@
 import NetOptCore
 
-/// The fields and the query of a request, each parsed once for all components of a signature. A signature may
-/// name 256 members of one field, and the verifier looks them up before it knows whether the signature is
-/// right.
+/// A request with a cache of its parsed fields and its parsed query. Each field and the query are parsed at
+/// most once, however many components of a signature refer to them.
+///
+/// A signature may name 256 members of one field, and the verifier needs their values before it can check the
+/// signature. Without the cache, anyone could make the verifier parse the field 256 times.
 struct ParsedRequest {
-  /// A parameter of the query.
+  /// A parameter of the query. The query may repeat its name.
   struct Parameter {
     /// The decoded value of the first parameter with the name.
     let value: [UInt8]
@@ -13,14 +15,19 @@ struct ParsedRequest {
   }
 
   let request: SigningRequest
+  /// The fields that were parsed as dictionaries so far, by their names in lower case.
   private var dictionaries: [String: Result<StructuredDictionary, StructuredFieldFault>] = [:]
+  /// The parameters of the query, by their encoded names; `nil` until the first call of `parameter`.
   private var parameters: [[UInt8]: Parameter]?
 
   init(_ request: SigningRequest) { self.request = request }
 
-  /// A member of a field that is a dictionary; `nil` if the dictionary does not have the key.
+  /// Returns a member of a field that is a dictionary; `nil` if the dictionary does not have the key.
   ///
-  /// - Parameter name: the name of the field in lower case.
+  /// - Parameters:
+  ///   - key: the key of the member.
+  ///   - name: the name of the field in lower case.
+  /// - Throws: `StructuredFieldFault` if the field is not a dictionary.
   mutating func member(
     _ key: String, of name: String
   ) throws(StructuredFieldFault) -> StructuredMember? {
@@ -31,13 +38,16 @@ struct ParsedRequest {
     return try read.get()[key]
   }
 
-  /// The parameter with a name, which is encoded as in a form; `nil` if the query does not have it.
+  /// Returns the parameter with a name; `nil` if the query does not have it.
+  ///
+  /// - Parameter name: the name, percent-encoded in the style `PercentEncoding.Style.form`.
   mutating func parameter(_ name: String) -> Parameter? {
     let parameters = parameters ?? readParameters()
     self.parameters = parameters
     return parameters[Array(name.utf8)]
   }
 
+  /// Parses the query. Here "+" stands for a space.
   private func readParameters() -> [[UInt8]: Parameter] {
     var parameters: [[UInt8]: Parameter] = [:]
     for pair in QueryParameters(request.query, plus: true).pairs {

@@ -1,4 +1,5 @@
-/// Removes dot segments (RFC 3986, section 5.2.4) and empty segments from a path, as AWS does.
+/// Removes dot segments and empty segments from a path, as AWS does. The result differs from RFC 3986,
+/// section 5.2.4, for a path that ends with a dot segment: `/a/.` becomes `/a`, not `/a/`.
 enum PathNormalisation {
   static func normalised(_ path: String) -> String {
     var kept: [Substring.UTF8View] = []

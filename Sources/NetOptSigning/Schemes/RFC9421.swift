@@ -6,6 +6,7 @@ package struct RFC9421: SigningScheme {
   /// The algorithms (RFC 9421, section 6.2.2).
   package enum Algorithm: Hashable, Sendable {
     case hmacSHA256
+    /// An algorithm for key pairs.
     case pair(SignatureAlgorithm)
 
     /// - Returns: `nil` for a name that is not registered.
@@ -25,7 +26,8 @@ package struct RFC9421: SigningScheme {
 
   /// The options of a signer, and the requirements of a verifier.
   package struct Options: Sendable {
-    /// The label. `nil` means `sig1` for a signer, and for a verifier the only signature of the request.
+    /// The label. For a signer, `nil` means `sig1`. For a verifier, `nil` means the only signature of the
+    /// request.
     package var label: String?
     /// The components to sign; for a verifier, the components that must be signed. `nil` for method,
     /// authority, path and query (for a response, the status), the content digest if there is a body, and
@@ -33,22 +35,22 @@ package struct RFC9421: SigningScheme {
     package var components: [SignatureComponent]?
     /// The time of signing, in seconds since 1970; `nil` for the current time.
     package var created: Int64?
-    /// The last second since 1970 at which the signature is acceptable.
+    /// The last second since 1970 in which verifiers accept the signature; `nil` for none.
     package var expires: Int64?
-    /// The nonce; `nil` for a random one if `makesNonce`.
+    /// The nonce of a signature; `nil` for a random nonce, or for none if `makesNonce` is false.
     package var nonce: String?
     /// Whether a signer adds a random nonce when no nonce is given.
     package var makesNonce = true
-    /// The application's tag. A verifier requires it.
+    /// The tag of the application (RFC 9421, section 2.3). A verifier requires it; `nil` for none.
     package var tag: String?
-    /// The algorithm, which the signature names as `alg`; `nil` for the key's default, which it does not name.
+    /// The algorithm, which `alg` then names; `nil` for the usual algorithm of the key, without `alg`.
     package var algorithm: Algorithm?
 
     /// Makes the defaults.
     package init() {}
   }
 
-  /// The parts of a claim that only this scheme has.
+  /// What only this scheme reads from a signature. `algorithm` and `tag` are `nil` if not stated.
   struct Parts: Sendable {
     let label: String
     let components: [SignatureComponent]
@@ -71,7 +73,7 @@ package struct RFC9421: SigningScheme {
     self.isLenient = isLenient
   }
 
-  /// The components that are signed by default.
+  /// The components that a signer signs by default.
   static func usual(_ request: SigningRequest) -> [SignatureComponent] {
     var names = request.status == nil ? ["@method", "@authority", "@path", "@query"] : ["@status"]
     if !request.body.isEmpty { names.append("content-digest") }

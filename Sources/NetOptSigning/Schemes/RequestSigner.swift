@@ -4,9 +4,11 @@ import NetOptCrypto
 
 /// Signs requests with one key. Safe to use from any thread.
 public struct RequestSigner: Sendable {
-  /// The key.
+  /// The key that signs.
   public let key: SigningKey
+  /// The scheme of the signatures.
   package let scheme: any SigningScheme
+  /// Whether the signer may use a weak scheme.
   private let allowWeak: Bool
 
   /// Makes a signer in `netopt1`.
@@ -27,6 +29,9 @@ public struct RequestSigner: Sendable {
   }
 
   /// Makes a signer in any scheme.
+  ///
+  /// - Throws: `unknownKey` when the ring has no key with this id; `weakScheme` for a weak scheme unless
+  ///   `allowWeak` is true.
   package init(
     keys: KeyRing, keyID: String, scheme: any SigningScheme, allowWeak: Bool
   ) throws(SigningFault) {
@@ -43,11 +48,11 @@ public struct RequestSigner: Sendable {
     }
   }
 
-  /// The keys used for signing whose secrets come from a command.
+  /// The keys that the signer needs and whose secrets a command prints.
   package var keysWithCommands: [SigningKey] { ([key] + scheme.additionalKeys).filter(\.hasCommand) }
 
-  /// Identifies the signer by the scheme, the id and the fingerprint of the key, and the scheme's own
-  /// identity. It does not reveal the key.
+  /// A text that distinguishes signers: the scheme, the id and the fingerprint of the key, and the identity
+  /// of the scheme. It does not reveal the key.
   package var identity: String {
     let added = scheme.identity
     return "\(scheme.name.rawValue) \(key.id) \(key.fingerprint)" + (added.isEmpty ? "" : " " + added)
@@ -55,10 +60,10 @@ public struct RequestSigner: Sendable {
 
   /// Signs a request with the current time.
   ///
-  /// - Returns: the fields to set.
+  /// - Returns: the signature, and the header fields or the query to set in the request.
   /// - Throws: `invalidKeys` when the secret of the key is not available; `invalidRequest` when the request
-  ///   is malformed; `signingFailed` when the key is not for this request, or when the request lacks
-  ///   something that must be signed.
+  ///   is malformed; `signingFailed` when the key is not for this request, or when the request lacks a field
+  ///   or parameter that must be signed.
   public func sign(_ request: SigningRequest) throws(NetOptError) -> SignedRequest {
     do throws(SigningFault) {
       return try sign(request, at: SigningMoment(now: Int64(time(nil))))
@@ -67,7 +72,7 @@ public struct RequestSigner: Sendable {
     }
   }
 
-  /// Signs a request at a given time, and with a given nonce for test vectors.
+  /// Signs a request with the given time and, for test vectors, the given nonce.
   package func sign(
     _ request: SigningRequest, at moment: SigningMoment
   ) throws(SigningFault) -> SignedRequest {
@@ -78,7 +83,7 @@ public struct RequestSigner: Sendable {
 }
 
 extension SigningFault {
-  /// The error that callers of a signer get.
+  /// The public error for this fault, which `RequestSigner` throws.
   package var signingError: NetOptError {
     let code: NetOptError.Code =
       switch reason {
@@ -119,10 +124,12 @@ extension SignatureVerifier {
   /// - Parameters:
   ///   - request: the request as the server received it.
   ///   - scheme: the scheme that the signature must use. In `rfc9421` the signature must cover the components
-  ///     that the options name in `components`, or else everything that a signer signs by default.
+  ///     that the option `components` names. Without this option, it must cover everything that a signer
+  ///     signs by default.
   ///   - options: the scheme's options as a JSON object (docs/signing.md).
   ///   - expectation: the expected key, time or string to sign, if the caller knows them.
-  /// - Throws: `invalidConfiguration` for invalid options. The report has the faults of the request.
+  /// - Returns: the report, which also names the faults of the request. The function does not throw for them.
+  /// - Throws: `invalidConfiguration` for invalid options.
   public func verify(
     _ request: SigningRequest, scheme: SchemeName, options: String = "{}",
     _ expectation: Expectation = Expectation()
@@ -133,6 +140,7 @@ extension SignatureVerifier {
 }
 
 extension SchemeOptions {
+  /// Makes a scheme from the text of a JSON object. The scheme is not lenient.
   fileprivate static func scheme(
     _ name: SchemeName, text: String, keys: KeyRing
   ) throws(NetOptError) -> any SigningScheme {

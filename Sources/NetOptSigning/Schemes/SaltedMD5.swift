@@ -1,10 +1,10 @@
 import NetOptCore
 import NetOptCrypto
 
-/// The scheme `salted-md5`, which is common in apps. It is weak: docs/signing.md lists what it does not
-/// protect.
+/// The scheme `salted-md5`, which many apps use. It is weak: docs/signing.md lists what the signature does
+/// not protect.
 package struct SaltedMD5: SigningScheme {
-  /// The hashes that the variants of the scheme use.
+  /// The hash functions that implementations of the scheme use.
   package enum Hash: String, CaseIterable, Sendable {
     case md5, sha1, sha256
 
@@ -17,14 +17,15 @@ package struct SaltedMD5: SigningScheme {
     }
   }
 
-  /// A position: before or after another text.
+  /// The position of a text: before (`prefix`) or after (`suffix`) another text.
   package enum Position: String, CaseIterable, Sendable {
     case prefix, suffix
   }
 
-  /// The variants of the scheme in use. The defaults are the classic variant.
+  /// The choices in which implementations of the scheme differ. The defaults are the classic variant: MD5,
+  /// two rounds, the secret first, and the salt last.
   package struct Options: Sendable {
-    /// The text that is hashed before the parameters; `nil` for the path without its leading slash.
+    /// The API: the text that is hashed before the parameters. `nil` for the path without its leading slash.
     package var api: String?
     /// The hash.
     package var hash = Hash.md5
@@ -35,7 +36,7 @@ package struct SaltedMD5: SigningScheme {
     package var secret = Position.prefix
     /// The position of the salt relative to the hash of the previous round.
     package var salt = Position.suffix
-    /// Whether parameters with empty values are hashed.
+    /// Whether parameters with empty values are hashed too. If false, they are left out.
     package var keepEmpty = false
     /// Whether keys and values are percent-encoded before they are hashed.
     package var encode = false
@@ -46,7 +47,9 @@ package struct SaltedMD5: SigningScheme {
     package init() {}
   }
 
+  /// The field with the key id.
   static let keyField = "X-Netopt-Key"
+  /// The field with the signature.
   static let signatureField = "X-Netopt-Sig"
 
   package let name = SchemeName.saltedMD5
@@ -68,7 +71,8 @@ package struct SaltedMD5: SigningScheme {
     self.options = options
   }
 
-  /// The variant whose signatures are as long as those of `netopt1`. The diagnosis of `netopt1` tries it.
+  /// The variant whose signatures have the same length as those of `netopt1`. The diagnosis of a `netopt1`
+  /// signature tests whether the signer used this variant.
   static let sha256 = SaltedMD5(hash: .sha256)
 
   var hash: Hash { options.hash }
@@ -98,7 +102,7 @@ package struct SaltedMD5: SigningScheme {
       signature: signature, strings: SigningStrings(string))
   }
 
-  /// API and parameters, as they are hashed beside the secret.
+  /// The text that is hashed together with the secret: the API, then the sorted parameters.
   func parts(of request: SigningRequest, _ mistakes: Mistakes) -> [UInt8] {
     var out: [UInt8] = []
     if let api = options.api { out.append(text: api) } else { out += request.path.utf8.dropFirst() }
@@ -133,11 +137,12 @@ package struct SaltedMD5: SigningScheme {
     return mistakes.applied(toWhole: out)
   }
 
-  /// The signature of API and parameters.
+  /// Computes the signature for the text that `parts` returns.
   func code(of string: [UInt8], by key: SigningKey) throws(SigningFault) -> [UInt8] {
     try code(of: string, try key.secret(), salt: key.salt)
   }
 
+  /// Computes the signature with any secret and salt.
   func code(of string: [UInt8], _ secret: SecretBytes, salt: String) throws(SigningFault) -> [UInt8] {
     try crypto { () throws(CryptoError) in
       var digest = try Digest(options.hash.algorithm)

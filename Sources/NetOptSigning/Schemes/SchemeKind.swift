@@ -1,25 +1,27 @@
 /// The static properties of a scheme: its options, and how to recognise its requests.
 protocol SchemeKind: Sendable {
-  /// Whether the scheme cannot prevent changes or replays of a request.
+  /// Whether the scheme is weak: an attacker can change signed requests, or replay them at any time.
   static var isWeak: Bool { get }
 
-  /// The names of the scheme's options in JSON (docs/signing.md).
+  /// The names of the scheme's options in JSON (docs/signing.md). `SchemeOptions` refuses all other names.
   static var optionNames: [String] { get }
 
   /// Makes a scheme from its options.
   ///
   /// - Parameters:
-  ///   - options: the object, whose members have known names; `nil` for the defaults.
-  ///   - isLenient: as for `SchemeOptions.scheme`.
-  ///   - keys: the key ring.
+  ///   - options: a JSON object whose members all have names in `optionNames`; `nil` for the default options.
+  ///   - isLenient: whether a verifier in `rfc9421` requires only the components that the options name. The
+  ///     other schemes ignore it.
+  ///   - keys: the key ring. `sealed-key` takes the platform's key from it.
   /// - Throws: `JSONFault` for a value that an option cannot have.
-  /// - Returns: the scheme, or a failure for values that do not fit together.
+  /// - Returns: the scheme, or the fault of values that do not fit together.
   static func scheme(
     _ options: JSONPart?, isLenient: Bool, keys: KeyRing
   ) throws(JSONFault) -> Result<any SigningScheme, SigningFault>
 
-  /// Whether a request seems to be signed in this scheme. A request that no scheme recognises counts as
-  /// `netopt1`. A weak scheme recognises no request.
+  /// Whether a request has the fields or the query parameters of a signature in this scheme. A request that
+  /// no scheme recognises counts as `netopt1`. `salted-md5` recognises no request, so that a weak scheme is
+  /// used only when the caller names it.
   static func recognises(_ request: SigningRequest) -> Bool
 }
 
@@ -29,7 +31,7 @@ extension SchemeKind {
 }
 
 extension SchemeName {
-  /// The static properties of the scheme.
+  /// The type that has the static properties of the scheme.
   var kind: any SchemeKind.Type {
     switch self {
     case .netopt1: NetOpt1.self
@@ -40,11 +42,12 @@ extension SchemeName {
     }
   }
 
-  /// Whether the scheme cannot prevent changes or replays of a request.
+  /// Whether the scheme is weak: an attacker can change signed requests, or replay them at any time.
   public var isWeak: Bool { kind.isWeak }
 
-  /// The scheme in which a request seems to be signed. The search starts with the last case of `SchemeName`:
-  /// a scheme that contains another scheme is declared after it.
+  /// The scheme in which a request seems to be signed: the last scheme in the order of `SchemeName` that
+  /// recognises the request. The last one counts, because `sealed-key` is declared after the schemes that it
+  /// can contain, and a request in `sealed-key` also has the fields of the contained scheme.
   package static func detected(in request: SigningRequest) -> SchemeName {
     allCases.reversed().first { $0.kind.recognises(request) } ?? .netopt1
   }

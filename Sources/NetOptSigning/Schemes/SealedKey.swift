@@ -1,9 +1,9 @@
 import NetOptCore
 import NetOptCrypto
 
-/// The scheme `sealed-key`. The request carries the caller's own key beside the signature that this key
-/// makes. The key is encrypted with AES-256-GCM under a key of the platform. docs/signing.md defines the
-/// scheme byte by byte.
+/// The scheme `sealed-key`. A request carries the key of its caller, encrypted with AES-256-GCM under a key
+/// of the platform (the platform's key). It also carries a signature under the caller's key, in another
+/// scheme. docs/signing.md defines the scheme byte by byte.
 package struct SealedKey: SigningScheme {
   /// The scheme in which the caller's key signs.
   package enum Inner: Sendable {
@@ -18,14 +18,18 @@ package struct SealedKey: SigningScheme {
     }
   }
 
-  /// The content of the field with the sealed key. The inner scheme reads its signature itself.
+  /// The content of the X-Netopt-Sealed field. The inner scheme reads the signature.
   struct Parts: Sendable {
+    /// The id of the platform's key.
     let platformID: String
+    /// The nonce of the encryption, 12 bytes.
     let nonce: [UInt8]
+    /// The caller's key, encrypted, and the tag.
     let sealed: [UInt8]
   }
 
   static let field = "X-Netopt-Sealed"
+  /// The first byte of the decoded field: the version of its format.
   private static let version: UInt8 = 1
 
   package let name = SchemeName.sealedKey
@@ -35,24 +39,27 @@ package struct SealedKey: SigningScheme {
     "\(inner.scheme.name.rawValue)" + (platform.map { " \($0.id) \($0.fingerprint)" } ?? "")
   }
   package let inner: Inner
-  /// The platform's key; only a signer needs it here.
+  /// The platform's key; `nil` in a verifier, which finds the key in the key ring by its id.
   private let platform: SigningKey?
-  /// The nonce of the encryption, for test vectors.
+  /// The nonce of the encryption, for test vectors; `nil` for random bytes.
   private let sealNonce: [UInt8]?
 
   /// Makes the scheme.
   ///
   /// - Parameters:
   ///   - inner: the scheme in which the caller's key signs.
-  ///   - platform: the platform's key, 32 bytes. A verifier finds it by its id instead.
-  ///   - sealNonce: 12 bytes, never used twice; `nil` for random bytes. Only test vectors set a nonce.
+  ///   - platform: the platform's key, 32 bytes. A signer needs it. A verifier finds the key by its id
+  ///     instead.
+  ///   - sealNonce: the nonce of the encryption, 12 bytes that are never used twice; `nil` for random bytes.
+  ///     Only test vectors set it.
   package init(_ inner: Inner, platform: SigningKey? = nil, sealNonce: [UInt8]? = nil) {
     self.inner = inner
     self.platform = platform
     self.sealNonce = sealNonce
   }
 
-  /// The additional data, which the encryption protects but does not encrypt: method LF authority LF api.
+  /// The additional data of AES-GCM, which the tag authenticates: method LF authority LF path. In
+  /// `salted-md5`, the API is in place of the path.
   private func additional(_ request: SigningRequest) -> [UInt8] {
     var out = Array(request.method.utf8)
     out.append(0x0a)
@@ -94,7 +101,7 @@ package struct SealedKey: SigningScheme {
       query: signed.query, signature: signed.signature, strings: signed.strings)
   }
 
-  /// The caller's key for signing and verifying, with the salt of the platform's key.
+  /// The caller's key as a `SigningKey`, with the salt, the validity and the scopes of the platform's key.
   private static func caller(_ id: String, _ secret: SecretBytes, _ platform: SigningKey) -> SigningKey {
     SigningKey(
       id: id, source: .secret(.bytes(secret)), salt: platform.salt, schemes: [.sealedKey],
@@ -141,7 +148,7 @@ package struct SealedKey: SigningScheme {
   ) throws(SigningFault) -> SigningKey? {
     guard case .sealed(let parts) = claim.parts else { return nil }
     guard let platform = ring[parts.platformID] else {
-      // A known key is opened here, so an unknown one must take the same time.
+      // With a known platform key, the sealed key is decrypted here. This call takes as long.
       _ = try open(parts, with: Self.decoyPlatform, request)
       return nil
     }
@@ -156,14 +163,16 @@ package struct SealedKey: SigningScheme {
         "the verifier cannot decrypt the sealed key: it was sealed for another method, host or API, or under another key"
       )
     }
-    // Around salted-md5, the caller's id is not signed. If the ring has a key with this id, the sealed key
-    // must be that key.
+    // `salted-md5` does not sign the caller's id. So if the ring has a key with this id, the sealed key must
+    // be that key.
     if let known = ring[claim.keyID], known.schemes.contains(.sealedKey), try known.secret() != own {
       throw SigningFault(.signatureMismatch, "the sealed key is not the key \(known.id)")
     }
     return Self.caller(claim.keyID, own, platform)
   }
 
+  /// Decrypts the caller's key; `nil` if it was encrypted for another method, host or API, or under another
+  /// key.
   private func open(
     _ parts: Parts, with secret: SecretBytes, _ request: SigningRequest
   ) throws(SigningFault) -> SecretBytes? {
@@ -173,12 +182,14 @@ package struct SealedKey: SigningScheme {
     }
   }
 
+  /// A key of zero bytes, with which the verifier decrypts when it does not know the platform's key.
   private static let decoyPlatform = SecretBytes(count: AESGCM.keyLength) {
     (_: UnsafeMutableRawBufferPointer) in
   }
 
-  /// A new key for each claim, so that the verifier derives its MAC key, as it does for a key that it has
-  /// just opened.
+  /// A decoy that is made for each claim and is as long as the sealed key. The verifier then derives the MAC
+  /// key anew, as it does for a key that it has just decrypted. A decoy for all claims would keep the derived
+  /// key, and take less time.
   package func decoy(for claim: Claim) -> SigningKey {
     guard case .sealed(let parts) = claim.parts else { return Decoys.secret }
     let length = max(parts.sealed.count - AESGCM.tagLength, 1)

@@ -32,6 +32,7 @@ extension SigV4 {
       signature: values["X-Amz-Signature"] ?? "", date: values["X-Amz-Date"] ?? "", validFor: seconds)
   }
 
+  /// Reads the signature in an Authorization field.
   private func headerClaim(_ value: String, _ request: SigningRequest) throws(SigningFault) -> Claim {
     let rest = value.dropFirst(Self.label.count)
     guard rest.utf8.first == 0x20 else {
@@ -46,6 +47,11 @@ extension SigV4 {
       signature: parameters["Signature"], date: date, validFor: nil)
   }
 
+  /// Makes the claim from the values of a header or a query.
+  ///
+  /// - Parameters:
+  ///   - names: the names of the signed fields, separated by ";".
+  ///   - seconds: for how many seconds a presigned URL is valid; `nil` for the header form.
   private func claim(
     credential: String, names: String, signature: String, date: String, validFor seconds: Int64?
   ) throws(SigningFault) -> Claim {

@@ -1,11 +1,16 @@
 import NetOptCore
 import NetOptCrypto
 
-/// AWS Signature Version 4, in the header or in the query:
+/// AWS Signature Version 4. The signature is in the Authorization field (the header form) or in the query (a
+/// presigned URL):
 /// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
 package struct SigV4: SigningScheme {
+  /// The name of the algorithm: the first word of the Authorization field and the first line of the string to
+  /// sign.
   static let label = "AWS4-HMAC-SHA256"
+  /// The last part of every scope.
   static let terminator = "aws4_request"
+  /// The text that stands for the digest of a body that is not signed.
   static let unsignedPayload = "UNSIGNED-PAYLOAD"
 
   /// The options of a signer, and the requirements of a verifier.
@@ -14,11 +19,14 @@ package struct SigV4: SigningScheme {
     package var region: String?
     /// The service, for example `execute-api`. A signer needs it; `nil` lets a verifier accept any service.
     package var service: String?
-    /// Whether dot segments and empty segments are removed from the path. They are never removed for `s3`.
+    /// Whether dot segments and empty segments are removed from the path before signing. For `s3` they are
+    /// never removed.
     package var normalizePath = true
-    /// Whether a signer adds and signs x-amz-content-sha256. Only for the header form.
+    /// Whether a signer adds x-amz-content-sha256, the digest of the body, and signs this field. Presigned
+    /// URLs ignore the option.
     package var signBody = false
-    /// Whether the session token is added after signing and is not signed.
+    /// Whether the session token is left out of the signature. A signer then adds the token to the request
+    /// after signing.
     package var omitSessionToken = false
     /// The number of seconds for which a presigned URL is valid, 1 to 604,800; `nil` for the header form.
     package var presignSeconds: Int?
@@ -29,13 +37,14 @@ package struct SigV4: SigningScheme {
 
   /// The parts of a claim that only this scheme has.
   struct Parts: Sendable {
-    /// `20150830T123600Z`.
+    /// The time of signing in UTC, for example `20150830T123600Z`.
     let date: String
     let region: String
     let service: String
+    /// Whether the signature is in the query.
     let isPresigned: Bool
 
-    /// `20150830/us-east-1/service/aws4_request`.
+    /// The scope of the credential, for example `20150830/us-east-1/service/aws4_request`.
     var scope: String { "\(date.prefix(8))/\(region)/\(service)/\(SigV4.terminator)" }
   }
 
@@ -55,6 +64,7 @@ package struct SigV4: SigningScheme {
     let region = try Self.scopePart(options.region, "region", as: "us-east-1")
     let service = try Self.scopePart(options.service, "service", as: "execute-api")
     var request = request
+    // A time in the request overrides the given time.
     let given = request.headers["X-Amz-Date"].flatMap { CivilTime(basic: $0) }
     let time = given ?? CivilTime(seconds: moment.now)
     guard (0...9999).contains(time.year) else {
@@ -66,6 +76,7 @@ package struct SigV4: SigningScheme {
       ? try presign(&request, key, parts) : try signHeader(&request, key, parts)
   }
 
+  /// Signs in the header form.
   private func signHeader(
     _ request: inout SigningRequest, _ key: SigningKey, _ parts: Parts
   ) throws(SigningFault) -> SignedRequest {
@@ -87,6 +98,7 @@ package struct SigV4: SigningScheme {
       strings: strings)
   }
 
+  /// Makes a presigned URL.
   private func presign(
     _ request: inout SigningRequest, _ key: SigningKey, _ parts: Parts
   ) throws(SigningFault) -> SignedRequest {
@@ -114,6 +126,7 @@ package struct SigV4: SigningScheme {
       strings: strings)
   }
 
+  /// Appends encoded parameters to a query.
   private static func query(_ query: String?, adding pairs: [(String, String)]) -> String {
     var out = Array((query ?? "").utf8)
     for (name, value) in pairs {
@@ -125,8 +138,8 @@ package struct SigV4: SigningScheme {
     return String(decoding: out, as: UTF8.self)
   }
 
-  /// The names to sign: all fields of the request and `host`, even if there is no Host field. The
-  /// Authorization field carries the signature, so it cannot be signed.
+  /// The names to sign, in ascending order: all fields of the request, and `host` even if there is no Host
+  /// field. The Authorization field is not signed, because it carries the signature.
   ///
   /// - Throws: `malformedRequest` for more than 256 names.
   private static func names(_ request: SigningRequest) throws(SigningFault) -> [String] {
@@ -141,9 +154,12 @@ package struct SigV4: SigningScheme {
     return names.sorted()
   }
 
-  /// Checks a part of the credential. Slashes separate the parts, and a field or a query carries them, so
-  /// only letters, digits and `-._~` are allowed.
+  /// Checks the region or the service, which are parts of the scope. Slashes separate the parts of a scope,
+  /// and a field or a query carries the scope, so only letters, digits and `-._~` are allowed.
   ///
+  /// - Parameters:
+  ///   - name: the name of the option, for the error.
+  ///   - example: a valid value, for the error.
   /// - Throws: `malformedSignature` when the part is missing or has another character.
   private static func scopePart(
     _ value: String?, _ name: String, as example: String
@@ -160,6 +176,7 @@ package struct SigV4: SigningScheme {
     )
   }
 
+  /// The SHA-256 of a body in hexadecimal.
   private static func digest(_ body: [UInt8]) throws(SigningFault) -> String {
     Hex.text(try crypto { () throws(CryptoError) in try Digest.of(body, .sha256) })
   }
@@ -177,6 +194,7 @@ package struct SigV4: SigningScheme {
     return SigningStrings(out, canonical: canonical)
   }
 
+  /// The canonical request, whose digest is in the string to sign.
   private func canonical(
     _ claim: Claim, _ parts: Parts, _ request: SigningRequest, _ mistakes: Mistakes
   ) throws(SigningFault) -> [UInt8] {
@@ -221,6 +239,8 @@ package struct SigV4: SigningScheme {
     return out
   }
 
+  /// The last line of the canonical request: the value of X-Amz-Content-Sha256 if the request has this field,
+  /// `unsignedPayload` for a presigned URL of `s3`, otherwise the digest of the body.
   private func payload(_ parts: Parts, _ request: SigningRequest) throws(SigningFault) -> String {
     if let stated = try request.onlyValue(of: "X-Amz-Content-Sha256") { return stated }
     if parts.isPresigned, parts.service == "s3" { return Self.unsignedPayload }
@@ -251,12 +271,13 @@ package struct SigV4: SigningScheme {
     }
   }
 
-  /// The MAC of a string, under a key derived from secret, day, region and service.
+  /// Computes the MAC of a string under the key that is derived from secret, day, region and service.
   private func code(of string: [UInt8], _ parts: Parts, _ key: SigningKey) throws(SigningFault) -> [UInt8] {
     let mac = try Self.mac(parts, key)
     return try crypto { () throws(CryptoError) in try mac.code(of: string) }
   }
 
+  /// The HMAC with the key that is derived for a scope.
   private static func mac(_ parts: Parts, _ key: SigningKey) throws(SigningFault) -> HMAC {
     try key.scopedMAC(parts.scope) { (secret) throws(CryptoError) in
       try chain(
@@ -264,6 +285,8 @@ package struct SigV4: SigningScheme {
     }
   }
 
+  /// Derives a key. The first key is the prefix and the secret. Each step is the message of an HMAC-SHA256
+  /// whose result is the next key.
   private static func chain(
     _ secret: SecretBytes, prefix: String, _ steps: [String]
   ) throws(CryptoError) -> HMAC {
@@ -311,7 +334,7 @@ package struct SigV4: SigningScheme {
     guard case .sigV4(let parts) = claim.parts else { return ("", false) }
     let payload = (try? payload(parts, request)) ?? ""
     let isUnsigned = Hex.bytes(payload.utf8)?.count != 32
-    // An empty body counts too: the request may have had a body that somebody removed.
+    // This holds for an empty body too: somebody may have removed the body of the request.
     return (isUnsigned ? "weak: the body is not signed (\(payload.prefix(80)))" : "", isUnsigned)
   }
 
@@ -369,6 +392,6 @@ package struct SigV4: SigningScheme {
 }
 
 extension SecretBytes {
-  /// The bytes as a text, for a secret that a request carries.
+  /// The bytes as a text. Used for the session token, which requests carry.
   var text: String { withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
 }

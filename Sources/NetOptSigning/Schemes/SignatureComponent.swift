@@ -1,14 +1,17 @@
 import NetOptCore
 
-/// A signed component of a request or a response (RFC 9421, section 2).
+/// A component of a request or a response that a signature covers (RFC 9421, section 2): a header field, or a
+/// derived component such as `@method`.
 package struct SignatureComponent: Hashable, Sendable {
-  /// The name and its parameters.
+  /// The component as a structured item: its name and its parameters.
   let item: StructuredItem
-  /// The name of a field in lower case, or of a derived component with its `@`.
+  /// The name of a field in lower case, or the name of a derived component with its "@".
   let name: String
-  /// The identifier, as the signature base has it.
+  /// The identifier of the component in the signature base: the quoted name and the parameters, for example
+  /// `"@query-param";name="q"`.
   let identifier: String
 
+  /// The names of the supported derived components.
   private static let derived: Set = [
     "@method", "@target-uri", "@authority", "@scheme", "@request-target", "@path", "@query", "@query-param",
     "@status",
@@ -34,8 +37,8 @@ package struct SignatureComponent: Hashable, Sendable {
     try check()
   }
 
-  /// Reads a component as a person writes it: `@method`, `content-type`, or, with parameters as in the
-  /// signature, `"@query-param";name="q"` or `example;sf`.
+  /// Reads a component as a person writes it. A component without parameters needs no quotes: `@method`,
+  /// `content-type`, `example;sf`. The quoted form of a signature is read too: `"@query-param";name="q"`.
   package init(text: String) throws(SigningFault) {
     var quoted = text
     if !text.hasPrefix("\"") {
@@ -49,6 +52,8 @@ package struct SignatureComponent: Hashable, Sendable {
     try self.init(item)
   }
 
+  /// Checks the name and the parameters of the component. Permitted parameters are `name` for `@query-param`,
+  /// and `sf`, `bs` and `key` for a field.
   private func check() throws(SigningFault) {
     let keys = item.parameters.keys
     if name.hasPrefix("@") {
@@ -66,7 +71,8 @@ package struct SignatureComponent: Hashable, Sendable {
     guard HeaderFields.isToken(name), !name.utf8.contains(where: { (0x41...0x5a).contains($0) }) else {
       throw SigningFault(.malformedSignature, "the component \(identifier) is not a field name in lower case")
     }
-    // A flag with another value would make one component look like many.
+    // The flags `sf` and `bs` must be true. With other values (`sf=1`, `sf=2`), a signature could name one
+    // component many times.
     let areUsable = item.parameters.entries.allSatisfy {
       switch ($0.key, $0.value) {
       case ("sf", .boolean(true)), ("bs", .boolean(true)), ("key", .string): true
@@ -79,7 +85,8 @@ package struct SignatureComponent: Hashable, Sendable {
     }
   }
 
-  /// Appends the value of the component (RFC 9421, sections 2.1 and 2.2).
+  /// Appends the value of the component to a signature base (RFC 9421, sections 2.1 and 2.2). With mistakes,
+  /// appends the value as a signer that makes these mistakes writes it.
   func appendValue(
     of parsed: inout ParsedRequest, to out: inout [UInt8], _ mistakes: Mistakes
   ) throws(SigningFault) {
@@ -108,6 +115,7 @@ package struct SignatureComponent: Hashable, Sendable {
     }
   }
 
+  /// Appends path and query.
   private func appendTarget(_ request: SigningRequest, to out: inout [UInt8], _ mistakes: Mistakes) {
     appendPath(request, to: &out, mistakes)
     if let query = request.query, !mistakes.contains(.queryLeftOut) {
@@ -148,6 +156,7 @@ package struct SignatureComponent: Hashable, Sendable {
     out += mistakes.contains(.pathEncodedTwice) ? PercentEncoding.again(text) : text
   }
 
+  /// Appends the value of the query parameter that the component names.
   private func appendParameter(
     _ parsed: inout ParsedRequest, to out: inout [UInt8]
   ) throws(SigningFault) {
@@ -164,6 +173,7 @@ package struct SignatureComponent: Hashable, Sendable {
     PercentEncoding.append(parameter.value, to: &out, .form)
   }
 
+  /// Appends the value of the field that the component names.
   private func appendField(_ parsed: inout ParsedRequest, to out: inout [UInt8]) throws(SigningFault) {
     let request = parsed.request
     guard request.headers.contains(name: name) else {
@@ -193,9 +203,9 @@ package struct SignatureComponent: Hashable, Sendable {
     }
   }
 
-  /// The strict form of a structured field. The text does not say whether the field is a list, a dictionary
-  /// or an item. The function tries a list first: the result is the same for an item, which is a list of one
-  /// member, and for a dictionary that is also a valid list, unless a key occurs twice.
+  /// Returns a structured field in its strict form. The text does not show whether the field is a list, a
+  /// dictionary or an item, so the function tries a list first. The result is right for an item, which is a
+  /// list of one member. It is also right for a dictionary that is a valid list, unless a key occurs twice.
   private func serialised(_ value: String) throws(SigningFault) -> String {
     if let list = try? StructuredFieldParser.list(value.utf8) {
       return try structured { () throws(StructuredFieldFault) in try StructuredFieldSerializer.list(list) }
@@ -205,6 +215,7 @@ package struct SignatureComponent: Hashable, Sendable {
     }
   }
 
+  /// Runs the work, and throws a `SigningFault` in place of a `StructuredFieldFault`.
   private func structured<Result>(
     _ work: () throws(StructuredFieldFault) -> Result
   ) throws(SigningFault) -> Result {
@@ -224,13 +235,13 @@ extension PercentEncoding {
     }
   }
 
-  /// Encodes the percent-encodings of a text once more.
+  /// Encodes a percent-encoded text once more: replaces each "%" by "%25".
   fileprivate static func again(_ text: [UInt8]) -> [UInt8] {
     text.flatMap { $0 == 0x25 ? Array("%25".utf8) : [$0] }
   }
 
-  /// Appends text of a request line. Bytes that a request line cannot contain are encoded; all others stay as
-  /// they are.
+  /// Appends a path or query of a request line. Encodes the bytes that a request line cannot contain; all
+  /// other bytes stay as they are.
   static func appendTarget(_ text: String, to out: inout [UInt8]) {
     for byte in text.utf8 {
       if byte > 0x20, byte < 0x7f {

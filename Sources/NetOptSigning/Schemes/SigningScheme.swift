@@ -2,82 +2,93 @@ public import NetOptCore
 import NetOptCrypto
 import NetOptLocking
 
-/// A way to sign requests and to verify signatures. `SignatureVerifier` has the parts that are the same for
-/// all schemes: the order of the checks, the checks of the key, the record of nonces, and the report.
+/// A way to sign requests and to verify signatures. A scheme defines the string to sign and the place of the
+/// signature in the request. `SignatureVerifier` does what is equal in all schemes: it checks the key and the
+/// time, records nonces, and makes the report.
 package protocol SigningScheme: Sendable {
-  /// The name.
+  /// The name of the scheme.
   var name: SchemeName { get }
 
-  /// Whether the scheme cannot prevent changes or replays of a request.
+  /// Whether the scheme is weak: an attacker can change signed requests, or replay them at any time. Default:
+  /// `SchemeName.isWeak`.
   var isWeak: Bool { get }
 
-  /// A text that `RequestSigner.identity` ends with. Signers with the same key whose cached responses must be
-  /// kept apart have different texts. The text reveals no secret. Default: an empty text.
+  /// A text that distinguishes signers with the same key whose cached responses must be kept apart.
+  /// `RequestSigner.identity` ends with it. The text reveals no secret. Default: an empty text.
   var identity: String { get }
 
-  /// The keys that a signer needs besides its own key. `sealed-key` needs the platform's key, with which the
-  /// scheme encrypts the signer's key. Default: none.
+  /// The keys that a signer needs besides the key that signs. A signer in `sealed-key` needs the platform's
+  /// key, which encrypts the key that signs. Default: none.
   var additionalKeys: [SigningKey] { get }
 
   /// Signs a request.
+  ///
+  /// - Parameters:
+  ///   - key: the key that signs.
+  ///   - moment: the time of signing, and the nonce if it is given.
   func sign(
     _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
   ) throws(SigningFault) -> SignedRequest
 
-  /// Reads what a request states about its signature.
+  /// Reads the statements of a request about its signature.
+  ///
+  /// - Throws: `noSignature` when the request has no signature in this scheme; `malformedSignature` or
+  ///   `malformedRequest` when the signature or the request breaks a rule.
   func claim(in request: SigningRequest) throws(SigningFault) -> Claim
 
-  /// The key for a claim; `nil` if the key is unknown. A scheme whose requests carry the key decrypts it
-  /// here.
+  /// Returns the key that a claim names; `nil` if the ring does not have the key. `sealed-key` decrypts the
+  /// key from the request instead. Default: the key of the ring with the id of the claim.
   func key(
     of claim: Claim, _ request: SigningRequest, in ring: KeyRing
   ) throws(SigningFault) -> SigningKey?
 
-  /// Returns a fault that names a required but unsigned part of the request; `nil` if all required parts are
-  /// signed.
+  /// Checks that all parts of the request that must be signed are signed, and that all signed parts are in
+  /// the request. Returns the first fault; `nil` if there is none.
   func coverageFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault?
 
-  /// A remark for the report about the signed parts, when all required parts are signed; empty if there is
-  /// none. `isWeak`: whether the signed parts make the assurance of a valid signature weak.
+  /// Returns a remark for the report about the signed parts, for example that the body is not signed; empty
+  /// if there is no remark. The verifier uses the remark when `coverageFault` is `nil`. `isWeak`: whether the
+  /// assurance of a valid signature is `weak` because of the remark. Default: no remark.
   func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool)
 
-  /// Returns why the digest in a request does not match the body; `nil` if the digest matches or the request
-  /// has no digest.
+  /// Compares the digests of the body that are in the fields of the request with the body. Returns a fault if
+  /// one differs or cannot be checked; `nil` otherwise. Default: checks the Content-Digest field.
   func bodyFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault?
 
-  /// The strings of a signer that makes all the given mistakes. The strings of an empty set are the right
-  /// ones.
+  /// Returns the string to sign as a signer that makes all the given mistakes builds it. Without mistakes,
+  /// the string is the correct one.
   func strings(
     _ claim: Claim, _ request: SigningRequest, _ mistakes: Mistakes
   ) throws(SigningFault) -> SigningStrings
 
-  /// Whether the claim's signature is valid for a string and a key.
+  /// Whether the claim's signature is valid for a string to sign under a key.
   func isValidSignature(
     _ claim: Claim, of string: [UInt8], by key: SigningKey
   ) throws(SigningFault) -> Bool
 
-  /// The signature under a key, as a request carries it; `nil` if only the signer can make it.
+  /// Computes the signature of a string to sign, in the form in which a request carries it; `nil` if that is
+  /// not possible, for example with a public key.
   func expectedSignature(of string: [UInt8], _ claim: Claim, by key: SigningKey) -> String?
 
-  /// The mistakes that signers of this scheme often make when they build the string to sign.
+  /// The mistakes that signers in this scheme often make when they build the string to sign. The diagnosis of
+  /// an invalid signature tries them.
   var mistakes: [SignerMistake] { get }
 
-  /// Other ways in which the signer may have used the key. The diagnosis tests whether one of them explains
-  /// the signature.
+  /// The wrong ways to use a key that the diagnosis of an invalid signature tries. Default: none.
   func keyCandidates(_ claim: Claim, _ request: SigningRequest, _ key: SigningKey) -> [KeyCandidate]
 
-  /// A key that verifies nothing. The verifier uses it for an unknown key, so that both cases take the same
-  /// time.
+  /// A key under which no signature is valid. The verifier uses it in place of an unknown key, so that the
+  /// refusal of an unknown key takes as long as the refusal of a wrong signature.
   func decoy(for claim: Claim) -> SigningKey
 }
 
 /// A wrong way to use a key. The diagnosis tests whether the signer used the key in this way.
 package struct KeyCandidate: Sendable {
-  /// The mistake of a signer that uses the key in this way.
+  /// The mistake that a signer makes when it uses the key in this way.
   let mistake: SignerMistake
-  /// The mistake in words, with the details of this use.
+  /// The mistake in words, for the report.
   let detail: String
-  /// Whether the claim's signature is valid for a string if the key is used in this way.
+  /// Whether the signature of the claim is valid for a string to sign if the key is used in this way.
   let explains: @Sendable ([UInt8]) throws(SigningFault) -> Bool
 }
 
@@ -87,7 +98,7 @@ extension SigningScheme {
 
   package var isWeak: Bool { name.isWeak }
 
-  /// Checks that the scheme can sign the message. Only `rfc9421` signs responses.
+  /// Refuses a response, unless the scheme is `rfc9421`. The other schemes sign only requests.
   func checkKind(of request: SigningRequest) throws(SigningFault) {
     guard request.status == nil || name == .rfc9421 else {
       throw SigningFault(
@@ -114,31 +125,31 @@ extension SigningScheme {
   package func decoy(for claim: Claim) -> SigningKey { Decoys.secret }
 }
 
-/// Keys that verify nothing.
+/// Keys under which no signature is valid.
 enum Decoys {
+  /// A shared secret that every scheme may use.
   static let secret = SigningKey(
     id: "decoy", secret: Array("no key of this name is known; this one takes its time".utf8),
     schemes: Set(SchemeName.allCases))
 }
 
-/// The values that differ between two signatures of the same request: the time and the nonce.
+/// The time and the nonce of a signature. They differ between two signatures of one request.
 package struct SigningMoment: Sendable {
-  /// Seconds since 1970.
+  /// The time of signing, in seconds since 1970.
   package var now: Int64
-  /// The nonce to use in the signature. If `nil`, the scheme makes a random nonce, if it uses nonces.
+  /// The nonce to sign with, for test vectors. `nil` lets the scheme make a random nonce, if it uses nonces.
   package var nonce: String?
 
-  /// Makes the values of a signature.
+  /// Makes the time and the nonce of a signature.
   package init(now: Int64, nonce: String? = nil) {
     self.now = now
     self.nonce = nonce
   }
 }
 
-/// The statements of a request about its signature. The verifier must not trust the statements before the
-/// signature is verified.
+/// The statements of a request about its signature. They are not trustworthy until the signature is verified.
 package struct Claim: Sendable {
-  /// The parts of a claim that only one scheme has.
+  /// The statements that only one scheme has.
   enum Parts: Sendable {
     case none
     case sigV4(SigV4.Parts)
@@ -146,29 +157,35 @@ package struct Claim: Sendable {
     case sealed(SealedKey.Parts)
   }
 
+  /// The id of the key; empty if the request names none.
   var keyID: String
-  /// The time of signing, in seconds since 1970.
+  /// The time of signing, in seconds since 1970; `nil` if the request states none.
   var created: Int64?
-  /// The last second since 1970 at which the signature is acceptable.
+  /// The last second since 1970 in which the signature is acceptable; `nil` if the request states none.
   var expires: Int64?
-  /// Whether `expires` replaces the time window, as in a presigned URL, which is for later use.
+  /// Whether the signature may be older than the time window of the verifier. True for a presigned URL, which
+  /// is for later use: then only `expires` limits its age.
   var outlivesWindow = false
+  /// The nonce; `nil` if the signature has none.
   var nonce: String?
-  /// The names of the fields and components that are signed.
+  /// The signed parts: names of fields in lower case, or identifiers of components in `rfc9421`. `salted-md5`
+  /// leaves the array empty.
   var covered: [String] = []
+  /// The decoded signature.
   var signature: [UInt8]
+  /// The statements that only the scheme of the request has.
   var parts = Parts.none
 
-  /// The most names that a signature may cover. The verifier searches the fields for each name before it
-  /// knows whether the signature is right.
+  /// The maximum number of names that a signature may cover. The limit bounds the work of the verifier, which
+  /// looks for each name in the fields before it can check the signature.
   static let mostCovered = 256
 }
 
 /// The string to sign and, in some schemes, the canonical request.
 package struct SigningStrings: Sendable {
-  /// The input of the MAC or of the signature algorithm.
+  /// The string to sign: the input of the MAC or of the signature algorithm.
   package var toSign: [UInt8]
-  /// The text whose digest is in `toSign`; `nil` if the scheme signs the text itself.
+  /// The canonical request, whose digest is in `toSign`; `nil` if the scheme has no canonical request.
   package var canonical: [UInt8]?
 
   init(_ toSign: [UInt8], canonical: [UInt8]? = nil) {
@@ -176,23 +193,23 @@ package struct SigningStrings: Sendable {
     self.canonical = canonical
   }
 
-  /// The text with the parts of the request, one on each line: the canonical request if the scheme has one,
+  /// The string that has one line for each part of the request: the canonical request if there is one,
   /// otherwise the string to sign.
   var requestText: [UInt8] { canonical ?? toSign }
 }
 
-/// A signature, and the header fields or the query that carry the signature. The rest of the request is not
-/// included: the signer's caller adds the fields or the query to the request.
+/// A signature, and the header fields or the query that carry it. The rest of the request is not here: the
+/// caller sets the fields or the query in the request.
 public struct SignedRequest: Sendable {
-  /// The scheme.
+  /// The scheme of the signature.
   public let scheme: SchemeName
-  /// The id of the key.
+  /// The id of the key that signed.
   public let keyID: String
-  /// The fields to set. Each replaces the fields with the same name.
+  /// The fields to set in the request. Each field replaces the fields with the same name.
   public let headers: [HeaderField]
-  /// The query to send instead of the request's own; `nil` if header fields carry the signature.
+  /// The query that replaces the query of the request; `nil` if header fields carry the signature.
   public let query: String?
-  /// The signature as the request carries it.
+  /// The signature in the form in which the request carries it.
   public let signature: String
   package let strings: SigningStrings
 
@@ -210,16 +227,20 @@ public struct SignedRequest: Sendable {
 
   /// The string that was signed.
   public var stringToSign: String { String(decoding: strings.toSign, as: UTF8.self) }
-  /// The canonical request, for schemes that sign its digest.
+  /// The canonical request, whose digest is in the string to sign; `nil` for schemes without a canonical
+  /// request.
   public var canonicalRequest: String? { strings.canonical.map { String(decoding: $0, as: UTF8.self) } }
 }
 
-/// Random nonces from a pool: asking libcrypto for each nonce would take longer than signing.
+/// Makes random nonces. It takes the bytes from a pool, because asking libcrypto for each nonce would take
+/// longer than signing.
 enum NonceSource {
+  /// The number of random bytes in a nonce.
   static let length = 16
+  /// Random bytes that were not used yet.
   private static let pool = Locked<[UInt8]>([])
 
-  /// A nonce of 16 bytes in base64url, 22 characters.
+  /// Returns a new nonce: 16 random bytes in base64url, which are 22 characters.
   static func next() throws(SigningFault) -> String {
     let taken = pool.withLock { pool -> String? in
       guard pool.count >= length else { return nil }
@@ -231,7 +252,7 @@ enum NonceSource {
     return Base64.text(try bytes(length), .url)
   }
 
-  /// Returns the base64url text of 16 bytes. Unlike `Base64`, it needs no intermediate array.
+  /// Returns the base64url text of 16 bytes. Unlike `Base64`, the function needs no intermediate array.
   static func text(of bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String {
     let digits = Base64.urlDigits
     return String(unsafeUninitializedCapacity: 22) { out in
@@ -250,6 +271,8 @@ enum NonceSource {
     }
   }
 
+  /// Returns random bytes from the pool. If the pool has too few, asks libcrypto for these bytes and for 256
+  /// further nonces, which fill the pool.
   static func bytes(_ count: Int) throws(SigningFault) -> [UInt8] {
     if let taken = pool.withLock({ take(count, from: &$0) }) { return taken }
     let fresh = try crypto { () throws(CryptoError) in try randomBytes(count + 256 * length) }
@@ -257,6 +280,7 @@ enum NonceSource {
     return Array(fresh.prefix(count))
   }
 
+  /// Removes bytes from the end of the pool; `nil` if the pool has too few.
   private static func take(_ count: Int, from pool: inout [UInt8]) -> [UInt8]? {
     guard pool.count >= count else { return nil }
     let taken = Array(pool.suffix(count))

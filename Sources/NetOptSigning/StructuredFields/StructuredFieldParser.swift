@@ -3,18 +3,20 @@ import NetOptCore
 /// A strict parser of structured fields (RFC 9651, section 4.2). It fails wherever the algorithm in the RFC
 /// fails.
 package struct StructuredFieldParser {
+  /// The text to parse.
   private let text: [UInt8]
+  /// The offset of the next byte to read.
   private var next = 0
 
   private init(_ text: some Sequence<UInt8>) { self.text = Array(text) }
 
-  /// Reads a list. The caller joins the values of several fields with ", ".
+  /// Reads a list. If the field occurs several times, the caller joins the values with ", ".
   package static func list(_ text: some Sequence<UInt8>) throws(StructuredFieldFault) -> StructuredList {
     var parser = Self(text)
     return try parser.whole { (parser) throws(StructuredFieldFault) in try parser.list() }
   }
 
-  /// Reads a dictionary. The caller joins the values of several fields with ", ".
+  /// Reads a dictionary. If the field occurs several times, the caller joins the values with ", ".
   package static func dictionary(
     _ text: some Sequence<UInt8>
   ) throws(StructuredFieldFault) -> StructuredDictionary {
@@ -28,6 +30,7 @@ package struct StructuredFieldParser {
     return try parser.whole { (parser) throws(StructuredFieldFault) in try parser.item() }
   }
 
+  /// Reads a value that is the whole text, apart from spaces around it.
   private mutating func whole<Result>(
     _ read: (inout Self) throws(StructuredFieldFault) -> Result
   ) throws(StructuredFieldFault) -> Result {
@@ -40,12 +43,15 @@ package struct StructuredFieldParser {
 
   // MARK: Bytes
 
+  /// The next byte to read; `nil` at the end of the text.
   private var current: UInt8? { next < text.count ? text[next] : nil }
 
+  /// The fault of a text that breaks a rule at the current byte.
   private func fault(_ rule: String) -> StructuredFieldFault {
     StructuredFieldFault(offset: next, rule: rule)
   }
 
+  /// Skips the next byte if it is this byte. Returns whether it was.
   private mutating func take(_ byte: UInt8) -> Bool {
     guard current == byte else { return false }
     next += 1
@@ -54,6 +60,7 @@ package struct StructuredFieldParser {
 
   private mutating func skipSpaces() { while take(0x20) {} }
 
+  /// Skips spaces and tabs.
   private mutating func skipOptionalSpace() {
     while let byte = current, byte == 0x20 || byte == 0x09 { next += 1 }
   }
@@ -90,7 +97,8 @@ package struct StructuredFieldParser {
     let end = next
     skipOptionalSpace()
     if current == nil {
-      // Only spaces may follow here, and the caller skips them.
+      // At the end of the text, only spaces are allowed, not tabs. So go back: `whole` skips the spaces and
+      // refuses a tab.
       next = end
       return false
     }
@@ -141,9 +149,12 @@ package struct StructuredFieldParser {
     return String(decoding: text[start..<next], as: UTF8.self)
   }
 
+  /// Whether a byte is a lower-case letter.
   private static func isLower(_ byte: UInt8) -> Bool { (0x61...0x7a).contains(byte) }
+  /// Whether a byte is a letter.
   private static func isAlpha(_ byte: UInt8) -> Bool { isLower(byte | 0x20) }
 
+  /// Whether a key may contain the byte after its first byte.
   static func isKeyByte(_ byte: UInt8) -> Bool {
     isLower(byte) || ByteClass.isDigit(byte) || "_-.*".utf8.contains(byte)
   }
@@ -215,6 +226,7 @@ package struct StructuredFieldParser {
     return String(decoding: text[start..<next], as: UTF8.self)
   }
 
+  /// Whether a token may contain the byte after its first byte.
   static func isTokenByte(_ byte: UInt8) -> Bool {
     isAlpha(byte) || ByteClass.isDigit(byte) || "!#$%&'*+-.^_`|~:/".utf8.contains(byte)
   }

@@ -2,14 +2,14 @@ import NetOptCore
 
 /// Writes structured fields (RFC 9651, section 4.1).
 package enum StructuredFieldSerializer {
-  /// Writes a list. An empty list gives an empty text, and its field is not sent.
+  /// Writes a list. An empty list gives an empty text; the caller then sends no field.
   package static func list(_ list: StructuredList) throws(StructuredFieldFault) -> String {
     var texts: [String] = []
     for value in list { texts.append(try member(value)) }
     return texts.joined(separator: ", ")
   }
 
-  /// Writes a dictionary. An empty dictionary gives an empty text, and its field is not sent.
+  /// Writes a dictionary. An empty dictionary gives an empty text; the caller then sends no field.
   package static func dictionary(_ dictionary: StructuredDictionary) throws(StructuredFieldFault) -> String {
     var texts: [String] = []
     for entry in dictionary.entries {
@@ -52,11 +52,12 @@ package enum StructuredFieldSerializer {
     return text
   }
 
+  /// The fault of a value that cannot be written.
   private static func fault(_ rule: String) -> StructuredFieldFault {
     StructuredFieldFault(offset: nil, rule: rule)
   }
 
-  /// Whether a text is a key (RFC 8941, section 3.1.2).
+  /// Whether a text is a key (RFC 9651, section 3.1.2).
   static func isKey(_ text: String) -> Bool {
     let first = text.utf8.first ?? 0
     return ((0x61...0x7a).contains(first) || first == 0x2a)

@@ -2,23 +2,23 @@
 package enum BareItem: Hashable, Sendable {
   /// A whole number of up to 15 digits.
   case integer(Int64)
-  /// A number in thousandths, with up to 12 digits before the decimal point and 3 after it.
+  /// A decimal number in thousandths. It has up to 12 digits before the decimal point and 3 after it.
   case decimal(thousandths: Int64)
   /// A string of visible ASCII characters and spaces.
   case string(String)
-  /// A token.
+  /// A token: a word that is written without quotes.
   case token(String)
-  /// Bytes.
+  /// A byte sequence, which is written in base64.
   case bytes([UInt8])
   /// True or false.
   case boolean(Bool)
-  /// Seconds since 1970.
+  /// A date in seconds since 1970.
   case date(Int64)
   /// A text for people, with any Unicode characters.
   case displayString(String)
 }
 
-/// Keys and values in order. A key occurs once.
+/// A map that keeps the order of its keys. Each key occurs once.
 package struct StructuredMap<Value: Hashable & Sendable>: Hashable, Sendable {
   /// A key and its value.
   package struct Entry: Hashable, Sendable {
@@ -28,13 +28,14 @@ package struct StructuredMap<Value: Hashable & Sendable>: Hashable, Sendable {
 
   /// The entries in order.
   package private(set) var entries: [Entry] = []
+  /// The index of each key in `entries`.
   private var positions: [String: Int] = [:]
 
   /// Makes an empty map.
   package init() {}
 
-  /// The value of a key. Setting a new key appends it; setting a known key keeps its place: RFC 9651, section
-  /// 4.2.2.
+  /// The value of a key. Setting the value of a new key appends the key. Setting the value of a known key
+  /// keeps the position of the key (RFC 9651, section 4.2.2). Setting `nil` does nothing.
   package subscript(key: String) -> Value? {
     get { positions[key].map { entries[$0].value } }
     set {
@@ -93,11 +94,12 @@ package typealias StructuredDictionary = StructuredMap<StructuredMember>
 
 /// Why a text is not a structured field, or why a value cannot be written as one.
 package struct StructuredFieldFault: Error, Hashable, Sendable {
-  /// The offset of the byte at which a text breaks the rule; `nil` when the fault is in a value to write.
+  /// The offset of the byte at which a text breaks the rule, counted from 0; `nil` when the fault is in a
+  /// value to write.
   package let offset: Int?
-  /// The rule.
+  /// The broken rule, in words.
   package let rule: String
 
-  /// `byte 12: a key begins with a lower-case letter or *`.
+  /// The offset and the rule in words, for example `byte 12: a key must begin with a lower-case letter or *`.
   package var text: String { offset.map { "byte \($0): \(rule)" } ?? rule }
 }

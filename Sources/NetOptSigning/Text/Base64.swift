@@ -1,10 +1,11 @@
-/// Strict Base64 (RFC 4648): no line ends, no missing characters, and no unused bits that are set.
+/// Base64 (RFC 4648), read strictly. `decode` refuses line ends, missing padding, and unused bits that are
+/// not 0.
 package enum Base64 {
   /// The alphabets of RFC 4648.
   package enum Alphabet: Sendable {
-    /// Section 4, with "=" at the end.
+    /// The alphabet of section 4, with "+" and "/". Padding with "=" is required.
     case standard
-    /// Section 5, for URLs and file names, without "=".
+    /// The alphabet of section 5 for URLs and file names, with "-" and "_". There is no padding.
     case url
 
     fileprivate var digits: [UInt8] { self == .standard ? Base64.standard : Base64.forURLs }
@@ -12,10 +13,11 @@ package enum Base64 {
 
   private static let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
   private static let standard = Array((letters + "+/").utf8)
+  /// The 64 characters of the alphabet `url`, in the order of their values.
   static var urlDigits: [UInt8] { forURLs }
   private static let forURLs = Array((letters + "-_").utf8)
 
-  /// Writes bytes.
+  /// Encodes bytes as ASCII.
   package static func encode(_ bytes: [UInt8], _ alphabet: Alphabet = .standard) -> [UInt8] {
     let digits = alphabet.digits
     var out: [UInt8] = []
@@ -36,12 +38,12 @@ package enum Base64 {
     return out
   }
 
-  /// Writes bytes as a text.
+  /// Encodes bytes as a string.
   package static func text(_ bytes: [UInt8], _ alphabet: Alphabet = .standard) -> String {
     String(decoding: encode(bytes, alphabet), as: UTF8.self)
   }
 
-  /// Reads a text; `nil` for a text that `encode` does not write.
+  /// Decodes a text. Returns `nil` for a text that `encode` never returns.
   package static func decode(_ text: some Collection<UInt8>, _ alphabet: Alphabet = .standard) -> [UInt8]? {
     var digits = text[...]
     if alphabet == .standard {
@@ -67,6 +69,7 @@ package enum Base64 {
     return bits == 0 ? out : nil
   }
 
+  /// The value of a character, 0 to 63; `nil` if the alphabet does not have the character.
   private static func value(_ byte: UInt8, _ alphabet: Alphabet) -> UInt32? {
     switch (byte, alphabet) {
     case (0x41...0x5a, _): UInt32(byte) - 0x41

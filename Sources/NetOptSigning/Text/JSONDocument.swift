@@ -1,11 +1,13 @@
 import NetOptCore
 package import NetOptCrypto
 
-/// A parsed JSON text (RFC 8259). The text is wiped when the last reference to it goes away: a key ring
-/// contains secrets, which must not remain in the strings of a decoder. Numbers keep their digits, and
-/// members keep their order.
+/// A parsed JSON text (RFC 8259). The document keeps the text in memory that is wiped when the last reference
+/// goes away. A decoder would leave the secrets of a key ring in strings, which are not wiped. Numbers keep
+/// their digits, and members keep their order.
 package final class JSONDocument: Sendable {
+  /// The JSON text in UTF-8.
   let text: SecretBytes
+  /// The positions of all values and member names in the text.
   let nodes: [JSONNode]
 
   private init(_ text: SecretBytes, _ nodes: [JSONNode]) {
@@ -13,16 +15,16 @@ package final class JSONDocument: Sendable {
     self.nodes = nodes
   }
 
-  /// Parses a text.
+  /// Parses a text and returns its outermost value.
   ///
   /// - Parameter text: UTF-8. The document refers to the text and does not copy it.
-  /// - Throws: `JSONFault` with the byte at which the text breaks a rule. Two members with the same name
-  ///   break a rule too.
+  /// - Throws: `JSONFault` with the offset of the byte at which the text breaks a rule. Two members of one
+  ///   object with the same name break a rule too.
   package static func read(_ text: SecretBytes) throws(JSONFault) -> JSONPart {
-    // By bytes, as all lookups compare names.
+    // Names are equal if their decoded bytes are equal. `member` compares names in this way too.
     let outline = text.withUnsafeBytes { JSONReader.read($0, keys: .sameBytes, mostDuplicates: 1) }
     if let duplicate = outline.duplicates.first {
-      // The offset after the second of the equal names and its quote.
+      // The offset of the byte after the closing quote of the second name.
       let offset = outline.nodes[duplicate.key].range.upperBound + 1
       throw JSONFault(location: "byte \(offset)", rule: "two members have the same name")
     }
@@ -31,18 +33,19 @@ package final class JSONDocument: Sendable {
   }
 }
 
-/// The rule that a JSON text breaks, and where. The fault contains no part of the text except member names.
+/// A rule that a JSON text breaks, and where. The fault contains no part of the text except member names.
 package struct JSONFault: Error, Hashable, Sendable {
-  /// The location, for example `byte 12` or `$.keys[0].id`.
+  /// The location, for example `byte 12` if the text is not valid JSON, or `$.keys[0].id` if a value breaks a
+  /// rule.
   package let location: String
-  /// The rule.
+  /// The broken rule, in words.
   package let rule: String
 }
 
-/// A value of a document.
+/// A value in a JSON document.
 package struct JSONPart: Sendable {
   let document: JSONDocument
-  /// The index of the value's node.
+  /// The index of the value in `document.nodes`.
   let index: Int
   /// The path of the value, for example `$.keys[0].id`.
   package let path: String
@@ -112,7 +115,8 @@ package struct JSONPart: Sendable {
     return text
   }
 
-  /// A text as its UTF-8 bytes. They may be those of any text.
+  /// A text as its UTF-8 bytes. Unlike `string`, this also returns texts that take long to compare as
+  /// strings.
   package func bytes() throws(JSONFault) -> [UInt8] { Array(try anyString().utf8) }
 
   private func anyString() throws(JSONFault) -> String {
@@ -136,7 +140,7 @@ package struct JSONPart: Sendable {
     }
   }
 
-  /// A whole number of 64 bits.
+  /// An integer that fits into 64 bits.
   package func integer() throws(JSONFault) -> Int64 {
     guard node.kind == .number else { throw fault("must be a whole number") }
     let digits = document.text.withUnsafeBytes { String(decoding: $0[node.range], as: UTF8.self) }
@@ -150,7 +154,8 @@ package struct JSONPart: Sendable {
     return node.kind == .true
   }
 
-  /// The offset of an array's closing bracket, and the number of elements.
+  /// The offset of the closing bracket of an array, and the number of its elements. `netopt keys` inserts a
+  /// new key there.
   package func closing() throws(JSONFault) -> (byte: Int, count: Int) {
     guard node.kind == .array else { throw fault("must be an array") }
     return (node.range.upperBound - 1, node.count)

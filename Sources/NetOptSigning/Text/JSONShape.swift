@@ -1,21 +1,24 @@
 import NetOptCore
 
-/// The forms in which different programs write the same JSON text. Only the diagnosis of signatures uses
-/// them. Texts and numbers stay as they were written.
+/// The forms in which different programs write one JSON text. Only the diagnosis of signatures uses them: a
+/// signer may have signed the body in another form than it sent. Texts and numbers in values stay as they
+/// were written; member names are escaped anew.
 enum JSONShape: CaseIterable {
-  /// Without white space.
+  /// No white space; members in their order.
   case compact
   /// Members sorted by their names at each level, without white space.
   case sorted
-  /// A space after each colon and comma: the default of Python's `json.dumps`.
+  /// A space after each colon and comma; members in their order. This is the default of Python's
+  /// `json.dumps`.
   case spaced
-  /// Sorted members, and a space after each colon and comma.
+  /// A space after each colon and comma; members sorted by name at each level.
   case sortedAndSpaced
 
   private var isSpaced: Bool { self == .spaced || self == .sortedAndSpaced }
   private var isSorted: Bool { self == .sorted || self == .sortedAndSpaced }
 
-  /// The text in this form; `nil` if it is not JSON or has two members with the same name.
+  /// Returns the text in this form; `nil` if the text is not JSON or an object has two members with the same
+  /// name.
   func applied(to text: [UInt8]) -> [UInt8]? {
     text.withUnsafeBytes { bytes in
       let outline = JSONReader.read(bytes, keys: .sameBytes, mostDuplicates: 0)
@@ -27,8 +30,8 @@ enum JSONShape: CaseIterable {
     }
   }
 
-  /// Appends a value. The recursion is at most `JSONReader.deepest` levels deep, because the reader refuses
-  /// deeper texts.
+  /// Appends the value at an index of `nodes`. The recursion is at most `JSONReader.deepest` levels deep,
+  /// because the reader refuses deeper texts.
   private func append(
     _ index: Int, of nodes: [JSONNode], _ bytes: UnsafeRawBufferPointer, to out: inout [UInt8]
   ) {
@@ -60,7 +63,8 @@ enum JSONShape: CaseIterable {
     }
   }
 
-  /// The members of an object in the order of this form.
+  /// The members of an object in the order of this form: their names, and the indices of their values in
+  /// `nodes`.
   private func members(
     of object: Int, _ nodes: [JSONNode], _ bytes: UnsafeRawBufferPointer
   ) -> [(name: String, value: Int)] {
@@ -72,6 +76,7 @@ enum JSONShape: CaseIterable {
     return isSorted ? members.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) } : members
   }
 
+  /// Appends a comma or colon, and a space if this form has spaces.
   private func separate(_ byte: UInt8, _ out: inout [UInt8]) {
     out.append(byte)
     if isSpaced { out.append(0x20) }

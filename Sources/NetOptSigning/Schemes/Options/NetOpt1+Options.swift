@@ -9,7 +9,8 @@ extension NetOpt1: SchemeKind {
     try made(of: options).map { $0 }
   }
 
-  /// Makes the scheme from options, which may belong to an outer scheme that contains this one.
+  /// Makes the scheme from its options. `sealed-key` also calls this with its own options, which include
+  /// those of the scheme that it contains.
   static func made(of options: JSONPart?) throws(JSONFault) -> Result<NetOpt1, SigningFault> {
     let fields = try options?.member("headers")?.strings()
     return Result { () throws(SigningFault) in try NetOpt1(fields: fields) }

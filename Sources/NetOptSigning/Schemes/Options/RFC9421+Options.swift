@@ -43,6 +43,7 @@ extension RFC9421: SchemeKind {
     return .success(RFC9421(made, isLenient: isLenient))
   }
 
+  /// Reads the text of a component, and throws a `SigningFault` if the value is not a text.
   private static func text(_ part: JSONPart) throws(SigningFault) -> String {
     do { return try part.string() } catch { throw SigningFault(.malformedSignature, error.rule) }
   }

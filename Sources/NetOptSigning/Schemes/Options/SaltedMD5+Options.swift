@@ -12,7 +12,8 @@ extension SaltedMD5: SchemeKind {
     try made(of: options).map { $0 }
   }
 
-  /// Makes the scheme from options, which may belong to an outer scheme that contains this one.
+  /// Makes the scheme from its options. `sealed-key` also calls this with its own options, which include
+  /// those of the scheme that it contains.
   static func made(of options: JSONPart?) throws(JSONFault) -> Result<SaltedMD5, SigningFault> {
     var made = SaltedMD5.Options()
     made.api = try options?.member("api")?.string()
