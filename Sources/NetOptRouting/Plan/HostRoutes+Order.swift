@@ -2,25 +2,27 @@ import NetOptCore
 
 /// An endpoint that plans exclude.
 struct ExcludedEndpoint: Sendable {
+  /// The endpoint's index in `HostRoutes.endpoints`.
   let index: Int
   /// The endpoint's score, with penalties; `nil` without measurements and penalties.
   let score: Duration?
   /// The reason for the exclusion.
   let exclusion: Exclusion
-  /// Whether the circuit breaker excludes the endpoint. A plan may still try such an endpoint as a last
-  /// resort.
+  /// Whether the circuit breaker excludes the endpoint: it is open, or it is half-open and its one attempt is
+  /// under way. A plan may still try such an endpoint as a last resort.
   let isCircuitOpen: Bool
 }
 
 // The usable endpoints and their order. Each change updates the order for one endpoint.
 extension HostRoutes {
-  /// Whether plans use an endpoint.
+  /// Whether plans may use an endpoint.
   private enum Assessment {
     case usable(Ranking.Standing)
     case excluded(ExcludedEndpoint)
   }
 
-  /// Moves an endpoint to its place in `ranking` or `excluded` after a change of the endpoint.
+  /// Moves an endpoint to its place in `ranking` or `excluded` after its health has changed. Drops the plans
+  /// that are kept for reuse.
   mutating func reassess(_ index: Int, at now: MonotonicInstant) {
     kept.removeAll(keepingCapacity: true)
     nextProbes = nil
@@ -44,11 +46,13 @@ extension HostRoutes {
     noteNextChange(of: index, at: now)
   }
 
+  /// Writes the leg to an endpoint with its present stagger.
   private mutating func writeLeg(to index: Int) {
     let estimate = endpoints[index].health.readiness(secure: isSecure)
     listedLegs[index] = RoutePlan.Leg(.address(addresses[index]), source: .list, stagger: stagger(estimate))
   }
 
+  /// Writes into `timed` when the endpoint's state next changes because time passes.
   private mutating func noteNextChange(of index: Int, at now: MonotonicInstant) {
     if !timed.isEmpty { timed.removeAll { $0.index == index } }
     guard let due = endpoints[index].health.nextChange(after: now) else { return }
@@ -72,7 +76,7 @@ extension HostRoutes {
     }
   }
 
-  /// Recomputes the ranks of the endpoints that have changed with the passing of time.
+  /// Recomputes the ranks of the endpoints in `timed` that are due.
   mutating func review(at now: MonotonicInstant) {
     let bound = usual.bound ?? .max
     for (index, due) in timed where due <= now {
@@ -86,7 +90,8 @@ extension HostRoutes {
     reviewDue = timed.map(\.due).min() ?? MonotonicInstant(nanoseconds: .max)
   }
 
-  /// Assesses all endpoints anew, without the kept ranking. Requests with their own constraints need this.
+  /// Assesses all endpoints anew, apart from `ranking` and `excluded`, which hold the result for requests
+  /// without constraints.
   func assessed(for constraints: PlanConstraints, at now: MonotonicInstant) -> (
     ranking: Ranking, excluded: [ExcludedEndpoint]
   ) {
@@ -113,16 +118,21 @@ extension HostRoutes {
     endpoints.indices.map { entry($0, .unknown) }.sorted().map { addresses[$0.index] }
   }
 
+  /// The ranked entry of an endpoint with this standing.
   func entry(_ index: Int, _ standing: Ranking.Standing) -> Ranking.Entry {
     Ranking.Entry(
       index: index, standing: standing, distance: endpoints[index].distance,
       weight: endpoints[index].listed.weight)
   }
 
+  /// The endpoint's score, with penalties; `nil` without measurements and penalties.
   func score(_ index: Int, at now: MonotonicInstant) -> Duration? {
     endpoints[index].health.score(secure: isSecure, at: now)
   }
 
+  /// Decides whether plans may use an endpoint, and its standing in the ranking.
+  ///
+  /// - Parameter unverified: whether the request accepts a wrong certificate.
   private func assess(_ index: Int, unverified: Bool, at now: MonotonicInstant) -> Assessment {
     if endpoints[index].health.isHealthy {
       guard let score = endpoints[index].health.healthyScore(secure: isSecure) else {

@@ -2,7 +2,7 @@ import NetOptCore
 
 /// The inputs of a plan, apart from history and time.
 struct PlanConstraints: Hashable, Sendable {
-  /// The IP version that the request asks for.
+  /// The IP version that the request asks for; `nil` for both.
   var family: IPAddress.Family?
   /// Whether the request accepts an endpoint whose certificate was wrong.
   var unverified = false
@@ -12,22 +12,26 @@ struct PlanConstraints: Hashable, Sendable {
   /// Whether the planner suspects this machine's network.
   var suspectsNetwork = false
 
-  /// Whether the plan uses the usual order of endpoints.
+  /// Whether the plan can use the order in `HostRoutes.ranking`, which holds for requests without
+  /// constraints.
   var isUsual: Bool { family == nil && !unverified }
 }
 
 /// A plan that the planner reuses as long as a new plan would be the same.
 struct KeptPlan: Sendable {
+  /// The plan that is given out again.
   let plan: RoutePlan
+  /// The constraints of the requests that get the plan.
   let constraints: PlanConstraints
   /// The index of the plan's first endpoint; `nil` when no endpoint was usable.
   let front: Int?
-  /// When the reason for excluding an endpoint changes next.
+  /// The end of the reuse: the first moment at which the reason for excluding an endpoint changes.
   let until: MonotonicInstant
 }
 
-/// The endpoints of a plan as the planner ranked them, kept for reports.
+/// The ranked and excluded endpoints of a plan, from which a report makes its candidates on request.
 private struct RankedCandidates: CandidateSource {
+  /// The addresses of all listed endpoints. `entries` and `excluded` refer to them by index.
   let addresses: [IPAddress]
   let entries: [Ranking.Entry]
   /// The position in `entries` of the endpoint that the plan tries first.
@@ -53,6 +57,7 @@ private struct RankedCandidates: CandidateSource {
 }
 
 extension HostRoutes {
+  /// The leg to the addresses that DNS gives for the host.
   private static let lookUp = RoutePlan.Leg(.dns, source: .dns)
 
   /// Makes the plan for a request that may use the list.
@@ -120,6 +125,7 @@ extension HostRoutes {
       + excluded.map { status($0.index, rank: nil, excluded: $0.exclusion.reason(at: now), at: now) }
   }
 
+  /// The position in the ranking of the endpoint that the next plan tries first.
   private func front(of ranking: Ranking, using random: inout SplitMix64) -> Int {
     switch policy {
     case .fastest:
@@ -129,6 +135,7 @@ extension HostRoutes {
     }
   }
 
+  /// Keeps a plan for reuse, and returns it. `front` is the index of its first endpoint.
   private mutating func keep(
     _ plan: RoutePlan, _ front: Int?, _ constraints: PlanConstraints, _ excluded: [ExcludedEndpoint],
     at now: MonotonicInstant
@@ -148,6 +155,11 @@ extension HostRoutes {
     return plan
   }
 
+  /// Makes a plan from the ranked endpoints.
+  ///
+  /// - Parameters:
+  ///   - front: the position in `entries` of the endpoint to try first.
+  ///   - noneUsable: why no endpoint was usable; `nil` when some were.
   private func plan(
     _ entries: [Ranking.Entry], front: Int, _ excluded: [ExcludedEndpoint], _ constraints: PlanConstraints,
     _ noneUsable: RouteReport.Fallback? = nil, at now: MonotonicInstant
@@ -200,10 +212,9 @@ extension HostRoutes {
   /// Makes the plan when no endpoint is usable.
   ///
   /// When circuit breakers exclude endpoints, the plan begins with the one of these endpoints whose last
-  /// failure is the oldest, because this endpoint may work again. DNS starts at the same time. The plan
-  /// begins with an endpoint that asked for a rest (`Retry-After`) only when all endpoints with an open
-  /// circuit breaker asked for a rest. When all endpoints are excluded for other reasons, the plan uses DNS
-  /// alone.
+  /// failure is the oldest, because this endpoint may work again. DNS starts at the same time. An endpoint
+  /// that asked for a rest (`Retry-After`) begins the plan only when all these endpoints did. When all
+  /// endpoints are excluded for other reasons, the plan uses DNS alone.
   private func planWithoutUsableEndpoint(
     _ excluded: [ExcludedEndpoint], _ constraints: PlanConstraints, at now: MonotonicInstant
   ) -> RoutePlan {
@@ -222,10 +233,12 @@ extension HostRoutes {
     return plan([entry(chosen.index, standing)], front: 0, others, constraints, .circuitsOpen, at: now)
   }
 
+  /// When an endpoint last failed, and the endpoint's index, which decides between equal moments.
   private func lastFailed(_ index: Int) -> (MonotonicInstant, Int) {
     (endpoints[index].health.lastFailed ?? MonotonicInstant(nanoseconds: .min), index)
   }
 
+  /// The status of an endpoint for callers.
   private func status(
     _ index: Int, rank: Int?, excluded: ExclusionReason?, at now: MonotonicInstant
   ) -> EndpointStatus {

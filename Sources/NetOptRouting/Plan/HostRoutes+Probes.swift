@@ -1,11 +1,12 @@
 import NetOptCore
 
-/// When an endpoint was last measured, and when in its interval the next routine probe is due.
+/// The times on which an endpoint's next routine probe depends.
 struct ProbeTimes: Sendable {
-  /// When the endpoint's connections were last measured, or when its last probe was handed out.
+  /// When the endpoint's connections were last measured, or when its last probe was handed out; `nil` if
+  /// neither has happened in this network.
   var measured: MonotonicInstant?
-  /// A random fraction of the interval, drawn anew with each measurement, so that clients and endpoints do
-  /// not probe in step.
+  /// Where in its interval the next routine probe is due: a random fraction from 0 to 1, drawn anew with each
+  /// measurement, so that clients and endpoints do not probe in step.
   var spread: Double
 
   init(_ random: inout SplitMix64) {
@@ -37,7 +38,8 @@ extension HostRoutes {
   /// The shortest interval between two routine probes of one endpoint, before jitter. The endpoint is
   /// healthy, and its origin is in use.
   static let shortestProbeInterval = Duration.seconds(180)
-  /// The time between two routine probes of one origin when its list is long.
+  /// The minimum average time between two routine probes of one origin. It makes the interval longer for a
+  /// long list.
   static let probeSpacing = Duration.seconds(2)
   /// The maximum jitter in both directions, as a fraction of the interval.
   static let probeJitter = 0.25
@@ -46,6 +48,7 @@ extension HostRoutes {
   /// endpoint of the origin when that is longer.
   var probeInterval: Duration { max(Self.shortestProbeInterval, Self.probeSpacing * endpoints.count) }
 
+  /// The shortest time between two attempts to probe a half-open endpoint.
   private static let shortestProbePause = Duration.seconds(1)
 
   /// Notes that a request is planned.
@@ -124,7 +127,7 @@ extension HostRoutes {
     endpoints[index].probing.spread = Double.random(in: 0..<1, using: &random)
   }
 
-  /// When an endpoint's next probe is due; `nil` when another event has to come first.
+  /// The kind of an endpoint's next probe, and when it is due. `nil` when another event has to come first.
   private func nextProbe(of index: Int, at now: MonotonicInstant) -> NextProbe? {
     let health = endpoints[index].health
     if let check = health.certificateCheck(at: now) { return .attempt(check) }

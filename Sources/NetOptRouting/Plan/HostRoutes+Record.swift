@@ -33,12 +33,13 @@ extension HostRoutes {
   /// The wait in nanoseconds after which a missing response is a failure when the usual response time is
   /// unknown.
   private static let longestSilence: Int64 = 1_000_000_000
-  /// The lower bound of this wait, in nanoseconds, when the usual response time is known.
+  /// The shortest such wait, in nanoseconds, when the usual response time is known.
   private static let shortestSilence: Int64 = 250_000_000
 
-  /// Returns the outcome of a call. Replaces `silent` by `unknown` when the call ended too early to show that
-  /// a response is missing: then the caller chose a short deadline. 1 s without a response always counts as
-  /// silence. A shorter time counts when responses usually take less than half of it.
+  /// Returns the outcome of a call, with `silent` replaced by `unknown` when the call ended too early to show
+  /// that a response is missing: the caller chose a short deadline. A wait of 1 s without a response always
+  /// counts as silence. A shorter wait counts when it is at least twice the usual response time
+  /// (`silenceBound(of:)`).
   func adjustedOutcome(
     _ outcome: CallOutcome?, of report: RouteReport, from begun: MonotonicInstant?, at now: MonotonicInstant
   ) -> CallOutcome? {
@@ -58,8 +59,10 @@ extension HostRoutes {
   /// Learns from the legs and the outcome of a call.
   ///
   /// - Parameters:
+  ///   - outcome: the outcome of the call; `nil` when only the legs are known.
   ///   - begun: when the call began. The times of the legs count from this moment.
-  ///   - isFrozen: whether failures count against no endpoint, because the network failed.
+  ///   - isFrozen: whether failures count against no endpoint, because the planner suspects this machine's
+  ///     network.
   mutating func record(
     _ report: RouteReport, _ outcome: CallOutcome?, from begun: MonotonicInstant?, isFrozen: Bool,
     at now: MonotonicInstant,
@@ -70,7 +73,8 @@ extension HostRoutes {
     let winner = report.winner ?? report.legs.first { $0.outcome == .lost }
     for leg in report.legs {
       guard let address = leg.address else { continue }
-      // The endpoint was seen to work after this leg began. A failure of this leg shows an earlier state.
+      // The endpoint may have been seen to work after this leg began. A failure of the leg then says nothing
+      // about the endpoint's present state.
       let isOld = begun.map { health(of: address)?.hasWorked(since: $0 + leg.started) ?? false } ?? false
       let isFrozen = isFrozen || isOld
       if shows(leg, address, theCertificateAlong: report.plan, from: begun) {
@@ -104,7 +108,10 @@ extension HostRoutes {
     if let winner, let address = winner.address { won(address, from: winner.source) }
   }
 
-  /// Learns from the outcome of a call that shared the legs of another call.
+  /// Learns from the outcome of a call that used the connection of another call's race. The legs are recorded
+  /// with that other call.
+  ///
+  /// - Parameter address: the address to which the connection leads.
   mutating func record(
     shared outcome: CallOutcome, from address: IPAddress, at now: MonotonicInstant,
     using random: inout SplitMix64
@@ -215,6 +222,8 @@ extension HostRoutes {
     measured(leg, address, at: now, using: &random)
   }
 
+  /// Records a failure of the service behind an address. `connect` and `ready` are the times of the leg,
+  /// `rest` is the time for which the service asked not to be used.
   private mutating func serviceFailed(
     _ address: IPAddress, _ connect: Duration?, _ ready: Duration?, _ what: String, as fault: Circuit.Fault,
     _ rest: Duration?, isAnswer: Bool = false, at now: MonotonicInstant, using random: inout SplitMix64
@@ -226,6 +235,8 @@ extension HostRoutes {
     }
   }
 
+  /// Records a failed connection to an address. `begun` is the moment when the attempt began; `nil` for a
+  /// probe.
   private mutating func failed(
     _ address: IPAddress, _ failure: LegFailure, as fault: Circuit.Fault = .unreachable,
     from begun: MonotonicInstant?, at now: MonotonicInstant, using random: inout SplitMix64
@@ -276,6 +287,7 @@ extension HostRoutes {
     return failure.kind == .silent ? .useless : .broke
   }
 
+  /// Postpones the routine probe of an endpoint to which a leg opened a connection.
   private mutating func measured(
     _ leg: RouteReport.Leg, _ address: IPAddress, at now: MonotonicInstant, using random: inout SplitMix64
   ) {
@@ -283,7 +295,7 @@ extension HostRoutes {
     noteMeasured(index, at: now, using: &random)
   }
 
-  /// Whether a cancelled leg had used up its stagger when a leg that began later won.
+  /// Whether a leg that began later won, and this cancelled leg had used up its stagger by then.
   private static func hasBeenOvertaken(
     _ leg: RouteReport.Leg, by winner: RouteReport.Leg, _ plan: RoutePlan
   ) -> Bool {

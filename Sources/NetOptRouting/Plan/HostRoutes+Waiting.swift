@@ -3,17 +3,22 @@ import NetOptCore
 /// Responses of an origin that began while the planner suspected one of the origin's endpoints of being
 /// silent.
 struct AnswersElsewhere: Sendable {
+  /// The last response to a request of one kind.
   private struct Answer {
     let address: IPAddress
+    /// When the call of this request began.
     let begun: MonotonicInstant
+    /// The time from the last byte of the request to the first byte of the response.
     let wait: Duration
   }
 
   /// The maximum number of remembered request kinds.
   private static let most = 64
 
+  /// The last response to each kind of request.
   private var answers: [RequestKind: Answer] = [:]
 
+  /// Remembers a response. Forgets all others when there are too many kinds.
   mutating func add(
     _ kind: RequestKind, of address: IPAddress, after wait: Duration, from begun: MonotonicInstant
   ) {
@@ -32,10 +37,11 @@ struct AnswersElsewhere: Sendable {
 
 // Finds endpoints that accept requests and do not respond (docs/adr/0029).
 extension HostRoutes {
-  /// Response data that arrived on a connection before a request was sent may be read up to this much later.
+  /// netopt may read response data up to this much later than the data arrived. So data that is read within
+  /// this time after a request was sent may belong to an earlier request.
   private static let readingTime = Duration.milliseconds(10)
 
-  /// Whether the planner suspects some of the origin's endpoints of being silent.
+  /// Whether the planner suspects some of the origin's endpoints of being silent, or has found that they are.
   var hasSilentEndpoints: Bool { endpoints.contains { $0.health.isSuspected } }
 
   /// Learns from the requests that wait for responses.
@@ -95,8 +101,9 @@ extension HostRoutes {
     if !hasSilentEndpoints { elsewhere = AnswersElsewhere() }
   }
 
-  /// The late requests that are lost (`WaitingRequest.Delivery.lost`) and are better sent again: this
-  /// endpoint or another one was seen to work since the request was sent.
+  /// The late requests that are lost (`WaitingRequest.Delivery.lost`) and are better sent again, because some
+  /// endpoint was seen to work since the request was sent. When it was this endpoint, only the request's
+  /// connection is dead.
   private func lost(
     _ late: [(position: Int, request: WaitingRequest)], of index: Int, at now: MonotonicInstant
   ) -> [TakenRequest] {
@@ -132,8 +139,8 @@ extension HostRoutes {
   }
 
   /// Whether a waiting request is evidence against an endpoint. The request must have been sent whole, or the
-  /// part that was sent must be lost. No part of any response may have come from the endpoint since. Other
-  /// data, such as session tickets or SETTINGS frames, is no response.
+  /// part that was sent must be lost. No part of any response may have come from the endpoint since the
+  /// request was sent. Other data, such as session tickets or SETTINGS frames, is no response.
   private func isEvidence(_ request: WaitingRequest, against index: Int) -> Bool {
     let health = endpoints[index].health
     return (request.isWhole || request.delivery == .lost) && !isLostWithConnection(request, at: index)
@@ -141,6 +148,8 @@ extension HostRoutes {
       && request.sent > health.lastAnswered && request.sent > health.suspicionBackoff.evidenceStart
   }
 
+  /// Begins a suspicion. `first` is the moment when the first of the waiting requests was sent, and `limit`
+  /// is the silence limit.
   private mutating func suspect(
     _ index: Int, since first: MonotonicInstant, _ limit: Duration, isProbed: Bool, at now: MonotonicInstant
   ) {
@@ -151,7 +160,8 @@ extension HostRoutes {
     }
   }
 
-  /// Probes of an endpoint and, for comparison, of another one.
+  /// A probe of an endpoint and, for comparison, a probe of another one: of the first in the ranking that is
+  /// not suspected and whose circuit breaker is closed.
   private func probes(of index: Int, at now: MonotonicInstant) -> [DueProbe] {
     let others = ranking.entries.lazy.map(\.index).filter {
       $0 != index && !endpoints[$0].health.isSuspected && endpoints[$0].health.state(at: now) == .closed
@@ -161,7 +171,8 @@ extension HostRoutes {
     }
   }
 
-  /// Decides whether an endpoint is silent, when the evidence suffices.
+  /// Decides whether an endpoint is silent, when the evidence suffices. Ends the suspicion when its time is
+  /// over without a decision.
   private mutating func judge(
     _ index: Int, _ evidence: [WaitingRequest], _ limit: Duration, at now: MonotonicInstant,
     using random: inout SplitMix64
@@ -218,8 +229,10 @@ extension HostRoutes {
     return attempt.map { now + $0 + Silence.margin < deadline } ?? false
   }
 
-  /// The time within which nearly every connection to the quickest usable endpoint is ready; `nil` when there
-  /// is no endpoint.
+  /// The time within which nearly every connection to the quickest usable endpoint is ready; `nil` when no
+  /// endpoint is usable.
+  ///
+  /// - Parameter index: the index of an endpoint to leave out.
   private func leastAttempt(besides index: Int? = nil) -> Duration? {
     ranking.entries.lazy.filter { $0.index != index }
       .map { stagger(endpoints[$0.index].health.readiness(secure: isSecure)) }.min()

@@ -9,6 +9,7 @@ struct HostRoutes: Sendable {
     /// provider is not known to be the same.
     let distance: Int
     var health = EndpointHealth()
+    /// The times on which the endpoint's next routine probe depends.
     var probing: ProbeTimes
     /// The number of requests under way whose plans try this endpoint first. Counted only with the policy
     /// `balanced`.
@@ -19,6 +20,8 @@ struct HostRoutes: Sendable {
   struct DNSAddress: Sendable {
     let address: IPAddress
     var health = EndpointHealth()
+    /// When an event last concerned the address. The address with the earliest such moment is forgotten
+    /// first.
     var lastUpdated: MonotonicInstant
   }
 
@@ -32,6 +35,7 @@ struct HostRoutes: Sendable {
   static let mostDNSAddresses = 64
 
   let origin: Origin
+  /// How plans choose the first endpoint.
   let policy: SelectionPolicy
   /// Whether the client probes endpoints in use in the background.
   let isProbed: Bool
@@ -40,16 +44,18 @@ struct HostRoutes: Sendable {
   /// The endpoints in the order of the list. Code that changes the health of an endpoint must call
   /// `reassess(_:at:)`.
   var endpoints: [Endpoint]
-  /// The addresses of the endpoints.
+  /// The addresses of `endpoints`, at the same indices.
   let addresses: [IPAddress]
+  /// The index in `endpoints` of each address.
   private let indices: [IPAddress: Int]
   /// The addresses outside the list that the planner remembers, at most `mostDNSAddresses`.
   var dnsAddresses: [DNSAddress] = []
   /// The DNS address that won a race last. The pooled connections lead to this address.
   var lastDNSAddress: IPAddress?
-  /// The usual response time of the origin.
+  /// The usual time until servers of the origin begin a response.
   var usual = UsualTime()
-  /// The responses that began while some endpoints were suspected of being silent.
+  /// The responses that began while some endpoints were suspected of being silent. They show whether similar
+  /// requests are answered elsewhere.
   var elsewhere = AnswersElsewhere()
 
   // The inputs of plans. Each change updates them for one endpoint.
@@ -63,7 +69,8 @@ struct HostRoutes: Sendable {
   var timed: [(index: Int, due: MonotonicInstant)] = []
   /// When the first entry of `timed` is due.
   var reviewDue = MonotonicInstant(nanoseconds: .max)
-  /// The index of the endpoint in use.
+  /// The index of the endpoint in use: the first endpoint of the last plan without constraints, if it was
+  /// known to work, or the endpoint in use of an earlier run. `nil` without such an endpoint.
   var leader: Int?
   /// The plans that the planner reuses while nothing changes: the last plan or, with the policy `balanced`,
   /// one plan for each first endpoint.
@@ -72,8 +79,9 @@ struct HostRoutes: Sendable {
   /// reports describe such a success.
   var healthyWinner: (address: IPAddress, index: HealthIndex)?
 
-  /// When the last plan was made, and since when plans have been made without a break of `useMemory`.
+  /// When the last plan was made for a request.
   var lastUsed: MonotonicInstant?
+  /// When the origin came into use: since then, no two plans were more than `useMemory` apart.
   var inUseSince: MonotonicInstant?
   /// The kept result of `nextProbes(at:)`; `nil` when it has to be computed again.
   var nextProbes: NextProbes?
@@ -142,6 +150,7 @@ struct HostRoutes: Sendable {
     _ = change(&dnsAddresses[index].health)
   }
 
+  /// Begins to remember an address outside the list. Forgets another one when there are `mostDNSAddresses`.
   private mutating func add(_ address: IPAddress, at now: MonotonicInstant) -> Int {
     if dnsAddresses.count >= Self.mostDNSAddresses {
       let oldest = dnsAddresses.indices.min {

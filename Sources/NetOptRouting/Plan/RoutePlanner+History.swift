@@ -56,6 +56,8 @@ extension HostRoutes {
     return RouteHistory.Host(origin, learned: date, leader: leader, endpoints: known)
   }
 
+  /// Adopts the values of an earlier run for the endpoints without measurements.
+  ///
   /// - Returns: whether an endpoint adopted a value.
   fileprivate mutating func adopt(
     _ history: RouteHistory.Host, at now: MonotonicInstant, date: Date

@@ -4,9 +4,9 @@ extension RoutePlanner {
   /// Replaces the list for all plans from now on.
   ///
   /// The planner keeps its knowledge of an endpoint as long as the address serves the same host: times,
-  /// circuit breaker, quarantine. When an endpoint leaves the list, the planner keeps its health as that of a
-  /// DNS address, and the other way round. Existing plans do not change, and the planner records their
-  /// outcomes as usual.
+  /// circuit breaker, quarantine. When an endpoint leaves the list, its health becomes that of a DNS address.
+  /// When a known DNS address enters the list, its health becomes that of an endpoint. Existing plans do not
+  /// change, and the planner records their outcomes as usual.
   ///
   /// - Parameters:
   ///   - list: the list, or `nil` to plan with DNS alone.

@@ -39,7 +39,7 @@ extension RoutePlanner {
     return findings
   }
 
-  /// Notes which origins have suspected endpoints.
+  /// Notes in `silentHostIndices` which origins have suspected endpoints.
   mutating func updateSilentHosts() {
     silentHostIndices = hosts.indices.filter { hosts[$0].hasSilentEndpoints }
   }
@@ -54,7 +54,7 @@ extension RoutePlanner {
     _ request: NetOptRequest, along report: RouteReport, _ outcome: CallOutcome, status: Int,
     from begun: MonotonicInstant
   ) {
-    // True nearly always.
+    // Nearly always, no endpoint is suspected.
     if silentHostIndices.isEmpty { return }
     guard case .answered(let wait) = outcome, status < 500, status != 429,
       let address = report.winner?.address,

@@ -15,15 +15,19 @@ package struct RoutePlanner: Sendable {
   package internal(set) var list: EndpointList?
   /// The settings of routing for this machine.
   package let configuration: RoutingConfiguration
+  /// The seed of `random`, and a part of the seed of each `HostRoutes.draw`.
   let seed: UInt64
   /// Tells failures of this machine's network from failures of endpoints.
   var network = LocalNetwork()
-  /// No healthy endpoint is due for a routine probe before this time.
+  /// When the next routine probe may begin: `routineProbeSpacing` after the last one; `nil` before the first.
   var nextRoutineProbe: MonotonicInstant?
   /// The source of random numbers, for jitter and for choices.
   var random: SplitMix64
+  /// The remembered origins.
   var hosts: [HostRoutes] = []
+  /// The index in `hosts` of each remembered origin.
   var hostIndices: [Origin: Int] = [:]
+  /// The number of elements of `hosts` without listed endpoints.
   var unlisted = 0
   /// The indices in `hosts` of the origins with endpoints that are suspected of being silent.
   var silentHostIndices: [Int] = []
@@ -141,6 +145,7 @@ package struct RoutePlanner: Sendable {
     return entry.port == origin.port ? .noList : .port
   }
 
+  /// Whether a connection carries many requests at once (HTTP/2); assumed of `https` origins at first.
   private func multiplexes(_ options: RequestOptions, _ origin: Origin, _ speaksHTTP1: Bool?) -> Bool {
     origin.scheme == .https && options.version != .http1 && speaksHTTP1 != true
   }
@@ -235,8 +240,8 @@ package struct RoutePlanner: Sendable {
       probe: result, of: address, isFrozen: suspectsNetwork(at: now) || isOld, at: now, using: &random)
   }
 
-  /// Whether a failed probe is outdated: the endpoint was seen to work since the probe began. A wrong
-  /// certificate is never outdated, because the later success may be a request without verification.
+  /// Whether a probe failed and its failure is outdated: the endpoint was seen to work since the probe began.
+  /// A wrong certificate is never outdated, because the later success may be a request without verification.
   private func isOld(
     _ result: Result<ConnectReport, LegError>, from begun: MonotonicInstant?, of address: IPAddress,
     _ hostIndex: Int
@@ -247,7 +252,7 @@ package struct RoutePlanner: Sendable {
     return hosts[hostIndex].health(of: address)?.hasWorked(since: begun) ?? false
   }
 
-  /// Looks for failures of endpoints and of DNS that occur together.
+  /// Tells `network` what a call shows: a success, or failures of endpoints or of DNS.
   private mutating func judgeNetwork(
     by report: RouteReport, _ outcome: CallOutcome?, at now: MonotonicInstant
   ) {
@@ -277,6 +282,7 @@ package struct RoutePlanner: Sendable {
     if isReached { network.succeeded() } else if hasFailed { judgeNetwork(at: now) }
   }
 
+  /// Decides whether the network is suspected. If that is new, undoes the failures of the last minute.
   private mutating func judgeNetwork(at now: MonotonicInstant) {
     guard network.judge(at: now) else { return }
     for hostIndex in hosts.indices {
@@ -321,6 +327,7 @@ package struct RoutePlanner: Sendable {
     return entry
   }
 
+  /// Makes the state of an origin that is not remembered.
   func routes(to origin: Origin) -> HostRoutes {
     HostRoutes(
       origin, listed: entry(of: origin)?.endpoints ?? [], configuration: configuration, seed: seed)
@@ -352,6 +359,7 @@ package struct RoutePlanner: Sendable {
     return hostIndex
   }
 
+  /// Remembers an origin and returns its index. Forgets unlisted origins first when there are too many.
   private mutating func add(_ routes: HostRoutes) -> Int {
     if routes.endpoints.isEmpty {
       if unlisted == Self.mostUnlisted { forgetUnlisted() }
@@ -362,6 +370,7 @@ package struct RoutePlanner: Sendable {
     return hosts.count - 1
   }
 
+  /// Forgets all origins without listed endpoints.
   mutating func forgetUnlisted() {
     hosts.removeAll { $0.endpoints.isEmpty }
     hostIndices = Dictionary(uniqueKeysWithValues: hosts.indices.map { (hosts[$0].origin, $0) })

@@ -5,8 +5,9 @@ package import NetOptCore
 package enum RetryAfter {
   /// Reads the field from the head of a response.
   ///
-  /// - Parameter wall: the present moment as a calendar date. Evaluated only when the field is not a number
-  ///   of seconds. It counts as the present when the head has no `Date` from the server's own clock.
+  /// - Parameter wall: the present moment as a calendar date. Evaluated only when the field is a date. The
+  ///   wait is the time from the `Date` field, which has the time of the server's own clock, to the field's
+  ///   date. When the head has no `Date`, the wait begins at `wall`.
   /// - Returns: the wait; `nil` when the field is missing or invalid.
   package static func delay(_ head: ResponseHead, wall: () -> Date) -> Duration? {
     guard let text = head.first("Retry-After") else { return nil }

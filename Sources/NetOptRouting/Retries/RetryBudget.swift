@@ -1,35 +1,42 @@
 package import NetOptCore
 
-/// Limits how many retries and hedges a client sends: one for every five calls of the last 10 s, plus ten per
-/// second.
+/// Limits how many retries and hedges a client sends: one for every five calls of the last 10 s, plus ten
+/// free ones per second.
 ///
-/// The first part lets a busy client continue when an endpoint dies, and prevents all clients together from
-/// doubling the load of a failing service. The second part lets a client with few calls retry at all. In any
-/// period of T seconds, there are at most 0.2 retries for each call of that period and the 10 s before it,
-/// plus 10 · (T + 1).
+/// The retries that calls pay for let a busy client continue when an endpoint dies, and prevent all clients
+/// together from doubling the load of a failing service. The free retries let a client with few calls retry
+/// at all. In any period of T seconds, there are at most 0.2 retries for each call of that period and the 10
+/// s before it, plus 10 · (T + 1).
 ///
 /// The budget is a value type and reads no clock: callers pass the present moment. A moment before the latest
 /// one counts as the latest one.
 package struct RetryBudget: Sendable {
-  /// The number of calls that pay for a retry.
+  /// The number of calls that pay for one retry.
   static let callsPerRetry = 5
-  /// How long a call counts.
+  /// How long a call can pay for a retry.
   static let memory = Duration.seconds(10)
-  /// The number of free retries per second. As many can be made at once.
+  /// The number of free retries per second. Those of one second can be used at once.
   static let freePerSecond: Int64 = 10
 
+  /// The number of parts into which `memory` is divided.
   private static let slots = 10
+  /// The length of such a part in nanoseconds.
   private static let slot = memory.nanoseconds / Int64(slots)
+  /// The time in nanoseconds in which a free retry is earned.
   private static let free = 1_000_000_000 / freePerSecond
 
-  /// The calls in each tenth of `memory` that no retry has used.
+  /// The number of calls in each tenth of `memory` that have not paid for a retry. The tenth with number n
+  /// has the index n modulo 10.
   private var calls = InlineArray<10, Int>(repeating: 0)
-  /// The current tenth, counted from the start of the clock.
+  /// The number of the current tenth, counted from the start of the monotonic clock.
   private var current: Int64
+  /// The index of the current tenth in `calls`.
   private var currentIndex: Int
+  /// The end of the current tenth in nanoseconds of the clock.
   private var currentEnds: Int64
-  /// The free retries that are left, as the nanoseconds in which they were earned.
+  /// The free retries that are left, as the time in nanoseconds in which they are earned: `free` for each.
   private var credit: Int64
+  /// The moment until which `credit` is counted, in nanoseconds of the clock.
   private var creditedAt: Int64
 
   /// Makes an unused budget.
@@ -54,7 +61,7 @@ package struct RetryBudget: Sendable {
     calls[currentIndex] &+= 1
   }
 
-  /// Takes the cost of a retry.
+  /// Takes a retry from the budget.
   ///
   /// - Returns: whether the budget was sufficient. Otherwise nothing is taken.
   package mutating func take(at now: MonotonicInstant) -> Bool {
@@ -81,13 +88,14 @@ package struct RetryBudget: Sendable {
   /// pay for a retry earlier.
   var nextFree: Duration { .nanoseconds(max(Self.free - credit, 0)) }
 
+  /// The number of calls that have not paid for a retry.
   private var available: Int {
     var sum = 0
     for index in 0..<Self.slots { sum += calls[index] }
     return sum
   }
 
-  /// Drops the calls that are too old at a moment.
+  /// Makes the tenth of a moment the current one, and drops the calls that are too old by then.
   private mutating func advance(to now: MonotonicInstant) {
     let wanted = Self.counted(now) / Self.slot
     guard wanted > current else { return }
@@ -99,6 +107,7 @@ package struct RetryBudget: Sendable {
     currentEnds = (current + 1) * Self.slot
   }
 
+  /// Adds the free retries that were earned until a moment.
   private mutating func earnCredit(until now: MonotonicInstant) {
     let moment = Self.counted(now)
     guard moment > creditedAt else { return }

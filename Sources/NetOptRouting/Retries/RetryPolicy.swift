@@ -19,7 +19,7 @@ package struct RetryPolicy: Sendable {
     /// - after: the wait before the attempt.
     /// - onFreshConnection: whether the attempt must use a new connection, not a pooled one.
     case retry(after: Duration, onFreshConnection: Bool)
-    /// Decide again after this time. The budget has nothing left for the retry, and may have by then.
+    /// Wait for this time and decide again. The budget is used up now, and may suffice by then.
     case decideLater(after: Duration)
   }
 
@@ -57,7 +57,7 @@ package struct RetryPolicy: Sendable {
   package static let longestWait = Duration.seconds(10)
   /// The wait before the first delayed retry, before jitter. It doubles with each further retry.
   static let firstWait = Duration.milliseconds(50)
-  /// The longest wait without `Retry-After`, before jitter.
+  /// The longest wait that the policy chooses by itself, before jitter. A server may ask for a longer one.
   static let longestOwnWait = Duration.seconds(2)
   /// How often in a row a call waits for the budget. Together these waits take 0.8 to 1.6 s: enough to repeat
   /// the requests of a burst of failures, and too little for calls to pile up when nothing works.
@@ -141,8 +141,8 @@ package struct RetryPolicy: Sendable {
     return .decideLater(after: pause)
   }
 
-  /// Whether the retry needs nothing from the budget: the request was taken from a silent endpoint, and its
-  /// cost was settled then.
+  /// Whether the retry needs nothing from the budget, because netopt took the request from a silent endpoint.
+  /// At that moment the budget paid for the retry, or the retry was free (`WaitWatch`).
   private static func isPaid(_ outcome: Outcome) -> Bool {
     if case .failure(let error) = outcome { error.route?.winner?.failure?.kind == .silent } else { false }
   }
@@ -161,8 +161,8 @@ package struct RetryPolicy: Sendable {
     return nil
   }
 
-  /// Whether no server processed the request and no leg was left to send it. The race has then taken the
-  /// request back from each leg that had sent it, so the route has no winner.
+  /// Whether no server processed the request, and no leg was left to send it. The race took the request back
+  /// from each leg that had sent it, so the route has no winner.
   private static func wasUnprocessed(_ error: NetOptError) -> Bool {
     error.code == .sendFailed && error.isRetryable && error.route?.winner == nil
   }
@@ -171,7 +171,10 @@ package struct RetryPolicy: Sendable {
   /// first retry goes elsewhere at once. A service that reports trouble or refuses requests gets time to
   /// recover.
   ///
-  /// - Parameter givesTime: whether the service needs time to recover, so that the first retry waits too.
+  /// - Parameters:
+  ///   - attempts: the number of attempts so far. For a wait for the budget: the number of waits, this one
+  ///     included.
+  ///   - givesTime: whether the service needs time to recover, so that the first retry waits too.
   private mutating func wait(before attempts: Int, givesTime: Bool) -> Duration {
     let attempts = max(attempts, 1)
     let doublings = givesTime ? attempts - 1 : attempts - 2
