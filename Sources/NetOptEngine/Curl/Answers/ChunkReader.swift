@@ -1,8 +1,10 @@
-/// Parses the chunks of a body (RFC 9112, section 7.1) in parallel with libcurl. libcurl ends a chunk size
-/// at the first byte that is not a digit, whatever the byte is: it takes `0x5` for the last chunk.
+/// Checks the chunks of a body (RFC 9112, section 7.1), which libcurl parses too. libcurl does not check
+/// enough: it ends a chunk size at the first byte that is not a hexadecimal digit, whatever the byte is. So
+/// it takes `0x5` for the last chunk.
 struct ChunkReader: Sendable {
+  /// The position in the body. An associated value without a label is the size of the present chunk in bytes.
   private enum State: Equatable {
-    /// In a chunk size, after this many digits.
+    /// In a chunk size, after this many digits. The size is the value of these digits.
     case size(UInt64, digits: Int)
     /// In the white space after a size.
     case blank(UInt64)
@@ -12,35 +14,36 @@ struct ChunkReader: Sendable {
     case lineEnd(UInt64)
     /// In a chunk's data, with this many bytes left.
     case data(UInt64)
-    /// After a chunk's data.
+    /// After a chunk's data, before the LF of the line end.
     case end
     /// After the size of the last chunk, or of a chunk that libcurl refuses.
     case done
   }
 
-  /// libcurl's limit for the digits of a size.
+  /// The maximum number of digits of a size that libcurl accepts.
   private static let mostDigits = 16
 
-  /// The limit for sizes, extensions and line ends: this many bytes per byte of data, plus `mostBeforeFirst`
-  /// bytes in total. Endless extensions carry no data, so no limit for a body ends them (RFC 9112, section
-  /// 7.1.1).
+  /// The limit for the bytes of sizes, extensions and line ends: this many per byte of data, plus
+  /// `mostBeforeFirst`. Extensions carry no data, so without this limit no limit for bodies would end them
+  /// (RFC 9112, section 7.1.1).
   private static let mostPerByte = 64
   private static let mostBeforeFirst = 64 * 1024
-  /// The longest line with a size and its extensions, in bytes. After at most this many bytes libcurl
-  /// delivers data, and a transfer can pause only then.
+  /// The maximum length in bytes of a line with a size and its extensions. A transfer can pause only when
+  /// libcurl delivers data, and libcurl delivers none while it reads such a line.
   private static let longestLine = 4096
 
   private var state = State.size(0, digits: 0)
-  /// The number of data bytes.
+  /// The number of data bytes read so far.
   private(set) var data = 0
-  /// The number of bytes that are not data, and how many of them `takeFraming` has reported.
+  /// The number of bytes read so far that are not data, and how many of them `takeFraming` has reported.
   private var (framing, taken) = (0, 0)
-  /// The length of the present line, in bytes.
+  /// The number of bytes of the present line with a size that were read so far. Includes the line end before
+  /// that line.
   private var line = 0
 
-  /// Reads a piece of the body as received.
+  /// Checks the next piece of the body, as received. A piece may begin and end anywhere.
   ///
-  /// - Returns: what is wrong with the piece; `nil` if it is valid.
+  /// - Returns: the fault; `nil` if the body is valid so far.
   mutating func read(_ bytes: UnsafeRawBufferPointer) -> ChunkFault? {
     var index = 0
     while index < bytes.count, state != .done {
@@ -60,15 +63,16 @@ struct ChunkReader: Sendable {
     return framing > Self.mostBeforeFirst + Self.mostPerByte * data ? .framing : nil
   }
 
-  /// Whether the size of the last chunk was read.
+  /// Whether the size 0 of the last chunk was read, or a size that libcurl refuses.
   var hasEnded: Bool { state == .done }
 
-  /// Returns the number of bytes since the last call that are not data.
+  /// Returns the number of bytes read since the last call that are not data.
   mutating func takeFraming() -> Int {
     defer { taken = framing }
     return framing - taken
   }
 
+  /// Reads a byte that is not data.
   private mutating func read(_ byte: UInt8) -> ChunkFault? {
     switch (state, byte) {
     case (.size(let size, let digits), _):
@@ -86,7 +90,7 @@ struct ChunkReader: Sendable {
     return nil
   }
 
-  /// Reads the byte after a size.
+  /// Reads the byte after the digits of a size, or after white space behind them.
   private mutating func end(_ size: UInt64, with byte: UInt8) -> ChunkFault? {
     switch byte {
     case UInt8(ascii: " "), UInt8(ascii: "\t"): state = .blank(size)
@@ -106,6 +110,7 @@ struct ChunkReader: Sendable {
     }
   }
 
+  /// Begins the data of a chunk. A chunk without data is the last one.
   private mutating func begin(_ size: UInt64) {
     state = size == 0 ? .done : .data(size)
     line = 0

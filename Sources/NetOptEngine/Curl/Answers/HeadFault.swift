@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// The fault in the head or the trailers of a response.
+/// The fault because of which netopt, libcurl or nghttp2 refuses the head or the trailers of a response.
 enum HeadFault: Hashable, Sendable {
   /// The first line does not begin with `HTTP/`.
   case notHTTP
@@ -8,7 +8,7 @@ enum HeadFault: Hashable, Sendable {
   case unsupportedVersion
   /// The first line has no valid status.
   case status
-  /// The status is 101, which announces another protocol.
+  /// The status is 101 (Switching Protocols), for which netopt never asks.
   case interim101
   /// The response arrived before the request was sent.
   case unsolicited
@@ -24,36 +24,36 @@ enum HeadFault: Hashable, Sendable {
   case name(UInt8)
   /// A field's value contains a byte that values must not contain.
   case value(UInt8)
-  /// A name or a value contains a NUL.
+  /// libcurl found a NUL in a line of the head.
   case nul
-  /// A value has more combining marks in a row than `CombiningMarks.most`.
+  /// A head has more combining marks in a row than `CombiningMarks.most`.
   case marks
-  /// The first line after the status line is a fold, with no field before it.
+  /// The first line after the status line is a fold: it begins with white space and continues no field.
   case firstFold
-  /// A field that determines the end or the coding of the body is folded.
+  /// A field on several lines (folded) determines the end or the coding of the body.
   case framingFold
-  /// The head has too many folds.
+  /// The heads have more folds than `ResponseHeadReader.mostFolds`.
   case folds
   /// A line of the trailers is not a field.
   case trailer
-  /// A line of the trailers is longer than libcurl accepts.
+  /// A line of the trailers is longer than the 4 KiB that libcurl accepts.
   case trailerTooLong
-  /// The head or the trailers come in more HTTP/2 frames than nghttp2 accepts.
+  /// The head or the trailers come in more CONTINUATION frames (HTTP/2) than nghttp2 accepts.
   case continuations
   /// A Content-Length is not a valid length, or two of them differ.
   case contentLength
   /// The Transfer-Encoding is not a single `chunked`. A request of netopt allows no other transfer coding.
   case transferCoding
-  /// The heads and trailers have more bytes than `ResponseHeadReader.limit`.
+  /// The heads and trailers of one response have more bytes than `ResponseHeadReader.limit`.
   case tooLarge
-  /// The heads and trailers have more lines than `ResponseHeadReader.mostLines`.
+  /// The heads and trailers of one response have more lines than `ResponseHeadReader.mostLines`.
   case tooManyLines
-  /// The head is larger than libcurl accepts.
+  /// The head is larger than libcurl accepts. The limit depends on libcurl's release and on the HTTP version.
   case tooLargeForLibcurl(kibibytes: Int)
-  /// One line is longer than libcurl accepts.
+  /// One line of the head is longer than the 100 KiB that libcurl accepts.
   case lineTooLong
 
-  /// Whether the head or the trailers exceed a limit of netopt, libcurl or nghttp2. They break no rule of
+  /// Whether the head or the trailers only exceed a limit of netopt, libcurl or nghttp2, and break no rule of
   /// HTTP.
   var exceedsSizeLimit: Bool {
     switch self {

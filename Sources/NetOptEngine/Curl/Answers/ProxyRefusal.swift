@@ -5,15 +5,16 @@ import NetOptCore
 enum ProxyRefusal: Hashable, Sendable {
   /// The proxy answered CONNECT with this status (RFC 9110, section 9.3.6).
   case status(Int)
-  /// The proxy answered CONNECT with something that is not HTTP, or with too many bytes.
+  /// The proxy gave no usable response to CONNECT. The text says what it did instead: a verb phrase whose
+  /// subject is the proxy.
   case noAnswer(String)
-  /// The error that libcurl found in the dialogue with a SOCKS proxy (`CURLproxycode`).
+  /// The SOCKS handshake failed with this code of libcurl (`CURLproxycode`).
   case socks(Int)
 
-  /// The most bytes to read of a response to CONNECT.
+  /// The maximum size of a response to CONNECT, in bytes.
   static let mostRead = 64 * 1024
 
-  /// Returns the failure of the leg.
+  /// Returns the failure of the leg through the proxy.
   ///
   /// - Parameters:
   ///   - url: the proxy's URL.
@@ -51,6 +52,9 @@ enum ProxyRefusal: Hashable, Sendable {
     }
   }
 
+  /// Returns the failure for a code of libcurl.
+  ///
+  /// - Parameter signsOn: whether the proxy's URL has a user name or a password.
   private static func failure(
     _ code: Int, _ proxy: String, _ server: String, _ signsOn: Bool
   ) -> LegFailure {

@@ -1,27 +1,31 @@
 import NetOptCore
 
-/// The received part of a response's body that was not handed over yet, in chunks. Confined to the loop.
+/// The received part of a response's body that has not been passed on to the caller, in chunks. Confined to
+/// the loop.
 struct ReceivedBody {
-  /// The size of a chunk, in bytes. The allocator maps and unmaps larger blocks each time (mallopt(3),
-  /// M_MMAP_THRESHOLD), which costs more than receiving the bytes.
+  /// The size of a chunk, in bytes. The allocator maps each block of 128 KiB or more into memory, and unmaps
+  /// it when it is freed (mallopt(3), M_MMAP_THRESHOLD). This costs more than receiving the bytes.
   private static let chunk = 64 * 1024
-  /// The longest body of known length that is stored as one chunk, in bytes. It too stays below the size from
-  /// which the allocator maps blocks.
+  /// The maximum length in bytes of a body of known length that is stored as one chunk. Like `chunk`, it is
+  /// below the size from which the allocator maps blocks.
   private static let wholeBody = 120 * 1024
-  /// A last chunk with fewer bytes is handed over as a copy without spare capacity. If the consumer kept the
-  /// full capacity, a body that arrives byte by byte would take thousands of times its size.
+  /// A last chunk with fewer bytes than this is passed on as a copy without spare capacity. Otherwise a body
+  /// that arrives byte by byte would take thousands of times its size in a caller that keeps the chunks.
   private static let small = chunk / 8
 
   private let spareChunks: SpareChunks
+  /// The chunk that is being filled.
   private var last: [UInt8] = []
-  /// The full chunks before the last one.
+  /// The full chunks, in order. They come before `last`.
   private var full: [[UInt8]] = []
   /// The number of bytes in all chunks.
   private(set) var count = 0
 
   init(_ spareChunks: SpareChunks) { self.spareChunks = spareChunks }
 
-  /// - Parameter length: the length of the whole body in bytes, if it is known.
+  /// Appends received bytes.
+  ///
+  /// - Parameter length: the length of the whole body in bytes; `nil` if it is unknown.
   mutating func append(_ bytes: UnsafeRawBufferPointer, ofLength length: Int64?) {
     if last.isEmpty {
       // A body that arrives at once gets exactly the memory that it needs.

@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// Makes the header lines of a request, in libcurl's form (CURLOPT_HTTPHEADER(3)).
+/// Checks a request, and makes its header lines in libcurl's form (CURLOPT_HTTPHEADER(3)).
 enum RequestLines {
   /// Returns why a request cannot be sent; `nil` if it can.
   static func fault(of request: NetOptRequest) -> String? {
@@ -16,6 +16,7 @@ enum RequestLines {
     return nil
   }
 
+  /// Returns why a request with this method cannot be sent; `nil` if it can.
   private static func methodFault(of request: NetOptRequest) -> String? {
     guard HeaderFields.isToken(request.method.rawValue) else {
       return "the method \"\(request.method)\" is not a token"
@@ -27,6 +28,7 @@ enum RequestLines {
     return nil
   }
 
+  /// Returns why a request cannot have a field; `nil` if it can. Does not check the bytes of the field.
   private static func fault(of field: HeaderField, in request: NetOptRequest) -> String? {
     func isNamed(_ name: String) -> Bool { HeaderFields.equal(field.name, name) }
     if isNamed("host") { return "Host comes from the URL; change the URL instead" }
@@ -41,9 +43,9 @@ enum RequestLines {
     return nil
   }
 
-  /// Returns the header lines of a request. They include the lines that libcurl could write itself from
-  /// options. libcurl makes lines from options anew for each request, byte by byte and twice, which takes a
-  /// tenth of its work for the request.
+  /// Returns the header lines of a request. They include lines that libcurl could make from options
+  /// (User-Agent, Accept-Encoding). libcurl makes such lines again for each request, byte by byte and twice,
+  /// which takes a tenth of its work for the request.
   static func make(for request: NetOptRequest, userAgent: String) -> [String] {
     var lines: [String] = []
     lines.reserveCapacity(request.headers.count + 3)
@@ -55,10 +57,12 @@ enum RequestLines {
     }
     for field in request.headers where !HeaderFields.equal(field.name, "content-length") {
       let value = trimmed(field.value)
-      // A line with nothing after the colon would make libcurl remove the header.
+      // A line with nothing after the colon makes libcurl leave the field out. libcurl writes `Name;` as a
+      // field without a value.
       lines.append(value.isEmpty ? "\(field.name);" : "\(field.name): \(value)")
     }
-    // libcurl would wait up to a second for "100 Continue" before a large body.
+    // `Expect:` keeps libcurl from asking for "100 Continue" before a large body and waiting for it for up to
+    // a second.
     if request.body.length != 0, !request.headers.contains(name: "Expect") { lines.append("Expect:") }
     return lines
   }
@@ -66,8 +70,8 @@ enum RequestLines {
   /// Returns the value without the white space around it, which is not part of the value (RFC 9110, section
   /// 5.5).
   private static func trimmed(_ value: String) -> Substring {
-    // There is nearly always no white space. To search for the first and the last other character takes much
-    // longer.
+    // Nearly all values have no such white space. Searching for the first and the last other character takes
+    // much longer than this check.
     if let first = value.utf8.first, let last = value.utf8.last, first > 0x20, last > 0x20 {
       return value[...]
     }

@@ -4,11 +4,11 @@ import NetOptCore
 enum ResponseFault: Hashable, Sendable {
   /// The head breaks a rule of HTTP.
   case head(HeadFault)
-  /// The body announces chunks but is not in valid chunks.
+  /// The head announces chunks, but the body does not consist of valid chunks.
   case chunk(ChunkFault)
   /// The server broke a rule of HTTP/2, or nghttp2 refused what the server sent.
   case http2(HTTP2Fault)
-  /// The body is not in the format of its content coding.
+  /// The body could not be decoded according to its Content-Encoding.
   case coding(CodingFailure)
   /// The connection ended inside the head.
   case headCut
@@ -16,18 +16,20 @@ enum ResponseFault: Hashable, Sendable {
   case codingCut
   /// The HTTP/2 stream or connection ended before the server announced the end of the body.
   case streamCut
-  /// libcurl read more of the body than it delivered.
+  /// libcurl read more bytes of the body than it delivered, so a part of the body is missing.
   case partLost
-  /// The server refuses the request's Expect field (417), and libcurl drops the response.
+  /// The server rejected the request's Expect field (417). libcurl then drops the response and sends the
+  /// request again.
   case expectationRefused
-  /// The end of the body is the end of TLS, which came without close_notify. Anyone between server and client
-  /// may have cut the body short.
+  /// The body ends with its TLS connection, and the connection ended without close_notify. An attacker
+  /// between server and client may have cut the body short.
   case unannouncedEnd
 
   /// Returns the error with which the call ends.
   ///
   /// - Parameters:
-  ///   - peer: the sender of the response.
+  ///   - peer: the sender of the response, as messages name it.
+  ///   - endpoint: the endpoint of the connection; `nil` for a proxy.
   ///   - mayBeRepeated: whether the request may be sent again.
   func error(from peer: String, _ endpoint: IPEndpoint?, mayBeRepeated: Bool) -> NetOptError {
     func made(_ code: NetOptError.Code, _ phase: NetOptError.Phase, _ message: String) -> NetOptError {
@@ -91,22 +93,22 @@ enum ResponseFault: Hashable, Sendable {
   }
 }
 
-/// A fault in the chunks of a body. The raw value is the faulty part, for a message that begins with "the
-/// server sent".
+/// A fault in the chunks of a body. The raw value describes the faulty part, for a message that begins with
+/// "the server sent".
 enum ChunkFault: String, Sendable {
   /// The size of a chunk is not a valid number.
   case size = "a chunk whose size is not a hexadecimal number below 2^63 (RFC 9112, section 7.1)"
-  /// The size of a chunk has too many digits.
+  /// The size of a chunk has more digits than libcurl accepts.
   case longSize =
     "a chunk whose size has more than 16 digits, which is libcurl's limit (RFC 9112, section 7.1)"
-  /// The data of a chunk is not followed by a line end.
+  /// No line end follows the data of a chunk.
   case end = "a chunk that does not end where its size says (RFC 9112, section 7.1)"
-  /// The line with a size is too long.
+  /// The line with a size is longer than `ChunkReader.longestLine`.
   case longLine = "a chunk whose extensions have more than 4 KiB (RFC 9112, section 7.1.1)"
-  /// Hardly any of the body is data.
+  /// The body has far more bytes of sizes, extensions and line ends than bytes of data.
   case framing = "more than 64 KiB of chunk extensions for hardly any data (RFC 9112, section 7.1.1)"
 
-  /// Whether to end the connection. libcurl may otherwise read on for ever, because it calls netopt only when
-  /// data arrives.
+  /// Whether netopt must end the connection itself. netopt can fail a transfer only when libcurl delivers
+  /// data. Without data, libcurl would read such chunks without end.
   var endsConnection: Bool { self == .longLine || self == .framing }
 }

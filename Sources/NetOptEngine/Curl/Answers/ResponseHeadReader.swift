@@ -1,46 +1,54 @@
 import NetOptCore
 
-/// Reads the heads of a response line by line, as libcurl delivers them: interim responses, the final head,
-/// trailers. A state machine without I/O.
+/// Reads the heads of a response line by line, as libcurl delivers them: heads of interim responses, the
+/// final head, and trailers. A state machine without I/O.
 ///
-/// libcurl accepts many heads that RFC 9112 forbids, and keeps all lines that ever arrive. This reader
-/// refuses a head whose fault affects where the response ends, or could make one header field look like
-/// another.
+/// libcurl accepts many heads that RFC 9112 forbids, and keeps all lines in memory. This reader limits the
+/// lines. It refuses a head whose fault makes it uncertain where the response ends, or could make one field
+/// look like another.
 struct ResponseHeadReader {
-  /// How to find the end of a body (RFC 9112, section 6.3).
+  /// What determines the end of a body (RFC 9112, section 6.3).
   enum Framing: Hashable {
     /// The body has this many bytes.
     case length(Int64)
     /// The body ends with its last chunk.
     case chunked
-    /// The body ends with the connection or the stream.
+    /// The body ends with the connection, or with the stream of HTTP/2.
     case end
   }
 
+  /// What the next line is: the first line of a head, another line of the head, or, after the final head, a
+  /// trailer.
   private enum State { case statusLine, fields, complete }
 
-  /// The most bytes of all heads together, including interim heads and trailers.
+  /// The maximum number of bytes of all heads together, including interim heads and trailers.
   static let limit = 256 * 1024
-  /// The most lines of all heads together. libcurl keeps a few hundred bytes per line, even after the call.
+  /// The maximum number of lines of all heads together. libcurl keeps a few hundred bytes per line, even
+  /// after the call.
   static let mostLines = 2000
-  /// The most folded lines. libcurl copies the whole field for each of them.
+  /// The maximum number of folds in all heads together: lines that continue the field before them. libcurl
+  /// copies the whole field for each fold.
   static let mostFolds = 64
-  /// The initial capacity, in bytes. Most heads fit, so that the buffer need not grow.
+  /// The initial capacity of `lines`, in bytes. Most heads are not longer, so `lines` rarely grows.
   private static let usualSize = 512
 
+  /// The status, version and framing of the head that was read last; the defaults before its first line.
   private(set) var status = 0
   private(set) var version = HTTPVersion.http1_1
   private(set) var framing = Framing.end
-  /// Whether Transfer-Encoding came together with Content-Length, or with HTTP/1.0. An intermediary may then
-  /// have seen another end of the body.
+  /// Whether the present head has Transfer-Encoding together with Content-Length, or with HTTP/1.0. An
+  /// intermediary may then have taken another byte for the end of the body.
   private(set) var isAmbiguous = false
-  /// Whether a field has arrived, in an interim response or in the final one.
+  /// Whether a field has arrived, in the head of an interim response or in the final head.
   private(set) var hasFields = false
-  /// The values of Content-Encoding, as received.
+  /// The value of Content-Encoding in the present head, as received. The values of several fields are joined
+  /// with commas.
   private(set) var contentEncoding = ""
   private var state = State.statusLine
+  /// The number of bytes and of lines of all heads so far.
   private var (total, lineCount) = (0, 0)
   private var folds = 0
+  /// The field lines of the present head, with their line ends.
   private var lines: [UInt8] = []
 
   /// Whether the next line is the first line of a head.
@@ -49,10 +57,14 @@ struct ResponseHeadReader {
   /// Whether the final head is complete.
   var isComplete: Bool { state == .complete }
 
-  /// Whether a response with this status never has a body (RFC 9110, section 6.4.1).
+  /// Whether the status says that the response has no body (204, 304; RFC 9110, section 6.4.1).
   var hasNoBody: Bool { status == 204 || status == 304 }
 
-  /// Whether the head of a response without a body announces a body. A faulty server may then send that body.
+  /// Whether the response has no body by its status or the request's method, but its head announces one. A
+  /// faulty server may send this body after all. A response to HEAD without a length counts as announcing
+  /// one.
+  ///
+  /// - Parameter isHead: whether the request is a HEAD request.
   func announcesBody(toHead isHead: Bool) -> Bool {
     framing != .length(0) && (isHead || hasNoBody && framing != .end)
   }
@@ -63,19 +75,19 @@ struct ResponseHeadReader {
     return ResponseHead(status: status, version: version, lines: lines)
   }
 
-  /// Starts from the beginning: libcurl sends the request again.
+  /// Forgets everything that was read, because libcurl sends the request again.
   mutating func restart() { self = ResponseHeadReader() }
 
-  /// Reads a line, including its end.
+  /// Reads the next line, including its line end.
   ///
   /// - Parameter isMultiplexed: whether the line came over HTTP/2. nghttp2 has then checked names and values.
-  /// - Returns: what is wrong with the line; `nil` if it is valid.
+  /// - Returns: the fault of the line or the head; `nil` if they are valid so far.
   mutating func read(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> HeadFault? {
     total += line.count
     lineCount += 1
     guard total <= Self.limit else { return .tooLarge }
     guard lineCount <= Self.mostLines else { return .tooManyLines }
-    // When the connection ends there, newer releases of libcurl hand over a piece of a line.
+    // Newer releases of libcurl deliver a part of a line when the connection ends within the line.
     guard line.last == 0x0a else { return .lineCut }
     switch state {
     case .statusLine: return readStatus(line, isMultiplexed: isMultiplexed)
@@ -92,7 +104,7 @@ struct ResponseHeadReader {
 
   private mutating func readStatus(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> HeadFault? {
     guard let start = StatusLine(line) else { return StatusLine.fault(of: line) }
-    // Newer releases of libcurl take a status line of HTTP/3 over HTTP/1.1.
+    // Newer releases of libcurl accept a status line of HTTP/3 on an HTTP/1.1 connection.
     guard start.version != .http3, (start.version == .http2) == isMultiplexed else { return .versionMismatch }
     // netopt never asks to switch protocols (RFC 9110, section 15.2.2).
     if start.status == 101 { return .interim101 }
@@ -107,6 +119,7 @@ struct ResponseHeadReader {
     return nil
   }
 
+  /// Handles the empty line at the end of a head.
   private mutating func endOfHead() -> HeadFault? {
     if lines.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) { return .marks }
     // Another head follows an interim response.
@@ -114,26 +127,27 @@ struct ResponseHeadReader {
     return nil
   }
 
-  /// Appends a fold to the last field, with the white space at its beginning in place of the line's end (RFC
-  /// 9112, section 5.2).
+  /// Appends a fold to the last field. The white space at the beginning of the fold replaces the line end of
+  /// the field (RFC 9112, section 5.2).
   private mutating func fold(_ line: UnsafeRawBufferPointer) -> HeadFault? {
     folds += 1
     if folds > Self.mostFolds { return .folds }
     if lines.isEmpty { return .firstFold }
     if let byte = Self.unclean(line) { return .value(byte) }
-    // netopt and libcurl have already read the framing field without its continuation.
+    // netopt and libcurl have already used the value of this field without its continuation.
     if lastFieldFrames { return .framingFold }
     while let last = lines.last, last == 0x0a || last == 0x0d { lines.removeLast() }
     lines.append(contentsOf: line)
     return nil
   }
 
-  /// Whether the last field is one that netopt acts on.
+  /// Whether the last field is a field that netopt acts on (`Name`).
   private var lastFieldFrames: Bool {
     let end = lines.dropLast().lastIndex(of: 0x0a).map { $0 + 1 } ?? 0
     return lines[end...].withUnsafeBytes { Name(of: UnsafeRawBufferPointer(rebasing: $0[...])) != nil }
   }
 
+  /// Reads a field line, and updates the framing or the content coding if the field determines them.
   private mutating func readField(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> HeadFault? {
     if !isMultiplexed {
       guard let colon = line.firstIndex(of: 0x3a) else { return .noColon }
@@ -148,13 +162,13 @@ struct ResponseHeadReader {
     case nil: return nil
     case .contentLength: return readLength(line, from: 15)
     case .transferEncoding:
-      // netopt asks for no transfer coding except chunked (RFC 9112, section 7). An unknown coding hides the
-      // end of the body.
+      // netopt asks for no transfer coding except chunked (RFC 9112, section 7). With any other coding,
+      // netopt cannot find the end of the body.
       guard framing != .chunked,
         Self.trimmed(line.dropFirst(18)).elementsEqual("chunked".utf8, by: Self.equal)
       else { return .transferCoding }
       if case .length = framing { isAmbiguous = true }
-      // RFC 9112, section 6.1.
+      // HTTP/1.0 has no Transfer-Encoding (RFC 9112, section 6.1).
       if version == .http1_0 { isAmbiguous = true }
       framing = .chunked
       return nil
@@ -197,10 +211,11 @@ struct ResponseHeadReader {
 
   // MARK: Bytes
 
-  /// The fields that netopt acts on.
+  /// The fields that netopt acts on while it reads a head.
   private enum Name {
     case contentLength, contentEncoding, transferEncoding
 
+    /// Finds the name at the beginning of a field line; `nil` for any other name.
     init?(of line: UnsafeRawBufferPointer) {
       func begins(_ name: StaticString, from start: Int = 0) -> Bool {
         guard line.count >= name.utf8CodeUnitCount else { return false }
@@ -229,8 +244,10 @@ struct ResponseHeadReader {
     }
   }
 
+  /// Whether two bytes are equal ignoring case. `b` must be a lower-case letter.
   private static func equal(_ a: UInt8, _ b: UInt8) -> Bool { a | 0x20 == b }
 
+  /// Whether a byte is a space, a tab, or a part of a line end.
   private static func isSpace(_ byte: UInt8) -> Bool {
     byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a
   }
@@ -242,7 +259,8 @@ struct ResponseHeadReader {
     return bytes[start..<end]
   }
 
-  /// Returns the first NUL of a line, or the first CR that is not at the line's end (RFC 9110, section 5.5).
+  /// Returns the first byte of a line that is a NUL, or a CR that does not belong to the line end; `nil` if
+  /// there is none (RFC 9110, section 5.5).
   private static func unclean(_ line: UnsafeRawBufferPointer) -> UInt8? {
     for index in line.indices {
       let byte = line[index]
@@ -265,6 +283,7 @@ private struct StatusLine {
   let version: HTTPVersion
   let status: Int
 
+  /// Parses a line. Returns `nil` if it is not a valid status line.
   init?(_ line: UnsafeRawBufferPointer) {
     // Compared byte by byte, because this code runs for each response.
     guard line.count >= 10, line[0] == 0x48, line[1] == 0x54, line[2] == 0x54, line[3] == 0x50,

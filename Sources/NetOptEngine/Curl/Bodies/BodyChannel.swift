@@ -4,19 +4,26 @@ import NetOptLocking
 /// Carries a response's body from the loop to the task that reads it. Safe to use from all threads.
 final class BodyChannel: Sendable {
   private struct State {
+    /// The chunks that the reader has not taken.
     var chunks: [[UInt8]] = []
+    /// The number of bytes in `chunks`.
     var unread = 0
+    /// How the body ended; `nil` before its end.
     var end: Result<Void, NetOptError>?
+    /// The task that waits for the next chunk or the end. It is resumed with `true`.
     var reader: UnsafeContinuation<Bool, Never>?
-    /// Whether the transfer waits until most of the buffered data has been read.
+    /// Whether the transfer is paused until at most `lowWater` bytes are unread.
     var isPaused = false
+    /// The timings of the call so far, as the loop last reported them.
     var timings: Timings
   }
 
   private let state: Locked<State>
   private let lowWater: Int
 
-  /// - Parameter lowWater: the transfer resumes when at most this many bytes are unread.
+  /// Creates a channel without chunks.
+  ///
+  /// - Parameter lowWater: the number of unread bytes at or below which a paused transfer resumes.
   init(lowWater: Int, timings: Timings) {
     self.lowWater = lowWater
     state = Locked(State(timings: timings))
@@ -26,10 +33,12 @@ final class BodyChannel: Sendable {
 
   // MARK: From the loop
 
-  /// Adds received chunks.
+  /// Adds received chunks, and wakes the reader if it waits.
   ///
-  /// - Parameter isPaused: whether the transfer has been paused.
-  /// - Returns: the number of unread bytes, and whether the paused transfer may resume.
+  /// - Parameters:
+  ///   - end: how the body ended; `nil` if more may follow.
+  ///   - isPaused: whether the transfer is paused because the reader was behind.
+  /// - Returns: the number of unread bytes, and whether the caller must resume the paused transfer now.
   func push(
     _ chunks: [[UInt8]], end: Result<Void, NetOptError>?, isPaused: Bool, timings: Timings
   ) -> (unread: Int, resumes: Bool) {
@@ -40,7 +49,7 @@ final class BodyChannel: Sendable {
       }
       if state.end == nil { state.end = end }
       state.timings = timings
-      // The reader may have caught up since the transfer was paused. Nothing would resume the transfer then.
+      // If the reader has caught up since the transfer was paused, `poll` will not ask to resume it any more.
       let resumes = isPaused && state.unread <= lowWater
       state.isPaused = isPaused && !resumes
       return (state.chunks.isEmpty && state.end == nil ? nil : state.reader.take(), state.unread, resumes)
@@ -51,13 +60,17 @@ final class BodyChannel: Sendable {
 
   // MARK: From the reader
 
+  /// What a reader gets from the channel.
   enum Step {
+    /// The next chunk. `resumes` says whether the reader must resume the paused transfer.
     case chunk([UInt8], resumes: Bool)
+    /// The body has ended, completely or with an error.
     case end(Result<Void, NetOptError>)
+    /// There is no chunk at present, and the body has not ended.
     case wait
   }
 
-  /// Returns the next chunk or the end, or `wait` if there is neither.
+  /// Removes and returns the next chunk. Returns the end if no chunk is left, or `wait` if there is neither.
   func poll() -> Step {
     state.withLock { state in
       guard !state.chunks.isEmpty else { return state.end.map { .end($0) } ?? .wait }
@@ -87,11 +100,12 @@ final class BodyChannel: Sendable {
     }
   }
 
-  /// Whether the loop has handed over the end, even if the reader has not read it yet.
+  /// Whether the loop has reported the end of the body. The reader may still have chunks to read.
   var hasEnded: Bool { state.withLock { $0.end != nil } }
 }
 
-/// The consumer's end of a streamed body. Its deallocation before the end cancels the transfer.
+/// The reader's end of a `BodyChannel`. If it is released before the end of the body has arrived, it cancels
+/// the exchange.
 final class StreamedBody: BodySource {
   private let channel: BodyChannel
   private let exchange: Exchange

@@ -1,32 +1,34 @@
-/// The body chunks that were handed out last. A chunk is filled again when nothing else uses it.
+/// The body chunks that were last passed to readers. When a reader has dropped its chunk, the chunk's memory
+/// is used again for a new chunk.
 ///
-/// A reader usually drops a chunk soon after it got the chunk. The allocator would then return the memory to
-/// the system, and each page of the next chunk would cause a page fault. This takes a third of all work for a
+/// A reader usually drops a chunk soon. Without `SpareChunks`, the allocator would then return the memory to
+/// the system, and each page of the next chunk would cause a page fault. These take a third of all work for a
 /// download. Confined to the loop.
 final class SpareChunks {
-  /// The number of chunks that a reader may be behind with the default buffer (512 KiB). They take half a
-  /// megabyte per client that receives.
+  /// The number of chunks of 64 KiB in the default buffer (`CurlConfiguration.bodyBuffer`, 512 KiB). They
+  /// take half a megabyte for each client that has received large bodies.
   private static let most = 8
 
   // Unchecked exclusivity: see CurlMulti.
+  /// The chunks, up to `most`; `next` is the index of the oldest one.
   @exclusivity(unchecked) private var chunks: [[UInt8]] = []
   @exclusivity(unchecked) private var next = 0
 
-  /// Returns an empty chunk.
+  /// Returns an empty chunk, if possible in the memory of the oldest chunk.
   ///
-  /// - Parameter capacity: the number of bytes for which the chunk has room.
+  /// - Parameter capacity: the number of bytes for which the chunk has room at least.
   func take(_ capacity: Int) -> [UInt8] {
     var chunk: [UInt8] = []
     if chunks.count == Self.most {
       swap(&chunk, &chunks[next])
-      // If somebody still uses the chunk, this makes a new one.
+      // If a reader still uses the chunk, this allocates new memory.
       chunk.removeAll(keepingCapacity: true)
     }
     chunk.reserveCapacity(capacity)
     return chunk
   }
 
-  /// Remembers a chunk that is handed out.
+  /// Remembers a chunk that is passed to a reader, in place of the oldest one.
   func handOut(_ chunk: [UInt8]) {
     if chunks.count < Self.most { return chunks.append(chunk) }
     chunks[next] = chunk

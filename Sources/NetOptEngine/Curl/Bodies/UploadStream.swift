@@ -1,9 +1,9 @@
 import NetOptCore
 import NetOptLocking
 
-/// The result when libcurl asks for more of a request's body.
+/// The answer when libcurl asks for more of a request's body.
 enum UploadStep {
-  /// This many bytes were written. 0 is the end of the body.
+  /// This many bytes were written to libcurl's buffer. 0 means the end of the body.
   case bytes(Int)
   /// No bytes are available yet.
   case notYet
@@ -11,34 +11,42 @@ enum UploadStep {
   case failed
 }
 
-/// Carries a streamed request body from the caller's sequence to libcurl. A task pulls chunks, and waits
-/// while 256 KiB or more are ready.
+/// Carries a streamed request body from the caller's sequence to libcurl. A task (`pump`) pulls chunks from
+/// the sequence, and waits while libcurl has `highWater` bytes or more to take. Safe to use from any thread.
 ///
-/// The stream keeps the beginning of the body, so that a request that was not processed can be sent again.
+/// The stream keeps the beginning of the body, so that a request that the server did not process can be sent
+/// again.
 final class UploadStream: Sendable {
+  /// The number of bytes from which on the task waits until libcurl has taken some.
   static let highWater = 256 * 1024
-  /// The most bytes that libcurl may have taken if the body is to begin again. This covers the bytes that an
-  /// HTTP/2 client may send before the server's first answer (65,535 bytes; RFC 9113, section 6.9.2), plus
-  /// libcurl's send buffer at that time.
+  /// The maximum number of bytes at the beginning of the body that are kept for sending them again. This
+  /// covers the bytes that an HTTP/2 client may send before the server first answers (65,535 bytes; RFC 9113,
+  /// section 6.9.2), and libcurl's send buffer.
   static let mostKept = 128 * 1024
 
   private struct State {
+    /// The chunks that libcurl has not taken whole.
     var chunks: [[UInt8]] = []
     /// The number of bytes of the first chunk that libcurl has taken.
     var offset = 0
-    /// The chunks before the first one, as long as the body can begin again.
+    /// The chunks that libcurl has taken, from the beginning of the body on. Empty once libcurl has taken
+    /// more than `mostKept` bytes.
     var kept: [[UInt8]] = []
-    /// The number of bytes that libcurl has taken.
+    /// The number of bytes that libcurl has taken since the body last began.
     var taken = 0
+    /// The number of bytes that libcurl has not taken.
     var waiting = 0
+    /// Whether `pump` is done: the sequence has ended, or the body has failed.
     var hasEnded = false
     var failure: NetOptError?
-    /// Whether libcurl found no bytes and waits for a wake-up.
+    /// Whether libcurl found no bytes and paused, so that `pump` must wake it.
     var isStarved = false
+    /// The task in `pump`, while it waits until libcurl takes bytes.
     var producer: UnsafeContinuation<Void, Never>?
   }
 
   private let state = Locked(State())
+  /// The length of the body in bytes that the request announces; `nil` if it announces none.
   private let length: Int64?
   private let makeIterator: @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>
 
@@ -49,14 +57,15 @@ final class UploadStream: Sendable {
     self.makeIterator = makeIterator
   }
 
-  /// Whether the sequence must end before anything is sent. With an announced length of 0, the body is
-  /// complete as soon as the head is sent.
+  /// Whether the sequence must be read to its end before the request is sent. True for an announced length of
+  /// 0: the server takes the request for complete after its head, so netopt must check first that the
+  /// sequence has no bytes.
   var endsFirst: Bool { length == 0 && !state.withLock { $0.hasEnded } }
 
-  /// Why the body failed, once `take` has failed or the sequence has ended.
+  /// Why the body failed; `nil` if it did not, or not yet.
   var failure: NetOptError? { state.withLock { $0.failure } }
 
-  /// Fills a buffer with the bytes that are ready. Called on the loop's thread.
+  /// Copies bytes of the body to libcurl's buffer. Called on the loop's thread.
   func take(_ buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
     let (step, producer) = state.withLock { state -> (UploadStep, UnsafeContinuation<Void, Never>?) in
       if state.failure != nil { return (.failed, nil) }
@@ -84,12 +93,12 @@ final class UploadStream: Sendable {
     return step
   }
 
-  /// Whether the body can begin again.
+  /// Whether `rewind` would succeed now.
   var canRewind: Bool { state.withLock { $0.taken <= Self.mostKept } }
 
-  /// Makes the body begin again. Called on the loop's thread.
+  /// Makes `take` begin at the first byte of the body again. Called on the loop's thread.
   ///
-  /// - Returns: whether the body can begin again.
+  /// - Returns: false if the beginning of the body was not kept, because libcurl has taken too much.
   func rewind() -> Bool {
     state.withLock { state in
       guard state.taken <= Self.mostKept else { return false }
@@ -100,13 +109,13 @@ final class UploadStream: Sendable {
     }
   }
 
-  /// Pulls the sequence to its end, once.
+  /// Pulls all chunks of the sequence. Does nothing if an earlier call has done so.
   ///
   /// A server takes the body for complete at the last announced byte. So the chunk with this byte is sent
-  /// only after the sequence has ended. If the sequence goes on instead, the request fails before the server
-  /// can respond as if it had the whole body.
+  /// only after the sequence has ended. If the sequence has more bytes than announced, the request fails
+  /// before the server can take the body for complete.
   ///
-  /// - Parameter wake: called when libcurl waits for bytes and bytes or the end have arrived.
+  /// - Parameter wake: called when libcurl waits for bytes and more bytes have arrived, and at the end.
   func pump(_ wake: @Sendable () -> Void) async {
     if state.withLock({ $0.hasEnded }) { return }
     var iterator = makeIterator()
@@ -142,6 +151,9 @@ final class UploadStream: Sendable {
     wake()
   }
 
+  /// Adds a chunk for libcurl.
+  ///
+  /// - Returns: whether libcurl waits for bytes.
   private func append(_ chunk: [UInt8]) -> Bool {
     state.withLock { state in
       state.chunks.append(chunk)
@@ -151,6 +163,7 @@ final class UploadStream: Sendable {
     }
   }
 
+  /// Waits until fewer than `highWater` bytes wait for libcurl, or the task is cancelled.
   private func makeRoom() async {
     await withTaskCancellationHandler {
       await withUnsafeContinuation { (producer: UnsafeContinuation<Void, Never>) in
@@ -166,6 +179,9 @@ final class UploadStream: Sendable {
     }
   }
 
+  /// Ends the body.
+  ///
+  /// - Parameter failure: why the body failed; `nil` if it is complete.
   private func end(failure: NetOptError?) {
     state.withLock { state in
       state.hasEnded = true
