@@ -14,9 +14,9 @@ extension CurlMulti {
     if reader.budget.isFlooded { connection.end() }
   }
 
-  /// Ends the connection of a session that nghttp2 gave up. At the end of a connection, libcurl wakes all
-  /// transfers on it, and each one fails. Otherwise libcurl before 8.1.0 tells one transfer of the failure at
-  /// once, and the others only when more data arrives.
+  /// Ends a connection whose session nghttp2 gave up. Each transfer on the connection then reads the end of
+  /// the connection at once, and fails. Otherwise libcurl before 8.1.0 would tell one transfer of the failure
+  /// at once, and the others only when more data arrives.
   ///
   /// - Parameter session: the address of nghttp2's session. It is compared and not dereferenced.
   func endConnection(of session: UnsafeRawPointer) {

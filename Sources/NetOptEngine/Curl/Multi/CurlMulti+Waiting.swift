@@ -28,7 +28,7 @@ extension CurlMulti {
   /// The largest body, in bytes, that counts as sent as soon as libcurl has it: about what TCP sends at once
   /// (RFC 6928).
   private static let largestWholeBody = 14 * 1024
-  /// After a look, the loop spends at least this many times the duration of the look on other work.
+  /// After a look, the next look begins no sooner than this many times the look's duration.
   private static let share = 100
 
   /// Schedules the next look at the waiting requests.
@@ -86,10 +86,10 @@ extension CurlMulti {
     }
   }
 
-  /// Ends the calls whose responses are complete although a part of the request is unsent, once the server
-  /// has taken none of that part for `longestRest`. A server that continues to read may need the rest.
+  /// Ends the calls whose responses are complete although a part of the request is unsent, once libcurl has
+  /// had no room to send more of it for `longestRest`. A server that continues to read may need the rest.
   ///
-  /// - Returns: whether the server may still need the rest of such a request.
+  /// - Returns: whether such a request is left, because its server may still read the rest.
   private func completeAnswered() -> Bool {
     let now = loop.now()
     let answered = underWay.compactMap(\.winner).filter(\.waitsBehindAnswer)

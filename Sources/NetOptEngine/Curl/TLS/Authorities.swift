@@ -8,8 +8,8 @@ enum Authorities: Hashable, Sendable {
   /// The file that libcurl was built with (CURLINFO_CAINFO(3)); `nil` if libcurl was built without one.
   case system(String?)
 
-  /// The failure of a leg that must verify a certificate and cannot read the file. This property looks at the
-  /// file to say why.
+  /// The failure of a leg that must verify a certificate and has no authorities. Looks at the file to say
+  /// why.
   var failure: LegFailure {
     switch self {
     case .named(let file):
@@ -28,6 +28,7 @@ enum Authorities: Hashable, Sendable {
     }
   }
 
+  /// Why no authorities can be read from a file, as the end of a sentence.
   private static func fault(of file: String) -> String {
     access(file, R_OK) == 0
       ? "has no certificate in PEM form" : "cannot be read (\(String(cString: strerror(errno))))"

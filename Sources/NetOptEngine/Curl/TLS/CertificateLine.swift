@@ -1,20 +1,21 @@
 import CCurl
 import Glibc
 
-/// A line of text about a certificate. The raw value is the beginning of libcurl's line
-/// (CURLINFO_CERTINFO(3)).
+/// A kind of line in OpenSSL's text about a certificate. The raw value is the beginning of the line as
+/// libcurl reports it (CURLINFO_CERTINFO(3)).
 enum CertificateLine: String {
   case subject = "Subject:"
   case expiry = "Expire date:"
   case alternativeNames = "X509v3 Subject Alternative Name:"
 
-  /// Returns the line's value for the certificate of a transfer's server, on a connection that the transfer
-  /// opened.
+  /// Returns what the line says about the certificate of a transfer's server; `nil` without such a line. The
+  /// transfer must have opened its connection.
   func value(of transfer: Transfer) -> String? {
     OpenSSL.loaded == nil ? value(of: transfer.easy) : transfer.certificate?.text(of: self)
   }
 
-  /// Returns the value that libcurl reports. libcurl reports it only if it was asked to keep certificates.
+  /// Returns the value of the line that libcurl reports. libcurl reports it only if it was asked to keep
+  /// certificates.
   private func value(of easy: EasyHandle) -> String? {
     var info: UnsafeMutablePointer<curl_certinfo>?
     netopt_getinfo_certinfo(easy.raw, &info)

@@ -8,6 +8,8 @@ enum CertificateNames {
       subject: CertificateLine.subject.value(of: transfer))
   }
 
+  /// Returns the names in two lines of OpenSSL's text, such as `DNS:example.com, IP Address:192.0.2.1`
+  /// (alternatives) and `O = Example, CN = example.com` (subject).
   static func names(alternatives: String?, subject: String?) -> [String] {
     let names = ascii(alternatives ?? "").split(separator: ",").lazy.compactMap { name -> String? in
       guard let colon = name.firstIndex(of: ":") else { return nil }
@@ -18,11 +20,12 @@ enum CertificateNames {
     return [shown(subject[start.upperBound...].prefix { $0 != "," })]
   }
 
-  /// Removes non-ASCII bytes before any comparison, which may otherwise take long (`CombiningMarks`).
+  /// Removes the bytes that are not ASCII. Comparisons of other text may take long (`CombiningMarks`).
   private static func ascii(_ text: String) -> String {
     String(decoding: text.utf8.filter { $0 < 0x80 }, as: UTF8.self)
   }
 
+  /// Removes white space from a name, and cuts the name after 253 characters, the most of a DNS name.
   private static func shown(_ name: Substring) -> String {
     String(name.filter { !$0.isWhitespace && !$0.isNewline }.prefix(253))
   }

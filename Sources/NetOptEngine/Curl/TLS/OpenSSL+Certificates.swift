@@ -24,7 +24,8 @@ extension OpenSSL {
     _ = setOptions(context, netopt_no_certificate_compression)
   }
 
-  /// A message callback that only checks certificates.
+  /// The message callback of connections whose records are no longer observed (`TLSConnection.endWatch`). It
+  /// only checks certificates.
   static let watchesCertificates: Watch = { isSent, version, kind, bytes, count, _, _ in
     checkCertificates(isSent, version, kind, bytes, count)
   }
@@ -34,8 +35,8 @@ extension OpenSSL {
   /// parameters, it computes points of the curve, which can take a tenth of a second. OpenSSL does so before
   /// it verifies anything.
   ///
-  /// The parameters are those of an SSL_CTX_set_msg_callback(3). OpenSSL calls it after it has read a message
-  /// and before it decodes the message.
+  /// The parameters are those of a message callback (SSL_CTX_set_msg_callback(3)). OpenSSL calls the callback
+  /// after it has read a message and before it decodes the message.
   static func checkCertificates(
     _ isSent: Int32, _ version: Int32, _ kind: Int32, _ bytes: UnsafeRawPointer?, _ count: Int
   ) {
@@ -47,7 +48,7 @@ extension OpenSSL {
     guard describesCurve || hasTooMany(message, isOfTLS13: version == netopt_tls_1_3) else { return }
     // See `CurlErrorText.tlsReason`.
     Errors.loaded?.add(describesCurve ? Errors.curve : Errors.length)
-    // OpenSSL has no callback that can refuse to decode a message. So this makes the message invalid. The
+    // OpenSSL has no callback that can refuse to decode a message. So netopt makes the message invalid. The
     // bytes are those of OpenSSL's own buffer (`init_buf`), which OpenSSL has already added to the hash of
     // the handshake and decodes next. The first byte after the message header is zero in all messages that
     // OpenSSL can decode. In TLS 1.3 it is the length of the context (RFC 8446, section 4.4.2), in earlier
@@ -70,12 +71,13 @@ extension OpenSSL {
     return false
   }
 
+  /// Whether a certificate list has more than `mostCertificates` certificates.
   private static func hasTooMany(_ message: UnsafeRawBufferPointer, isOfTLS13: Bool) -> Bool {
     /// Returns the bytes after a field. The field is preceded by its length, which has `lengthBytes` bytes.
     func rest(_ fields: Slice<UnsafeRawBufferPointer>, lengthBytes: Int) -> Slice<UnsafeRawBufferPointer> {
       fields.dropFirst(lengthBytes + fields.prefix(lengthBytes).reduce(0) { $0 << 8 | Int($1) })
     }
-    // The list is preceded by its length. In TLS 1.3 the context precedes the length, and is empty.
+    // The length of the list comes before the list. In TLS 1.3 an empty context comes before that length.
     var list = message.dropFirst(Int(netopt_message_head_length) + (isOfTLS13 ? 4 : 3))
     for _ in 0..<mostCertificates {
       list = rest(list, lengthBytes: 3)
@@ -102,6 +104,7 @@ extension OpenSSL {
       set = try OpenSSL.function("ERR_vset_error")
     }
 
+    /// Adds an error to the queue.
     func add(_ error: (library: Int32, reason: Int32)) {
       new()
       // Without a format string, OpenSSL does not read the arguments, which are a va_list.

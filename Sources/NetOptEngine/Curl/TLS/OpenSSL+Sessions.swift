@@ -3,7 +3,8 @@ import Synchronization
 // Stores TLS sessions in a form that later connections can resume.
 
 extension OpenSSL {
-  /// libcurl's own callback for a new session, stored when it is first seen. It is the same in every context.
+  /// The address of libcurl's callback for new sessions (SSL_CTX_sess_set_new_cb(3)); 0 until a connection is
+  /// set up. The callback is the same in every context.
   private static let libcurlsNewSession = Atomic<UInt>(0)
   /// The longest encoded session in libcurl's cache, in bytes. It contains the server's certificate and a
   /// ticket, usually 2 KiB. A client can keep 8,192 sessions (`SessionCache`, `ConnectionTable`).
@@ -41,7 +42,10 @@ extension OpenSSL {
 
   /// Puts an encoded session into an empty session, as application data (SSL_SESSION_set1_ticket_appdata(3)).
   ///
-  /// - Parameter count: the length of the encoded session in bytes.
+  /// - Parameters:
+  ///   - session: the session to encode.
+  ///   - count: the length of the encoded session in bytes.
+  /// - Returns: the new session, which the caller must free; `nil` without memory.
   private func pack(_ session: OpaquePointer, _ count: Int) -> OpaquePointer? {
     guard let packed = newSession() else { return nil }
     let isPacked = withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { bytes in
@@ -53,7 +57,8 @@ extension OpenSSL {
     return nil
   }
 
-  /// Makes a connection resume the session that is encoded in its present session, or none if decoding fails.
+  /// Decodes the session that `pack` put into a connection's present session, and makes the connection resume
+  /// the decoded session. Makes it resume none if decoding fails.
   func unpackSession(of ssl: OpaquePointer) {
     var (bytes, count) = (nil as UnsafePointer<UInt8>?, 0)
     guard let packed = getSession(ssl), getSessionData(packed, &bytes, &count) == 1, count > 0 else { return }

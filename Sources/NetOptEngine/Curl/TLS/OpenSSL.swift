@@ -8,11 +8,13 @@ import Synchronization
 /// also runs with a libcurl that uses another TLS library. The constants are those of the headers that netopt
 /// was built with (`COpenSSL`).
 struct OpenSSL: Sendable {
+  // The types of OpenSSL's functions and callbacks, as in the man pages that `init` names.
   typealias NewSession = @convention(c) (OpaquePointer?, OpaquePointer?) -> Int32
   typealias GetNewSession = @convention(c) (OpaquePointer) -> NewSession?
   typealias SetNewSession = @convention(c) (OpaquePointer, NewSession?) -> Void
   private typealias Info = @convention(c) (OpaquePointer?, Int32, Int32) -> Void
   private typealias SetInfo = @convention(c) (OpaquePointer, Info?) -> Void
+  /// A callback for TLS messages and records (SSL_CTX_set_msg_callback(3)).
   typealias Watch =
     @convention(c) (Int32, Int32, Int32, UnsafeRawPointer?, Int, OpaquePointer?, UnsafeMutableRawPointer?) ->
     Void
@@ -39,17 +41,19 @@ struct OpenSSL: Sendable {
   typealias Decode =
     @convention(c) (OpaquePointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?
   typealias Free = @convention(c) (OpaquePointer) -> Void
+  /// A callback that frees the data that an object keeps under an index (CRYPTO_get_ex_new_index(3)).
   typealias FreeData =
     @convention(c) (
       UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int32, Int,
       UnsafeMutableRawPointer?
     ) -> Void
-  /// CRYPTO_get_ex_new_index(3).
+  /// The function that reserves an index for data of netopt (CRYPTO_get_ex_new_index(3)).
   typealias NewIndex =
     @convention(c) (Int32, Int, UnsafeMutableRawPointer?, UnsafeRawPointer?, UnsafeRawPointer?, FreeData?)
     -> Int32
   private typealias GetFinished = @convention(c) (OpaquePointer, UnsafeMutableRawPointer?, Int) -> Int
 
+  // The functions. `init` shows which function of OpenSSL each one is.
   let getNewSession: GetNewSession
   let setNewSession: SetNewSession
   private let setInfo: SetInfo
@@ -69,15 +73,16 @@ struct OpenSSL: Sendable {
   let free: Free
   private let getFinished: GetFinished
 
-  /// The process's OpenSSL; `nil` with another library, or with another major version than that of the
-  /// headers.
+  /// The process's OpenSSL; `nil` when libcurl uses another TLS library, or another major version of OpenSSL
+  /// than that of the headers.
   static let loaded: OpenSSL? = isOfHeaders(CurlLibrary.tlsName) ? try? OpenSSL() : nil
 
-  /// Whether a library has the constants of the headers. The name is in libcurl's notation
-  /// ("OpenSSL/3.0.15").
+  /// Whether a TLS library has the same constants as the headers: OpenSSL with the same major version.
+  ///
+  /// - Parameter name: the library's name in libcurl's notation, such as "OpenSSL/3.0.15".
   static func isOfHeaders(_ name: String) -> Bool { name.hasPrefix("OpenSSL/\(netopt_openssl_major).") }
 
-  /// Returns a warning about the checks that a client lacks with another library.
+  /// Returns the warning that a client lacks some checks because libcurl uses another TLS library.
   static func warning(of name: String) -> NetOptError {
     NetOptError(
       .unsupported, phase: .tls,
@@ -112,11 +117,11 @@ struct OpenSSL: Sendable {
     keyBits = try Self.function("EVP_PKEY_get_bits")
   }
 
-  /// The process's OpenSSL lacks a function.
+  /// The error when the process's OpenSSL lacks a function.
   struct MissingFunction: Error {}
 
-  /// Returns a function by its name, as the type of the variable that receives it. Nothing checks the type,
-  /// which must match the man page.
+  /// Returns the function with a name, as the type that the context of the call expects. Nothing checks the
+  /// type, which must match the man page.
   static func function<Function>(_ name: String) throws(MissingFunction) -> Function {
     // RTLD_DEFAULT, a macro that Swift does not import.
     guard let address = dlsym(UnsafeMutableRawPointer(bitPattern: 0), name) else { throw MissingFunction() }
@@ -125,9 +130,9 @@ struct OpenSSL: Sendable {
 
   // MARK: Contexts
 
-  /// Makes connections keep their record buffers, 34 KiB each. libcurl makes OpenSSL free the buffers after
-  /// each record and allocate new ones for the next record. When many requests share a connection, this costs
-  /// more than each request's share of the memory is worth.
+  /// Makes connections keep their record buffers, 34 KiB for each connection. libcurl makes OpenSSL free the
+  /// buffers after each record and allocate new ones for the next record. When many requests share a
+  /// connection, the allocations cost more than the memory that they save.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func keepBuffers(of context: OpaquePointer) {
@@ -145,7 +150,7 @@ struct OpenSSL: Sendable {
     _ = control(context, netopt_ctrl_set_read_ahead, 0, nil)
   }
 
-  /// Observes handshakes and alerts. The callback replaces no callback of libcurl.
+  /// Observes handshakes and alerts (SSL_CTX_set_info_callback(3)). libcurl sets no such callback.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func followHandshakes(of context: OpaquePointer) {
@@ -168,7 +173,8 @@ struct OpenSSL: Sendable {
     }
   }
 
-  /// OpenSSL's own security callback, stored when it is first seen. It is the same in every context.
+  /// The address of OpenSSL's own security callback (SSL_CTX_set_security_callback(3)); 0 until a connection
+  /// is set up. The callback is the same in every context.
   private static let judgement = Atomic<UInt>(0)
   /// The largest Diffie-Hellman group that a server may choose, in bits. A handshake with OpenSSL's largest
   /// group, 10,000 bits, blocks the loop, and with it all other calls, for more than half a second.
@@ -201,8 +207,9 @@ struct OpenSSL: Sendable {
     }
   }
 
-  /// Reports each record of data until `TLSConnection.endWatch`, and checks certificates
-  /// (`checkCertificates`). The callback replaces the one with which libcurl would show TLS messages.
+  /// Reports each record of application data to its `LiveConnection` until `TLSConnection.endWatch`, and
+  /// checks certificates (`checkCertificates`). Replaces the callback with which libcurl would show TLS
+  /// messages.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func watchRecords(of context: OpaquePointer) {
@@ -222,6 +229,7 @@ struct OpenSSL: Sendable {
     }
   }
 
-  /// The numbers of ffdhe6144 and ffdhe8192 (RFC 7919, section 2).
+  /// The groups beyond `largestGroup` that TLS 1.3 knows: ffdhe6144 and ffdhe8192, by number (RFC 7919,
+  /// section 2).
   private static let largeGroups: Set<UInt16> = [0x0103, 0x0104]
 }

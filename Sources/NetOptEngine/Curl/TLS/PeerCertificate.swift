@@ -4,10 +4,11 @@ import COpenSSL
 /// connection. The transfer that opened the connection keeps it too, to report what was wrong with the
 /// certificate.
 ///
-/// libcurl also reports certificates (CURLINFO_CERTINFO(3)). But it prints each part of each certificate in
-/// the server's list, which takes 50 ms of the loop for 70 KB. It keeps the text as long as the handle, and
-/// reports nothing for a resumed session. Confined to the loop.
+/// libcurl also reports certificates (CURLINFO_CERTINFO(3)), but at a high cost. libcurl prints each part of
+/// each certificate in the server's list, which takes 50 ms of the loop for 70 KB. libcurl keeps the text as
+/// long as the handle, and reports nothing for a resumed session. Confined to the loop.
 final class PeerCertificate {
+  /// OpenSSL's X509 object, which this object frees; `nil` until the handshake ends.
   private var certificate: OpaquePointer?
 
   private init() {}
@@ -18,6 +19,7 @@ final class PeerCertificate {
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)), for one
   ///   connection.
+  /// - Returns: the object that gets the certificate; `nil` when OpenSSL cannot keep it.
   static func expect(in context: OpaquePointer) -> PeerCertificate? {
     guard let functions = Functions.loaded else { return nil }
     let certificate = PeerCertificate()
@@ -29,7 +31,8 @@ final class PeerCertificate {
     return certificate
   }
 
-  /// Keeps the certificate at the end of a handshake. After a renegotiation, the first certificate stays.
+  /// Stores a connection's certificate in the object from `expect`, at the end of a handshake. After a
+  /// renegotiation, the first certificate stays.
   static func keep(of ssl: OpaquePointer) {
     guard let functions = Functions.loaded, let context = functions.context(ssl),
       let data = functions.getData(context, functions.index)
@@ -38,7 +41,8 @@ final class PeerCertificate {
     if kept.certificate == nil { kept.certificate = functions.certificate(ssl) }
   }
 
-  /// Returns a line about the certificate in OpenSSL's words; `nil` if the certificate has none.
+  /// Returns what a kind of line says about the certificate, in OpenSSL's words; `nil` if the certificate
+  /// lacks it.
   func text(of line: CertificateLine) -> String? {
     guard let certificate, let functions = Functions.loaded, let method = functions.memory(),
       let output = functions.newBIO(method)
@@ -108,8 +112,8 @@ final class PeerCertificate {
       freeBIO = try OpenSSL.function("BIO_free")
       control = try OpenSSL.function("BIO_ctrl")
       let newIndex: OpenSSL.NewIndex = try OpenSSL.function("CRYPTO_get_ex_new_index")
-      // OpenSSL calls this when it frees the context. It releases the object that was retained for the
-      // context.
+      // OpenSSL calls this closure when it frees the context. The closure releases the object that `expect`
+      // retained for the context.
       index = newIndex(netopt_ex_index_context, 0, nil, nil, nil) { _, certificate, _, _, _, _ in
         if let certificate { Unmanaged<PeerCertificate>.fromOpaque(certificate).release() }
       }

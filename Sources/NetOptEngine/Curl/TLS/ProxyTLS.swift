@@ -1,16 +1,19 @@
 import COpenSSL
 
-/// The TLS connection to a proxy, from the beginning of its handshake until OpenSSL frees it. The leg that opens the connection keeps it, and then the
-/// connection's record. Confined to the loop.
+/// The TLS connection to a proxy, from the beginning of its handshake until OpenSSL frees it. The leg that
+/// opens the connection keeps this object, and so does the connection's `LiveConnection` later. Confined to
+/// the loop.
 final class ProxyTLS {
-  /// OpenSSL's connection, while there is one.
+  /// OpenSSL's connection; `nil` before the handshake begins and after OpenSSL has freed the connection.
   private(set) var ssl: OpaquePointer?
 
   private init() {}
 
-  /// Has the connection that a context is for be known.
+  /// Makes the object that will get the connection of a context.
   ///
-  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)), for one connection.
+  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)), for one
+  ///   connection.
+  /// - Returns: `nil` when OpenSSL cannot keep the object.
   static func expect(in context: OpaquePointer) -> ProxyTLS? {
     guard let functions = Functions.loaded else { return nil }
     let expected = ProxyTLS()
@@ -22,14 +25,14 @@ final class ProxyTLS {
     return nil
   }
 
-  /// A connection begins its first handshake.
+  /// Stores a connection in the object that `expect` made for its context, when the first handshake begins.
   static func began(_ ssl: OpaquePointer) {
     guard let functions = Functions.loaded, let context = functions.context(ssl),
       let data = functions.contextData(context, functions.contextIndex)
     else { return }
     let expected = Unmanaged<ProxyTLS>.fromOpaque(data).takeUnretainedValue()
     guard expected.ssl == nil else { return }
-    // Released by OpenSSL when it frees the connection.
+    // OpenSSL releases this reference when it frees the connection.
     let reference = Unmanaged.passRetained(expected)
     if functions.setData(ssl, functions.index, reference.toOpaque()) == 1 {
       expected.ssl = ssl
@@ -38,8 +41,8 @@ final class ProxyTLS {
     }
   }
 
-  /// OpenSSL's functions, with the types of their man pages, which nothing checks: SSL_get_SSL_CTX(3), SSL_CTX_set_ex_data(3), SSL_set_ex_data(3),
-  /// CRYPTO_get_ex_new_index(3).
+  /// OpenSSL's functions. Their types are those of the man pages, and nothing checks the types:
+  /// SSL_get_SSL_CTX(3), SSL_CTX_set_ex_data(3), SSL_set_ex_data(3), CRYPTO_get_ex_new_index(3).
   private struct Functions: Sendable {
     typealias Pointer = OpaquePointer
 
@@ -47,7 +50,7 @@ final class ProxyTLS {
     let setContextData: @convention(c) (Pointer, Int32, UnsafeMutableRawPointer?) -> Int32
     let contextData: @convention(c) (Pointer, Int32) -> UnsafeMutableRawPointer?
     let setData: @convention(c) (Pointer, Int32, UnsafeMutableRawPointer?) -> Int32
-    /// Where a context has what is expected of its connection, and where the connection has it.
+    /// The index under which a context keeps the object, and the index under which the connection keeps it.
     let contextIndex, index: Int32
 
     static let loaded: Functions? = OpenSSL.loaded == nil ? nil : try? Functions()

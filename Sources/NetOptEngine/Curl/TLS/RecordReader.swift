@@ -12,39 +12,42 @@ import NetOptCore
 /// The reader also knows where on the socket each record began. So it can tell whether a record had arrived
 /// before a request was sent.
 final class RecordReader {
+  /// How much libcurl may read in this turn. The budget also knows the position of each record on the socket.
   var budget = RecordBudget()
   /// The TLS connection that reads through this reader and owns it.
   private let ssl: OpaquePointer
-  /// The reader of the TLS connection to a proxy, if this reader's connection goes through that one. It is
-  /// found during the handshake, which cannot end before the proxy's connection was read. The search ends
-  /// when a request is sent.
+  /// The reader of the TLS connection to the proxy, if this reader's connection runs inside that one. It is
+  /// found during the handshake, which cannot end before the outer connection was read. The search ends when
+  /// the handshake is over or a request is sent.
   private(set) var outer: RecordReader?
+  /// Whether `read` still searches for `outer`.
   private var looksForOuter = true
   /// Whether the budget limits the reader: from the first request on, if the connection negotiated HTTP/2.
   var isActive = false
 
-  /// Whether the reader reported that nothing had arrived although something may have.
+  /// Whether the reader has ever reported that nothing had arrived although something may have.
   private(set) var hasRefused = false
   /// The cost of the reads since the last refusal, in bytes. It limits the reader while the budget does not.
   private var unbudgeted = 0
 
   private init(_ ssl: OpaquePointer) { self.ssl = ssl }
 
-  /// Whether bytes were read and not yet taken, here or in the connection to the proxy.
+  /// Whether bytes were read from the socket and not yet taken by libcurl, on this connection or on the one
+  /// to the proxy.
   var hasBufferedData: Bool {
     // OpenSSL does not count the header of a record.
     budget.isInRecord || RecordReader.Functions.loaded?.pointee.hasPending(ssl) == 1
       || outer?.hasBufferedData == true
   }
 
-  /// Whether a handshake is in progress, here or in the connection to the proxy. Nothing can be sent until it
-  /// ends.
+  /// Whether a handshake is in progress, on this connection or on the one to the proxy. Nothing can be sent
+  /// until the handshake ends.
   var isInHandshake: Bool {
     RecordReader.Functions.loaded?.pointee.isInHandshake(ssl) == 1 || outer?.isInHandshake == true
   }
 
-  /// Returns the number of bytes that have arrived on the socket. Ends the search for a reader below this
-  /// one.
+  /// Returns the number of bytes that have arrived on the socket since it was opened. Ends the search for
+  /// `outer`.
   ///
   /// - Parameter unread: the number of bytes that have arrived on the socket and were not read.
   func received(_ unread: Int) -> Int {
@@ -52,23 +55,24 @@ final class RecordReader {
     return lowest.budget.position + unread
   }
 
-  /// Ends the search for a reader below this one, because the handshake is over.
+  /// Ends the search for `outer`, because the handshake is over.
   func endSearch() { looksForOuter = false }
 
-  /// The reader that reads from the socket.
+  /// The reader that reads from the socket: the proxy's if there is one, else this reader.
   var lowest: RecordReader { outer?.lowest ?? self }
 
+  /// Reads for OpenSSL from the next BIO if the reader may read. The result is that of BIO_read(3).
   private func read(
     _ bio: OpaquePointer, into buffer: UnsafeMutableRawPointer, _ count: Int32,
     _ functions: borrowing Functions
   ) -> Int32 {
     functions.clearFlags(bio, netopt_bio_retry_flags)
     guard let next = functions.next(bio) else { return -1 }
-    // Bytes that the connection to the proxy has decrypted do not make the socket readable, so nothing would
-    // trigger another read. The proxy's own reader limits both connections.
+    // Only the reader on the socket refuses reads. Bytes that the connection to the proxy has decrypted do
+    // not make the socket readable, so nothing would trigger another read after a refusal.
     guard outer != nil || mayRead else { return refuse(bio, functions) }
-    // The thread's value is the reader that reads and searches for the reader below it. The value is set only
-    // during a read, while the BIO keeps the reader alive.
+    // The thread's value is the reader that is reading and still searches for its outer reader. The value is
+    // set only during a read, while the BIO keeps that reader alive.
     let above = pthread_getspecific(Self.readingKey)
     if let above {
       let inner = Unmanaged<RecordReader>.fromOpaque(above).takeUnretainedValue()
@@ -101,6 +105,7 @@ final class RecordReader {
     lowest.unbudgeted += RecordBudget.stateChangeCost
   }
 
+  /// Makes OpenSSL take the read for one that finds no bytes on the socket.
   private func refuse(_ bio: OpaquePointer, _ functions: borrowing Functions) -> Int32 {
     hasRefused = true
     unbudgeted = 0
@@ -109,7 +114,8 @@ final class RecordReader {
     return -1
   }
 
-  /// The key of the thread's value. Each loop has a thread of its own.
+  /// The key of the thread's value: the reader that is reading and searches. Each loop has a thread of its
+  /// own.
   private static let readingKey: pthread_key_t = {
     var key = pthread_key_t()
     precondition(pthread_key_create(&key, nil) == 0, "the process has no key left for a thread's values")
@@ -183,8 +189,9 @@ final class RecordReader {
     let isInHandshake: @convention(c) (OpaquePointer) -> Int32
     let readBIO: @convention(c) (OpaquePointer) -> BIO?
     let setReadBIO: @convention(c) (OpaquePointer, BIO) -> Void
-    /// The method that makes BIOs of this kind, and its type number. It lives as long as the process.
+    /// The method that makes BIOs of this kind. It lives as long as the process.
     let method: Method
+    /// The type number of the BIOs that `method` makes.
     let index: Int32
 
     /// The functions, stored behind a pointer. Each read uses them, and a copy of all functions would cost as
@@ -242,8 +249,8 @@ final class RecordReader {
   }
 
   private static let controlCallback: Functions.Control = { bio, command, number, pointer in
-    // Push and pop concern only this BIO. For each record OpenSSL asks twice whether the kernel decrypts.
-    // Behind a filter the kernel does not.
+    // Push and pop concern only this BIO. For each record OpenSSL asks twice whether the kernel decrypts it.
+    // Behind a filter the kernel does not decrypt.
     guard command != netopt_bio_push, command != netopt_bio_pop, command != netopt_bio_get_ktls_receive,
       let functions = Functions.loaded, let bio,
       let next = functions.pointee.next(bio)

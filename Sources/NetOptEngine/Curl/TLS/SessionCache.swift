@@ -6,15 +6,16 @@ import CCurl
 /// libcurl keeps eight sessions in the cache, one per address. This suffices for the addresses of one host.
 /// The cache is confined to the loop, so it needs no lock.
 final class SessionCache {
+  /// libcurl's share handle (`CURLSH`).
   let pointer: OpaquePointer
 
-  /// `nil` when there is no memory for the cache. Then no session is resumed.
+  /// Makes an empty cache. `nil` when there is no memory for it; then no session is resumed.
   init?() {
     guard let pointer = curl_share_init() else { return nil }
     self.pointer = OpaquePointer(pointer)
     netopt_share_sessions(pointer)
   }
 
-  /// Every handle that uses the cache keeps it alive, so no handle uses it any more.
+  /// Each easy handle that uses the cache retains this object. So no easy handle uses the cache any more.
   deinit { curl_share_cleanup(UnsafeMutableRawPointer(pointer)) }
 }

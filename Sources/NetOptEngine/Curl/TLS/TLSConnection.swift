@@ -23,15 +23,16 @@ struct TLSConnection {
     self.functions = functions
   }
 
-  /// The TLS connection to a proxy; `nil` when it has not begun, or has ended. For plain HTTP through a proxy libcurl from 8.15.0 on does not tell
-  /// of it (CURLINFO_TLS_SSL_PTR(3)).
+  /// The TLS connection to a proxy; `nil` when its handshake has not begun, or OpenSSL has freed it. From
+  /// 8.15.0 on, libcurl does not give this connection for plain HTTP through a proxy
+  /// (CURLINFO_TLS_SSL_PTR(3)).
   init?(_ proxy: ProxyTLS?) {
     guard let functions = Functions.loaded, let ssl = proxy?.ssl else { return nil }
     self.ssl = ssl
     self.functions = functions
   }
 
-  /// The protocol's version, as "TLSv1.3".
+  /// The version of the protocol, such as "TLSv1.3".
   var version: String? { functions.version(ssl).map { String(cString: $0) } }
 
   /// Whether the peer chose HTTP/2 (RFC 7301; SSL_get0_alpn_selected(3)).
@@ -43,10 +44,10 @@ struct TLSConnection {
     return name[0] == 0x68 && name[1] == 0x32
   }
 
-  /// Makes OpenSSL note in a `LiveConnection` how the peer ends TLS. OpenSSL keeps the `LiveConnection` until
-  /// it frees the TLS connection.
+  /// Makes OpenSSL record in a `LiveConnection` how the peer ends TLS. OpenSSL retains the `LiveConnection`
+  /// until it frees the TLS connection.
   ///
-  /// - Returns: whether OpenSSL will do so.
+  /// - Returns: false when OpenSSL cannot do so, or already does so for a `LiveConnection`.
   func report(to connection: LiveConnection) -> Bool {
     guard functions.index >= 0, functions.getData(ssl, functions.index) == nil else { return false }
     let record = Unmanaged.passRetained(connection)
@@ -55,7 +56,7 @@ struct TLSConnection {
     return false
   }
 
-  /// The reader that limits how much of the connection is read.
+  /// The reader that limits how much of the connection is read; `nil` if it has none.
   var reader: RecordReader? { RecordReader.of(ssl) }
 
   /// Whether bytes were read from the socket that libcurl has not taken: data, or the beginning of a record.
@@ -64,8 +65,8 @@ struct TLSConnection {
     functions.hasPending(ssl) == 1 || reader?.budget.isInRecord == true
   }
 
-  /// Ends the reports of the connection's TLS records. Before TLS 1.3, certificates are still checked,
-  /// because a renegotiation can bring new certificates.
+  /// Stops the reports of the connection's records (`OpenSSL.watchRecords`). Before TLS 1.3, certificates are
+  /// still checked, because a renegotiation can bring new certificates.
   func endWatch() {
     functions.setWatch(ssl, version == "TLSv1.3" ? nil : OpenSSL.watchesCertificates)
   }
@@ -117,10 +118,10 @@ struct TLSConnection {
     return reason == netopt_ssl_error_want_read ? false : nil
   }
 
-  /// OpenSSL's functions, with the types of their man pages, which nothing checks: SSL_get_version(3),
-  /// SSL_get0_alpn_selected(3), SSL_CTX_set_msg_callback(3), SSL_has_pending(3), SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3),
-  /// SSL_set0_wbio(3), SSL_get_rbio(3),
-  /// BIO_s_socket(3), BIO_up_ref(3), ERR_clear_error(3), CRYPTO_get_ex_new_index(3), SSL_set_ex_data(3).
+  /// OpenSSL's functions. Their types are those of the man pages, and nothing checks the types:
+  /// SSL_get_version(3), SSL_get0_alpn_selected(3), SSL_CTX_set_msg_callback(3), SSL_has_pending(3),
+  /// SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3), SSL_set0_wbio(3), SSL_get_rbio(3), BIO_s_socket(3),
+  /// BIO_up_ref(3), ERR_clear_error(3), CRYPTO_get_ex_new_index(3), SSL_set_ex_data(3).
   private struct Functions: Sendable {
     typealias SSL = OpaquePointer
     typealias BIO = OpaquePointer
