@@ -3,27 +3,31 @@ import NetOptLocking
 import NetOptRouting
 import Synchronization
 
-/// Sends background probes and saves the ranking while a client is in use. When a client sends no requests,
-/// this object does nothing and runs no timer.
+/// Sends background probes and saves the ranking while the client is in use. When the client sends no
+/// requests, this object does nothing and runs no timer. Safe from any thread.
 final class BackgroundProbes: Sendable {
   private struct State {
+    /// The task that probes; it ends when no origin is in use.
     var task: Task<Void, Never>?
-    /// Cancelling this task ends the wait for the next probe.
+    /// The wait for the next probe. Cancelling it ends the wait.
     var sleep: Task<Void, Never>?
-    /// Whether an event may have made a probe due earlier.
+    /// Whether an event since the last look at the due times may have made a probe due earlier.
     var mayBeDueEarlier = false
+    /// Whether the client shuts down.
     var isStopped = false
   }
 
-  /// The longest sleep. An origin that comes into use during the sleep may have a probe that is due before
-  /// all known probes.
+  /// The longest wait for the next probe. An origin that comes into use during the wait may have a probe that
+  /// is due before all known probes.
   private static let longestSleep = Duration.seconds(10)
 
   private let router: Router
   private let prober: Prober
   private let ranking: RankingMemory
   private let timeSource: any TimeSource
+  /// Whether the configuration allows background probes (`Probing.inBackground`).
   private let isEnabled: Bool
+  /// Whether `run` runs. It is outside of `state`, because every request reads it.
   private let isRunning = Atomic(false)
   private let state = Locked(State())
 
@@ -36,15 +40,16 @@ final class BackgroundProbes: Sendable {
     self.ranking = ranking
     self.timeSource = timeSource
     isEnabled = configuration.inBackground
-    // A result can make a probe due earlier: an endpoint with a wrong certificate is due again after a
-    // second.
+    // The result of a probe can make another probe due earlier. For example, an endpoint with a wrong
+    // certificate is due again after a second.
     prober.whenProbed { [weak self] in self?.recheckDueTimes() }
   }
 
-  /// Whether the background probes run, or wait until the next one is due.
+  /// Whether background probes run, or the next one is awaited.
   var isActive: Bool { isRunning.load(ordering: .relaxed) }
 
-  /// A request was planned along the list, so the client is in use.
+  /// Starts the background probes, unless they are running. Called when a request was planned with the list,
+  /// because the client is then in use.
   func requestWasPlanned() {
     guard isEnabled, !isRunning.load(ordering: .relaxed), !isRunning.exchange(true, ordering: .relaxed) else {
       return
@@ -54,8 +59,9 @@ final class BackgroundProbes: Sendable {
     }
   }
 
-  /// Reads the due times again after an event that may make a probe due earlier. For example, an endpoint has
-  /// failed, and its circuit breaker has set the time of its next probe.
+  /// Ends the wait for the next probe and asks the planner again when it is due. Called after an event that
+  /// may make a probe due earlier: for example, an endpoint has failed, and its circuit breaker has set the
+  /// time of its next probe.
   func recheckDueTimes() {
     let sleep = state.withLock { state in
       state.mayBeDueEarlier = true
@@ -64,7 +70,7 @@ final class BackgroundProbes: Sendable {
     sleep?.cancel()
   }
 
-  /// Stops the background probes.
+  /// Stops the background probes for good.
   func stop() {
     let (task, sleep) = state.withLock { state in
       state.isStopped = true
@@ -75,16 +81,18 @@ final class BackgroundProbes: Sendable {
   }
 
   private func run() async {
-    // Without a next probe no origin is in use. An origin may be in use again when the last probes have
-    // ended.
+    // When there is no next probe, no origin is in use. The condition is checked again after the last probes
+    // have ended, because an origin may be in use again by then.
     while !Task.isCancelled, nextProbe != nil { await probeWhatIsDue() }
     isRunning.store(false, ordering: .relaxed)
   }
 
+  /// When the next probe is due, by the monotonic clock; `nil` when no origin is in use.
   private var nextProbe: MonotonicInstant? {
     router.withPlanner { planner, now in planner.nextProbe(after: now) }
   }
 
+  /// Probes endpoints when they are due, until no origin is in use. Returns when all its probes have ended.
   private func probeWhatIsDue() async {
     await withDiscardingTaskGroup { group in
       while !Task.isCancelled {
@@ -94,7 +102,7 @@ final class BackgroundProbes: Sendable {
         if Task.isCancelled { break }
         let probes = router.withPlanner { planner, now in planner.dueProbes(at: now) }
         // The probes run concurrently: a silent endpoint takes a second, and the probe of another endpoint
-        // must not wait for it. The planner hands out so few probes that there are never many at once.
+        // must not wait for it. There are never many at once, because the planner hands out few.
         if !probes.isEmpty {
           group.addTask {
             await self.prober.probe(probes)
@@ -106,6 +114,7 @@ final class BackgroundProbes: Sendable {
     }
   }
 
+  /// Waits until a probe is due, at most `longestSleep`. Returns early after `recheckDueTimes` and `stop`.
   private func sleep(until due: MonotonicInstant) async {
     // At least 1 ms: a probe that is due but cannot run must not keep a processor busy.
     let rest = min(max(due - timeSource.now(), .milliseconds(1)), Self.longestSleep)

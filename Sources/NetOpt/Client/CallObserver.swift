@@ -1,8 +1,9 @@
 public import NetOptCore
 import Synchronization
 
-/// Observes calls but cannot change them. The client calls the methods in the task of the caller, or in the
-/// task that reads the body; never on the event loop. Every method has a default that does nothing.
+/// Observes calls but cannot change them. The client calls each method in the task of the caller, or in the
+/// task that reads the body, and never on the event loop. `id` is the number of the call in this client.
+/// Every method has a default that does nothing.
 public protocol CallObserver: Sendable {
   /// A call begins.
   func callWillStart(_ id: UInt64, _ request: NetOptRequest)
@@ -23,7 +24,7 @@ public protocol CallObserver: Sendable {
   func callDidReceiveHead(_ id: UInt64, _ response: NetOptResponse)
   /// The caller has read the body to its end.
   func callDidFinish(_ id: UInt64, _ timings: Timings)
-  /// The call or its body failed. The error is `cancelled` when the caller releases the body before its end.
+  /// The call or its body failed. The error is `cancelled` when the program releases the body before its end.
   func callDidFail(_ id: UInt64, _ error: NetOptError)
 }
 
@@ -42,12 +43,13 @@ extension CallObserver {
   public func callDidFail(_ id: UInt64, _ error: NetOptError) {}
 }
 
-/// Reports a call to the observers, from its start to the end of its body.
+/// Reports each call to the observers, from its start to the end of its body.
 ///
-/// The redirect interceptor is a part of this link of the chain and not the next link; `RetryInterceptor`
-/// explains why.
+/// This interceptor calls the redirect interceptor itself, instead of having it as the next link of the
+/// chain. So a waiting call has one async frame for both.
 struct EventInterceptor: Interceptor {
   let observers: [any CallObserver]
+  /// Follows the redirects of each call.
   let redirect: RedirectInterceptor
 
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
@@ -63,7 +65,7 @@ struct EventInterceptor: Interceptor {
   }
 }
 
-/// Reports one call to the observers. The methods for a successful call are not inlined: their local
+/// Reports the events of one call to the observers. Three methods are not inlined, because their local
 /// variables would enlarge the frame of every waiting call.
 private struct ObservedCall: BodyEndObserver {
   let id: UInt64
@@ -74,6 +76,8 @@ private struct ObservedCall: BodyEndObserver {
     for observer in observers { observer.callWillStart(id, request) }
   }
 
+  /// Reports that the head of the response has arrived.
+  ///
   /// - Returns: the response, with a body that reports its end.
   @inline(never)
   func didReceiveHead(_ response: consuming NetOptResponse) -> NetOptResponse {
@@ -90,10 +94,11 @@ private struct ObservedCall: BodyEndObserver {
   func bodyDidFail(_ error: NetOptError) { for observer in observers { observer.callDidFail(id, error) } }
 }
 
-/// A streamed body that reports its end to the observers.
+/// A body that passes chunks on, and reports its end, its failure or its release to the observers once.
 private final class ObservedBody: BodySource {
   private let base: ResponseBody
   private let call: ObservedCall
+  /// Whether the end of the body has been reported.
   private let isOver = Atomic(false)
 
   init(_ base: ResponseBody, _ call: ObservedCall) {
@@ -117,5 +122,6 @@ private final class ObservedBody: BodySource {
     }
   }
 
+  /// Returns true on the first call only.
   private func markEnded() -> Bool { !isOver.exchange(true, ordering: .relaxed) }
 }

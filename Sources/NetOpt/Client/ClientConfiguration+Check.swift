@@ -3,8 +3,9 @@ import NetOptCore
 import NetOptEngine
 
 extension ClientConfiguration {
-  /// Checks all settings before the client creates anything: numbers that would block a transfer or a timer
-  /// later, and a `User-Agent` that would add header fields to every request.
+  /// Checks all settings before the client creates anything. Finds numbers that would later block a transfer
+  /// or a timer, a proxy that cannot be used, and a `User-Agent` that would add header fields to every
+  /// request.
   ///
   /// - Throws: `invalidConfiguration` with the setting, its value and the allowed range.
   func checkValues() throws(NetOptError) {
@@ -23,13 +24,13 @@ extension ClientConfiguration {
     try CurlConfiguration.checkUserAgent(userAgent)
   }
 
-  /// Checks that the file of certificate authorities is a regular file with a certificate. Without this check
-  /// the fault would appear only at the first handshake.
+  /// Checks that the file of certificate authorities is a regular file with a PEM certificate. Without this
+  /// check, the fault would appear only at the first handshake.
   ///
   /// - Throws: `invalidConfiguration`.
   func checkAuthorities() throws(NetOptError) {
     guard let path = tls.caFile else { return }
-    // For a missing file, the read below throws the error.
+    // A missing file passes this check; reading it below throws the error.
     guard access(path, F_OK) != 0 || FileBytes.isRegular(path) else {
       throw NetOptError(
         .invalidConfiguration, phase: .tls,

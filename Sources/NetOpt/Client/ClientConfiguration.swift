@@ -6,7 +6,7 @@ public import NetOptSigning
 
 /// The settings of a `NetOptClient`. Every setting has a default that suits most services.
 ///
-/// Making a client with a number outside its range throws `invalidConfiguration`.
+/// `NetOptClient.init` throws `invalidConfiguration` when a number is outside its range.
 public struct ClientConfiguration: Sendable {
   /// The source of the list of server IPs.
   public enum ListSource: Sendable {
@@ -16,7 +16,7 @@ public struct ClientConfiguration: Sendable {
     case none
     /// The file at this path. The client reads the file when it is made, and again when the file changes.
     case file(String)
-    /// A list that the program has already read or made.
+    /// This list, which the program has read or made itself. The client does not read a signature for it.
     case list(EndpointList)
   }
 
@@ -25,8 +25,8 @@ public struct ClientConfiguration: Sendable {
     /// Whether the client fetches newer issues of the list from the URL in the list's `refresh`: at the first
     /// start of a day (UTC), and then at the interval in `refresh`. Default: yes.
     public var refresh = true
-    /// Whether the client saves the newest good list that it fetched (the last good copy), and uses this copy
-    /// when its serial is higher than the configured list's. Default: yes.
+    /// Whether the client saves the newest list that it fetched and accepted (the last good copy). At the
+    /// next start it uses this copy if the copy's serial is higher than the configured list's. Default: yes.
     public var keepCopy = true
     /// Whether the client reads a list file again when the file changes. Default: yes.
     public var watchFile = true
@@ -40,8 +40,9 @@ public struct ClientConfiguration: Sendable {
   /// How the client keeps its list up to date.
   public var listUpdates = ListUpdates()
   /// The public keys of the issuers of lists. With at least one key, the client uses a list from a file or a
-  /// URL only if one of the keys signed it. The signature of a file is in `FILE.minisig`, the signature of a
-  /// URL at `URL.minisig`. Default: no keys, and the client does not read signatures.
+  /// URL only if one of the keys signed it. The signature of the list file `FILE` is in `FILE.minisig`; the
+  /// signature of a list at a URL is at this URL with `.minisig` appended to the path. Default: no keys, and
+  /// the client does not read signatures.
   public var trustedKeys: [MinisignPublicKey] = []
   /// Whether a list from a file or a URL may contain private and loopback addresses. Default: no.
   public var allowPrivateAddresses = false
@@ -70,8 +71,9 @@ public struct ClientConfiguration: Sendable {
   public var signing: Signing?
   /// How the client caches responses; `nil`, the default, for no cache.
   public var cache: Cache?
-  /// Interceptors around each call, outermost first. They run inside netopt's own events and redirects: each
-  /// hop of a redirected call passes through them, once for all attempts of the hop.
+  /// Interceptors around each call, outermost first. They run inside netopt's reports to observers and inside
+  /// its redirects. So each hop of a redirected call passes through them, once for all attempts of the hop.
+  /// Default: none.
   public var interceptors: [any Interceptor] = []
   /// The observers of calls. Default: none.
   public var observers: [any CallObserver] = []
@@ -83,8 +85,9 @@ public struct ClientConfiguration: Sendable {
   public var warningHandler: (@Sendable (NetOptError) -> Void)?
 
   /// Where the client saves rankings from run to run. There is one file for each network that this machine
-  /// was in, and at most 16 files. The client ignores entries that are older than a day. It ignores a file
-  /// that it cannot read or write, or that is not a ranking file of netopt's, and warns about it.
+  /// was in, and at most 16 files. The client ignores rankings that are older than a day. When it cannot read
+  /// or write a file, or a file is not a ranking file of netopt's, the client warns about this file and
+  /// ignores it.
   public enum History: Hashable, Sendable {
     /// `$XDG_STATE_HOME/netopt`, by default `~/.local/state/netopt`. When neither `XDG_STATE_HOME` nor `HOME`
     /// is set, the client saves no rankings.
@@ -97,8 +100,9 @@ public struct ClientConfiguration: Sendable {
 
   /// How the client probes endpoints.
   public struct Probing: Sendable {
-    /// Whether the client probes the endpoints of the list when it is made. When the list has more than 256
-    /// endpoints, the client probes a host at the first request to it instead. Default: yes.
+    /// Whether the client probes the endpoints of the list when it is made, and requests wait for the first
+    /// probes. When the list has more than 256 endpoints, the client does not probe all of them at start; it
+    /// probes a host at the first request to it. Default: yes.
     public var atStart = true
     /// Whether the client sends background probes, at a low rate, while requests are sent. It probes an
     /// endpoint that failed as soon as its circuit breaker allows it, an endpoint with a wrong certificate
@@ -110,11 +114,12 @@ public struct ClientConfiguration: Sendable {
     /// Background probes use the default method instead of `tcp` and `icmp`, because these methods do not
     /// show that a failed endpoint works again. A check of a wrong certificate always uses TLS.
     public var method: ProbeMethod?
-    /// The time limit for probing a host, 1 ms to 1 h. Default: 1 s.
+    /// The time limit for all probes that start together, such as those of a host, 1 ms to 1 h. Default: 1 s.
     public var budget = Duration.seconds(1)
     /// The maximum number of concurrent probes among those that start together, 1 to 65,536. Default: 64.
     public var concurrency = 64
-    /// How long the first request to a host waits for a successful probe, 0 s to 1 h. Default: 100 ms.
+    /// How long requests to a host that has not answered a probe yet wait for a successful probe, 0 s to 1 h.
+    /// Default: 100 ms.
     public var firstRequestWait = Duration.milliseconds(100)
   }
 
@@ -124,7 +129,7 @@ public struct ClientConfiguration: Sendable {
     public var servers: [String] = []
     /// How long the resolver waits for the response of a name server, 1 ms to 60 s. Default: 500 ms.
     public var timeout = Duration.milliseconds(500)
-    /// How often the resolver asks each name server, 1 to 10 times. Default: 2.
+    /// How often the resolver asks each name server before it gives up, 1 to 10 times. Default: 2.
     public var tries = 2
   }
 
@@ -137,21 +142,21 @@ public struct ClientConfiguration: Sendable {
 
   /// How many connections the client opens, and how long it keeps them.
   public struct Connections: Sendable {
-    /// The maximum number of connections from one origin to one endpoint, 1 to 1,000,000; further requests
-    /// wait. Default: 16.
+    /// The maximum number of connections from one origin to one endpoint, 1 to 1,000,000. Further requests
+    /// wait for a connection. Default: 16.
     public var perEndpoint = 16
     /// The maximum number of connections in all, 1 to 1,000,000. Default: 256.
     public var total = 256
-    /// The maximum number of idle connections, 0 to 1,000,000. Default: 64.
+    /// The maximum number of idle connections that the client keeps, 0 to 1,000,000. Default: 64.
     public var idle = 64
     /// How long a connection may be idle and still carry another request, 1 s to 365 days. Default: 55 s,
     /// less than the idle timeout of load balancers.
     public var idleAge = Duration.seconds(55)
-    /// How long after it was opened a connection may carry another request, 1 s to 365 days. Default: `nil`,
-    /// no limit.
+    /// How long after it was opened a connection may still be given another request, 1 s to 365 days.
+    /// Default: `nil`, no limit.
     public var lifetime: Duration?
-    /// How many bytes of a response body the client buffers for a consumer that does not read, 1 B to 1 GiB.
-    /// Default: 512 KiB.
+    /// How many bytes of a response body the client buffers while the program does not read them, 1 B to 1
+    /// GiB. The transfer pauses when the buffer is full. Default: 512 KiB.
     public var bodyBuffer = 512 * 1024
   }
 
@@ -163,11 +168,11 @@ public struct ClientConfiguration: Sendable {
     /// outside this set, without a signature. It does not follow a redirect from another origin to a host in
     /// this set, but returns the redirect response.
     public var hosts: Set<String>
-    /// Whether the `Date` of a response without TLS may correct the signer's clock. Anybody on the path can
-    /// then make the client sign requests for another time, at most a day away. Default: no.
+    /// Whether the `Date` of a response that came without TLS may correct the signer's clock. Anybody on the
+    /// path can then make the client sign requests with a time that is wrong by at most a day. Default: no.
     public var trustsPlainDates = false
 
-    /// Makes a setting with the default for `trustsPlainDates`.
+    /// Makes the settings for a signer, with the default for `trustsPlainDates`.
     public init(signer: RequestSigner, hosts: Set<String>) {
       self.signer = signer
       self.hosts = hosts
@@ -193,13 +198,13 @@ public struct ClientConfiguration: Sendable {
     /// The size limit of the body of an entry in bytes, 0 to 1 PiB. The caller receives a larger body, but
     /// the cache does not store it. Default: 4 MiB.
     public var maxEntryBytes = 4 << 20
-    /// The size limit in bytes of all unfinished bodies together, which the cache keeps in order to store
-    /// them at their end, 0 to 1 PiB. The caller receives a body beyond the limit, but the cache does not
-    /// store it. Default: 32 MiB.
+    /// The size limit in bytes of all unfinished bodies together, 0 to 1 PiB. The cache keeps a body in
+    /// memory until its end, in order to store it. Beyond the limit, the caller still receives a body, but
+    /// the cache does not store it. Default: 32 MiB.
     public var maxPendingBytes = 32 << 20
-    /// How long after it became stale the cache may serve a response when the client cannot reach the origin
-    /// and no directive forbids a stale response (RFC 9111, section 4.2.4), 0 s to 36,500 days. With zero the
-    /// cache never does so. Default: one day.
+    /// How long after it became stale a stored response may still answer, when the client cannot reach the
+    /// origin and no directive forbids a stale response (RFC 9111, section 4.2.4), 0 s to 36,500 days. With
+    /// zero the cache never serves a stale response for this reason. Default: one day.
     public var staleWhenUnreachable = Duration.seconds(86_400)
     /// The paths of seed packs: directories with resources that ship with the service, each with an
     /// `index.json` (docs/schemas/seed-pack.schema.json). The cache only reads them and does not count them
@@ -214,13 +219,14 @@ public struct ClientConfiguration: Sendable {
     ///
     /// Add the fields of your services to `usualCredentialFields`. Case does not matter.
     public var credentialFields = usualCredentialFields
-    /// The names of request fields whose names suggest a secret although they contain none. Requests that
+    /// The names of request fields that contain no secret, although their names suggest one. Requests that
     /// differ only in these fields share stored responses, and a redirect keeps the fields. Case does not
     /// matter. Default: `Idempotency-Key`, `X-Idempotency-Key` and `Sec-WebSocket-Key`.
     public var harmlessFields = CredentialFields.harmless
     /// The entries that the memory cache has at the start.
     package var entries: [CacheEntry] = []
-    /// Returns freed memory to the system; `nil` leaves this to the program.
+    /// Asked by the memory cache to return freed memory to the system; with `nil`, the cache never asks for
+    /// this.
     package var heap: (any ProcessHeap)?
     /// The clock of the cache, in milliseconds since 1970.
     package var now: @Sendable () -> Int64 = { WallClock.now() }
@@ -229,10 +235,11 @@ public struct ClientConfiguration: Sendable {
     /// user of a request, such as `X-Forwarded-User`. docs/caching.md lists all of them.
     public static let usualCredentialFields = CredentialFields.usual
 
-    /// The credential fields that `credentialFields` and `harmlessFields` define.
+    /// The fields that carry credentials: those that `credentialFields` names, and those whose names suggest
+    /// a secret and are not in `harmlessFields`.
     ///
-    /// - Parameter orUsual: whether `usualCredentialFields` count too. A redirect drops these even when
-    ///   `credentialFields` does not contain them.
+    /// - Parameter orUsual: whether the fields of `usualCredentialFields` count even if `credentialFields`
+    ///   does not contain them. A redirect to another origin drops these fields in any case.
     func credentials(orUsual: Bool = false) -> CredentialFields {
       CredentialFields(
         orUsual ? credentialFields.union(CredentialFields.usual) : credentialFields, harmless: harmlessFields)

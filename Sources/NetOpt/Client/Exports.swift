@@ -1,4 +1,4 @@
-// A program that uses the client needs one import: the exports add requests, responses, errors, the list and
-// signatures.
+// A program that imports this module also gets the requests, responses and errors (NetOptCore) and the list
+// (NetOptRouting).
 @_exported public import NetOptCore
 @_exported public import NetOptRouting

@@ -15,13 +15,13 @@ public final class NetOptClient: Sendable {
   public var list: EndpointList? { listInUse.list }
   /// The status of the list in use: its source, its serial, and its last refresh.
   public var listStatus: ListStatus { listInUse.status }
-  /// The problem with the list in use; `nil` when there is none. For a list that has expired, the problem
-  /// is the expiry, and requests do not use the list. Otherwise the problem is the error of the last attempt
-  /// to refresh or read the list, if that attempt failed.
+  /// The problem with the list in use; `nil` when there is none. When the list has expired, the problem is
+  /// the expiry, and requests do not use the list. Otherwise it is the error of the last attempt to refresh
+  /// or read the list, if this attempt failed.
   public var listWarning: NetOptError? { listInUse.warning(at: Date()) }
-  /// An executor that runs tasks on the client's event loop, between its other work.
-  /// `Task(executorPreference: client.loopExecutor)` saves a thread switch per call. Use it only for tasks
-  /// that make many calls and neither compute nor block.
+  /// An executor that runs tasks on the client's event loop. `Task(executorPreference: client.loopExecutor)`
+  /// saves a thread switch per call. Use it only for tasks that make many calls and neither compute nor
+  /// block, because they delay all transfers of the client.
   public let loopExecutor: any TaskExecutor
 
   private let engine: Engine
@@ -31,11 +31,14 @@ public final class NetOptClient: Sendable {
   let backgroundProbes: BackgroundProbes
   private let retries: Retries
   private let listInUse: ListInUse
+  /// Keeps the list up to date; `nil` without a list.
   private let updater: ListUpdater?
   /// The response cache; `nil` without one.
   let cache: ResponseCache?
+  /// The chain of interceptors, outermost first.
   private let links: [any Interceptor]
   private let timeSource: any TimeSource
+  /// The number of the last call.
   private let lastID = Atomic<UInt64>(0)
 
   /// Makes a client, and starts to probe the endpoints of the list.
@@ -145,8 +148,10 @@ public final class NetOptClient: Sendable {
     updater?.start(on: engine.loop, identities: start.identities)
   }
 
-  /// Makes the holder of the list in use, and the updater of the list. The updater's requests skip the
-  /// program's interceptors and observers.
+  /// Makes the holder of the list in use, and the updater, which is `nil` without a list.
+  ///
+  /// - Parameter links: the chain for the updater's requests, without the program's interceptors and
+  ///   observers.
   private static func updates(
     _ configuration: ClientConfiguration, _ start: ListStart, _ router: Router, _ prober: Prober,
     _ links: [any Interceptor], _ timeSource: any TimeSource
@@ -187,7 +192,7 @@ public final class NetOptClient: Sendable {
   /// - Throws: `NetOptError`. Its `route` lists every connection that was tried, its `otherAttempts` the
   ///   earlier attempts of the call.
   public func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
-    // Before the cache and other interceptors compare the values.
+    // This check comes first, because the cache and other interceptors compare the values of fields.
     for field in request.headers {
       if let fault = HeaderFields.marksFault(of: field) {
         throw NetOptError(.invalidRequest, phase: .send, fault)
@@ -196,7 +201,8 @@ public final class NetOptClient: Sendable {
     return try await call(request).proceed(request)
   }
 
-  /// Not inlined: the local variables of this function would enlarge the frame of every waiting call.
+  /// Gives a call its number, start and deadline. Not inlined: its local variables would enlarge the frame of
+  /// every waiting call.
   @inline(never)
   private func call(_ request: NetOptRequest) -> InterceptorChain {
     let started = timeSource.now()
@@ -314,9 +320,9 @@ final class Engine: Sendable {
   let transport: any Transport
   let resolver: any Resolver
   let loop: EventLoop?
-  /// The observer of requests that wait for a response; `nil` when the program provides the transport.
+  /// Observes the requests that wait for responses; `nil` when the program provides the transport.
   let waits: WaitWatch?
-  /// The shutdown task, once the shutdown has begun.
+  /// The task that shuts the engine down; `nil` before the shutdown.
   private let ending = Locked<Task<Void, Never>?>(nil)
   private let monitor = Locked<NetworkMonitor?>(nil)
 
@@ -345,14 +351,14 @@ final class Engine: Sendable {
     _ = end(ranking)
   }
 
-  /// Starts the shutdown, unless it has already begun.
+  /// Starts the shutdown unless it has begun, and returns its task.
   private func end(_ ranking: RankingMemory) -> Task<Void, Never> {
     ending.withLock { ending in
       if let ending { return ending }
       let monitor = monitor.withLock { $0.take() }
       let task = Task { [transport, resolver, loop] in
         await monitor?.stop()
-        // Before the write to the disk, so that waiting calls fail at once.
+        // The transport ends before the ranking is written to the disk, so that running calls fail at once.
         await transport.shutdown()
         await resolver.shutdown()
         ranking.save()

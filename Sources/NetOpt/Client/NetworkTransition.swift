@@ -1,8 +1,8 @@
 import NetOptCore
 import NetOptEngine
 
-/// Adapts the client to another network of the machine. Rankings, connections and responses of DNS belong to
-/// one network. Running transfers continue.
+/// Adapts a client when this machine has joined another network. Rankings, connections and DNS results belong
+/// to one network, so the client starts anew with them. Running transfers continue.
 struct NetworkTransition: Sendable {
   let transport: any Transport
   let resolver: any Resolver
@@ -10,13 +10,14 @@ struct NetworkTransition: Sendable {
   let prober: Prober
   let retries: Retries
 
-  /// Starts the transition. May be called on any thread: slow work runs in a task.
+  /// Performs the transition to a network. May be called on any thread. Reads a saved ranking in a separate
+  /// task, because reading a file would block the event loop.
   func perform(_ network: NetworkFingerprint) {
     transport.networkChanged()
     resolver.networkChanged()
     let known = ranking.networkChanged(to: network)
     retries.networkChanged()
-    // If memory has the ranking of the network, the next request is already planned with it.
+    // When memory has the ranking of the network, the next request is already planned with it.
     if let known { return prober.probeAgain(known: known) }
     // Reading a file would block the event loop.
     Task { prober.probeAgain(known: ranking.restore()) }

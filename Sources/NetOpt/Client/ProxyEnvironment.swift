@@ -2,7 +2,7 @@ import FoundationEssentials
 import NetOptCore
 import NetOptEngine
 
-/// Selects the proxy for an origin.
+/// Selects the proxy for an origin, from the configuration or from environment variables.
 struct ProxyChoice: Sendable {
   private let setting: ClientConfiguration.Proxy
   private let environment: ProxyEnvironment
@@ -25,8 +25,9 @@ struct ProxyChoice: Sendable {
     }
   }
 
-  /// The user name and password with which a client asks a proxy for a resource, or `nil`. Through a tunnel (`https` origins, SOCKS) the origin
-  /// answers.
+  /// The user name and password that the client sends to the proxy with each request to an origin, as they
+  /// are in the URL of the proxy. `nil` without a proxy, for a SOCKS proxy, and for `https` origins: there
+  /// the response is the origin's and not the proxy's.
   func credentials(for origin: Origin) -> String? {
     guard origin.scheme == .http, let proxy = proxy(for: origin), !ProxyURL.isSOCKS(proxy) else { return nil }
     return ProxyURL.credentials(of: proxy)
@@ -34,13 +35,18 @@ struct ProxyChoice: Sendable {
 }
 
 /// The proxy that environment variables name, with the rules of curl(1): `http_proxy`, `https_proxy`,
-/// `all_proxy`, and `no_proxy` for exceptions. `http_proxy` counts in lower case only, because a web server
-/// passes the `Proxy` field of a request on as `HTTP_PROXY`.
+/// `all_proxy`, and `no_proxy` for exceptions. `HTTP_PROXY` in upper case is ignored: a web server passes the
+/// `Proxy` field of a request to CGI programs in this variable.
 struct ProxyEnvironment: Sendable, Equatable {
+  /// The URL of the proxy for `http` origins; `nil` for no proxy.
   private let http: String?
+  /// The URL of the proxy for `https` origins; `nil` for no proxy.
   private let https: String?
+  /// The entries of `no_proxy` in lower case.
   private let exceptions: [String]
 
+  /// Reads the variables. A variable in lower case takes precedence over the one in upper case, even when it
+  /// is empty. An empty variable names no proxy.
   init(_ environment: [String: String]) {
     func value(_ names: String...) -> String? {
       names.lazy.compactMap { environment[$0] }.first.flatMap { $0.isEmpty ? nil : $0 }
@@ -58,8 +64,8 @@ struct ProxyEnvironment: Sendable, Equatable {
     return exceptions.contains { matches($0, origin) } ? nil : proxy
   }
 
-  /// Whether an exception covers an origin. An exception is "*", a name (which covers its subdomains too), an
-  /// address, or a block of addresses.
+  /// Whether an entry of `no_proxy` covers an origin. An entry is "*", a name (which covers its subdomains
+  /// too), an address, or a block of addresses.
   private func matches(_ exception: String, _ origin: Origin) -> Bool {
     if exception == "*" { return true }
     if let address = origin.address {
