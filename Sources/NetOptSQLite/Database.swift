@@ -5,9 +5,10 @@ import NetOptCore
 /// A connection to an SQLite database: sqlite3_open_v2. Two threads must not use it at once, so its owner
 /// keeps it behind a lock. Other processes may have the same file open.
 package final class Database: @unchecked Sendable {
-  // Unchecked: a connection is tied to no thread, and its owner admits one thread at a time.
+  // Unchecked: no thread owns a connection, and its owner admits one thread at a time.
+  /// The `sqlite3` object. Its owner is this object, which closes it.
   let handle: OpaquePointer
-  /// The file.
+  /// The path of the database file.
   package let path: String
 
   /// How to open the file.
@@ -71,7 +72,10 @@ package final class Database: @unchecked Sendable {
   /// bodies, `PRAGMA integrity_check` or the removal of all entries takes 0.3 instructions per byte.
   private static let stepsPerByte: Int64 = 4
 
+  /// The calls of `mustEnd` since the statement began.
   private var looks: Int64 = 0
+  /// The calls of `mustEnd` that the statement gets: `leastLooks` and, once these are used up, more by the
+  /// size of the file.
   private var mostLooks = Database.leastLooks
 
   /// Restarts the count of instructions for a new statement. A statement that executes more instructions than
@@ -79,6 +83,8 @@ package final class Database: @unchecked Sendable {
   /// a statement would never end.
   func begin() { (looks, mostLooks) = (0, Self.leastLooks) }
 
+  /// Counts `stepsPerLook` instructions. Returns whether the statement has executed more instructions than
+  /// the file's size allows.
   private func mustEnd() -> Bool {
     looks += 1
     if looks == Self.leastLooks {
@@ -108,9 +114,9 @@ package final class Database: @unchecked Sendable {
     }
   }
 
-  /// Keeps the write-ahead log: closing the last connection empties the log but does not remove it. SQLite
-  /// removes the log by its name. When a database has been put aside and begun anew, that name may belong to
-  /// the log of another database by then.
+  /// Keeps the file of the write-ahead log: when the last connection is closed, SQLite empties the file but
+  /// does not remove it. SQLite would remove it by its name. When a caller has moved the database away and
+  /// made a new one at its path, this name may belong to the log of the new database.
   package func keepLog() throws(SQLiteError) {
     var isOn: Int32 = 1
     let code = sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &isOn)
@@ -126,7 +132,7 @@ package final class Database: @unchecked Sendable {
 
   /// The statements that created the tables, indices, triggers and views of the database, as SQLite keeps
   /// them: without `IF NOT EXISTS`. A trigger or a view can run for ever. So a caller that opens a file of
-  /// unknown origin first compares these statements with its own.
+  /// unknown origin first compares these statements with those that it would use itself.
   package func definitions() throws(SQLiteError) -> Set<String> {
     // ANALYZE creates tables of its own.
     let statement = try Statement(

@@ -3,11 +3,11 @@ package import NetOptCore
 
 /// An error of SQLite.
 package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The file.
+  /// The path of the database, or of a file that SQLite keeps beside it.
   package let path: String
   /// The extended result code: https://www.sqlite.org/rescode.html.
   package let code: Int32
-  /// SQLite's text for the code.
+  /// SQLite's text for the error, or netopt's for an error that netopt found.
   package let reason: String
 
   /// Makes an error for a corrupt file that a caller of SQLite has found.
@@ -24,9 +24,10 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
     self.reason = reason
   }
 
+  /// Makes an error from a result code, with the text of the connection's last error.
   init(_ path: String, _ code: Int32, _ handle: OpaquePointer?) {
     self.path = path
-    // Only the limit of `Database` on the instructions of a statement interrupts statements.
+    // A statement is interrupted only when it exceeds the limit of `Database` on its instructions.
     guard code & 0xff != SQLITE_INTERRUPT else {
       self.code = SQLITE_CORRUPT
       reason = "a statement takes longer than any on a file of this size; its pages form a cycle"
@@ -43,7 +44,8 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
   /// Whether another connection held the database for longer than the time limit of `Database`.
   package var isBusy: Bool { [SQLITE_BUSY, SQLITE_LOCKED].contains(code & 0xff) }
 
-  /// Whether the statement does not fit the database, which has another schema.
+  /// Whether the error is SQLITE_ERROR. netopt's statements are valid, so the database has another schema
+  /// than the statement expects.
   package var isOtherSchema: Bool { code & 0xff == SQLITE_ERROR }
 
   /// Whether the operation violates a constraint of the database.

@@ -1,9 +1,9 @@
 import CSQLite
 
-/// A prepared statement: sqlite3_prepare_v3. It belongs to a database, and may be used only under the lock
-/// that protects the database.
+/// A prepared statement: sqlite3_prepare_v3. It keeps its database open. Use it only under the lock that
+/// protects the database.
 package final class Statement: @unchecked Sendable {
-  // Unchecked: as for `Database`.
+  // Unchecked: no thread owns a statement, and the owner of the database admits one thread at a time.
   private let handle: OpaquePointer
   private let database: Database
 
@@ -40,7 +40,7 @@ package final class Statement: @unchecked Sendable {
 
   deinit { sqlite3_finalize(handle) }
 
-  /// Executes the statement.
+  /// Executes the statement and ignores its rows. The values replace the "?" in order.
   package func run(_ values: Value...) throws(SQLiteError) { try perform(values) { _ in } }
 
   /// Executes the statement, and reads the whole number in the first column of its first row.
@@ -61,6 +61,7 @@ package final class Statement: @unchecked Sendable {
     return result
   }
 
+  /// Binds the values, calls a closure with each row, and resets the statement.
   private func perform(_ values: [Value], _ read: (borrowing Row) -> Void) throws(SQLiteError) {
     defer {
       sqlite3_reset(handle)
@@ -91,8 +92,8 @@ package final class Statement: @unchecked Sendable {
   }
 }
 
-/// The current row of a statement. Columns are counted from 0. SQLite converts a column that has another
-/// type.
+/// The current row of a statement. Columns are counted from 0. SQLite converts a value of another type to the
+/// type that a function returns.
 package struct Row: ~Copyable {
   private let handle: OpaquePointer
 

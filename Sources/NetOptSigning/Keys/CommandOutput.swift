@@ -9,18 +9,22 @@ struct CommandOutput {
 
   /// The number of bytes read, including the first line.
   private(set) var count = 0
-  /// The offset of the second line; 0 until the first line is complete.
+  /// The offset of the second line, where the command's own output begins; 0 until the first line is
+  /// complete.
   private(set) var start = 0
   /// The process id of the shell; `nil` until the first line is complete.
   private(set) var shell: pid_t?
-  /// Whether the shell has ended. A caller can still wait for it.
+  /// Whether the shell has ended. The caller must still collect its exit status: pclose(3).
   private(set) var isEnded = false
   /// Whether the shell was still running at the deadline.
   private(set) var isLate = false
 
   /// Reads until the shell has ended, the memory is full or the time limit has passed.
   ///
-  /// - Parameter patience: the time limit.
+  /// - Parameters:
+  ///   - descriptor: the reading end of the pipe.
+  ///   - memory: receives the output, the first line included.
+  ///   - patience: the time limit.
   mutating func read(
     _ descriptor: Int32, into memory: UnsafeMutableRawBufferPointer, within patience: Duration
   ) {
@@ -46,14 +50,17 @@ struct CommandOutput {
     }
   }
 
+  /// Reads the process id from the first line when the line is complete.
   private mutating func readNumber(_ bytes: UnsafeRawBufferPointer) {
     guard let end = bytes.firstIndex(of: 0x0a) else { return }
     start = end + 1
     shell = pid_t(String(decoding: bytes[..<end], as: UTF8.self))
   }
 
-  /// Whether the shell has ended: waitid(2), which leaves the shell to be waited for. If the process id is
-  /// unknown, the end of the pipe counts as the end of the shell.
+  /// Whether the shell has ended: waitid(2) with WNOWAIT, which leaves the exit status to pclose(3). If the
+  /// process id is unknown, the end of the pipe counts as the end of the shell.
+  ///
+  /// - Parameter isOpen: whether the pipe is open.
   private func hasEnded(_ isOpen: Bool) -> Bool {
     guard let shell else { return !isOpen }
     var information = siginfo_t()

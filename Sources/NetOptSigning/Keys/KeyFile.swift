@@ -49,11 +49,13 @@ enum KeyFile {
       underlying: NetOptError.Underlying(.system, code: code, text: reason))
   }
 
+  /// The names of all members that a key may have.
   private static let members: Set = [
     "id", "secret", "secret_base64", "secret_env", "secret_command", "public_key_pem", "private_key_pem",
     "salt",
     "schemes", "legacy", "not_before", "not_after", "scopes", "session_token", "note",
   ]
+  /// The members that give a secret or key pair. A key has exactly one of them.
   private static let sources = [
     "secret", "secret_base64", "secret_env", "secret_command", "public_key_pem", "private_key_pem",
   ]
@@ -72,6 +74,7 @@ enum KeyFile {
     return keys
   }
 
+  /// Reads one key.
   private static func key(_ part: JSONPart) throws(JSONFault) -> SigningKey {
     for member in try part.members() where !members.contains(member.name) {
       throw member.value.fault("a key cannot have this member")
@@ -104,6 +107,7 @@ enum KeyFile {
     return salt
   }
 
+  /// Reads the secret, or how to get it, or the key pair.
   private static func source(_ part: JSONPart) throws(JSONFault) -> SigningKey.Source {
     var given: [String] = []
     for name in sources where try part.member(name) != nil { given.append(name) }
@@ -138,6 +142,7 @@ enum KeyFile {
     }
   }
 
+  /// Reads a text that is not empty and has no NUL, so that it is complete as a C string.
   private static func filled(_ part: JSONPart) throws(JSONFault) -> String {
     let text = try part.string()
     guard !text.isEmpty, !text.utf8.contains(0) else {
@@ -146,7 +151,8 @@ enum KeyFile {
     return text
   }
 
-  /// Seconds since 1970, from a number or from an RFC 3339 timestamp in UTC.
+  /// Reads seconds since 1970, from a number or from an RFC 3339 timestamp in UTC; `nil` when the member is
+  /// missing.
   private static func moment(_ part: JSONPart, _ name: String) throws(JSONFault) -> Int64? {
     guard let member = try part.member(name) else { return nil }
     guard member.isString else { return try member.integer() }

@@ -20,8 +20,8 @@ public struct KeyRing: Sendable {
 
   /// Makes a ring that calls a closure for each lookup. The ring itself keeps no keys.
   ///
-  /// - Parameter find: takes the key id as a request names it, which may be any text. It runs on the
-  ///   thread that signs or verifies.
+  /// - Parameter find: takes a key id and returns the key. In a verifier, the id comes from the request and
+  ///   may be any text. The closure runs on the thread that signs or verifies.
   public init(_ find: @escaping @Sendable (String) -> SigningKey?) {
     keys = []
     source = .closure(find)
@@ -30,7 +30,7 @@ public struct KeyRing: Sendable {
   /// The key with an id; `nil` if there is none.
   public subscript(id: String) -> SigningKey? {
     switch source {
-    // Strings may be equal although their bytes differ.
+    // Swift's strings may be equal although their bytes differ (Unicode equivalence).
     case .keys(let keys): keys[id].flatMap { $0.id.hasSameBytes(as: id) ? $0 : nil }
     case .closure(let find): find(id)
     }

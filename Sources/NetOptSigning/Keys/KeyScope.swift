@@ -1,13 +1,14 @@
 import NetOptCore
 
-/// Limits the requests that a key may sign. A part that is `nil` sets no limit.
+/// Limits the requests that a key may sign. A property that is `nil` sets no limit.
 public struct KeyScope: Hashable, Sendable {
   /// The hosts; `*.example.com` stands for every name below `example.com`.
   public var hosts: [String]?
-  /// The methods.
+  /// The methods, such as `GET`.
   public var methods: [String]?
-  /// Beginnings of paths, not percent-encoded; `/user` is the beginning of `/user` and `/user/x`, not of `/users`. A
-  /// path that some servers take for a path outside is not within, such as `/user/..;/admin` and `/user%2fx`.
+  /// Prefixes of paths, not percent-encoded. The prefix `/user` allows `/user` and `/user/x`, but not
+  /// `/users`. A path that some servers take for a path outside the prefix, such as `/user/..;/admin` or
+  /// `/user%2fx`, is not allowed.
   public var pathPrefixes: [String]?
 
   /// Makes a scope.
@@ -29,6 +30,7 @@ public struct KeyScope: Hashable, Sendable {
     return pathPrefixes.contains { readings.lieBelow(Array($0.utf8)) }
   }
 
+  /// Whether a host is the one that a pattern names or, for `*.example.com`, lies below `example.com`.
   private static func matches(_ host: String, _ pattern: String) -> Bool {
     guard pattern.hasPrefix("*.") else { return host == pattern }
     let domain = pattern.dropFirst()

@@ -2,23 +2,26 @@ import NetOptCore
 
 /// What different servers understand by one path.
 ///
-/// Servers agree on the path of a URL, but not on the resource that it names. Some decode `%2f` before they split the
-/// path into segments, some after. Servers of Java programs ignore the parameters of a segment (`..;x`), servers on
-/// Windows take `\` for `/`, and a path that a proxy has decoded may be decoded again (Orange Tsai, "Breaking Parser
-/// Logic", Black Hat USA 2018).
+/// Servers agree on the path of a URL, but not on the resource that it names. Some decode `%2f` before they
+/// split the path into segments, some after. Servers of Java programs ignore the parameters of a segment
+/// (`..;x`), servers on Windows take `\` for `/`, and a path that a proxy has decoded may be decoded again
+/// (Orange Tsai, "Breaking Parser Logic", Black Hat USA 2018).
 struct PathReadings {
+  /// The path, percent-decoded once.
   private let decoded: [UInt8]
+  /// The path, percent-decoded once except for `%2f` and `%5c`.
   private let withEncodedSeparators: [UInt8]
+  /// The path, percent-decoded until nothing is encoded, with `/` for `\` and without parameters of segments.
   private let ofLenientServers: [UInt8]
 
   private static let slash: UInt8 = 0x2f
   private static let backslash: UInt8 = 0x5c
   private static let percent: UInt8 = 0x25
-  /// How often a path is decoded at most. No chain of servers decodes more often.
+  /// The most times that a path is decoded. No chain of servers decodes more often.
   private static let mostDecodings = 4
 
-  /// Reads a path. The result is `nil` if the path has a dot segment in one of the readings, or is encoded more than
-  /// four times: only the server knows where such a path leads.
+  /// Reads a path. The result is `nil` if the path has a dot segment in one of the readings, or is encoded
+  /// more than four times: only the server knows where such a path leads.
   init?(_ path: String) {
     decoded = PercentEncoding.decoded(path.utf8)
     withEncodedSeparators = Self.decodedExceptSeparators(Array(path.utf8))
@@ -32,17 +35,19 @@ struct PathReadings {
     }
   }
 
-  /// Whether all readings are the prefix or lie below it.
+  /// Whether the path is the prefix, or lies below it, in each of the readings.
   func lieBelow(_ prefix: [UInt8]) -> Bool {
     Self.begins(decoded, with: prefix) && Self.begins(withEncodedSeparators, with: prefix)
       && Self.begins(ofLenientServers, with: Self.withoutParameters(prefix))
   }
 
+  /// Whether a path is a prefix, or lies below it. The prefix must end at the end of a segment.
   private static func begins(_ path: [UInt8], with prefix: [UInt8]) -> Bool {
     guard path.starts(with: prefix) else { return false }
     return path.count == prefix.count || prefix.last == slash || path[prefix.count] == slash
   }
 
+  /// Decodes a path, but not `%2f`, `%5c` and invalid triplets.
   private static func decodedExceptSeparators(_ path: [UInt8]) -> [UInt8] {
     var out: [UInt8] = []
     var rest = path[...]
@@ -57,6 +62,7 @@ struct PathReadings {
     return out + rest
   }
 
+  /// Replaces `\` by `/`, and cuts each segment at its first `;`.
   private static func withoutParameters(_ path: [UInt8]) -> [UInt8] {
     let segments = path.split(omittingEmptySubsequences: false) { $0 == slash || $0 == backslash }
     return Array(segments.map { $0.prefix { $0 != UInt8(ascii: ";") } }.joined(separator: [slash]))

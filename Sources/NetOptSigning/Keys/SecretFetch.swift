@@ -3,12 +3,17 @@ import NetOptLocking
 
 /// Runs blocking work on its own thread, and lets tasks wait until the work ends.
 final class SecretFetch: Sendable {
+  /// The work under way and the calls that wait for it.
   private struct State {
+    /// Whether the work has begun and has not ended.
     var isRunning = false
+    /// The number of the last call of `wait`.
     var last: UInt64 = 0
+    /// The calls that wait for the work, by their numbers.
     var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
   }
 
+  /// The work as an argument of the thread.
   private final class Work: Sendable {
     let run: @Sendable () -> Void
 
@@ -54,6 +59,7 @@ final class SecretFetch: Sendable {
     timer?.cancel()
   }
 
+  /// Starts a thread that runs the work and then ends all calls.
   private func begin(_ work: @escaping @Sendable () -> Void) {
     let argument = Unmanaged.passRetained(
       Work { [self] in
@@ -77,8 +83,10 @@ final class SecretFetch: Sendable {
     }
   }
 
+  /// Ends one call of `wait`. The work continues.
   private func end(_ id: UInt64) { state.withLock { $0.waiting.removeValue(forKey: id) }?.resume() }
 
+  /// Ends all calls of `wait` after the work.
   private func endAll() {
     let waiting = state.withLock { state in
       defer { (state.isRunning, state.waiting) = (false, [:]) }

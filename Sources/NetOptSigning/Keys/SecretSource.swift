@@ -4,13 +4,14 @@ import NetOptCrypto
 
 /// The source of a secret.
 enum SecretSource: Sendable {
-  /// The key ring file itself.
+  /// The secret itself, from the key ring file or from the program.
   case bytes(SecretBytes)
-  /// An environment variable.
+  /// The environment variable with this name.
   case environment(String)
-  /// The standard output of a command until the command ends, without one line end at its end. `/bin/sh` runs
-  /// the command when the secret is first needed, with an empty standard input. A shell that runs longer than
-  /// 30 s is killed. Standard error is discarded, because it may contain the secret.
+  /// The standard output of this command until the command ends. If the output ends with a line end, this
+  /// line end is not part of the secret. `/bin/sh` runs the command when the secret is first needed, with an
+  /// empty standard input. A shell that runs longer than 30 s is killed. Standard error is discarded, because
+  /// it may contain the secret.
   case command(String)
 
   /// The name of an environment variable as messages show it. A user may have written the secret itself in
@@ -26,7 +27,7 @@ enum SecretSource: Sendable {
   /// The most bytes of a secret: 64 KiB.
   static let limit = 64 * 1024
 
-  /// The longest time that a command may run.
+  /// The longest time that a command may run, unless a caller says otherwise.
   static let patience = Duration.seconds(30)
 
   /// Fetches the secret. Blocks the thread for as long as a command runs.
@@ -51,6 +52,7 @@ enum SecretSource: Sendable {
     }
   }
 
+  /// Runs the command and returns its output without a line end at the end.
   private static func output(
     of command: String, for id: String, within patience: Duration
   ) throws(SigningFault) -> SecretBytes {

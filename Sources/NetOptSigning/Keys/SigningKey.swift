@@ -13,31 +13,36 @@ public final class SigningKey: Sendable {
     case pair(AsymmetricKey)
   }
 
+  /// Where the key's material comes from: `secret`, or a key `pair` that is known from the start.
   enum Source: Sendable {
     case secret(SecretSource)
     case pair(AsymmetricKey)
   }
 
+  /// The material, the values that are derived from it when they are first needed, and the last failure.
   private struct Fetched {
+    /// The secret or key pair; `nil` until it was fetched.
     var material: Material?
     /// The HMAC of `netopt1`. Its key is derived from secret and salt.
     var netopt1: HMAC?
     /// The HMAC with the secret itself as its key.
     var plain: HMAC?
+    /// The HMAC of the last scope for which `scopedMAC` was called.
     var sigV4: (scope: String, mac: HMAC)?
+    /// The value of `SigningKey.fingerprint` after its first use.
     var fingerprint: String?
     /// When the key's command last failed; `nil` if no run has failed.
     var failed: ContinuousClock.Instant?
     /// The error of that failure.
     var fault: SigningFault?
 
-    /// Whether the failure is less than `SigningKey.rest` (5 s) ago.
+    /// Whether the command last failed less than `SigningKey.rest` (5 s) ago, so that it does not run yet.
     var rests: Bool { failed.map { $0.duration(to: .now) < SigningKey.rest } ?? false }
   }
 
-  /// The id.
+  /// The id with which requests name the key.
   public let id: String
-  /// The salt, which is public.
+  /// The salt, which is not secret. `netopt1` and `salted-md5` combine it with the secret.
   public let salt: String
   /// The schemes that may use the key.
   public let schemes: Set<SchemeName>
@@ -51,9 +56,13 @@ public final class SigningKey: Sendable {
   public let scopes: [KeyScope]
   /// The session token of a temporary AWS key. The token is a secret, although requests carry it.
   let sessionToken: SecretBytes?
+  /// Where the key's material comes from.
   private let source: Source
+  /// The same schemes as in `schemes`, in a form that is fast to ask.
   private let allowed: AllowedSchemes
+  /// The material and its derived values.
   private let fetched = Locked(Fetched())
+  /// Runs the key's command on a thread of its own, once for all calls that wait.
   private let fetch = SecretFetch()
 
   init(
@@ -106,7 +115,7 @@ public final class SigningKey: Sendable {
   /// Whether the secret comes from a command.
   package var hasCommand: Bool { if case .secret(.command) = source { true } else { false } }
 
-  /// Whether `material` would run a command.
+  /// Whether a call of `material` would run a command now.
   private var needsCommand: Bool {
     hasCommand && fetched.withLock { $0.material == nil && ($0.fault == nil || !$0.rests) }
   }
@@ -203,6 +212,7 @@ public final class SigningKey: Sendable {
     return mac
   }
 
+  /// The HMAC of `netopt1` for any secret and salt.
   static func derivedMAC(_ secret: SecretBytes, salt: String) throws(SigningFault) -> HMAC {
     try crypto { () throws(CryptoError) in
       var derived = try HMAC(.sha256, key: secret).code(of: "netopt1\n" + salt)
@@ -220,7 +230,8 @@ public final class SigningKey: Sendable {
     return mac
   }
 
-  /// An HMAC with a key derived from the secret and a scope. The key keeps the HMAC of the last scope.
+  /// The HMAC that `make` derives from the secret for a scope, which is the credential scope of SigV4. The
+  /// key keeps the HMAC of the last scope, so `make` runs only for a new scope.
   func scopedMAC(
     _ scope: String, _ make: (SecretBytes) throws(CryptoError) -> HMAC
   ) throws(SigningFault) -> HMAC {
@@ -232,6 +243,8 @@ public final class SigningKey: Sendable {
   }
 
   /// Returns why the key must not be used for a request at a time; `nil` if it may be used.
+  ///
+  /// - Parameter now: the time in seconds since 1970.
   func fault(_ scheme: SchemeName, _ request: SigningRequest, at now: Int64) -> SigningFault? {
     if !allowed[scheme] {
       return SigningFault(
