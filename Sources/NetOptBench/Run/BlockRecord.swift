@@ -27,6 +27,7 @@ final class BlockRecord: Sendable {
     /// The response times of each target's successful requests in the complete rounds, for the medians in the
     /// progress.
     var running: [HDRHistogram]
+    /// The medians that the progress shows. They are computed again at most every `medianInterval`.
     var medians: [BenchProgress.Median] = []
     /// When `medians` was computed; `nil` before the first time.
     var mediansAt: MonotonicInstant?

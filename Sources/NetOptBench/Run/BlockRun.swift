@@ -1,16 +1,18 @@
 package import NetOptCore
 import Synchronization
 
-/// Performs one block of a bench run: all its rounds, with connections that are all new (cold) or all kept
-/// (warm). In a round, each target gets one request. docs/bench.md explains blocks and rounds.
+/// Performs one block of a bench run: all its rounds. All connections are new (cold), or all are kept (warm).
+/// In a round, each target gets one request. docs/bench.md explains blocks and rounds.
 struct BlockRun: Sendable {
-  /// The maximum number of concurrent requests in an open loop. When a request is due and this number is
-  /// reached, the request begins late and counts as late.
+  /// The maximum number of concurrent requests in an open loop. A request that is due while this many are in
+  /// progress starts late and counts as late.
   static let maxCallsInProgress = 10_000
 
   private let block: Block
   private let targets: [BenchTarget]
+  /// One sampler for each connection to a target.
   private let samplers: [Sampler]
+  /// Begins the rounds and collects their samples.
   private let record: BlockRecord
   private let clock: any BenchClock
 
@@ -27,10 +29,13 @@ struct BlockRun: Sendable {
     self.clock = clock
   }
 
-  /// Runs the block as a closed loop: each loop starts a request when its previous request has ended. The
-  /// number of parallel loops, each with its own rounds, is the number of connections times `streams`.
+  /// Runs the block as a closed loop: it starts a request when the previous request has ended. Several such
+  /// loops run in parallel, each with its own rounds. Their number is the number of connections times
+  /// `streams`.
+  ///
+  /// - Parameter streams: the number of concurrent requests on each connection.
   func closedLoop(streams: Int) async {
-    // A single loop needs no task of its own.
+    // A single loop runs in the caller's task.
     if samplers.count * streams == 1 {
       return await withTaskExecutorPreference(samplers[0].executor) { await rounds(samplers[0]) }
     }
@@ -41,7 +46,8 @@ struct BlockRun: Sendable {
     }
   }
 
-  /// Performs rounds one after the other, until the block ends or is interrupted.
+  /// Performs rounds one after the other on one connection to each target, until the block ends or the task
+  /// is cancelled.
   private func rounds(_ sampler: Sampler) async {
     while let round = record.begin(at: clock.now()) {
       for index in round.order {
@@ -53,14 +59,17 @@ struct BlockRun: Sendable {
     }
   }
 
-  /// Runs the block as an open loop: starts `rate` requests per second on schedule, whether or not earlier
-  /// requests have ended. The connections take turns.
+  /// Runs the block as an open loop: it starts requests on schedule, whether or not earlier requests have
+  /// ended. The connections to a target take turns.
+  ///
+  /// - Parameter rate: the number of requests per second, over all targets.
   func openLoop(rate: Double) async {
     // Starts the requests on the executor that performs them. From another thread, each request would take
-    // two thread switches and contend for locks.
+    // two thread switches, and both threads would compete for locks.
     await withTaskExecutorPreference(samplers[0].executor) { await startRequests(at: rate) }
   }
 
+  /// Starts the requests at their scheduled moments, and waits until all have ended.
   private func startRequests(at rate: Double) async {
     let start = clock.now()
     await withDiscardingTaskGroup { group in
@@ -98,17 +107,20 @@ struct BlockRun: Sendable {
     return true
   }
 
+  /// The time from the start of the block to the scheduled moment of a request. `slot` is the request's
+  /// number in the block, from 0.
   private static func offset(of slot: Int, at rate: Double) -> Duration {
     .nanoseconds(Int64(Double(slot) / rate * 1e9))
   }
 }
 
-/// The number of requests in progress in an open loop.
+/// The number of requests of an open loop that have started and not ended. A class, so that all tasks share
+/// it.
 private final class CallsInProgress: Sendable {
   let count = Atomic(0)
 }
 
-/// A clock that tasks can wait for. A test can provide its own clock.
+/// A clock whose moments a task can wait for. Tests pass their own clock.
 package protocol BenchClock: TimeSource {
   /// Waits until a moment. Returns at once when the moment has passed.
   ///
@@ -121,15 +133,16 @@ package struct SystemBenchClock: BenchClock {
   /// Makes a clock.
   package init() {}
 
-  /// The present moment.
+  /// The present moment of the system's monotonic clock.
   package func now() -> MonotonicInstant { SystemTimeSource().now() }
 
-  /// The time between the end of the sleep and the moment waited for. Waking up takes about as long, in a
-  /// virtual machine often longer. At thousands of requests per second the waits are too short to sleep, and
-  /// a core is busy all the time.
+  /// The time before the awaited moment at which the sleep ends. Waking up takes about this long, and often
+  /// longer in a virtual machine. At thousands of requests per second the waits are too short for a sleep, so
+  /// the waiting keeps a core busy.
   private static let busyWait = Duration.microseconds(500)
 
-  /// Sleeps until shortly before the moment, then yields to other tasks until the moment has come.
+  /// Sleeps until `busyWait` before the moment. Then yields to other tasks again and again until the moment
+  /// has come.
   package func wait(until moment: MonotonicInstant) async -> Bool {
     let rest = moment - now() - Self.busyWait
     if rest > Self.busyWait { try? await Task.sleep(for: rest, tolerance: .zero) }

@@ -1,10 +1,11 @@
 package import NetOptCore
 
-/// The failover drill. The drill measures the cost of a dead first address in the list for a client that
-/// knows nothing yet, and the time until the client's calls avoid that address. Each trial uses two new
-/// clients: one without the dead address, and one with the dead address at the front of the list. The two
-/// clients take turns in going first. Otherwise a one-time cost of the first client, such as an empty cache
-/// on the way, would look like a cost of the dead address.
+/// The failover drill. It measures what a dead address at the front of the list costs a new client, which
+/// knows nothing about the address yet. It also measures how soon the client's calls avoid that address.
+///
+/// Each trial uses two new clients: one whose list does not contain the dead address, and one whose list
+/// begins with it. From trial to trial they take turns in going first. Otherwise a cost that only the first
+/// client pays, such as an empty cache on the way, would look like a cost of the dead address.
 package struct Drill: Sendable {
   /// The result of one call.
   package struct Call: Hashable, Sendable {
@@ -23,18 +24,19 @@ package struct Drill: Sendable {
     }
   }
 
-  /// One trial. Times are in microseconds.
+  /// The results of one trial. Durations are in microseconds.
   package struct Trial: Hashable, Sendable {
-    /// The time when the first call with the dead address began, since 1970.
+    /// When the first call with the dead address began, in microseconds since 1970.
     package let startedAt: Int64
-    /// The duration of the first call without the dead address; `nil` when the call failed.
+    /// The duration of the call without the dead address; `nil` when it got no response.
     package let baseline: Int64?
-    /// The duration of the first call with the dead address; `nil` when the call failed.
+    /// The duration of the first call with the dead address in the list; `nil` when it got no response.
     package let first: Int64?
-    /// The number of calls that tried the dead address.
+    /// The number of calls of the client with the dead address that tried this address.
     package let affected: Int
-    /// The time from the start of the first call to the end of the first answered call that did not try the
-    /// dead address; `nil` when there was no such call.
+    /// How long the client needed until it avoided the dead address: the time from the start of its first
+    /// call to the end of its first call that got a response and did not try the address. The sum of the
+    /// calls' durations. `nil` when there was no such call.
     package let recovery: Int64?
   }
 
@@ -42,13 +44,13 @@ package struct Drill: Sendable {
   package struct Result: Sendable {
     /// The dead address.
     package let address: IPAddress
-    /// The reason why the run excluded the address.
+    /// The reason why the run excluded the address, which makes it a dead address.
     package let exclusion: Exclusion
     /// The trials.
     package let trials: [Trial]
 
-    /// The signed-rank test of the extra time of the first call, over the trials in which both first calls
-    /// were answered.
+    /// The signed-rank test of the time that the dead address adds to the first call. It uses the trials in
+    /// which the first calls of both clients got responses. The trials count as independent.
     var added: SignedRank {
       SignedRank(
         trials.compactMap { trial in
@@ -58,13 +60,16 @@ package struct Drill: Sendable {
     }
   }
 
-  /// The number of trials for each dead address: enough for a confidence interval.
+  /// The number of trials for each dead address. It is large enough for a confidence interval.
   package static let trials = 12
-  /// The number of consecutive calls of the client with the dead address.
+  /// The number of calls that the client with the dead address makes in each trial, one after the other.
   package static let calls = 10
 
+  /// The usable addresses, the best first.
   private let live: [IPAddress]
+  /// Returns microseconds since 1970.
   private let now: @Sendable () -> Int64
+  /// Makes a client and its calls; the initializer describes it.
   private let calls: @Sendable ([IPAddress], Int) async -> [Call]
 
   /// Makes a drill.
@@ -72,9 +77,9 @@ package struct Drill: Sendable {
   /// - Parameters:
   ///   - live: the usable addresses, the best first.
   ///   - now: returns microseconds since 1970.
-  ///   - calls: makes a client with a list of the given addresses in the given order, and the given number of
-  ///     calls with that client. For each call it says whether the call tried the first address. It returns
-  ///     fewer calls when the task is cancelled.
+  ///   - calls: makes a new client, whose list has the given addresses in the given order, and then the given
+  ///     number of calls with it. Returns the result of each call; a call is affected when it tried the first
+  ///     address of the list. Returns fewer results when the task is cancelled.
   package init(
     live: [IPAddress], now: @escaping @Sendable () -> Int64,
     calls: @escaping @Sendable ([IPAddress], Int) async -> [Call]
@@ -84,7 +89,10 @@ package struct Drill: Sendable {
     self.calls = calls
   }
 
-  /// Runs the trials for an address. Returns `nil` when the task was cancelled before the first trial ended.
+  /// Runs the trials for a dead address.
+  ///
+  /// - Parameter exclusion: the reason why the run excluded the address.
+  /// - Returns: `nil` when the task was cancelled before the first trial ended.
   package func result(of address: IPAddress, _ exclusion: Exclusion) async -> Result? {
     var trials: [Trial] = []
     while trials.count < Self.trials {
@@ -113,7 +121,7 @@ package struct Drill: Sendable {
 }
 
 extension Drill.Result {
-  /// The median of one of the trials' times; trials without that time do not count.
+  /// The median of one time over the trials. Leaves out the trials for which `value` returns `nil`.
   private func median(_ value: (Drill.Trial) -> Int64?) -> Int64? {
     let values = trials.compactMap(value).sorted()
     return values.isEmpty ? nil : values[Percentile.p50.nearestRank(of: values.count) - 1]

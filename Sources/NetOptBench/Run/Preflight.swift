@@ -1,8 +1,8 @@
 /// The reason why a run does not measure a target.
 package struct Exclusion: Hashable, Sendable {
-  /// A stable code for programs.
+  /// A code that programs can rely on, such as `status` or `refused`.
   package let code: String
-  /// A short reason for people.
+  /// The reason in a few words, for people.
   package let reason: String
 
   /// Makes an exclusion.
@@ -12,17 +12,18 @@ package struct Exclusion: Hashable, Sendable {
   }
 }
 
-/// Judges the first response of each target.
+/// Decides by the first response of each target which targets the run measures.
 package enum Preflight {
   /// The maximum number of concurrent first requests.
   package static let concurrency = 64
 
-  /// Excludes the targets whose first request failed, and the targets whose status differs from the status of
-  /// most targets. Only a 2xx or 3xx status can be the common one: the response time of an error page says
-  /// nothing about the service.
+  /// Excludes the targets whose first request failed, and the targets that answer with another status than
+  /// most targets. Only a 2xx or 3xx status can be the status of most targets: the response time of an error
+  /// page says nothing about the service.
   ///
-  /// - Parameter samples: one sample per target. A `nil` sample was not taken and excludes nothing.
-  /// - Returns: one exclusion per target, or `nil` for a target to measure.
+  /// - Parameter samples: one sample for each target; `nil` when it was not taken. Such a target is not
+  ///   excluded.
+  /// - Returns: one element for each target: why it is excluded, or `nil` when the run measures it.
   package static func exclusions(after samples: [Sample?]) -> [Exclusion?] {
     let expected = commonStatus(samples)
     return samples.map { sample in
@@ -37,7 +38,8 @@ package enum Preflight {
     }
   }
 
-  /// The most frequent status from 200 to 399; the lowest of equally frequent ones.
+  /// The most frequent status from 200 to 399, or the lowest of several that are equally frequent; `nil` when
+  /// no target answered with such a status.
   private static func commonStatus(_ samples: [Sample?]) -> Int? {
     var counts: [Int: Int] = [:]
     for case .answered(let status)? in samples.map({ $0?.outcome }) where Sample.isSuccess(status) {

@@ -4,28 +4,28 @@ package import NetOptCore
 package struct Sample: Sendable {
   /// The outcome of a request.
   package enum Outcome: Hashable, Sendable {
-    /// The server answered with this status, and the client read the whole body.
+    /// The server answered with this status, which may be an error. The client read the whole body.
     case answered(status: Int)
-    /// The request failed.
+    /// The client got no complete response.
     case failed(SampleFailure)
   }
 
   /// The outcome of the request.
   package var outcome: Outcome
-  /// The duration of each phase; meaningless for a failed request.
+  /// The durations of the phases. They have no meaning when the client got no complete response.
   package var timings: Timings
   /// Whether an earlier request had used the connection.
   package var reused: Bool
-  /// The HTTP version.
+  /// The HTTP version of the response; `nil` without a response.
   package var version: HTTPVersion?
-  /// The TLS properties of the connection.
+  /// The TLS properties of the connection; `nil` without TLS or without a response.
   package var tls: TLSReport?
-  /// The kernel's measurements of the connection, when the transport asked for them.
+  /// The kernel's measurements of the connection; `nil` when the transport did not ask for them.
   package var socket: SocketReport?
-  /// The delay between the scheduled moment and the sending of the request. Zero in a closed loop, which has
-  /// no schedule.
+  /// The delay from the scheduled moment of the request to its start. Zero in a closed loop, which has no
+  /// schedule.
   package var lag = Duration.zero
-  /// The duration of a failed request.
+  /// The time from the start of the request to its failure; zero when there is a response.
   package var failedAfter = Duration.zero
 
   /// Makes a sample.
@@ -40,7 +40,7 @@ package struct Sample: Sendable {
     self.tls = tls
   }
 
-  /// The time from sending the request to its end.
+  /// The time from the start of the request to the end of its response, or to its failure.
   package var service: Duration {
     if case .failed = outcome { failedAfter } else { timings.total }
   }
@@ -53,18 +53,19 @@ package struct Sample: Sendable {
     }
   }
 
-  /// Whether a response with this status counts as successful: 2xx, or a 3xx redirect, which a run does not
-  /// follow.
+  /// Whether a response with this status counts as success: 2xx, and 3xx, because a run does not follow
+  /// redirects.
   package static func isSuccess(_ status: Int) -> Bool { (200..<400).contains(status) }
 }
 
-/// The kind of a sample in reports. The raw values are the keys of `counts`.
+/// The kind under which reports count a sample. The raw values are the keys of `counts` in the JSON report.
 package enum SampleKind: String, CaseIterable, Hashable, Sendable {
   /// The response had a 2xx or 3xx status.
   case ok
-  /// Another status, or an error that no other kind covers, such as a response that violates HTTP.
+  /// The response had another status, or the request failed with an error that no other kind covers, such as
+  /// a response that violates HTTP.
   case httpError = "http_error"
-  /// A time limit expired.
+  /// The request did not end within a time limit.
   case timeout
   /// The connection could not be opened, or was lost.
   case connect
@@ -81,9 +82,9 @@ package enum SampleKind: String, CaseIterable, Hashable, Sendable {
 package struct SampleFailure: Hashable, Sendable {
   /// The kind under which reports count the failure.
   package let kind: SampleKind
-  /// A stable code for programs.
+  /// A code that programs can rely on, such as `refused`.
   package let code: String
-  /// A short reason for people.
+  /// The reason in a few words, for people.
   package let reason: String
 
   /// Makes a failure.

@@ -1,11 +1,11 @@
 package import NetOptCore
 
 extension SampleFailure {
-  /// The code for an address without a route from this machine.
+  /// The code of the failure when this machine has no route to the address.
   static let unreachable = "unreachable"
 
-  /// Makes the failure for an error. When no leg carried the request, the leg failure that explains most
-  /// takes the place of the call's error, which says less.
+  /// Makes the failure for the error of a call. When no leg sent the request, the error says little. The
+  /// failure of the leg that explains the error best then replaces it.
   package init(_ error: NetOptError) {
     if let route = error.route, route.winner == nil,
       let leg = RaceFailures(route.plan, route.legs).first, let failure = SampleFailure(leg)
@@ -28,7 +28,8 @@ extension SampleFailure {
     }
   }
 
-  /// Makes the failure for a failed leg; `nil` for kinds of leg failures that do not explain the error.
+  /// Makes the failure for a failed leg; `nil` for the kinds of leg failures that explain less than the error
+  /// of the call.
   private init?(_ leg: LegFailure) {
     switch leg.kind {
     case .refused: self.init(.connect, code: "refused", reason: "connect: refused")

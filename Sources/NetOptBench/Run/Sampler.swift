@@ -1,17 +1,20 @@
 package import NetOptCore
 
-/// Takes samples: sends the run's request to a target, reads the whole response, and records the times.
+/// Takes samples: sends the run's request to a target over one client, reads the whole response, and records
+/// the times.
 package struct Sampler: Sendable {
   private let client: any BenchClient
-  /// The preferred task executor for taking samples.
+  /// The task executor on which to take samples; `nil` for the default executor.
   var executor: (any TaskExecutor)? { client.executor }
   private let timeSource: any TimeSource
+  /// The run's request, without redirects and retries.
   private var request: NetOptRequest
 
   /// Makes a sampler.
   ///
-  /// - Parameter request: the request to send. The sampler sets the routing and the connection use for each
-  ///   sample. It follows no redirect and retries nothing: a sample is one exchange with one target.
+  /// - Parameter request: the request to send. The sampler follows no redirect and repeats no request,
+  ///   because a sample is one exchange with one target. For each sample it sets the routing and the use of
+  ///   connections.
   package init(
     _ client: any BenchClient, _ request: NetOptRequest, timeSource: any TimeSource = SystemTimeSource()
   ) {
@@ -22,9 +25,11 @@ package struct Sampler: Sendable {
     self.request.options.maxAttempts = 1
   }
 
-  /// Takes one sample. A failed request is a sample too.
+  /// Takes one sample. A failed request gives a sample too.
   ///
-  /// - Parameter due: the scheduled moment of the request, which may have passed; `nil` without a schedule.
+  /// - Parameters:
+  ///   - connection: whether the request opens a new connection or reuses one.
+  ///   - due: the scheduled moment of the request, which may have passed; `nil` without a schedule.
   /// - Returns: the sample, or `nil` when the task was cancelled.
   package func sample(
     _ target: BenchTarget, _ connection: RequestOptions.ConnectionUse, due: MonotonicInstant? = nil
@@ -35,6 +40,7 @@ package struct Sampler: Sendable {
     return sample
   }
 
+  /// Sends the request and reads the response. `started` is the start of the request.
   private func exchange(
     _ target: BenchTarget, _ connection: RequestOptions.ConnectionUse, _ started: MonotonicInstant
   ) async -> Sample? {
@@ -61,6 +67,6 @@ package struct Sampler: Sendable {
 }
 
 extension Block {
-  /// The connection use of the block's requests.
+  /// How the requests of the block use connections.
   package var connection: RequestOptions.ConnectionUse { self == .cold ? .fresh : .pooled }
 }

@@ -1,19 +1,19 @@
 package import NetOptCore
 
-/// The targets of a run, selected from the list and the URL.
+/// Selects the targets of a run: addresses of the list for the URL's host, and DNS.
 package struct TargetSelection: Sendable {
   /// The targets: the addresses in the order of the list, then DNS.
   package let targets: [BenchTarget]
-  /// Warnings about requested targets that are not in `targets`.
+  /// The reasons why there are no targets of the list although the user asked for them.
   package let warnings: [BenchWarning]
 
   /// Selects the targets.
   ///
   /// - Parameters:
-  ///   - kinds: the requested kinds of targets.
-  ///   - family: the only address family to use, or `nil` for both families.
+  ///   - kinds: the kinds of targets that the user asked for.
+  ///   - family: the address family of the targets of the list; `nil` for both families.
   ///   - origin: the origin of the URL.
-  ///   - listed: the list's endpoints for the URL's host, or `nil` when the list does not contain the host.
+  ///   - listed: the endpoints of the URL's host in the list; `nil` when the list does not contain the host.
   package init(
     _ kinds: Set<BenchTarget.Kind>, family: IPAddress.Family?, origin: Origin, listed: [BenchTarget]?
   ) {

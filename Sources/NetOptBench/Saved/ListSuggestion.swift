@@ -1,15 +1,16 @@
 package import NetOptCore
 
-/// Suggests changes to an address list from a saved run: the order of the addresses and the addresses to
-/// remove, each with its evidence.
+/// Suggests changes to an address list from a saved run: an order of the addresses, and addresses to remove.
+/// Each comes with its evidence from the run.
 package struct ListSuggestion: Sendable {
   /// An address to keep.
   package struct RankedAddress: Hashable, Sendable {
     /// The address.
     package let address: String
-    /// The rank. Addresses without a significant difference share a rank and keep their order in the list.
+    /// The rank in the run, from 1. Addresses without a significant difference share a rank, and keep the
+    /// order that they have in the list.
     package let rank: Int
-    /// The evidence for the address.
+    /// The measured times, in one line.
     package let evidence: String
   }
 
@@ -17,25 +18,26 @@ package struct ListSuggestion: Sendable {
   package struct Removal: Hashable, Sendable {
     /// The address.
     package let address: String
-    /// The evidence against the address.
+    /// The failures or times that speak against the address, in one line.
     package let evidence: String
   }
 
-  /// An address that the run could not measure, because its machine has no route to the address.
+  /// An address that the run could not measure because the machine had no route to it. The run says nothing
+  /// about such an address.
   package struct UnmeasuredAddress: Hashable, Sendable {
     /// The address.
     package let address: String
-    /// The reason that the run recorded.
+    /// The reason that the run recorded, for people.
     package let reason: String
   }
 
-  /// The reason why the run leads to no suggestion.
+  /// The reason why a run allows no suggestion.
   package struct Refusal: Error, Hashable, Sendable, CustomStringConvertible {
     /// The reason, and what the user can do.
     package let description: String
   }
 
-  /// The names of the runs in the file.
+  /// The name of the run, or the names of all runs of a merged run.
   package let runs: [String]
   /// The addresses to keep, the best first.
   package let order: [RankedAddress]
@@ -46,8 +48,9 @@ package struct ListSuggestion: Sendable {
 
   /// Derives a suggestion from a run.
   ///
-  /// - Throws: `Refusal` in four cases: the run has no address of a list, reached none of them, has no ranks,
-  ///   or found neither a difference between the addresses nor an address to remove.
+  /// - Throws: `Refusal` in four cases: the run has no address of a list; the machine had no route to any of
+  ///   them; the run has no ranks; or the run found no difference between the addresses and no address to
+  ///   remove.
   package init(_ run: SavedRun) throws(Refusal) {
     runs = run.runs
     let listed = run.targets.filter { $0.kind == .ip }
@@ -87,12 +90,14 @@ package struct ListSuggestion: Sendable {
     self.removals = removals
   }
 
-  /// Whether the run says nothing about a target. For example, a machine without IPv6 is not a fault of an
-  /// IPv6 address.
+  /// Whether the machine of the run had no route to the target. For example, a machine without IPv6 says
+  /// nothing about IPv6 addresses.
   private static func isUnmeasured(_ target: SavedRun.Target) -> Bool {
     target.exclusion?.code == SampleFailure.unreachable
   }
 
+  /// Why the address should be removed; `nil` when it should stay. It should be removed when the run excluded
+  /// it, when too many requests failed, or when it is significantly slower than DNS.
   private static func evidence(against target: SavedRun.Target, _ run: SavedRun) -> String? {
     if let exclusion = target.exclusion {
       return "excluded by the run: \(TextLayout.printable(exclusion.reason))"
@@ -108,6 +113,7 @@ package struct ListSuggestion: Sendable {
       + "(\(PValue.text(found.p_adjusted)))"
   }
 
+  /// The median of the address, and its comparison with DNS.
   private static func evidence(for target: SavedRun.Target, _ run: SavedRun) -> String {
     let block = target.blocks[.warm]?.response.median == nil ? Block.cold : .warm
     let median = target.blocks[block]?.response.median.map { median in
@@ -121,10 +127,13 @@ package struct ListSuggestion: Sendable {
     return [median, beside].compactMap { $0 }.joined(separator: ", ")
   }
 
+  /// The comparison of the target with DNS at p50.
   private static func comparison(of target: SavedRun.Target, _ run: SavedRun) -> SavedRun.Comparison? {
     run.comparisons.first { $0.a == target.id && $0.b == "dns" && $0.metric == "p50" }
   }
 
+  /// Formats a time given in microseconds as milliseconds with two decimals; `?` for a time too large to be
+  /// real.
   private static func text(_ microseconds: Double) -> String {
     guard microseconds.magnitude < 1e12 else { return "?" }
     return Milliseconds.decimal(Int64((microseconds / 10).rounded()), 2)

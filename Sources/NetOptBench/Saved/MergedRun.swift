@@ -1,10 +1,10 @@
 package import NetOptCore
 
-/// The sum of several saved runs, target by target: for example the runs of several machines. The percentiles
-/// come from the summed histograms, so they have three digits. The sum contains no ranks and no comparisons:
-/// the runs have no rounds in common.
+/// The sum of several saved runs, target by target: for example of the runs of several machines. The
+/// percentiles come from the summed histograms, so they are exact to three digits. The sum has no ranks and
+/// no comparisons, because the runs have no rounds in common.
 package struct MergedRun: Sendable {
-  /// The summed run.
+  /// The sum as a saved run.
   package private(set) var run: SavedRun
   /// The index of each target in `run.targets`, by the target's name.
   private var targetIndices: [String: Int] = [:]
@@ -16,11 +16,10 @@ package struct MergedRun: Sendable {
     first.targets.forEach { add($0) }
   }
 
-  /// Adds a run. The sum copies everything it needs from `other`, so the caller does not have to keep
-  /// `other`.
+  /// Adds a run. The sum keeps no reference to `other`.
   ///
-  /// - Throws: `SavedRun.Fault` when the sum exceeds the size limits of a saved run. Do not use the sum after
-  ///   an error.
+  /// - Throws: `SavedRun.Fault` when the sum exceeds the size limits of a saved run. The sum is then not
+  ///   usable any more.
   package mutating func add(_ other: SavedRun) throws(SavedRun.Fault) {
     run.runs += other.runs
     run.isPartial = run.isPartial || other.isPartial
@@ -36,6 +35,7 @@ package struct MergedRun: Sendable {
     }
   }
 
+  /// Adds the results of a target to the target of the same name, or adds the target.
   private mutating func add(_ target: SavedRun.Target) {
     if let index = targetIndices[target.id] { return run.targets[index].add(target) }
     targetIndices[target.id] = run.targets.count
@@ -45,7 +45,7 @@ package struct MergedRun: Sendable {
     run.targets.append(target)
   }
 
-  /// The sum as JSON: `docs/schemas/merge.schema.json`. `compare` and `merge` can read it.
+  /// The sum as JSON: `docs/schemas/merge.schema.json`. `netopt compare` and `netopt merge` can read it.
   package var json: JSONValue {
     [
       "schema_version": 1, "tool": "netopt merge", "runs": .array(run.runs.map(JSONValue.string)),
@@ -128,14 +128,15 @@ package struct MergedRun: Sendable {
 }
 
 extension SavedRun.Times {
+  /// Adds the times of another run. Forgets the measured median, which the sum does not have.
   fileprivate mutating func add(_ other: SavedRun.Times) {
     histogram.add(other.histogram)
     timeouts += other.timeouts
     median = nil
   }
 
-  /// The percentiles with enough values. A value or an end of an interval is `nil` when it lies among the
-  /// timeouts.
+  /// The percentiles that have enough requests, with 95 % confidence intervals, in microseconds. A value or
+  /// an end of an interval is `nil` when it lies among the timeouts.
   fileprivate func entries() -> [(percentile: Percentile, value: Int64?, low: Int64?, high: Int64?)] {
     Percentile.reported.compactMap { percentile in
       guard let ranks = OrderStatistics().ranks(of: percentile, count: total) else { return nil }
@@ -153,9 +154,10 @@ extension SavedRun.BlockTimes {
     ([response, service] + phases.values).reduce(0) { $0 + $1.histogram.counters }
   }
 
+  /// Adds the times of another run's block.
   fileprivate mutating func add(_ other: SavedRun.BlockTimes) {
-    // The factor for the variance of the mean over both parts is the average of both factors, weighted by the
-    // number of requests.
+    // The factor of the sum is the average of both factors, weighted by the number of requests: this gives
+    // the variance of the mean over the requests of both.
     let (m, n) = (Double(response.total), Double(other.response.total))
     if let mine = dependence, let theirs = other.dependence, m + n > 0 {
       dependence = (mine * m + theirs * n) / (m + n)
@@ -170,6 +172,7 @@ extension SavedRun.BlockTimes {
     }
   }
 
+  /// Forgets the measured medians. The medians of a sum come from its histograms.
   fileprivate mutating func forgetMedians() {
     response.median = nil
     service.median = nil
@@ -181,6 +184,7 @@ extension SavedRun.Target {
   /// The number of counters in all histograms of the target.
   var counters: Int { blocks.values.reduce(0) { $0 + $1.counters } }
 
+  /// Adds the results of the target in another run.
   fileprivate mutating func add(_ other: SavedRun.Target) {
     counts.merge(other.counts, uniquingKeysWith: +)
     // A target that at least one run measured is not excluded from the sum.

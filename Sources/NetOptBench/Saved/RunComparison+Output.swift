@@ -1,7 +1,7 @@
 package import NetOptCore
 
 extension RunComparison {
-  /// The note for runs that do not contain the serial dependence of their requests.
+  /// The note in the text when a run does not contain the serial dependence of its requests.
   package static let independence =
     "a run does not record how its requests depend on each other, so they count as independent: "
     + "if they are dependent, the p values are too small"

@@ -1,39 +1,40 @@
 import NetOptCore
 
-/// Compares two saved runs, target by target. The runs were not interleaved. The network may have changed
-/// between the runs, and no test can distinguish that from a change of the servers.
+/// Compares two saved runs, target by target. The runs were not interleaved, so the network may have changed
+/// between them. No test can distinguish such a change from a change of the servers.
 package struct RunComparison: Sendable {
-  /// The medians of a target in both runs.
+  /// The medians of a target in both runs, and the test of their difference.
   package struct Entry: Sendable {
     /// The target's name.
     package let id: String
-    /// The compared block: the warm block when both runs have a median in it, otherwise the cold block.
+    /// The block of the medians: the warm block when both runs have a median there, otherwise the cold block.
     package let block: Block
     /// The median in the first run, in microseconds.
     package let before: Int64
     /// The median in the second run, in microseconds.
     package let after: Int64
-    /// The confidence interval of the difference of the medians, in microseconds.
+    /// The confidence interval of `shift`, in microseconds.
     package let interval: ClosedRange<Double>
-    /// The p value of the rank-sum test: the probability of a difference at least as large when nothing has
-    /// changed.
+    /// The p value of the rank-sum test: the probability of a difference at least as large when the target
+    /// has not changed.
     package let p: Double
-    /// The p value with Holm's adjustment for all tests on both runs.
+    /// The p value with Holm's adjustment for all tests of this comparison of runs.
     package fileprivate(set) var adjusted: Double
-    /// Whether `adjusted` is below the significance level and the relative shift exceeds the minimum effect.
+    /// Whether `adjusted` is below the significance level, and the difference exceeds the minimum effect.
     package fileprivate(set) var isSignificant = false
-    /// Whether both runs contain the serial dependence of their requests. Otherwise the requests of a run
-    /// without that factor count as independent.
+    /// Whether both runs contain the factor of the serial dependence of their requests. The requests of a run
+    /// without it count as independent.
     package let knowsDependence: Bool
 
-    /// The difference of the medians in microseconds; positive when the second run is slower.
+    /// The median in the second run minus the median in the first run, in microseconds.
     package var shift: Int64 { after - before }
     /// The shift as a share of the first run's median.
     package var relative: Double { before > 0 ? Double(shift) / Double(before) : 0 }
   }
 
-  /// A target that has a median in the first run and lost it in the second run. The second run excluded the
-  /// target, or has no median although it sent enough requests.
+  /// A target that has a median in the first run and none in the second run, because the second run excluded
+  /// it, or because too many of its requests failed. A target with too few requests for a median is not a
+  /// loss.
   package struct Loss: Hashable, Sendable {
     /// The target's name.
     package let id: String
@@ -49,13 +50,13 @@ package struct RunComparison: Sendable {
   package struct Failures: Sendable {
     /// The target's name.
     package let id: String
-    /// The first run: the number of failed requests and the number of all requests.
+    /// The first run: the number of failed requests (`count`) of all requests (`of`).
     package let before: (count: Int, of: Int)
-    /// The second run: the number of failed requests and the number of all requests.
+    /// The second run: the number of failed requests (`count`) of all requests (`of`).
     package let after: (count: Int, of: Int)
-    /// The test of whether both failure shares are equal: the p value and the method.
+    /// The test of whether the shares of failed requests are equal in both runs.
     package let test: ProportionTest
-    /// The p value with Holm's adjustment for all tests on both runs.
+    /// The p value of `test` with Holm's adjustment for all tests of this comparison of runs.
     package fileprivate(set) var adjusted: Double
     /// Whether `adjusted` is below the significance level.
     package fileprivate(set) var isSignificant = false
@@ -70,23 +71,26 @@ package struct RunComparison: Sendable {
   package static let caution =
     "the runs were not interleaved: a difference can come from the network or from the servers"
 
-  /// The runs' names.
+  /// The names of the runs. A merged run has several.
   package let runs: (before: [String], after: [String])
   /// The targets with a median in both runs.
   package private(set) var entries: [Entry] = []
   /// The targets that lost their median.
   package private(set) var lost: [Loss] = []
-  /// The failures of each target that both runs measured and that failed at least one request.
+  /// The failed requests of each target that sent requests in both runs and failed in at least one of them.
   package private(set) var failures: [Failures] = []
-  /// The targets without a result: only one run has them, they have too few requests, or the first run has no
-  /// median.
+  /// The names of the targets that are not compared and not lost: only one run has the target, it has too few
+  /// requests for a median, or its median in the first run is missing.
   package private(set) var missing: [String] = []
 
   /// Compares two runs.
   ///
   /// - Parameters:
+  ///   - before: the first run.
+  ///   - after: the second run.
   ///   - alpha: the significance level.
-  ///   - minimumEffect: the smallest significant shift, as a share of the first run's median.
+  ///   - minimumEffect: the smallest difference that can be significant, as a share of the median in the
+  ///     first run.
   package init(_ before: SavedRun, _ after: SavedRun, alpha: Double, minimumEffect: Double) {
     runs = (before.runs, after.runs)
     let others = Dictionary(uniqueKeysWithValues: after.targets.map { ($0.id, $0) })
@@ -107,7 +111,7 @@ package struct RunComparison: Sendable {
     }
     let known = Set(before.targets.map(\.id))
     missing += after.targets.map(\.id).filter { !known.contains($0) }
-    // The tests on medians and failures form one family: the exit code answers all of them at once.
+    // All tests are adjusted together, because the exit code depends on all of them.
     let adjusted = Holm.adjusted(entries.map(\.p) + failures.map(\.test.p))
     for index in entries.indices {
       entries[index].adjusted = adjusted[index]
@@ -126,9 +130,11 @@ package struct RunComparison: Sendable {
       || failures.contains { $0.isSignificant && $0.isWorse }
   }
 
-  /// Whether at least one run lacks the serial dependence of its requests.
+  /// Whether the requests of some compared target count as independent, because a run lacks the factor of
+  /// their serial dependence.
   package var assumesIndependence: Bool { entries.contains { !$0.knowsDependence } }
 
+  /// The loss of a target; `nil` when the target did not lose its median.
   private static func loss(_ a: SavedRun.Target, _ b: SavedRun.Target, _ median: MedianReader) -> Loss? {
     for block in [Block.warm, .cold] {
       guard a.exclusion == nil, let first = a.blocks[block]?.response,
@@ -139,7 +145,7 @@ package struct RunComparison: Sendable {
         if exclusion.code == SampleFailure.unreachable { return nil }
         return Loss(id: a.id, block: block, before: before, reason: exclusion.reason)
       }
-      // Too few requests prove nothing, whatever their outcome.
+      // Too few requests prove nothing, even if all of them failed.
       guard let found = b.blocks[block], found.requests >= median.needed, !median.hasValue(found.response)
       else { continue }
       let answered = found.response.histogram.total
@@ -151,6 +157,8 @@ package struct RunComparison: Sendable {
     return nil
   }
 
+  /// The failed requests of a target in both runs; `nil` when a run sent no request to it, or when none
+  /// failed.
   private static func failures(_ a: SavedRun.Target, _ b: SavedRun.Target) -> Failures? {
     func failed(_ target: SavedRun.Target) -> (count: Int, of: Int) {
       let all = target.counts.values.reduce(0, +)
@@ -162,6 +170,7 @@ package struct RunComparison: Sendable {
     return Failures(id: a.id, before: before, after: after, test: test, adjusted: test.p)
   }
 
+  /// The comparison of the medians of a target; `nil` when no block has a median in both runs.
   private static func entry(_ a: SavedRun.Target, _ b: SavedRun.Target, _ median: MedianReader) -> Entry? {
     for block in [Block.warm, .cold] {
       guard let first = a.blocks[block], let second = b.blocks[block],
@@ -169,7 +178,7 @@ package struct RunComparison: Sendable {
       else { continue }
       let factors = (first.dependence ?? 1, second.dependence ?? 1)
       // The interval of the difference follows from the intervals of both medians (Zou, Donner 2008). Serial
-      // dependence widens it.
+      // dependence makes the interval wider.
       let shift = Double(y.value - x.value)
       func width(_ value: Int64, _ end: Int64, _ factor: Double) -> Double {
         Double(end - value) * factor.squareRoot()
@@ -189,13 +198,19 @@ package struct RunComparison: Sendable {
   private static func hypotenuse(_ a: Double, _ b: Double) -> Double { (a * a + b * b).squareRoot() }
 }
 
-/// Reads the medians of two runs, with intervals of one confidence level. The medians in a run's file are
-/// measured values, and their intervals have the run's own level. For another level the reader computes the
-/// interval from the histogram, with three digits.
+/// Reads the medians of two runs, with confidence intervals of one level. A run's file contains measured
+/// medians, whose intervals have the level of that run. When the wanted level is another one, the reader
+/// computes the interval from the histogram, with three digits.
 private struct MedianReader {
   private let order: OrderStatistics
+  /// For each run, whether the intervals in its file have the wanted level.
   private let hasSameLevel: (before: Bool, after: Bool)
 
+  /// Makes a reader.
+  ///
+  /// - Parameters:
+  ///   - alpha: the significance level; the intervals have the confidence 1 - `alpha`.
+  ///   - levels: the significance levels of the two runs; `nil` when a file does not contain it.
   init(alpha: Double, levels: (Double?, Double?)) {
     order = OrderStatistics(confidence: 1 - alpha)
     hasSameLevel = (levels.0 == alpha, levels.1 == alpha)
@@ -204,15 +219,20 @@ private struct MedianReader {
   /// The number of requests that a median needs.
   var needed: Int { order.needed(for: .p50) }
 
+  /// The median of times from the first run, with its interval, in microseconds. `nil` when there are too few
+  /// requests, or when a value lies among the timeouts.
   func before(_ times: SavedRun.Times) -> (value: Int64, low: Int64, high: Int64)? {
     median(times, hasSameLevel.before)
   }
 
+  /// The median of times from the second run, with its interval, in microseconds. `nil` in the cases of
+  /// `before`.
   func after(_ times: SavedRun.Times) -> (value: Int64, low: Int64, high: Int64)? {
     median(times, hasSameLevel.after)
   }
 
-  /// Whether the median exists, even when an end of its interval lies among the timeouts.
+  /// Whether there are enough requests and the median itself does not lie among the timeouts. An end of its
+  /// interval may.
   func hasValue(_ times: SavedRun.Times) -> Bool {
     times.total >= needed && times.histogram.total >= UInt64(Percentile.p50.nearestRank(of: times.total))
   }
@@ -226,8 +246,8 @@ private struct MedianReader {
       let low = times.histogram.value(atRank: UInt64(ranks.lowerBound)),
       let high = times.histogram.value(atRank: UInt64(ranks.upperBound))
     else { return nil }
-    // The measured value is more precise than its bucket. It may lie outside the interval by up to a bucket's
-    // width, so the interval is extended to contain it.
+    // The file's measured median is more precise than the median from the histogram. It may lie outside the
+    // interval by up to the width of a counter's range. The interval is then extended to contain it.
     let value = times.median?.value ?? found
     return (value, min(low, value), max(high, value))
   }

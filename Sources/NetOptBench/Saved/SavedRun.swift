@@ -1,8 +1,7 @@
 import FoundationEssentials
 import NetOptCore
 
-/// A run read from a file of `netopt bench --json` or `netopt merge`. Other runs can be compared with this
-/// run or added to this run.
+/// A run read from a file that `netopt bench --json` or `netopt merge` wrote.
 package struct SavedRun: Sendable {
   /// The reason why a file is not a saved run: the path in the file and the broken rule.
   package struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
@@ -12,30 +11,31 @@ package struct SavedRun: Sendable {
 
   /// The maximum size of a saved run, in bytes (64 MiB).
   package static let maximumBytes = 64 << 20
-  /// The maximum number of targets.
+  /// The maximum number of targets in a file or in a sum.
   static let maximumTargets = 20_000
-  /// The maximum number of counters in all histograms of a file together, which is 256 MiB of memory. The
-  /// limit protects the memory: a few bytes of a file can encode a histogram with more than 17,000 counters.
+  /// The maximum number of counters in all histograms of a file together. They take 256 MiB of memory. The
+  /// limit is necessary because a few bytes of a file can encode a histogram with more than 17,000 counters.
   package static let maximumCounters = 32 << 20
-  /// The valid range of request counts and of times in microseconds. The upper bound exceeds every real
-  /// value, and sums of values within the range do not overflow.
+  /// The valid range of numbers of requests and of times in microseconds. Real values are far below the upper
+  /// bound. Sums of values in this range do not overflow.
   static let numbers = 0...1 << 40
 
   /// The reason why the run did not measure a target.
   package struct Exclusion: Decodable, Hashable, Sendable {
-    /// The stable code of the reason.
+    /// The code for programs, such as `refused`.
     package let code: String
-    /// The reason for people.
+    /// The reason in a few words, for people. The text is untrusted.
     package let reason: String
   }
 
-  /// A distribution of request times in microseconds.
+  /// The distribution of one kind of time in a block, such as the response times.
   package struct Times: Sendable {
     /// The times of the successful requests.
     package var histogram: HDRHistogram
     /// The number of requests that timed out. The histogram does not contain them.
     package var timeouts: Int
-    /// The measured median with its interval; `nil` when the file has no median, and in a merged run.
+    /// The measured median and the ends of its confidence interval, in microseconds. `nil` when the file has
+    /// no complete median, and in a sum of runs.
     package var median: (value: Int64, low: Int64, high: Int64)?
 
     /// The number of requests that take part in the ranks: the values of the histogram and the timeouts.
@@ -48,16 +48,16 @@ package struct SavedRun: Sendable {
     package var requests: Int
     /// The time from the scheduled moment of a request to the end of its response.
     package var response: Times
-    /// The time from sending a request to the end of its response.
+    /// The time from the start of a request to the end of its response.
     package var service: Times
-    /// The time of each phase.
+    /// The durations of each phase.
     package var phases: [SamplePhase: Times]
-    /// The factor by which serial dependence raises the variance of the mean response time, compared with the
-    /// same number of independent responses; `nil` when the file does not contain the factor.
+    /// The factor by which serial dependence raises the variance of the mean response time, compared with
+    /// independent response times; at least 1. `nil` when the file does not contain the factor.
     package var dependence: Double?
   }
 
-  /// A target.
+  /// The results of a target in all blocks.
   package struct Target: Sendable {
     /// The target's name: the address, or `dns`.
     package let id: String
@@ -65,42 +65,42 @@ package struct SavedRun: Sendable {
     package let kind: BenchTarget.Kind
     /// The reason why the run did not measure the target; `nil` when the run measured it.
     package var exclusion: Exclusion?
-    /// The target's rank; `nil` without a median.
+    /// The target's rank, from 1; `nil` without a median, and in a sum of runs.
     package var rank: Int?
-    /// The number of requests of each kind.
+    /// The number of requests of each kind, in all blocks.
     package var counts: [SampleKind: Int]
     /// The results of each block.
     package var blocks: [Block: BlockTimes]
   }
 
-  /// A comparison in the saved run.
+  /// A comparison of two targets in the file. The names of the properties are those of the JSON members.
   package struct Comparison: Decodable, Hashable, Sendable {
-    /// The name of the target.
+    /// The name of the first target.
     package let a: String
-    /// The name of the target that `a` is compared with.
+    /// The name of the second target, with which `a` is compared.
     package let b: String
     /// The compared percentile, such as `p50`.
     package let metric: String
     /// The difference in microseconds; positive when `a` is slower.
     package let shift_us: Double
-    /// The lower end of the interval of the difference, in microseconds.
+    /// The lower end of the difference's confidence interval, in microseconds.
     package let lo: Double
-    /// The upper end of the interval, in microseconds.
+    /// The upper end of the difference's confidence interval, in microseconds.
     package let hi: Double
     /// The adjusted p value.
     package let p_adjusted: Double
-    /// Whether the difference is significant.
+    /// Whether the run called the difference significant.
     package let significant: Bool
   }
 
   /// The name of the run, or the names of all merged runs.
   package internal(set) var runs: [String]
-  /// The requested URL without secrets. Files of earlier versions contain secrets, which the initializer
-  /// removes.
+  /// The requested URL without secrets. Files of earlier versions may contain secrets in the URL; the
+  /// initializer removes them.
   package let url: String
-  /// Whether the run stopped early.
+  /// Whether the run stopped before its planned end. In a sum, whether one of the runs did.
   package internal(set) var isPartial: Bool
-  /// The significance level of the run: an interval misses the true value with this probability; `nil` when
+  /// The significance level of the run: the intervals in the file have the confidence 1 - `alpha`. `nil` when
   /// the file does not contain the level.
   package let alpha: Double?
   /// The targets.
@@ -123,7 +123,9 @@ package struct SavedRun: Sendable {
 
   /// Reads a run from the content of a file.
   ///
-  /// - Parameter mostCounters: the maximum number of counters in all histograms together.
+  /// - Parameters:
+  ///   - bytes: the content, which is untrusted.
+  ///   - mostCounters: the maximum number of counters in all histograms together.
   /// - Throws: `Fault` when the content is not a valid saved run.
   package init(_ bytes: [UInt8], mostCounters: Int = SavedRun.maximumCounters) throws(Fault) {
     guard !CombiningMarks.hasLongRun(inJSON: bytes) else {
@@ -185,12 +187,13 @@ package struct SavedRun: Sendable {
   }
 }
 
-/// The members of the JSON file that `SavedRun` reads.
+/// The members of the JSON file that `SavedRun` reads. The names of the properties are those of the members.
 private struct SavedRunFile: Decodable {
   struct Request: Decodable { let url: String }
 
   struct Plan: Decodable { let alpha: Double? }
 
+  /// A percentile: `p` in percent, its value and its confidence interval in microseconds.
   struct Entry: Decodable {
     let p: Double
     let value: Int64?
@@ -204,7 +207,12 @@ private struct SavedRunFile: Decodable {
     let percentiles: [Entry]
     let hdr: String
 
-    /// - Parameter room: the number of counters left for the rest of the file.
+    /// Checks and converts the distribution.
+    ///
+    /// - Parameters:
+    ///   - path: the JSON path of the distribution, for errors.
+    ///   - room: the number of counters that the file may still contain. The function subtracts the counters
+    ///     of this distribution.
     func times(_ path: String, _ room: inout Int) throws(SavedRun.Fault) -> SavedRun.Times {
       let histogram: HDRHistogram
       do throws(HDRHistogram.Fault) {
@@ -245,6 +253,7 @@ private struct SavedRunFile: Decodable {
     let service_us: Distribution
     let phases_us: [String: Distribution]
 
+    /// Checks and converts the block. The parameters are those of `Distribution.times`.
     func times(_ path: String, _ room: inout Int) throws(SavedRun.Fault) -> SavedRun.BlockTimes {
       let response = try response_us.times("\(path).response_us", &room)
       guard SavedRun.numbers.contains(n), n >= response.total else {
@@ -285,7 +294,7 @@ private struct SavedRunFile: Decodable {
 }
 
 extension SavedRun.Fault {
-  /// Describes where the decoder stopped, and why.
+  /// Says where in the file the decoder stopped, and why.
   fileprivate init(_ error: DecodingError) {
     func jsonPath(_ keys: [any CodingKey]) -> String {
       keys.reduce("$") { $0 + ($1.intValue.map { "[\($0)]" } ?? ".\($1.stringValue)") }
