@@ -1,10 +1,14 @@
 import Glibc
 
-/// The regularised incomplete beta function. The binomial distribution and Student's t distribution follow
-/// from it.
+/// The beta distribution. The binomial distribution and Student's t distribution are computed from it.
 enum BetaDistribution {
-  /// The probability that a beta-distributed value is at most `x`. It is computed with Lentz's method from
-  /// the continued fraction of DLMF 8.17.22, on the side where the fraction converges fast.
+  /// The probability that a beta-distributed value is at most `x`: the regularised incomplete beta function.
+  /// The method of Lentz computes it from the continued fraction of DLMF 8.17.22. For a large `x` the
+  /// function computes the upper tail instead, because the fraction converges faster there.
+  ///
+  /// - Parameters:
+  ///   - a: the first shape parameter, above 0.
+  ///   - b: the second shape parameter, above 0.
   static func lowerTail(_ x: Double, _ a: Double, _ b: Double) -> Double {
     guard x > 0 else { return 0 }
     guard x < 1 else { return 1 }
@@ -14,6 +18,7 @@ enum BetaDistribution {
     return 1 - front * fraction(1 - x, b, a) / b
   }
 
+  /// The continued fraction of DLMF 8.17.22, computed with Lentz's method.
   private static func fraction(_ x: Double, _ a: Double, _ b: Double) -> Double {
     let tiny = 1e-300
     func nonzero(_ value: Double) -> Double { abs(value) < tiny ? tiny : value }
@@ -38,7 +43,7 @@ enum BetaDistribution {
 
   /// The logarithm of the gamma function.
   static func logGamma(_ x: Double) -> Double {
-    // lgamma(3) stores the sign in a variable that all threads share.
+    // lgamma_r(3), because lgamma(3) stores the sign in a variable that all threads share.
     var sign: Int32 = 0
     return lgamma_r(x, &sign)
   }
@@ -47,6 +52,8 @@ enum BetaDistribution {
 /// The binomial distribution.
 enum BinomialDistribution {
   /// The probability of at most `successes` successes in `trials` trials.
+  ///
+  /// - Parameter probability: the probability of a success in one trial.
   static func lowerTail(_ successes: Int, of trials: Int, probability: Double) -> Double {
     if successes < 0 { return 0 }
     if successes >= trials { return 1 }
@@ -57,12 +64,14 @@ enum BinomialDistribution {
 /// Student's t distribution.
 enum StudentDistribution {
   /// The probability of a value above `t`, for `t` ≥ 0.
+  ///
+  /// - Parameter freedom: the degrees of freedom, above 0; not necessarily a whole number.
   static func upperTail(_ t: Double, freedom: Double) -> Double {
     0.5 * BetaDistribution.lowerTail(freedom / (freedom + t * t), freedom / 2, 0.5)
   }
 
-  /// The value above which a share of the distribution lies, for a share below one half. Bisection computes
-  /// the value to the last digit.
+  /// The value above which `share` of the distribution lies, for a share below one half. Found by bisection,
+  /// to the last digit.
   static func upperQuantile(_ share: Double, freedom: Double) -> Double {
     var (low, high) = (0.0, 1.0)
     while upperTail(high, freedom: freedom) > share, high < 1e12 { high *= 2 }

@@ -1,6 +1,7 @@
-/// Holm's adjustment (1979) of p values for several tests on the same run.
+/// Holm's adjustment (1979) of the p values of several tests. It keeps the probability of at least one wrong
+/// "significant" among the tests below the significance level.
 package enum Holm {
-  /// The adjusted values, in the order of the given ones.
+  /// The adjusted p values, each at the index of its p value.
   package static func adjusted(_ values: [Double]) -> [Double] {
     var adjusted = values
     var largest = 0.0

@@ -1,9 +1,9 @@
-/// The ranks of values. Equal values share the mean of their ranks.
+/// The ranks of values in ascending order. Equal values share the mean of their ranks.
 struct MidRanks {
-  /// The rank of each value, from 1, in the order of the values.
+  /// The rank of each value, from 1. The ranks are in the order in which the values were passed.
   let ranks: [Double]
-  /// The sum of t³ - t over the groups of t equal values. Ties lower the variance of a rank statistic in
-  /// proportion to this sum.
+  /// The sum of t³ - t over all groups of equal values, where t is the size of the group. The variance of a
+  /// rank statistic falls in proportion to this sum.
   let tieTerm: Double
 
   /// Ranks values.

@@ -5,9 +5,9 @@ enum NormalDistribution {
   /// The probability of a value above `z`.
   static func upperTail(_ z: Double) -> Double { 0.5 * erfc(z / 2.0.squareRoot()) }
 
-  /// The value below which a share of the distribution lies, for a share between 0 and 1. The function
-  /// computes the rational approximation of P. J. Acklam (2003), then refines it to the last digits with one
-  /// step of Halley's method.
+  /// The value below which `share` of the distribution lies; infinite for a share of 0 or 1. The function
+  /// starts with the rational approximation of P. J. Acklam (2003). One step of Halley's method then makes
+  /// the result exact to the last digits.
   static func quantile(_ share: Double) -> Double {
     guard share > 0 else { return -.infinity }
     guard share < 1 else { return .infinity }
@@ -17,6 +17,7 @@ enum NormalDistribution {
     return start - step / (1 + start * step / 2)
   }
 
+  /// The rational approximation of Acklam.
   private static func approximation(_ share: Double) -> Double {
     if share > 0.5 { return -approximation(1 - share) }
     if share < 0.02425 {
@@ -46,7 +47,7 @@ enum NormalDistribution {
         ], r)
   }
 
-  /// Evaluates a polynomial with Horner's rule; the coefficient of the highest power comes first.
+  /// Evaluates a polynomial with Horner's rule. The coefficient of the highest power comes first.
   private static func polynomial(_ coefficients: [Double], _ x: Double) -> Double {
     coefficients.reduce(0) { $0 * x + $1 }
   }

@@ -1,41 +1,47 @@
 import Glibc
 
-/// Percentiles as order statistics, with intervals that assume nothing about the distribution of the values.
-/// The number of values below a percentile is binomially distributed.
+/// The ranks of percentiles and of the ends of their confidence intervals. The number of values below a
+/// percentile is binomially distributed, so the intervals assume nothing about the distribution of the
+/// values.
 package struct OrderStatistics: Hashable, Sendable {
-  /// The confidence: the probability that an interval contains the true value. 0.95 by default.
+  /// The probability that an interval contains the true percentile. 0.95 by default.
   package let confidence: Double
 
   /// Makes the statistics for a confidence between 0 and 1.
   package init(confidence: Double = 0.95) { self.confidence = confidence }
 
+  /// The probability that an interval lies above the true percentile. The probability that it lies below is
+  /// the same.
   private var tail: Double { (1 - confidence) / 2 }
 
   /// The number of values that a percentile needs so that both ends of its interval are among the values.
   package func needed(for percentile: Percentile) -> Int {
-    // The side of the percentile with fewer values determines the number: pⁿ ≤ α/2.
+    // The side of the percentile with fewer values decides: shareⁿ ≤ tail.
     let share = max(percentile.share, 1 - percentile.share)
     return Int((log(tail) / log(share)).rounded(.up))
   }
 
-  /// The ranks (from 1) of the values at the ends of a percentile's interval, or `nil` when there are too few
-  /// values. The interval contains the percentile with at least the confidence; each side misses it with a
-  /// probability of at most half of the rest (Hahn, Meeker 1991, section 5.2).
+  /// The ranks, from 1, of the two values that are the ends of a percentile's interval. The interval contains
+  /// the percentile at least with the probability `confidence`. It misses the percentile on each side with at
+  /// most half of the remaining probability (Hahn, Meeker 1991, section 5.2).
+  ///
+  /// - Parameter count: the number of values.
+  /// - Returns: `nil` when there are too few values.
   package func ranks(of percentile: Percentile, count: Int) -> ClosedRange<Int>? {
     guard count >= needed(for: percentile) else { return nil }
     func below(_ rank: Int) -> Double {
       BinomialDistribution.lowerTail(rank - 1, of: count, probability: percentile.share)
     }
-    // The lower end is the largest rank with P(X < rank) ≤ α/2. The upper end is the smallest rank with P(X ≥
-    // rank) ≤ α/2.
+    // X is the number of values below the percentile. The lower end is the largest rank with P(X < rank) ≤
+    // tail. The upper end is the smallest rank with P(X ≥ rank) ≤ tail.
     let low = Self.first(in: 1...count + 1) { below($0) > tail } - 1
     let high = Self.first(in: 1...count + 1) { 1 - below($0) <= tail }
     guard low >= 1, high <= count else { return nil }
     return low...max(low, high)
   }
 
-  /// The first number in a range for which a condition holds, or the last number when the condition never
-  /// holds. Once true, the condition must stay true for all later numbers.
+  /// The first number in a range for which `holds` is true, or the last number when it is never true. When
+  /// `holds` is true for a number, it must be true for all later numbers.
   private static func first(in range: ClosedRange<Int>, where holds: (Int) -> Bool) -> Int {
     var (low, high) = (range.lowerBound, range.upperBound)
     while low < high {
@@ -46,7 +52,7 @@ package struct OrderStatistics: Hashable, Sendable {
   }
 }
 
-/// A percentile: the value that at least `perMille` thousandths of all values lie at or below.
+/// A percentile: the smallest value for which at least `perMille` thousandths of all values are not larger.
 package struct Percentile: Hashable, Comparable, Sendable {
   /// The percentile in thousandths, 1 to 999.
   package let perMille: Int
@@ -76,6 +82,9 @@ package struct Percentile: Hashable, Comparable, Sendable {
   /// Orders percentiles by their share.
   package static func < (a: Self, b: Self) -> Bool { a.perMille < b.perMille }
 
-  /// The rank (from 1) of the smallest value that at least this share of all values lies at or below.
+  /// The rank, from 1, of the percentile's value among values in ascending order: the smallest rank that is
+  /// at least `share` times the number of values.
+  ///
+  /// - Parameter count: the number of values.
   package func nearestRank(of count: Int) -> Int { max(1, (perMille * count + 999) / 1000) }
 }

@@ -1,26 +1,27 @@
 import Glibc
 
-/// Tests whether two shares are equal. The test is Fisher's exact test. When all margins of the table are
-/// large, the test is the two-proportion test with the variance of the pooled share, which gives the same
-/// result for large counts.
+/// Tests whether two shares are equal. The test is Fisher's exact test on the table of successes and
+/// failures. When all row and column sums of the table are large, it is the normal approximation with the
+/// pooled share, which gives the same result for large counts.
 package struct ProportionTest: Hashable, Sendable {
   /// The method that computed p.
   package enum Method: String, Sendable {
-    /// Summation over all tables.
+    /// Fisher's exact test.
     case exact = "fisher exact"
     /// The normal approximation.
     case normal = "two proportions"
   }
 
-  /// The p value: the probability of shares at least as different when the true shares are equal.
+  /// The two-sided p value: the probability of shares at least as different when the true shares are equal.
   package let p: Double
   /// The method that computed p.
   package let method: Method
 
-  /// The largest smallest margin for which the test sums over all tables.
+  /// The largest value of the smallest row or column sum for which the test is exact. This sum is the number
+  /// of terms.
   private static let mostTerms = 10_000.0
 
-  /// Compares the share of `a.count` in `a.of` with the share of `b.count` in `b.of`.
+  /// Compares the share `a.count / a.of` with the share `b.count / b.of`.
   package init(_ a: (count: Int, of: Int), _ b: (count: Int, of: Int)) {
     let (m, n) = (Double(a.of), Double(b.of))
     let count = Double(a.count + b.count)
@@ -39,8 +40,14 @@ package struct ProportionTest: Hashable, Sendable {
     (p, method) = (min(1, 2 * NormalDistribution.upperTail(z)), .normal)
   }
 
-  /// The total probability of all tables with these margins that are at most as likely as the observed table.
-  /// The number of terms is that of the smallest margin.
+  /// The total probability of all tables with the same row and column sums that are at most as likely as the
+  /// observed table.
+  ///
+  /// - Parameters:
+  ///   - found: the count of the first share.
+  ///   - m: the number of trials of the first share.
+  ///   - n: the number of trials of the second share.
+  ///   - count: the sum of both counts.
   private static func exact(_ found: Double, _ m: Double, _ n: Double, _ count: Double) -> Double {
     let logGamma = BetaDistribution.logGamma
     func choose(_ n: Double, _ k: Double) -> Double {
@@ -49,7 +56,8 @@ package struct ProportionTest: Hashable, Sendable {
     let (low, high) = (max(0, count - n), min(m, count))
     let whole = choose(m + n, count)
     func likelihood(_ k: Double) -> Double { exp(choose(m, k) + choose(n, count - k) - whole) }
-    // The tolerance keeps tables that are exactly as likely as the observed table, in spite of rounding.
+    // Because of rounding, a table that is exactly as likely as the observed table may seem more likely. The
+    // tolerance includes such tables.
     let limit = likelihood(found) * (1 + 1e-7)
     var sum = 0.0
     for k in stride(from: low, through: high, by: 1) {

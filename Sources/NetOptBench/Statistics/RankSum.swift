@@ -1,15 +1,16 @@
-/// The rank-sum test of Mann and Whitney on two histograms. The values of a bucket are ties, and timeouts are
-/// the largest values. Serially dependent values carry less information than the same number of independent
-/// values (`SerialDependence`). In that case the test multiplies the variance by the factors of both samples,
-/// and uses Student's t distribution instead of the normal distribution.
+/// The rank-sum test of Mann and Whitney on two histograms. The values that one counter counts are ties.
+/// Timeouts are the largest values. Serially dependent values carry less information than the same number of
+/// independent values (`SerialDependence`). For such values the test multiplies the variance by the factors
+/// of both samples, and uses Student's t distribution instead of the normal distribution.
 struct RankSum {
-  /// The p value: the probability of rank sums at least as different when nothing has changed.
+  /// The two-sided p value: the probability of rank sums at least as different when both samples have the
+  /// same distribution.
   let p: Double
 
   /// Compares two samples.
   ///
-  /// - Parameter factors: for each sample, the factor by which serial dependence raises the variance of the
-  ///   mean, compared with the same number of independent values.
+  /// - Parameter factors: the factor of the serial dependence of each sample (`SerialDependence.factor`); 1
+  ///   for independent values.
   init(_ a: SavedRun.Times, _ b: SavedRun.Times, factors: (Double, Double)) {
     var counts: [Int64: (Double, Double)] = [:]
     for bucket in a.histogram.buckets {
@@ -28,8 +29,8 @@ struct RankSum {
       ties += t * t * t - t
       below += t
     }
-    // The variance of each sample's mean rank is proportional to its factor and inversely proportional to its
-    // count.
+    // The variance of a sample's mean rank is proportional to the sample's factor, and inversely proportional
+    // to its number of values.
     let factor = (factors.0 * n + factors.1 * m) / max(1, m + n)
     let variance = factor * m * n / 12 * (m + n + 1 - ties / max(1, (m + n) * (m + n - 1)))
     guard variance > 0 else {

@@ -1,30 +1,31 @@
 import NetOptCore
 
-/// The difference of a percentile between two targets, with a bootstrap interval. The bootstrap resamples
-/// whole rounds (Efron 1979). When rounds depend on each other, it resamples runs of neighbouring rounds
-/// (Politis, Romano 1992). Both targets' values of a round stay together, so that common effects, such as the
-/// drift of the network, cancel out.
+/// The difference between two targets at a percentile, with a bootstrap interval. The bootstrap draws whole
+/// rounds at random, with repetition (Efron 1979). When rounds depend on each other, it draws runs of
+/// neighbouring rounds (Politis, Romano 1992). The two values of a round stay together, so that effects on
+/// both targets, such as the drift of the network, cancel out.
 package struct RoundBootstrap: Hashable, Sendable {
-  /// The percentile of the first target minus the percentile of the second target.
+  /// The percentile of the first target minus the percentile of the second target, in the unit of the values.
   package let difference: Double
   /// The confidence interval of the difference.
   package let interval: ClosedRange<Double>
-  /// The two-sided p value: twice the smaller of two shares of the resamples, those with a difference ≤ 0 and
-  /// those with a difference ≥ 0.
+  /// The two-sided p value: twice the smaller of the share of resamples with a difference ≤ 0 and the share
+  /// of resamples with a difference ≥ 0; at most 1.
   package let p: Double
 
-  /// The maximum number of resamples.
+  /// The maximum number of resamples. A resample is a set of as many drawn rounds as there are rounds.
   package static let draws = 2000
-  /// The approximate number of values that all resamples contain together. Long runs get fewer resamples, but
-  /// at least 200.
+  /// The approximate number of rounds that all resamples contain together. With many rounds, there are fewer
+  /// resamples, but at least 200.
   private static let budget = 40_000_000
 
-  /// Resamples the rounds.
+  /// Draws the resamples.
   ///
   /// - Parameters:
-  ///   - first: the values of the first target, by round.
-  ///   - second: the values of the second target in the same rounds.
+  ///   - first: the value of the first target in each round.
+  ///   - second: the value of the second target in the same rounds.
   ///   - dependence: the serial dependence of the rounds.
+  ///   - confidence: the confidence of the interval, between 0 and 1.
   ///   - seed: the seed of the random numbers.
   /// - Returns: `nil` when there are no rounds.
   package init?(
@@ -37,8 +38,9 @@ package struct RoundBootstrap: Hashable, Sendable {
     let (a, b) = (WeightedRanks(first), WeightedRanks(second))
     let ones = [Int32](repeating: 1, count: count)
     difference = a.value(rank, ones) - b.value(rank, ones)
-    // Each run of neighbouring rounds is as long as `dependence.factor`, and at least the cube root of the
-    // number of rounds: a weak dependence may reach further than the factor shows.
+    // A run of neighbouring rounds is as long as `dependence.factor`, but at least the cube root of the
+    // number of rounds: a weak dependence may reach further than the factor shows. Without dependence a run
+    // is one round.
     let run =
       dependence.factor > 1
       ? min(count, max(2, Int(max(dependence.factor, cubeRoot(Double(count))).rounded(.up)))) : 1
@@ -53,7 +55,7 @@ package struct RoundBootstrap: Hashable, Sendable {
       while drawn < count {
         let start = Int(generator.below(UInt64(count)))
         for step in 0..<min(run, count - drawn) {
-          // The rounds form a circle, so that each round is drawn equally often on average.
+          // The first round follows the last one, so that each round is drawn equally often on average.
           let index = start + step
           weights[index < count ? index : index - count] += 1
         }
@@ -76,8 +78,9 @@ private func cubeRoot(_ value: Double) -> Double {
   return root
 }
 
-/// Values in ascending order, ranked with the number of times that each value was drawn.
+/// Finds the value at a rank when each value occurs as often as its round was drawn.
 private struct WeightedRanks {
+  /// The indices of the values, in ascending order of the values.
   private let order: [Int32]
   private let values: [Double]
 
@@ -86,7 +89,10 @@ private struct WeightedRanks {
     order = values.indices.sorted { values[$0] < values[$1] }.map(Int32.init)
   }
 
-  /// The value at a rank. The search starts at the largest value, because the percentiles in use are high.
+  /// The value at a rank, from 1. The search starts at the largest value, because the percentiles in use are
+  /// high.
+  ///
+  /// - Parameter weights: how often each value occurs; as many in total as there are values.
   func value(_ rank: Int, _ weights: [Int32]) -> Double {
     var above = values.count - rank
     for index in order.reversed() {

@@ -1,30 +1,32 @@
-/// The serial dependence of a series: the loss of information compared with the same number of independent
-/// values. A cause that slows one request down slows the next request down as well. A test that treats such
-/// requests as independent finds differences that do not exist.
+/// How much the values of a series depend on the values before them. What slows one request down also slows
+/// the next one down, so such values carry less information than the same number of independent values. A
+/// test that treats them as independent finds differences that do not exist.
 ///
-/// The factor is the variance of the mean, divided by the variance for the same number of independent values.
-/// It is the larger of two estimates, because each estimate fails on different series:
+/// `factor` is the larger of two estimates, because each estimate fails on different series:
 ///
-/// - The first autocorrelation alone, as if the series were autoregressive of order 1. This estimate is exact
-///   for short memory, and stable with few values.
-/// - The initial monotone sequence of Geyer (1992), which detects a long and weak memory.
+/// - The first estimate uses only the correlation between neighbouring values, as if the series were
+///   autoregressive of order 1. It is exact when dependence does not reach far, and stable with few values.
+/// - The second estimate is the initial monotone sequence of Geyer (1992). It detects a weak dependence that
+///   reaches far.
 ///
 /// Both estimates are corrected for their bias. The factor is 1 when the first autocorrelation does not
 /// exceed its standard error.
 package struct SerialDependence: Hashable, Sendable {
-  /// The variance of the mean, divided by the variance for the same number of independent values; at least 1.
+  /// The variance of the mean of the values, divided by the variance that it would have if the values were
+  /// independent; at least 1.
   package let factor: Double
-  /// The first autocorrelation.
+  /// The first autocorrelation: the correlation between neighbouring values, from -1 to 1, without the
+  /// correction for bias.
   package let autocorrelation: Double
-  /// The number of independent values that carry the same information.
+  /// The number of independent values that would carry the same information. At least 3 for dependent values.
   package let effectiveCount: Double
 
-  /// The smallest number of values from which dependence is estimated.
+  /// A series with fewer values counts as independent.
   private static let fewest = 10
-  /// The longest lag in the estimate.
+  /// The longest distance between two values that the second estimate takes into account.
   private static let longestLag = 100
 
-  /// Estimates the dependence of a series.
+  /// Estimates the dependence of values in the order of their measurement.
   package init(_ values: [Double]) {
     let count = values.count
     let n = Double(count)
@@ -36,6 +38,7 @@ package struct SerialDependence: Hashable, Sendable {
       (factor, autocorrelation, effectiveCount) = (1, 0, n)
       return
     }
+    /// The correlation between values at a distance of `lag`.
     func correlation(_ lag: Int) -> Double {
       var sum = 0.0
       for index in lag..<count { sum += centred[index] * centred[index - lag] }
@@ -50,9 +53,9 @@ package struct SerialDependence: Hashable, Sendable {
     // Kendall's bias correction of the first autocorrelation.
     let corrected = min(0.97, first + (1 + 3 * first) / n)
     let autoregressive = (1 + corrected) / (1 - corrected)
-    // The initial monotone sequence: sums of two neighbouring autocorrelations. For a reversible chain these
-    // sums are positive and decreasing. The loop caps each sum at the previous sum, and ends at the first sum
-    // that is not positive.
+    // The initial monotone sequence consists of sums of two neighbouring autocorrelations. For a reversible
+    // chain these sums are positive and decreasing. The loop limits each sum to the sum before it, and ends
+    // at the first sum that is not positive.
     var sum = 1 + first
     var last = sum
     var lag = 2

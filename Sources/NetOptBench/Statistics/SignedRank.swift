@@ -1,14 +1,15 @@
-/// Wilcoxon's signed-rank test of paired differences, with the shift estimate of Hodges and Lehmann.
+/// Wilcoxon's signed-rank test of paired differences, with the shift of Hodges and Lehmann.
 ///
-/// Zero differences get ranks like all others, and each side gets half of their ranks. Equal differences
-/// share the mean of their ranks. Without zeros, ties and serial dependence, p is exact for up to 50 pairs.
-/// For more pairs, or with zeros or ties, p is the normal approximation with the correction for ties.
+/// Zero differences get ranks like all others. Half of their ranks count as positive and half as negative.
+/// Equal differences share the mean of their ranks. Without zeros, ties and serial dependence, p is exact for
+/// up to 50 pairs. For more pairs, or with zeros or ties, p is the normal approximation with the correction
+/// for ties.
 ///
-/// When the signed ranks are serially dependent, the test uses the variance of the series
-/// (`SerialDependence`), and Student's t distribution instead of the normal distribution. In this case ranks
-/// alone do not suffice when all differences have the same sign: the ranks do not show how large the
-/// differences are, and with few dependent rounds p stays too large. The test therefore also divides the
-/// shift by its standard error in the series, and takes the smaller p. The ranks alone missed a shift of ten
+/// When the signed ranks are serially dependent, the test multiplies the variance by
+/// `SerialDependence.factor`, and uses Student's t distribution instead of the normal distribution. When in
+/// addition all differences have the same sign, the ranks are not enough: they do not show how large the
+/// differences are, and with few rounds p stays too large. For this case the test also divides the shift by
+/// its standard error, and takes the smaller of the two p values. The ranks alone missed a shift of ten
 /// standard deviations in 7 % of runs of 12 rounds.
 package struct SignedRank: Sendable {
   /// The maximum number of pairs for which p is exact.
@@ -16,7 +17,7 @@ package struct SignedRank: Sendable {
 
   /// The method that computed p.
   package enum Method: String, Sendable {
-    /// Enumeration of all combinations of signs.
+    /// All combinations of signs are counted.
     case exact = "signed-rank exact"
     /// The normal approximation.
     case normal = "signed-rank normal"
@@ -24,25 +25,29 @@ package struct SignedRank: Sendable {
     case serial = "signed-rank serial"
   }
 
-  /// The number of pairs.
+  /// The number of pairs, which is the number of differences.
   package let count: Int
   /// The sum of the ranks of the positive differences, plus half of the ranks of the zero differences.
   package let positive: Double
-  /// The two-sided p value: the probability of a sum at least as far from the middle when positive and
+  /// The two-sided p value: the probability of a `positive` at least as far from its middle when positive and
   /// negative differences are equally likely.
   package let p: Double
   /// The method that computed p.
   package let method: Method
-  /// The serial dependence of the signed ranks.
+  /// The serial dependence of the signed ranks. The series is empty when the test does not take dependence
+  /// into account.
   package let dependence: SerialDependence
 
+  /// The differences in ascending order.
   private let sorted: [Double]
+  /// `MidRanks.tieTerm` of the differences with their signs. `p` uses the tie term of their absolute values.
   private let fixedTies: Double
 
-  /// Tests differences, which must be in the order of their measurement.
+  /// Tests differences.
   ///
-  /// - Parameter isSerial: whether the test takes serial dependence into account. Without it, this is the
-  ///   textbook test.
+  /// - Parameters:
+  ///   - differences: the differences, in the order of their measurement.
+  ///   - isSerial: whether the test takes serial dependence into account. If not, this is the textbook test.
   package init(_ differences: [Double], isSerial: Bool = true) {
     let ranking = MidRanks(differences.map(abs))
     let n = Double(differences.count)
@@ -85,9 +90,9 @@ package struct SignedRank: Sendable {
     }
   }
 
-  /// The p value of the shift's distance from zero, in units of the standard error of a mean in this series.
-  /// The differences and their signed ranks may have different dependence; the function uses the stronger
-  /// dependence.
+  /// The p value of the shift divided by its standard error, which is that of the mean of serially dependent
+  /// values. The differences and their signed ranks may have different serial dependence. The function uses
+  /// the stronger of the two.
   private static func byDistance(
     _ differences: [Double], _ sorted: [Double], _ dependence: SerialDependence
   ) -> Double {
@@ -101,8 +106,8 @@ package struct SignedRank: Sendable {
     return 2 * StudentDistribution.upperTail(abs(shift) / error, freedom: freedom)
   }
 
-  /// The Hodges-Lehmann shift: the median of the means of all pairs of differences (Walsh averages); `nil`
-  /// without differences.
+  /// The Hodges-Lehmann shift: the median of the means of all pairs of differences, each difference paired
+  /// with itself included (Walsh averages); `nil` without differences. In the unit of the differences.
   package var shift: Double? { Self.shift(of: sorted) }
 
   private static func shift(of sorted: [Double]) -> Double? {
@@ -112,7 +117,8 @@ package struct SignedRank: Sendable {
     return (averages.smallest((total + 1) / 2) + averages.smallest(total / 2 + 1)) / 2
   }
 
-  /// The interval of all shifts that the test would not reject; `nil` when there are too few differences.
+  /// The confidence interval of the shift: all shifts that the test would not reject. `nil` when there are
+  /// too few differences.
   package func interval(confidence: Double) -> ClosedRange<Double>? {
     let averages = WalshAverages(sorted)
     let total = averages.count
@@ -130,17 +136,20 @@ package struct SignedRank: Sendable {
         : -NormalDistribution.quantile(tail)
       rank = Int((Double(total) / 2 - z * max(0, variance).squareRoot()).rounded(.up))
     }
-    // With few, strongly dependent rounds the rank can fall below 1. The interval then spans all averages.
+    // With few, strongly dependent rounds the rank can fall below 1. The interval then spans all Walsh
+    // averages.
     let first = method == .serial ? max(1, rank) : rank
     guard first >= 1, first <= (total + 1) / 2 else { return nil }
     return averages.smallest(first)...averages.smallest(total + 1 - first)
   }
 }
 
-/// The probability of each sum of ranks when both signs are equally likely.
+/// The exact distribution of the sum of the positive ranks when both signs are equally likely.
 private struct SignedRankCounts {
+  /// The probability of each sum; the index is the sum.
   private let shares: [Double]
 
+  /// Makes the distribution for `count` differences without zeros and ties.
   init(_ count: Int) {
     var shares = [1.0]
     for rank in stride(from: 1, through: count, by: 1) {
@@ -154,12 +163,13 @@ private struct SignedRankCounts {
     self.shares = shares
   }
 
+  /// The probability of a sum at least as far from the middle as `sum`.
   func twoSided(_ sum: Double) -> Double {
     let near = min(Int(sum), shares.count - 1 - Int(sum))
     return min(1, 2 * shares.prefix(near + 1).reduce(0, +))
   }
 
-  /// The largest sum whose lower tail, the sum itself included, has at most this probability; -1 when there
+  /// The largest sum for which the probability of this sum or a smaller one is at most `tail`; -1 when there
   /// is none.
   func largest(withTail tail: Double) -> Int {
     var total = 0.0

@@ -1,13 +1,15 @@
-/// The power of the signed-rank test for normally distributed differences. The efficiency compared with the t
-/// test is then 3/π; for differences with long tails it is higher.
+/// The power of the signed-rank test: the probability that it detects a difference. The calculation is for
+/// normally distributed differences, for which the test has 3/π of the efficiency of the t test. With long
+/// tails its efficiency is higher.
 package enum SignedRankPower {
-  /// The probability of detecting a shift.
+  /// The probability that the test detects a shift.
   ///
   /// - Parameters:
-  ///   - shift: the true difference.
+  ///   - shift: the true shift.
   ///   - deviation: the standard deviation of the paired differences, in the unit of `shift`.
   ///   - count: the number of rounds.
-  ///   - factor: `SerialDependence.factor`.
+  ///   - factor: the factor of the serial dependence (`SerialDependence.factor`); 1 for independent rounds.
+  ///   - alpha: the significance level.
   package static func power(
     shift: Double, deviation: Double, count: Int, factor: Double = 1, alpha: Double = 0.05
   ) -> Double {
@@ -16,12 +18,15 @@ package enum SignedRankPower {
     return NormalDistribution.upperTail(critical - scaled) + NormalDistribution.upperTail(critical + scaled)
   }
 
-  /// The total number of rounds that a run needs to detect a shift with a probability of 80 %, estimated from
-  /// the interval of a shorter run.
+  /// The number of rounds that a run needs to detect a shift with a probability of 80 %, estimated from a
+  /// shorter run. At least the rounds of that run.
   ///
   /// - Parameters:
-  ///   - halfWidth: half of the width of the shift's interval in the shorter run.
+  ///   - shift: the shift to detect.
+  ///   - halfWidth: half of the width of the shift's confidence interval in the shorter run, in the unit of
+  ///     `shift`.
   ///   - count: the number of rounds of the shorter run.
+  ///   - confidence: the confidence of that interval.
   package static func rounds(
     for shift: Double, halfWidth: Double, count: Int, confidence: Double
   ) -> Int {
