@@ -148,7 +148,7 @@ package struct SealedKey: SigningScheme {
   ) throws(SigningFault) -> SigningKey? {
     guard case .sealed(let parts) = claim.parts else { return nil }
     guard let platform = ring[parts.platformID] else {
-      // With a known platform key, the sealed key is decrypted here. This call takes as long.
+      // A known platform key decrypts the sealed key here. An unknown platform key must take as long.
       _ = try open(parts, with: Self.decoyPlatform, request)
       return nil
     }

@@ -6,7 +6,7 @@ import NetOptCore
 enum JSONShape: CaseIterable {
   /// No white space; members in their order.
   case compact
-  /// Members sorted by their names at each level, without white space.
+  /// No white space; members sorted by name at each level.
   case sorted
   /// A space after each colon and comma; members in their order. This is the default of Python's
   /// `json.dumps`.

@@ -1,32 +1,39 @@
 import NetOptCrypto
 
-/// Searches for the mistake that explains a signature: first every single mistake, then pairs. Each attempt
-/// costs one MAC, and the number of attempts is bounded. The verifier reports the mistake, but never accepts
-/// the request because of it.
+/// Searches for the mistake of a signer that explains an invalid signature. It tries first every single
+/// mistake and then pairs of mistakes. Each attempt computes one MAC, and the number of attempts is limited.
+/// The verifier reports the mistake that was found, but never accepts the request because of it.
 struct NearMissSearch {
   let scheme: any SigningScheme
+  /// What the request states about its signature.
   let claim: Claim
   let request: SigningRequest
+  /// The key that the claim names.
   let key: SigningKey
-  /// The strings to sign without a mistake.
+  /// The strings of a signer without mistakes.
   let strings: SigningStrings
+  /// The verifier's keys. The search tries the other versions of the key.
   let ring: KeyRing
 
-  /// The most attempts of one search.
+  /// The maximum number of attempts. The search tries all single mistakes even beyond it, because they are
+  /// few.
   static let limit = 1000
-  /// The largest body, in bytes, that the search rewrites: 1 MiB.
+  /// The size in bytes of the largest body that the search changes: 1 MiB.
   private static let largestBody = 1 << 20
+  /// The mistakes in the body that the search tries.
   private static let bodies: [SignerMistake] = [
     .bodyLeftOut, .bodyLineEnd, .bodyCompact, .bodySorted, .bodySpaced, .bodySortedAndSpaced,
   ]
 
-  /// Mistakes in the string to sign, and the strings of a signer that makes them.
+  /// A set of mistakes to try, and the strings of a signer that makes all of them.
   private struct Candidate {
     let mistakes: [SignerMistake]
     let strings: SigningStrings
   }
 
-  /// - Returns: the mistake; `nil` when no mistake explains the signature.
+  /// Searches until the first mistake, or pair of mistakes, that explains the signature.
+  ///
+  /// - Returns: the mistakes; `nil` when none explains the signature, or when the limit is reached.
   func run() -> VerificationReport.NearMiss? {
     var left = Self.limit
     let singles = candidates()
@@ -56,13 +63,14 @@ struct NearMissSearch {
     return nil
   }
 
+  /// Whether the signature is valid for a string to sign under the key of the claim.
   private func isExplained(_ string: [UInt8]) -> Bool {
     (try? scheme.isValidSignature(claim, of: string, by: key)) ?? false
   }
 
   // MARK: Candidates
 
-  /// Finds the mistake in the body that explains the digest in a request.
+  /// Searches for the mistake in the body that explains why a digest in the request does not match the body.
   static func body(
     _ scheme: any SigningScheme, _ claim: Claim, _ request: SigningRequest
   ) -> VerificationReport.NearMiss? {
@@ -74,10 +82,12 @@ struct NearMissSearch {
     return nil
   }
 
-  /// The request with each of the possible mistakes in its body; empty if the signature does not cover the
-  /// body.
+  /// The requests that differ from this one only by a mistake in the body, with that mistake. Empty if the
+  /// string to sign does not depend on the body.
   private var changedBodies: [(SignerMistake, SigningRequest)] { signsBody ? Self.bodies(of: request) : [] }
 
+  /// The requests that differ from a request only by a mistake in the body, with that mistake. Leaves out
+  /// mistakes that do not change the body. Empty if the body is larger than `largestBody`.
   private static func bodies(of request: SigningRequest) -> [(SignerMistake, SigningRequest)] {
     guard request.body.count <= largestBody else { return [] }
     return bodies.compactMap { mistake in
@@ -95,13 +105,13 @@ struct NearMissSearch {
     return (try? scheme.strings(claim, changed, []))?.toSign != strings.toSign
   }
 
-  /// The strings with one mistake each, except strings that the mistake does not change.
+  /// The candidates with one mistake in the string to sign or in the body.
   private func candidates() -> [Candidate] {
     strings(request, [], scheme.mistakes.map { [$0] })
       + changedBodies.flatMap { strings($0.1, [$0.0], [[]]) }
   }
 
-  /// The strings with two mistakes, except strings that the mistakes do not change.
+  /// The candidates with two mistakes: two in the string to sign, or one in the body and one in the string.
   private func pairs() -> [Candidate] {
     let all = scheme.mistakes
     let twos = all.indices.flatMap { first in
@@ -111,6 +121,13 @@ struct NearMissSearch {
       + changedBodies.flatMap { strings($0.1, [$0.0], all.map { [$0] }) }
   }
 
+  /// Makes candidates. Leaves out mistakes that do not change the string to sign, or with which it cannot be
+  /// built.
+  ///
+  /// - Parameters:
+  ///   - request: the request, with the mistakes in the body already made.
+  ///   - before: the mistakes in the body.
+  ///   - sets: the sets of mistakes in the string to sign.
   private func strings(
     _ request: SigningRequest, _ before: [SignerMistake], _ sets: [[SignerMistake]]
   ) -> [Candidate] {
@@ -122,6 +139,7 @@ struct NearMissSearch {
     }
   }
 
+  /// The wrong uses of a key to try: the other versions of the key, and the uses that the scheme knows.
   private func keyCandidates() -> [KeyCandidate] {
     var candidates: [KeyCandidate] = []
     for other in ring.otherVersions(of: claim.keyID) {
@@ -133,8 +151,8 @@ struct NearMissSearch {
         ) { string throws(SigningFault) in
           try scheme.isValidSignature(claim, of: string, by: other)
         })
-      // The key id is signed too: a signer that uses another version may also name that version in the
-      // string.
+      // In some schemes the string to sign contains the key id. A signer with another version of the key may
+      // put the id of that version into the string.
       var renamed = claim
       renamed.keyID = other.id
       let whole = try? scheme.strings(renamed, request, [])
@@ -161,6 +179,7 @@ struct NearMissSearch {
 
   // MARK: Results
 
+  /// The result for mistakes in the string to sign or in the body.
   private func miss(_ candidate: Candidate) -> VerificationReport.NearMiss {
     VerificationReport.NearMiss(
       mutations: candidate.mistakes,
@@ -168,6 +187,7 @@ struct NearMissSearch {
       firstDifference: .between(strings.requestText, candidate.strings.requestText))
   }
 
+  /// The result for a wrong use of the key, with or without a mistake in the string to sign or in the body.
   private func miss(_ use: KeyCandidate, _ candidate: Candidate?) -> VerificationReport.NearMiss {
     VerificationReport.NearMiss(
       mutations: (candidate?.mistakes ?? []) + [use.mistake],

@@ -2,23 +2,25 @@ import Glibc
 import NetOptCore
 import NetOptCrypto
 
-/// Verifies the signatures of requests, and diagnoses signatures that do not match. Safe to use from any
-/// thread. A call blocks for as long as the nonce store does.
+/// Verifies the signatures of requests, and diagnoses invalid signatures. Safe to use from any thread. A call
+/// blocks while the nonce store records the nonce.
 public struct SignatureVerifier: Sendable {
   /// The settings of a verifier.
   public struct Policy: Sendable {
-    /// The largest difference between the signer's clock and the verifier's, in seconds. Default: 300.
+    /// The largest difference between the time of signing and the time of verification, in seconds, in both
+    /// directions. Default: 300.
     public var window: Int64 = 300
-    /// Whether the verifier accepts weak schemes, with keys that are marked for them. Default: `false`.
+    /// Whether the verifier accepts weak schemes. The key must also be marked for them
+    /// (`SigningKey.isLegacy`). Default: `false`.
     public var allowWeak = false
-    /// Whether the verifier diagnoses a mismatch. A diagnosis takes some hundred times as long as a
-    /// verification, so a sender of invalid requests keeps the verifier busy. Use it in tests, not in
-    /// service. Default: `false`.
+    /// Whether the verifier searches for the mistake that explains an invalid signature. The search takes
+    /// some hundred times as long as a verification, so anyone could keep the verifier busy with invalid
+    /// requests. Use it in tests, not in service. Default: `false`.
     public var diagnose = false
-    /// Whether reports contain the strings to sign. Default: `false`.
+    /// Whether reports contain the string to sign and the canonical request. Default: `false`.
     public var explain = false
-    /// Whether reports contain the right signature. Anyone who sees it can sign without the key. Use it only
-    /// in tests on your own machine. Default: `false`.
+    /// Whether reports contain the right signature. Anyone who sees it can send the request with it, without
+    /// the key. Use it only in tests on your own machine. Default: `false`.
     public var showExpected = false
 
     /// Makes the default settings.
@@ -27,11 +29,13 @@ public struct SignatureVerifier: Sendable {
 
   /// What a caller knows about one request in advance.
   public struct Expectation: Sendable {
-    /// The id of the key that the signature must use. It also serves a signature that names no key.
+    /// The id of the key that the signature must use; `nil` for any key. If the request names no key, the
+    /// verifier takes this key.
     public var keyID: String?
-    /// The current time in seconds since 1970; `nil` for the system's clock.
+    /// The time of verification, in seconds since 1970; `nil` for the time of the system's clock.
     public var now: Int64?
-    /// The string that the signer signed, for comparison with the verifier's string.
+    /// The string that the signer signed. The report then shows where it differs from the verifier's string.
+    /// `nil` for no comparison.
     public var stringToSign: [UInt8]?
 
     /// Makes expectations; by default there are none.
@@ -42,10 +46,11 @@ public struct SignatureVerifier: Sendable {
     }
   }
 
-  /// The keys.
+  /// The key ring.
   public let keys: KeyRing
-  /// The settings.
+  /// The settings of the verifier.
   public let policy: Policy
+  /// The store of used nonces; `nil` if the verifier does not detect replays.
   private let nonces: (any NonceStore)?
 
   /// Makes a verifier.
@@ -70,8 +75,9 @@ public struct SignatureVerifier: Sendable {
 
   /// Verifies a request that is signed in a given scheme.
   ///
-  /// After the signature has been read, every failure costs one MAC: an unknown or invalid key takes as long
-  /// to refuse as a wrong signature.
+  /// If the signature cannot be read, the report has only the check `parse`. Otherwise the verifier makes all
+  /// checks up to `signature` and computes one MAC, even after a failed check. So the refusal of an unknown
+  /// or invalid key takes as long as the refusal of a wrong signature.
   package func verify(
     _ request: SigningRequest, scheme: any SigningScheme, _ expectation: Expectation = Expectation()
   ) -> VerificationReport {
@@ -108,6 +114,8 @@ public struct SignatureVerifier: Sendable {
     return findings.report
   }
 
+  /// Compares the key id of the request with the expected key id. Uses the expected key id if the request
+  /// names no key.
   private static func settle(_ claim: inout Claim, _ expectation: Expectation) throws(SigningFault) {
     guard let wanted = expectation.keyID else { return }
     if claim.keyID.isEmpty { claim.keyID = wanted }
@@ -117,22 +125,24 @@ public struct SignatureVerifier: Sendable {
     }
   }
 
-  /// A text from a request, cut to 80 characters for the report.
+  /// A text from a request, cut to 80 characters for a report.
   private static func shown(_ text: String) -> String { String(text.prefix(80)) }
 
-  /// The key to verify with, and whether it is the key of the claim or a decoy.
+  /// The key with which the verifier computes the signature. `isGenuine`: whether it is the key of the claim,
+  /// and not a decoy.
   private struct FoundKey {
     let key: SigningKey
     let isGenuine: Bool
   }
 
+  /// Finds the key of a claim, and makes the check `key`. Returns a decoy if there is no usable key.
   private func key(
     of claim: Claim, _ request: SigningRequest, _ scheme: any SigningScheme, _ now: Int64,
     _ findings: inout Findings
   ) -> FoundKey {
     do throws(SigningFault) {
       let found = try scheme.key(of: claim, request, in: keys)
-      // An unknown key goes through the same checks as a known one, so that both take the same time.
+      // The decoy for an unknown key goes through the same checks as a key, so that both take equally long.
       let key = found ?? scheme.decoy(for: claim)
       var fault = key.fault(scheme.name, request, at: now)
       if fault == nil, scheme.isWeak, !policy.allowWeak {
@@ -154,6 +164,7 @@ public struct SignatureVerifier: Sendable {
     }
   }
 
+  /// Makes the check `time`: compares the time of signing with the time of verification.
   private func checkTime(_ claim: Claim, _ now: Int64, _ findings: inout Findings) {
     guard let created = claim.created else {
       findings.pass("time", "the signature has no time")
@@ -179,6 +190,7 @@ public struct SignatureVerifier: Sendable {
     findings.check("time", fault, "within the window")
   }
 
+  /// Makes the check `signature`. Adds to the report what the policy asks for.
   private func checkSignature(
     _ claim: Claim, _ request: SigningRequest, _ scheme: any SigningScheme, _ found: FoundKey,
     _ expectation: Expectation, _ findings: inout Findings
@@ -218,6 +230,7 @@ public struct SignatureVerifier: Sendable {
     }
   }
 
+  /// Makes the check `nonce`: records the nonce of a request that passed all other checks.
   private func recordNonce(_ claim: Claim, _ now: Int64, _ findings: inout Findings) {
     guard let nonce = claim.nonce else {
       findings.pass(
@@ -244,8 +257,8 @@ public struct SignatureVerifier: Sendable {
     }
   }
 
-  /// The nonce as the store keeps it. A nonce of more than 64 bytes is kept as its digest, so that entries
-  /// have a bounded size.
+  /// The nonce in the form in which the store keeps it. A nonce of more than 64 bytes is replaced by its
+  /// digest, so that the size of an entry is limited.
   private static func kept(_ nonce: String) throws(NonceStoreError) -> String {
     guard nonce.utf8.count > 64 else { return nonce }
     do { return "sha-256:" + Hex.text(try Digest.of(nonce, .sha256)) } catch {
@@ -254,12 +267,13 @@ public struct SignatureVerifier: Sendable {
   }
 }
 
-/// A report under construction.
+/// A report to which the verifier adds its checks one by one.
 private struct Findings {
   var report: VerificationReport
 
   init(_ scheme: SchemeName) { report = VerificationReport(scheme) }
 
+  /// Adds a passed check.
   mutating func pass(_ name: String, _ detail: String) {
     report.checks.append(.init(name: name, ok: true, detail: detail))
   }
@@ -270,10 +284,14 @@ private struct Findings {
     if report.reason == .ok { report.reason = fault.reason }
   }
 
+  /// Adds a check, which failed if there is a fault.
+  ///
+  /// - Parameter detail: the result in words if the check passed.
   mutating func check(_ name: String, _ fault: SigningFault?, _ detail: @autoclosure () -> String) {
     if let fault { fail(name, fault) } else { pass(name, detail()) }
   }
 
+  /// Adds the string to sign and the canonical request.
   mutating func show(_ strings: SigningStrings) {
     report.stringToSign = String(decoding: strings.toSign, as: UTF8.self)
     report.canonicalRequest = strings.canonical.map { String(decoding: $0, as: UTF8.self) }

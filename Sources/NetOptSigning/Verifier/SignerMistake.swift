@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// A mistake of a signer. The raw values are stable.
+/// A mistake that a signer may make. The raw values are stable: programs may rely on them.
 public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
   /// Spaces in parameters were written as "+" instead of "%20".
   case plusForSpace = "plus-for-space"
@@ -8,8 +8,8 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
   case lowerCaseHex = "lower-case-hex"
   /// Parameters with empty values were left out.
   case emptiesDropped = "empties-dropped"
-  /// Parameters with the same name were signed in another order: sorted by value although the scheme keeps
-  /// their order, or in their order although the scheme sorts them by value.
+  /// Parameters with equal names were signed in a wrong order. Either they were sorted by value although the
+  /// scheme keeps their order, or their order was kept although the scheme sorts them by value.
   case duplicateOrder = "duplicate-order"
   /// Parameters were not sorted.
   case paramsNotSorted = "params-not-sorted"
@@ -19,23 +19,23 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
   case notEncoded = "not-encoded"
   /// A line end was added after the last line.
   case trailingNewline = "trailing-newline"
-  /// Lines end in CR LF.
+  /// Lines were ended with CR LF instead of LF.
   case carriageReturns = "carriage-returns"
-  /// The default port was kept.
+  /// The default port was signed, although the scheme leaves it out.
   case portKept = "port-kept"
-  /// The path was used as written: neither decoded and encoded, nor normalised.
+  /// The path was signed as it was written: without decoding, encoding or normalisation.
   case pathNotNormalised = "path-not-normalised"
-  /// Dot segments and double slashes were removed from the path.
+  /// Dot segments and empty segments were removed from the path.
   case pathNormalised = "path-normalised"
-  /// The path was encoded twice.
+  /// The path was encoded twice, although the scheme encodes it once.
   case pathEncodedTwice = "path-encoded-twice"
-  /// The path was encoded once, but the scheme encodes it twice.
+  /// The path was encoded once, although the scheme encodes it twice.
   case pathEncodedOnce = "path-encoded-once"
-  /// The method was in lower case.
+  /// The method was signed in lower case.
   case methodLowerCase = "method-lower-case"
   /// The query was left out.
   case queryLeftOut = "query-left-out"
-  /// The body was left out.
+  /// An empty body was signed in place of the body.
   case bodyLeftOut = "body-left-out"
   /// The body was signed as JSON without white space.
   case bodyCompact = "body-compact"
@@ -45,18 +45,19 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
   case bodySpaced = "body-spaced"
   /// The body was signed as JSON with sorted members, and spaces after colons and commas.
   case bodySortedAndSpaced = "body-sorted-and-spaced"
-  /// The body was signed with an additional line end, or without its own line end.
+  /// The body was signed with a line end at its end and sent without it, or signed without it and sent with
+  /// it.
   case bodyLineEnd = "body-line-end"
-  /// Another version of the key was used.
+  /// Another version of the key was used, which may be older or newer.
   case otherKeyVersion = "older-key-version"
   /// Another salt was used, or no salt.
   case wrongSalt = "wrong-salt"
-  /// Another scheme, hash or algorithm was used.
+  /// Another scheme, hash function or algorithm was used.
   case wrongScheme = "wrong-scheme"
   /// The time was signed in milliseconds.
   case timeInMilliseconds = "time-in-milliseconds"
 
-  /// The meaning of the mistake, in words.
+  /// The mistake in words, for people.
   public var meaning: String {
     switch self {
     case .plusForSpace: "spaces in parameters were signed as +, not as %20"
@@ -90,7 +91,7 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// Whether the mistake is in the string to sign, and not in the use of the key.
+  /// Whether the mistake is in the string to sign. If false, the mistake is in the use of the key.
   var isOfString: Bool {
     switch self {
     case .otherKeyVersion, .wrongSalt, .wrongScheme: false
@@ -99,11 +100,11 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// A set of mistakes that a signer makes at once.
+/// A set of mistakes that a signer makes in one signature.
 package typealias Mistakes = Set<SignerMistake>
 
 extension Set<SignerMistake> {
-  /// The percent-encoding style of the parameters under these mistakes.
+  /// The percent-encoding of the parameters by a signer that makes these mistakes.
   var style: PercentEncoding.Style {
     if isEmpty { return .plain }
     var style = PercentEncoding.Style.plain
@@ -114,16 +115,16 @@ extension Set<SignerMistake> {
     return style
   }
 
-  /// The order of the parameters under these mistakes.
+  /// The order of the parameters of a signer that makes these mistakes.
   ///
-  /// - Parameter right: the order in the scheme.
+  /// - Parameter right: the correct order in the scheme.
   func order(insteadOf right: QueryParameters.Order) -> QueryParameters.Order {
     if contains(.paramsNotSorted) { return .asGiven }
     guard contains(.duplicateOrder) else { return right }
     return right == .byKey ? .byKeyAndValue : .byKey
   }
 
-  /// Applies the mistakes that affect the whole string: the line ends.
+  /// Changes the line ends of a string to sign as a signer that makes these mistakes writes them.
   func applied(toWhole string: [UInt8]) -> [UInt8] {
     if isEmpty { return string }
     var string = string
@@ -134,7 +135,8 @@ extension Set<SignerMistake> {
     return string
   }
 
-  /// The body as it was signed; `nil` when the mistake cannot occur with this body.
+  /// The body that a signer with these mistakes signed, if it sent `body`. Returns `body` if no mistake is in
+  /// the body, and `nil` if the body would have to be JSON and is not.
   func body(_ body: [UInt8]) -> [UInt8]? {
     if isEmpty { return body }
     if contains(.bodyLeftOut) { return [] }

@@ -1,8 +1,8 @@
 /// Why a request cannot be signed or is not accepted. The detail never contains a secret.
 package struct SigningFault: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The stable code.
+  /// The stable code of the fault.
   package let reason: VerificationReport.Reason
-  /// What is wrong, where, and how to correct it.
+  /// The fault in words: what is wrong, where, and how to correct it.
   package let detail: String
 
   /// Makes a fault.

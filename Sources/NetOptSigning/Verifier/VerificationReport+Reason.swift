@@ -1,7 +1,7 @@
 extension VerificationReport {
   /// Why a request was accepted or refused. The raw values are stable: programs may act on them.
   public enum Reason: String, Hashable, Sendable, CaseIterable {
-    /// The signature is right.
+    /// The request was accepted: it passed all checks.
     case ok
     /// The request is malformed: a truncated message, a bad URL, or bytes that no field may have.
     case malformedRequest = "malformed-request"
@@ -9,39 +9,42 @@ extension VerificationReport {
     case noSignature = "no-signature"
     /// The field or parameter with the signature is malformed.
     case malformedSignature = "malformed-signature"
-    /// The scheme is weak, and the verifier does not allow weak schemes.
+    /// The scheme is weak, and the signer or verifier does not allow weak schemes.
     case weakScheme = "weak-scheme"
-    /// No key has the id, or the signature does not use the expected key.
+    /// The key ring has no key with the id, or the signature does not use the expected key.
     case unknownKey = "unknown-key"
     /// The secret of the key is not available, or libcrypto failed.
     case keyUnavailable = "key-unavailable"
-    /// The key is not yet valid.
+    /// The key is not valid yet (`SigningKey.notBefore`).
     case keyNotYetValid = "key-not-yet-valid"
-    /// The key is no longer valid.
+    /// The key is no longer valid (`SigningKey.notAfter`).
     case keyExpired = "key-expired"
-    /// The key is not for this scheme, or the scheme cannot use its kind.
+    /// The scheme may not use the key, cannot use a key of this kind, or the algorithm of the signature does
+    /// not fit.
     case schemeNotAllowed = "scheme-not-allowed"
-    /// The scheme is weak, and the key is not marked for legacy schemes.
+    /// The scheme is weak, and the key is not marked for weak schemes (`SigningKey.isLegacy`).
     case keyNotLegacy = "key-not-legacy"
-    /// The key is not for this host, method or path.
+    /// The key may not sign requests with this host, method or path (`SigningKey.scopes`).
     case outOfScope = "out-of-scope"
-    /// The request was signed too long ago.
+    /// The request was signed longer ago than `SignatureVerifier.Policy.window` permits.
     case tooOld = "too-old"
-    /// The time of signing is too far in the future.
+    /// The time of signing is further in the future than `SignatureVerifier.Policy.window` permits.
     case fromTheFuture = "from-the-future"
     /// The expiry that the signature states has passed.
     case signatureExpired = "signature-expired"
-    /// Something that must be signed is not signed.
+    /// The signature does not cover something that it must cover: a field, a component, the host or the tag,
+    /// for example.
     case notCovered = "not-covered"
-    /// Something that is or must be signed is missing from the request.
+    /// A field, a member of a field, or a query parameter that is signed or must be signed is not in the
+    /// request.
     case missingField = "missing-field"
-    /// The digest in the request does not match its body.
+    /// The digest of the body in the request does not match the body, or netopt does not know its algorithm.
     case bodyMismatch = "body-mismatch"
-    /// The signature does not match this request and this key.
+    /// The signature is not valid for this request under this key.
     case signatureMismatch = "signature-mismatch"
     /// The nonce was used before.
     case replayed
-    /// The verifier could not record the nonce, so it cannot rule out a replay.
+    /// The verifier could not record the nonce, so it cannot rule out that the request is a replay.
     case nonceStoreFailed = "nonce-store-failed"
   }
 }

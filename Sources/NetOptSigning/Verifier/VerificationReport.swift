@@ -2,22 +2,24 @@ package import NetOptCore
 
 /// The result of verifying a request.
 public struct VerificationReport: Sendable {
-  /// The version of the JSON form.
+  /// The version of the JSON form of reports.
   public static let schemaVersion = 1
 
   /// How much a valid signature proves.
   public enum Assurance: String, Hashable, Sendable {
-    /// The sender has the key, nobody changed the request, and it is not a replay as far as the nonces show.
+    /// The sender has the key, and nobody changed the signed parts of the request. If the signature has a
+    /// nonce and the verifier has a nonce store, the request is not a replay.
     case strong
-    /// The scheme, or the choice of signed parts, allows changes or replays.
+    /// The scheme, or the choice of the signed parts, allows an attacker to change or replay the request.
     case weak
-    /// The signature is not valid.
+    /// The request was refused.
     case none
   }
 
   /// One check of the verifier.
   public struct Check: Hashable, Sendable {
-    /// The name: `parse`, `key`, `time`, `coverage`, `body`, `signature`, `nonce`.
+    /// The name of the check. The checks are, in this order, `parse`, `key`, `time`, `coverage`, `body`,
+    /// `signature` and `nonce`.
     public let name: String
     /// Whether the check passed.
     public let ok: Bool
@@ -25,57 +27,65 @@ public struct VerificationReport: Sendable {
     public let detail: String
   }
 
-  /// The first position at which two strings differ.
+  /// The first byte at which the verifier's string differs from the signer's string.
   public struct Difference: Hashable, Sendable {
-    /// The line, counted from 1.
+    /// The number of the line, counted from 1.
     public let line: Int
-    /// The byte in the line, counted from 1.
+    /// The number of the byte in the line, counted from 1.
     public let byte: Int
-    /// The line in the verifier's string.
+    /// The whole line in the verifier's string.
     public let ours: String
-    /// The line in the signer's string.
+    /// The whole line in the signer's string.
     public let theirs: String
   }
 
-  /// The mistake that explains a signature. The verifier never accepts a request with a mistake.
+  /// The mistakes of the signer that explain an invalid signature. The verifier never accepts a request
+  /// because of them.
   public struct NearMiss: Hashable, Sendable {
-    /// The mistakes: one, or two that the signer made at once.
+    /// The mistakes: one, or two that the signer made in one signature.
     public let mutations: [SignerMistake]
     /// The meaning of the mistakes.
     public let detail: String
-    /// Where the strings differ; `nil` when the mistake is only in the use of the key.
+    /// Where the string of a signer that makes the mistakes differs from the verifier's string, or where the
+    /// bodies differ. `nil` when the mistake is only in the use of the key.
     public let firstDifference: Difference?
 
     /// The stable code: the raw value of the mistake, or two raw values joined with "+".
     public var code: String { mutations.map(\.rawValue).joined(separator: "+") }
   }
 
-  /// Whether to accept the request.
+  /// Whether the request passed all checks, so that the caller may accept it.
   public var isValid: Bool { reason == .ok }
   /// Why the request was accepted or refused.
   public internal(set) var reason: Reason
-  /// The scheme.
+  /// The scheme in which the verifier verified the request.
   public let scheme: SchemeName
-  /// How much the signature proves.
+  /// How much the signature proves: `none` if the request was refused.
   public internal(set) var assurance: Assurance
-  /// The id of the key that the request names, or the expected id if the request names none.
+  /// The id of the key that the request names, or the expected id if the request names none; `nil` if the
+  /// check `parse` failed.
   public internal(set) var keyID: String?
-  /// The checks, in order.
+  /// The checks that were made, in order.
   public internal(set) var checks: [Check]
-  /// How far the signer's clock is ahead (positive) or behind (negative), in seconds. Includes the age of the
-  /// request.
+  /// The time of signing minus the time of verification, in seconds: the difference of the two clocks, and
+  /// the age of the request. Negative for a request that was signed in the past; `nil` if the signature has
+  /// no time.
   public internal(set) var clockSkew: Int64?
-  /// The mistake that explains the signature, if `SignatureVerifier.Policy.diagnose` is set.
+  /// The mistakes that explain an invalid signature. `nil` if no explanation was found, or if
+  /// `SignatureVerifier.Policy.diagnose` is not set.
   public internal(set) var nearMiss: NearMiss?
   /// The string to sign, rebuilt from the request, if `SignatureVerifier.Policy.explain` is set.
   public internal(set) var stringToSign: String?
   /// The canonical request, if `SignatureVerifier.Policy.explain` is set and the scheme signs its digest.
   public internal(set) var canonicalRequest: String?
-  /// Where the caller's string to sign differs from the string that the verifier rebuilt from the request.
+  /// Where the verifier's string to sign differs from the string in `SignatureVerifier.Expectation`; `nil` if
+  /// the two are equal, or if the expectation has no string. A string that seems to be a canonical request is
+  /// compared with the canonical request.
   public internal(set) var firstDifference: Difference?
   /// The right signature, if `SignatureVerifier.Policy.showExpected` is set.
   public internal(set) var expectedSignature: String?
 
+  /// Makes a report without checks.
   init(_ scheme: SchemeName) {
     self.scheme = scheme
     reason = .ok
@@ -84,7 +94,7 @@ public struct VerificationReport: Sendable {
     checks.reserveCapacity(7)
   }
 
-  /// Makes the report for a request that could not be read.
+  /// Makes the report of a request that could not be read, with the failed check `parse`.
   package init(_ scheme: SchemeName, unread fault: SigningFault) {
     self.init(scheme)
     reason = fault.reason
@@ -96,7 +106,7 @@ public struct VerificationReport: Sendable {
 }
 
 extension VerificationReport.Difference {
-  /// Returns the first difference between two strings; `nil` when they are equal.
+  /// Returns the first difference between two strings; `nil` when the strings are equal.
   package static func between(_ ours: [UInt8], _ theirs: [UInt8]) -> Self? {
     guard ours != theirs else { return nil }
     let shared = zip(ours, theirs).prefix { $0 == $1 }.count
@@ -109,6 +119,7 @@ extension VerificationReport.Difference {
       theirs: line(theirs))
   }
 
+  /// The JSON form (docs/schemas/verify.schema.json).
   package var json: JSONValue {
     [
       "line": .integer(Int64(line)), "byte": .integer(Int64(byte)), "ours": .string(ours),
@@ -120,7 +131,8 @@ extension VerificationReport.Difference {
 extension VerificationReport {
   /// The JSON form (docs/schemas/verify.schema.json).
   ///
-  /// - Parameter id: the `id` of the request in JSON Lines, which the report repeats unchanged.
+  /// - Parameter id: the `id` of the request in JSON Lines, which the report repeats unchanged; `nil` to
+  ///   leave the `id` out.
   package func json(id: JSONValue?) -> JSONValue {
     var json: JSONValue = [:]
     if let id { json.append("id", id) }
