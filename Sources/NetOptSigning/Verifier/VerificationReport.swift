@@ -71,8 +71,8 @@ public struct VerificationReport: Sendable {
   /// the age of the request. Negative for a request that was signed in the past; `nil` if the signature has
   /// no time.
   public internal(set) var clockSkew: Int64?
-  /// The mistakes that explain an invalid signature. `nil` if no explanation was found, or if
-  /// `SignatureVerifier.Policy.diagnose` is not set.
+  /// The mistakes that explain an invalid signature or a wrong digest of the body. `nil` if no explanation
+  /// was found, or if `SignatureVerifier.Policy.diagnose` is not set.
   public internal(set) var nearMiss: NearMiss?
   /// The string to sign, rebuilt from the request, if `SignatureVerifier.Policy.explain` is set.
   public internal(set) var stringToSign: String?

@@ -1,9 +1,11 @@
 import NetOptCore
 import NetOptLocking
 
-/// A condition variable for tasks: a state behind a lock, and tasks that are suspended until the state meets
-/// their condition.
+/// A condition variable for tasks. It has a state behind a lock. A task can wait until the state meets a
+/// condition that the task chooses.
 final class AsyncCondition<State: Sendable>: Sendable {
+  /// A suspended task. `holds` is its condition. The continuation gets true when the condition holds, and
+  /// false when the task is cancelled.
   private struct Waiter {
     let holds: @Sendable (State) -> Bool
     let continuation: CheckedContinuation<Bool, Never>
@@ -11,9 +13,12 @@ final class AsyncCondition<State: Sendable>: Sendable {
 
   private struct Storage {
     var state: State
+    /// The id of the last call of `wait`.
     var nextID: UInt64 = 0
+    /// The suspended tasks, by the ids of their calls of `wait`.
     var waiters: [UInt64: Waiter] = [:]
-    /// The ids of waiters whose tasks were cancelled before they were suspended.
+    /// The ids of calls of `wait` whose task was cancelled and that have not returned yet. A call that finds
+    /// its id here does not suspend its task.
     var cancelled: Set<UInt64> = []
   }
 
@@ -35,14 +40,16 @@ final class AsyncCondition<State: Sendable>: Sendable {
       for id in ready.keys { storage.waiters[id] = nil }
       return (result, ready.values.map(\.continuation))
     }
-    // This is outside the lock, because a continuation may run its task at once.
+    // The tasks resume outside the lock, because a continuation may run its task at once.
     ready.forEach { $0.resume(returning: true) }
     return result
   }
 
-  /// Suspends the task until the state meets the condition.
+  /// Suspends the task until the state meets a condition.
   ///
-  /// - Returns: whether the condition held; false when the task was cancelled first.
+  /// - Parameter holds: the condition. It is evaluated at once and after each change of the state, under the
+  ///   lock.
+  /// - Returns: true when the condition held; false when the task was cancelled first.
   func wait(until holds: @escaping @Sendable (State) -> Bool) async -> Bool {
     let id = storage.withLock { storage in
       storage.nextID += 1

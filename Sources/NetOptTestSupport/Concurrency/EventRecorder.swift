@@ -1,5 +1,6 @@
 /// Records events in order, so that a test can inspect them or wait for them.
 public final class EventRecorder<Event: Sendable>: Sendable {
+  /// The recorded events, in order.
   private let recorded = AsyncCondition<[Event]>([])
 
   /// Creates an empty recorder.
@@ -11,12 +12,13 @@ public final class EventRecorder<Event: Sendable>: Sendable {
   /// The events recorded so far, in order.
   public var events: [Event] { recorded.state }
 
-  /// Suspends the task until the events meet a condition.
+  /// Suspends the task until the recorded events meet a condition.
   ///
   /// - Parameters:
   ///   - what: the condition in words, for the error.
   ///   - limit: the maximum waiting time. Default: 60 s.
-  ///   - holds: the condition, evaluated at once and after each event.
+  ///   - holds: the condition. It gets all events recorded so far, and is evaluated at once and after each
+  ///     event.
   /// - Returns: the recorded events.
   /// - Throws: `TestSupportError` with the events, when the limit passes or the task is cancelled.
   @discardableResult

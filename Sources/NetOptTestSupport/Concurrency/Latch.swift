@@ -18,6 +18,6 @@ public final class Latch: Sendable {
   /// Whether the latch is open.
   public var opened: Bool { isOpen.state }
 
-  /// The number of waiting tasks.
+  /// The number of tasks that wait for the latch.
   public var waiting: Int { isOpen.waiting }
 }

@@ -2,6 +2,7 @@ public import NetOptCore
 
 /// A clock that moves only when a test advances it.
 public final class ManualTimeSource: TimeSource {
+  /// The time that the clock shows.
   private let moment: AsyncCondition<MonotonicInstant>
 
   /// Creates a clock.
@@ -9,7 +10,7 @@ public final class ManualTimeSource: TimeSource {
   /// - Parameter start: the time that the clock shows first.
   package init(at start: MonotonicInstant) { moment = AsyncCondition(start) }
 
-  /// Creates a clock that shows 1,000 s, so that a policy can use times in the past.
+  /// Creates a clock that shows 1,000 s, so that a test can subtract durations from the time.
   public convenience init() { self.init(at: MonotonicInstant(nanoseconds: 1_000_000_000_000)) }
 
   /// The time that the clock shows. Thread-safe.
@@ -28,6 +29,7 @@ public final class ManualTimeSource: TimeSource {
     guard await moment.wait(until: { $0 >= due }) else { throw CancellationError() }
   }
 
-  /// The number of tasks that sleep on the clock. A test waits for these tasks before it advances the clock.
+  /// The number of tasks that sleep on the clock. Before a test advances the clock, it waits until the tasks
+  /// that it wants to wake are asleep.
   public var sleepers: Int { moment.waiting }
 }

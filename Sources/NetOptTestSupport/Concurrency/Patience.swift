@@ -1,8 +1,10 @@
 import Dispatch
 import NetOptLocking
 
-/// Waits for work that may never end. A task group cannot do this, because it waits for all its tasks.
+/// Waits for work with a time limit, even if the work never ends. A task group cannot do this, because it
+/// waits until all its tasks have ended. Also connects tasks with blocking code.
 package enum Patience {
+  /// Resumes a continuation with the first value, and ignores all later values.
   private final class Once<Value: Sendable>: Sendable {
     private let continuation: Locked<CheckedContinuation<Value?, Never>?>
 
@@ -11,8 +13,8 @@ package enum Patience {
     func resume(_ value: sending Value?) { continuation.withLock { $0.take() }?.resume(returning: value) }
   }
 
-  /// Returns the result of the work, or `nil` when the work takes longer than `limit`. The function does not
-  /// cancel the work.
+  /// Returns the result of the work, or `nil` when the work takes longer than `limit`. The work is not
+  /// cancelled and continues.
   package static func outcome<Value: Sendable>(
     within limit: Duration, of work: @escaping @Sendable () async -> Value
   ) async -> Value? {
@@ -28,8 +30,8 @@ package enum Patience {
     }
   }
 
-  /// Returns the result of the work to a caller that is not a task. Blocks the calling thread, so this must
-  /// not be a thread of the task pool.
+  /// Blocks the calling thread until asynchronous work has ended, and returns the result. Do not call this on
+  /// a thread of the task pool: the work may need that thread.
   package static func blockingOutcome<Value: Sendable>(of work: @escaping @Sendable () async -> Value)
     -> Value
   {
@@ -46,7 +48,8 @@ package enum Patience {
     }
   }
 
-  /// Returns the result of blocking work, which runs on a thread outside the task pool.
+  /// Suspends the task until blocking work has ended, and returns the result. The work runs on a thread
+  /// outside the task pool.
   package static func outcome<Value: Sendable>(ofBlocking work: @escaping @Sendable () -> Value) async
     -> Value
   {

@@ -1,12 +1,13 @@
 import Dispatch
 import NetOptCore
 
-/// The queue for the timers of `TimeSource.sleep`. It is separate from the task pool, which may be busy.
+/// The queue for the timers of `TimeSource.sleep`. Timers fire here even when all threads of the task pool
+/// are busy.
 private let timerQueue = DispatchQueue(label: "netopt test timers")
 
 extension TimeSource {
-  /// Suspends the task until a time of this clock. On any clock except `ManualTimeSource`, the task waits in
-  /// real time.
+  /// Suspends the task until a time of this clock. With a `ManualTimeSource`, the task waits until a test
+  /// advances the clock; with any other clock, it waits in real time.
   ///
   /// - Throws: `CancellationError` when the task is cancelled first.
   func sleep(until due: MonotonicInstant) async throws {

@@ -11,6 +11,10 @@ public struct TestSupportError: Error, Sendable, CustomStringConvertible {
 }
 
 /// Creates the error for a system call that has just failed.
+///
+/// - Parameters:
+///   - what: what failed, in words.
+///   - code: the error number of the system call.
 package func systemError(_ what: String, code: Int32 = errno) -> TestSupportError {
   TestSupportError("\(what): \(String(cString: strerror(code)))")
 }

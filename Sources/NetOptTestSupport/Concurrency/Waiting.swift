@@ -1,12 +1,12 @@
 import NetOptCore
 
-/// Waits for a condition by evaluating it every 2 ms. Use this for a condition without notification, such as
-/// a line in the log of another program.
+/// Waits for a condition by evaluating it every 2 ms. Use this for a condition that sends no notification,
+/// such as a line in the log of another program.
 ///
 /// - Parameters:
 ///   - what: the condition in words, for the error.
-///   - limit: the maximum waiting time. Default: 60 s. The default is for code that hangs, and leaves room
-///     for a sanitizer on a busy machine. The function returns as soon as the condition holds.
+///   - limit: the maximum waiting time. Default: 60 s. Only code that hangs reaches this limit: it leaves
+///     room for a sanitizer on a busy machine. The function returns as soon as the condition holds.
 ///   - isolation: the actor that evaluates the condition. Default: the actor of the caller.
 ///   - condition: the condition.
 /// - Throws: `TestSupportError` when the limit passes; the errors of `condition`; `CancellationError`.

@@ -1,13 +1,13 @@
 import Glibc
 import NetOptCore
 
-/// Fills the accept queue of a listening socket without an acceptor. Linux then drops further SYNs, and a
-/// client that connects waits: listen(2), tcp_max_syn_backlog in tcp(7).
+/// Fills the accept queue of a listening socket whose connections nobody accepts. Linux then drops further
+/// SYNs, so a client that connects gets no answer: listen(2), tcp_max_syn_backlog in tcp(7).
 enum BlackHole {
-  /// Opens connections until one hangs.
+  /// Opens connections to the socket until one gets no answer.
   ///
-  /// - Returns: the connections that fill the queue. They must stay open.
-  /// - Throws: `TestSupportError` when 16 connections succeed.
+  /// - Returns: the descriptors of the connections that fill the queue. They must stay open.
+  /// - Throws: `TestSupportError` when 16 connections are established.
   static func fill(_ endpoint: IPEndpoint) throws -> [Int32] {
     var held: [Int32] = []
     for _ in 0..<16 {

@@ -4,11 +4,13 @@ import Synchronization
 
 /// Finds ports without a listener.
 public enum FreePort {
-  /// The range is below the ports of outgoing connections (ip_local_port_range in ip(7)), so that no outgoing
-  /// connection takes a port between the check and the use.
+  /// The ports to check. They are below the ports that Linux gives to outgoing connections
+  /// (ip_local_port_range in ip(7)), so that no outgoing connection takes a port between the check and the
+  /// use.
   private static let range: Range<UInt32> = 12_000..<32_000
 
-  /// The start differs from process to process, so that concurrent test processes seldom check the same port.
+  /// The number of the next port to check, modulo the size of the range. The start depends on the process id,
+  /// so that concurrent test processes seldom check the same port.
   private static let next = Atomic<UInt32>(UInt32(truncatingIfNeeded: getpid()) &* 769)
 
   /// Returns a port that is free for TCP and UDP on all of the addresses. A process gets each port once,

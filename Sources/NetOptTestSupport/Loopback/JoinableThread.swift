@@ -4,11 +4,13 @@ import NetOptLocking
 
 /// A thread that other threads can join, unlike Foundation's `Thread`: pthread_create(3).
 package final class JoinableThread: Sendable {
+  /// The closure of a thread, as an object that pthread_create(3) can carry as a pointer.
   private final class Work: Sendable {
     let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
   }
 
+  /// The thread; `nil` when it was joined.
   private let thread: Locked<pthread_t?>
 
   /// Starts a thread.

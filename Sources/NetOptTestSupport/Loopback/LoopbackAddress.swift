@@ -5,6 +5,7 @@ extension IPAddress {
   /// 127.0.0.1.
   public static let loopback = IPAddress(v4: 0x7f00_0001)
 
+  /// The number of addresses that `freshLoopback` has returned in this process.
   private static let nextLoopback = Atomic<UInt32>(0)
 
   /// Returns addresses of 127.0.0.0/8 that no other caller in this process has received. On Linux, the whole

@@ -2,7 +2,8 @@ import Glibc
 import NetOptCore
 import Synchronization
 
-/// An accepted connection. A call blocks until it is complete or the server stops.
+/// A connection that a `LoopbackServer` accepted. Each call blocks until it has finished, and throws
+/// `Stopped` when the server stops.
 ///
 /// `@unchecked Sendable`: the acceptor creates the connection and passes it to the connection's thread. From
 /// then on, only this thread uses the connection.
@@ -10,14 +11,16 @@ final class LoopbackConnection: @unchecked Sendable {
   /// The error that blocking calls throw when the server stops.
   struct Stopped: Error {}
 
-  /// The number of the connection among the connections of the server, from 1.
+  /// The number of the connection in the order of acceptance, from 1.
   let number: Int
-  /// The number of requests on this connection so far.
+  /// The number of requests that were read from this connection so far.
   var requests = 0
 
+  /// The descriptor of the socket; `nil` when the connection is closed.
   private var descriptor: Int32?
+  /// The state of the server.
   private let core: LoopbackCore
-  /// The bytes that were received and not yet returned.
+  /// The bytes that were received from the client and that no `read` has returned yet.
   private var pending: [UInt8] = []
 
   init(_ descriptor: Int32, number: Int, core: LoopbackCore) {
@@ -28,10 +31,11 @@ final class LoopbackConnection: @unchecked Sendable {
 
   var isOpen: Bool { descriptor != nil }
 
-  /// Records a request.
+  /// Adds a request to the record of the server.
   func note(_ request: LoopbackRequest) { core.record.withLock { $0.requests.append(request) } }
 
-  /// Returns the next bytes, at most `limit`; no bytes at the end.
+  /// Returns the next bytes, at most `limit`. Returns no bytes when the client has closed its sending
+  /// direction.
   func read(upTo limit: Int = .max) throws -> [UInt8] {
     if pending.isEmpty { pending = try receive() }
     let chunk = Array(pending.prefix(limit))
@@ -39,8 +43,8 @@ final class LoopbackConnection: @unchecked Sendable {
     return chunk
   }
 
-  /// Returns the bytes up to and including `end`. If the client closes earlier, returns the bytes that there
-  /// are.
+  /// Returns the bytes up to and including `end`. If the client closes earlier, returns the bytes that
+  /// arrived.
   func read(through end: [UInt8]) throws -> [UInt8] {
     var bytes = pending
     pending = []
@@ -57,7 +61,7 @@ final class LoopbackConnection: @unchecked Sendable {
     }
   }
 
-  /// Sends all bytes, as fast as the client receives them.
+  /// Sends all bytes. Waits while the send buffer of the socket is full.
   func write(_ bytes: [UInt8]) throws {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -76,7 +80,7 @@ final class LoopbackConnection: @unchecked Sendable {
     if LoopbackSocket.wait(&descriptors, limit: duration) > 0 { throw Stopped() }
   }
 
-  /// Reads until the client closes.
+  /// Reads and discards bytes until the client closes the connection.
   func waitForClose() throws {
     while isOpen, !(try read().isEmpty) {}
   }
@@ -92,6 +96,8 @@ final class LoopbackConnection: @unchecked Sendable {
   /// Resets the connection.
   func reset() { end(LoopbackSocket.reset) }
 
+  /// Ends the connection with a function that closes the descriptor. Does nothing if the connection is
+  /// already closed.
   private func end(_ how: (Int32) -> Void) {
     guard let open = descriptor else { return }
     descriptor = nil
@@ -99,6 +105,8 @@ final class LoopbackConnection: @unchecked Sendable {
     core.record.withLock { $0.open -= 1 }
   }
 
+  /// Returns bytes that arrive from the client, at most 64 KiB; no bytes when the client or the server has
+  /// closed. Adds the bytes to the record of the server.
   private func receive() throws -> [UInt8] {
     while let descriptor {
       try wait(for: POLLIN)
@@ -119,6 +127,7 @@ final class LoopbackConnection: @unchecked Sendable {
     return []
   }
 
+  /// Waits until poll(2) reports the event for the socket. Returns at once if the connection is closed.
   private func wait(for event: Int32) throws {
     guard let descriptor else { return }
     var descriptors = [

@@ -4,22 +4,30 @@ import NetOptLocking
 
 /// The state that the threads of a `LoopbackServer` share.
 final class LoopbackCore: Sendable {
+  /// What the server has observed, and what it must release.
   struct Record {
+    /// The bytes that each connection received, at most the first `mostKept`. Connection 1 is at index 0.
     var received: [[UInt8]] = []
+    /// The requests in the order in which their heads arrived.
     var requests: [LoopbackRequest] = []
+    /// The number of open connections.
     var open = 0
-    /// The descriptors that only `finish` closes.
+    /// The descriptors that stay open until `finish`: the listening socket, and the connections of a black
+    /// hole.
     var kept: [Int32] = []
+    /// The threads of all connections.
     var threads: [JoinableThread] = []
   }
 
-  /// The maximum number of bytes that the record keeps of each connection.
+  /// The maximum number of received bytes that the record keeps for each connection.
   static let mostKept = 65_536
 
   let behaviour: LoopbackServer.Behaviour
+  /// Raised when the server stops.
   let stopped: StopSignal
   let record: Locked<Record>
 
+  /// The descriptor of the listening socket.
   private let listener: Int32
 
   init(_ behaviour: LoopbackServer.Behaviour, listener: Int32, stopped: StopSignal) {
@@ -56,7 +64,7 @@ final class LoopbackCore: Sendable {
       LoopbackSocket.wait(&descriptors)
       if descriptors[0].revents != 0 { return }
       let descriptor = Glibc.accept(listener, nil, nil)
-      // A client may have gone before accept(2).
+      // accept(2) fails if the client has already closed the connection.
       guard descriptor >= 0 else { continue }
       _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
       _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)

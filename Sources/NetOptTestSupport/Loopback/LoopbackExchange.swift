@@ -2,17 +2,19 @@ public import NetOptCore
 
 /// A request that a `LoopbackServer` received.
 public struct LoopbackRequest: Sendable, Hashable {
-  /// The number of the connection, from 1.
+  /// The number of the connection among the connections of the server, from 1.
   public let connection: Int
   /// The number of the request on its connection, from 1.
   public let number: Int
   /// The bytes of the head, including the empty line at its end.
   public let head: [UInt8]
 
+  /// The lines of the head, without the empty line at its end.
   private var lines: [Substring] {
     String(decoding: head, as: UTF8.self).split(separator: "\r\n")
   }
 
+  /// A word of the request line; empty if the line has fewer words.
   private func word(_ index: Int) -> String {
     let words = lines.first?.split(separator: " ", omittingEmptySubsequences: false) ?? []
     return words.count > index ? String(words[index]) : ""
@@ -36,14 +38,15 @@ public struct LoopbackRequest: Sendable, Hashable {
   }
 }
 
-/// A request on a connection of a `LoopbackServer`, with calls to send a correct or faulty response. Only the
-/// thread of the connection may use an exchange. The calls block, and throw when the client closes the
-/// connection or the server stops.
+/// A request on a connection of a `LoopbackServer`, and the calls that send a correct or faulty response.
+/// Only the thread of the connection may use an exchange. The calls block. They throw when the client closes
+/// the connection or the server stops.
 public final class LoopbackExchange {
   /// The request.
   public let request: LoopbackRequest
 
   private let connection: LoopbackConnection
+  /// Whether `readBody` or `waitForClose` has consumed the body of the request.
   private var bodyWasRead = false
 
   private init(_ request: LoopbackRequest, on connection: LoopbackConnection) {
@@ -51,7 +54,8 @@ public final class LoopbackExchange {
     self.connection = connection
   }
 
-  /// Handles the requests of a connection until one side closes it.
+  /// Reads requests from a connection and calls the handler for each, until one side closes the connection.
+  /// After the handler returns, reads the rest of the request.
   static func serve(
     _ connection: LoopbackConnection, with handler: (LoopbackExchange) throws -> Void
   ) throws {
@@ -68,7 +72,7 @@ public final class LoopbackExchange {
   }
 
   /// Reads the body of the request, by its `Content-Length` or its chunks. Returns no bytes when the body was
-  /// read before, and an incomplete body when the client closes early.
+  /// already read, and an incomplete body when the client closes early.
   public func readBody() throws -> [UInt8] {
     guard !bodyWasRead, connection.isOpen else { return [] }
     bodyWasRead = true
@@ -95,28 +99,29 @@ public final class LoopbackExchange {
     try respond(status, fields, body: Array(text.utf8))
   }
 
-  /// Waits before the next step.
+  /// Waits for a duration.
   public func wait(_ duration: Duration) throws { try connection.wait(duration) }
 
-  /// Reads and discards bytes until the client closes.
+  /// Reads and discards bytes until the client closes the connection.
   public func waitForClose() throws {
     bodyWasRead = true
     try connection.waitForClose()
   }
 
-  /// Shuts down the sending direction, then reads until the client closes. Closing a connection with unread
-  /// bytes would reset it.
+  /// Shuts down the sending direction, then reads until the client closes the connection. This is an orderly
+  /// end even if the client has sent unread bytes: `close` would then reset the connection.
   public func end() throws {
     connection.shutDownSending()
     try waitForClose()
   }
 
-  /// Closes the connection without a reset.
+  /// Closes the connection. If the client has sent bytes that were not read, Linux resets the connection.
   public func close() { connection.close() }
 
-  /// Resets the connection.
+  /// Closes the connection with a reset.
   public func reset() { connection.reset() }
 
+  /// Reads this number of bytes; fewer if the client closes early.
   private func read(_ count: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < count {
@@ -127,6 +132,7 @@ public final class LoopbackExchange {
     return bytes
   }
 
+  /// Reads a chunked body and returns it without the framing.
   private func readChunks() throws -> [UInt8] {
     let lineEnd = Array("\r\n".utf8)
     var body: [UInt8] = []
