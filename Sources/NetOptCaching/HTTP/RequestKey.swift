@@ -90,7 +90,8 @@ package enum RequestKey {
   ///   - signedBy: stands for the signing key and the scheme; `nil` for an unsigned request.
   ///   - proxyUser: the user name and password for the proxy that answers the request; `nil` without such a
   ///     proxy.
-  ///   - isAnonymous: whether the request is sent without the credentials in its fields.
+  ///   - isAnonymous: whether to ignore the credentials in the request's fields. The result is then the
+  ///     partition of the same request without credentials.
   package static func partition(
     _ named: String, _ request: CacheRequest, credentialFields: CredentialFields, isVerified: Bool,
     trust: String = "", signedBy: String? = nil, proxyUser: String? = nil, isAnonymous: Bool = false

@@ -90,7 +90,7 @@ package enum Invalidation {
   /// - Returns: an empty array for a safe method, and for a status outside 200 to 399.
   package static func urls(_ request: CacheRequest, status: Int, _ fields: HeaderFields) -> [HTTPURL] {
     guard !request.method.isSafe, (200...399).contains(status) else { return [] }
-    // Skips longer references. No URL of an entry is as long, because a request cannot have such a URL.
+    // Skips longer references, which redirects do not follow either.
     let named = ["Location", "Content-Location"].compactMap { fields[$0] }.filter {
       $0.utf8.count <= HTTPURL.longestReference
     }

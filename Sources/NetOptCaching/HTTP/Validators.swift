@@ -97,9 +97,9 @@ package struct Validators: Hashable, Sendable {
 
   /// Whether a 304 confirms the stored response that has these validators (section 4.3.4).
   ///
+  /// - If the 304 has a tag that is not usable, the result is false.
   /// - If both have a tag, the result is whether the tags match.
-  /// - If the 304 has a tag that is strong or not usable, and no tag matches it, the result is false.
-  /// - If only the 304 has a tag, and it is weak, both must have equal dates in `Last-Modified`.
+  /// - If only the 304 has a tag, the tag must be weak, and both must have equal dates in `Last-Modified`.
   /// - If the 304 has no tag, the dates must be equal if both have one. An earlier date does not confirm
   ///   either, because the server may have gone back to an older version.
   ///
