@@ -1,26 +1,34 @@
-/// A first-in first-out queue of fingerprints and sizes of items that left a cache. The sizes add up to the
-/// capacity at most.
+/// The ghost queue of `S3FIFO`: the fingerprints and sizes of items that left the cache, first in, first out.
+/// The sum of the sizes is at most the capacity.
 struct GhostQueue: Sendable {
+  /// The trace of an item that left the cache.
   private struct Ghost: Sendable {
+    /// The hash that identifies the item.
     let fingerprint: UInt64
-    /// The size in bytes, or -1 when the ghost was removed from the middle of the queue.
+    /// The size of the item in bytes; -1 after the ghost was removed from the middle of the queue.
     var size: Int
   }
 
-  /// The maximum number of bytes that one ghost takes, right after the tables have grown.
+  /// The most memory that one ghost takes in the tables, in bytes. This is the case when the tables have just
+  /// grown.
   static let mostBytesOfEach = 96
-  /// The size up to which tables are never shrunk.
+  /// The number of elements up to which a table is not shrunk.
   private static let least = 64
 
+  /// The maximum sum of the sizes, in bytes.
   private let capacity: Int
+  /// The maximum number of ghosts.
   private let maxCount: Int
+  /// The sum of the sizes, in bytes.
   private var bytes = 0
-  /// The ghosts, oldest first. Elements before the index `first` are removed.
+  /// The ghosts, oldest first. The elements before the index `first` were removed, and so were those with the
+  /// size -1.
   private var ghosts: [Ghost] = []
+  /// The index of the first element of `ghosts` that was not removed from the front.
   private var first = 0
-  /// The position of each ghost, as an index into `ghosts` plus `dropped`, the number of positions dropped so
-  /// far.
+  /// The position of each ghost by its fingerprint. A position is an index into `ghosts` plus `dropped`.
   private var positions: [UInt64: Int] = [:]
+  /// Grows when `compact` rebuilds `ghosts`, so that positions count on from the old array.
   private var dropped = 0
 
   init(capacity: Int, maxCount: Int) {
@@ -31,11 +39,11 @@ struct GhostQueue: Sendable {
   /// The number of ghosts.
   var count: Int { positions.count }
 
-  /// The bytes that the tables take.
+  /// The memory that the tables take, in bytes, full or not.
   var tableBytes: Int { TableSize.bytes(of: ghosts) + TableSize.bytes(of: positions) }
 
-  /// Adds a fingerprint, and removes the oldest ones until there is room. A fingerprint that is in the queue
-  /// keeps its position.
+  /// Adds the fingerprint of an item of `size` bytes, and removes the oldest fingerprints until there is
+  /// room. A fingerprint that is already in the queue keeps its position.
   mutating func insert(_ fingerprint: UInt64, size: Int) {
     guard size <= capacity, positions[fingerprint] == nil else { return }
     while bytes > capacity - size || positions.count >= maxCount { removeOldest() }
@@ -65,8 +73,8 @@ struct GhostQueue: Sendable {
     compact()
   }
 
-  /// Drops removed elements once they outnumber the remaining ones, and shrinks tables with room for many
-  /// more. As many removals came before in either case, so the cost per removal is constant.
+  /// Rebuilds the tables if removed elements outnumber the others, or if the tables are sparse. At least as
+  /// many removals came before as the rebuild copies elements, so the cost for each removal is constant.
   private mutating func compact() {
     let count = positions.count
     guard count > 0 else {
@@ -79,7 +87,7 @@ struct GhostQueue: Sendable {
     if isSparse { positions = Dictionary(minimumCapacity: 2 * count) }
     dropped += ghosts.count
     var rest: [Ghost] = []
-    // The number of elements that makes the next compaction due.
+    // One element more than this would make the next compaction due, so the array does not grow before it.
     rest.reserveCapacity(2 * count + Self.least + 1)
     for ghost in ghosts[first...] where ghost.size >= 0 {
       positions[ghost.fingerprint] = dropped + rest.count

@@ -1,65 +1,80 @@
 import NetOptCore
 
-/// An estimate of the freed memory of a store that the allocator still keeps resident.
+/// Estimates how much memory a store has freed that the allocator still keeps resident, and decides when to
+/// return this memory to the system.
 ///
 /// glibc keeps freed heap memory resident for the next allocation that fits. A store whose entries have
-/// similar sizes reuses that memory. When large entries replace small ones, the freed blocks stay where they
-/// are, and the large entries get new memory. So this type counts bytes in size classes that are powers of
-/// eight, and remembers the peak of each class. The difference between peak and current bytes may be idle
-/// until whole pages of it are returned to the system. Gaps between small blocks that stay contain no whole
-/// pages; they count as used until new blocks fill them.
+/// similar sizes reuses this memory. But when large entries replace small ones, the freed blocks stay unused,
+/// and the large entries get new memory. So this type counts the allocated bytes in size classes, whose
+/// bounds are powers of eight, and remembers the peak of each class. The difference between the peak and the
+/// current bytes is called idle: this memory may be free but still resident.
+///
+/// Returning memory works only for whole pages. The gaps between small blocks that stay contain no whole
+/// pages. They count as used memory until new blocks fill them.
 struct HeapUse: Sendable {
-  /// The first size class of large blocks, from 16 KiB on. Such blocks are whole pages except for their ends.
+  /// The first size class of large blocks, which have at least 16 KiB. All of a large block except its ends
+  /// consists of whole pages.
   private static let firstLargeClass = 5
 
-  /// Returning memory delays other allocations, because malloc_trim(3) locks each arena of the process. So
-  /// the pause after a call grows with the square of the call's duration: 20 ms of work are followed by a
-  /// pause of 20 ms, 100 ms by one of 500 ms.
+  /// The duration of a call to `ProcessHeap.trim` that is followed by a pause of the same duration. The pause
+  /// grows with the square of the duration: after 100 ms it is 500 ms. Long calls must be rare, because they
+  /// delay allocations of the whole program: malloc_trim(3) locks each arena.
   private static let briefWork = Duration.milliseconds(20)
   /// The longest pause, in nanoseconds.
   private static let longestPause = 86_400e9
 
+  /// The idle bytes without gaps that make a return of memory due.
   private let maxIdle: Int
+  /// The upper limit of `gaps`, in bytes.
   private let maxGaps: Int
+  /// The allocated bytes in each size class.
   private var current = InlineArray<9, Int>(repeating: 0)
+  /// The most allocated bytes that each class had since memory was returned last. For small classes, it
+  /// includes the gaps that remained.
   private var peaks = InlineArray<9, Int>(repeating: 0)
-  /// The bytes by which all classes are below their peaks.
+  /// The sum of peak minus current bytes over all classes.
   private(set) var idle = 0
-  /// The part of `idle` that could not be returned to the system and has not been reused since. It is an
-  /// estimate, because only the process-wide change of resident memory is known; so `maxGaps` limits it.
+  /// The part of `idle` that could not be returned to the system and has not been reused since, in bytes. It
+  /// is an estimate, because only the change of resident memory of the whole process is known. So it has the
+  /// limit `maxGaps`.
   private(set) var gaps = 0
-  /// The bytes of large blocks freed since memory was returned last.
+  /// The bytes of large blocks that were freed since memory was returned last.
   private var freed = 0
+  /// Whether a caller of `isDue` is returning memory and has not yet called `recordTrim`.
   private var isTrimming = false
+  /// The end of the pause after the last return of memory, by the monotonic clock.
   private var pausedUntil: MonotonicInstant?
 
+  /// Makes an estimate for an empty store.
+  ///
   /// - Parameters:
-  ///   - maxIdle: how many bytes may be idle before memory is returned.
+  ///   - maxIdle: how many bytes except gaps may be idle before memory is returned.
   ///   - maxGaps: the upper limit of `gaps`, in bytes.
   init(maxIdle: Int, maxGaps: Int) {
     self.maxIdle = maxIdle
     self.maxGaps = maxGaps
   }
 
-  /// Whether to return memory to the system now. It is true for one caller only, who must call `recordTrim`
-  /// afterwards.
+  /// Whether the caller must return memory to the system now, and then call `recordTrim`. After it was true,
+  /// it is false for all callers until `recordTrim`.
   ///
-  /// - Parameter now: returns the time; called only when enough memory is idle.
+  /// - Parameter now: returns the time of the monotonic clock. It is called only when enough memory is idle.
   mutating func isDue(at now: () -> MonotonicInstant) -> Bool {
-    // A freed large block is rarely reused by the next one, which has another size.
+    // Freed large blocks also count alone, because a new large block rarely has a size that fits a freed one.
     guard !isTrimming, idle - gaps > maxIdle || freed > 2 * maxIdle else { return false }
     if let pausedUntil, now() < pausedUntil { return false }
     isTrimming = true
     return true
   }
 
-  /// Counts the entries of a new slot.
+  /// Adds the bytes of the entries of a new slot.
   mutating func add(_ entries: [CacheEntry]) { count(entries, 1) }
 
-  /// Stops counting the entries of a removed slot.
+  /// Subtracts the bytes of the entries of a removed slot.
   mutating func remove(_ entries: [CacheEntry]) { count(entries, -1) }
 
-  /// Counts new entries in place of old ones. A body that is in both, as after a revalidation, was not freed.
+  /// Subtracts the bytes of the old entries and adds those of the new entries. A body that is in an old and
+  /// in a new entry, as after a revalidation, does not count as freed.
   mutating func replace(_ old: [CacheEntry], with new: [CacheEntry]) {
     remove(old)
     add(new)
@@ -69,22 +84,26 @@ struct HeapUse: Sendable {
     }
   }
 
+  /// The address of a body's bytes, to recognise a body that two entries share.
   private static func block(of body: [UInt8]) -> UnsafePointer<UInt8>? {
     body.withUnsafeBufferPointer { $0.baseAddress }
   }
 
+  /// The size class of a body: a third of the number of bits of its capacity, at most 8. Class 0 is for less
+  /// than 4 bytes, class 1 for less than 32 bytes, and so on.
   private static func sizeClass(of body: [UInt8]) -> Int {
     min((Int.bitWidth - body.capacity.leadingZeroBitCount) / 3, 8)
   }
 
-  /// Updates the estimates after the heap returned whole pages.
+  /// Updates the estimates after a call to `ProcessHeap.trim`.
   ///
   /// - Parameters:
-  ///   - result: the result. The returned bytes count as those of large blocks first.
-  ///   - begun: when the call began.
+  ///   - result: the result of the call. The method assumes that the memory of large blocks was returned
+  ///     first.
+  ///   - begun: when the call began, by the monotonic clock.
   ///   - now: when the call ended.
   mutating func recordTrim(_ result: HeapTrimResult, from begun: MonotonicInstant, to now: MonotonicInstant) {
-    // Treats an unknown result as if everything was returned.
+    // The returned bytes of small blocks. If the result is unknown, all of them count as returned.
     let returned = result.returned.map { max($0 - freed, 0) } ?? .max
     isTrimming = false
     let work = now - begun
@@ -94,7 +113,7 @@ struct HeapUse: Sendable {
     freed = 0
     for sizeClass in Self.firstLargeClass..<current.count { peaks[sizeClass] = current[sizeClass] }
     let small = (0..<Self.firstLargeClass).reduce(0) { $0 + peaks[$1] - current[$1] }
-    // Limits the bytes that could not be returned to the free bytes of the heap.
+    // The bytes that were not returned are gaps. They cannot exceed the free bytes of the heap.
     let left = min(max(small - min(returned, small), 0), result.free, maxGaps)
     let share = Double(left) / Double(max(small, 1))
     idle = 0
@@ -105,7 +124,8 @@ struct HeapUse: Sendable {
     gaps = idle
   }
 
-  /// Counts the entries. A body is one block; all other parts are many small blocks.
+  /// Adds the bytes of entries if `sign` is 1, and subtracts them if it is -1. A body is one block. All other
+  /// parts are many small blocks, which count in class 0.
   private mutating func count(_ entries: [CacheEntry], _ sign: Int) {
     if entries.isEmpty { return }
     var rest = MemorySlot.weight(of: entries)
@@ -117,6 +137,7 @@ struct HeapUse: Sendable {
     change(0, sign * rest)
   }
 
+  /// Adds bytes, which may be negative, to a size class, and updates `peaks`, `idle`, `gaps` and `freed`.
   private mutating func change(_ sizeClass: Int, _ bytes: Int) {
     let before = peaks[sizeClass] - current[sizeClass]
     current[sizeClass] += bytes

@@ -1,29 +1,35 @@
 import NetOptLocking
 
-/// A part of the table of a memory store, with its own lock.
+/// One of the parts into which a memory store divides its keys. Each part has its own table and lock, so that
+/// hits for different keys rarely wait for each other.
 final class MemoryShard: Sendable {
+  /// The slots of the keys in this shard.
   struct Table: Sendable {
-    /// The capacity up to which a table is never shrunk.
+    /// The capacity up to which the dictionary is not shrunk.
     private static let least = 3
 
-    /// The slots by the hashes of their keys. Keys with the same hash form a chain.
+    /// The slots by `CacheKey.tableHash`. The slots of keys with the same hash form a chain
+    /// (`MemorySlot.next`); the dictionary has the first of them.
     private(set) var slots: [UInt64: MemorySlot] = [:]
-    /// Counts insertions and removals.
+    /// The number of changes to entries of this shard so far (`MemoryStore.changeCount`).
     var changes: UInt64 = 0
 
-    /// The bytes that the table takes, without the slots.
+    /// The memory that the dictionary takes in bytes, without the slots.
     var bytes: Int { TableSize.bytes(of: slots) }
 
+    /// The slot of a key; `nil` when the key has no entries.
     func slot(of key: CacheKey) -> MemorySlot? {
       var slot = slots[key.tableHash]
       while let candidate = slot, candidate.key != key { slot = candidate.next }
       return slot
     }
 
+    /// Adds a slot, at the beginning of the chain of its hash.
     mutating func add(_ slot: MemorySlot) {
       slot.next = slots.updateValue(slot, forKey: slot.key.tableHash)
     }
 
+    /// Removes a slot, which must be in the table.
     mutating func remove(_ slot: MemorySlot) {
       guard let first = slots[slot.key.tableHash] else { return }
       if first === slot {
@@ -39,8 +45,8 @@ final class MemoryShard: Sendable {
 
     mutating func removeAll() { slots = [:] }
 
-    /// Replaces the dictionary when it is sparse: a dictionary keeps the room of the most elements it ever
-    /// had.
+    /// Replaces the dictionary by a smaller one when it is sparse. A Swift dictionary never gives back memory
+    /// when elements are removed.
     private mutating func shrink() {
       guard TableSize.isSparse(slots, least: Self.least) else { return }
       var rest = [UInt64: MemorySlot](minimumCapacity: 2 * slots.count)

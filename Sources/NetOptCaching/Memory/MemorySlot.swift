@@ -5,17 +5,18 @@ final class MemorySlot: @unchecked Sendable {
   // Unchecked: the lock of the slot's shard protects `entries` and `next`; the lock of the queues protects
   // `queueIndex`. `key` and `weight` change only under both locks, so either lock is enough to read them.
 
-  /// The key of the newest entry. Slot and entry share one string.
+  /// The key of the newest entry. It is this entry's own value, so that both share the memory of the strings.
   private(set) var key: CacheKey
-  /// One entry for each set of selectors, newest first. Callers get this array itself, not a copy.
+  /// The entries of the key, one for each set of selectors, newest first. A hit returns this array without
+  /// copying its storage.
   private(set) var entries: [CacheEntry]
-  /// The bytes that the slot takes.
+  /// The memory that the slot takes with its entries, in bytes.
   private(set) var weight: Int
-  /// The next slot in the chain of keys with the same hash in the shard.
+  /// The next slot in the shard whose key has the same hash; `nil` at the end of this chain.
   var next: MemorySlot?
-  /// The index of the slot in the queues.
+  /// The index of the slot in the queues of `S3FIFO`; -1 before the slot is in them.
   var queueIndex: S3FIFO<MemorySlot>.Index = -1
-  /// The number of visits since the queues read it last; at most 3, because the queues count no further.
+  /// The number of hits since `takeVisits` was called last; at most 3, because the queues count no further.
   private let visits = Atomic<Int>(0)
 
   init(_ key: CacheKey, _ entries: [CacheEntry]) {
@@ -31,24 +32,24 @@ final class MemorySlot: @unchecked Sendable {
     weight = Self.weight(of: entries)
   }
 
-  /// Counts a visit. When the queues reset the count at the same time, this visit may be lost, which does no
-  /// harm.
+  /// Counts a hit. If another thread resets or increases the count at the same time, a hit may be lost or
+  /// stay counted. This does no harm, because the count only guides evictions.
   func visit() {
     let count = visits.load(ordering: .relaxed)
     if count < 3 { visits.store(count + 1, ordering: .relaxed) }
   }
 
-  /// Returns the visits since the last call, and resets the count.
+  /// Returns the number of visits since the last call, and resets it to 0.
   func takeVisits() -> Int {
     visits.load(ordering: .relaxed) == 0 ? 0 : visits.exchange(0, ordering: .relaxed)
   }
 
-  /// The bytes of a slot with these entries: the entries, their array and the slot object. `TableSize` counts
-  /// the tables separately.
+  /// The memory that a slot with these entries takes, in bytes: the entries, their array and the slot object.
+  /// The tables that refer to the slot count separately (`TableSize`).
   static func weight(of entries: [CacheEntry]) -> Int {
     entries.reduce(object + Allocation.array(of: entries.count, each: 8)) { $0 + $1.weight }
   }
 
-  /// The bytes of the slot object itself.
+  /// The size of the slot object in bytes, without its entries.
   static let object = 128
 }

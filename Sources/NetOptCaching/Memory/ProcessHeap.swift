@@ -1,18 +1,19 @@
-/// The heap of the process. The heap belongs to the program, not to a library. A store with a heap asks it to
-/// return freed pages to the system; a store without one leaves the heap alone.
+/// The heap of the process, for a store that returns freed memory to the system. A program decides whether to
+/// pass its heap to a store, because returning memory delays all its threads. A store without a heap returns
+/// nothing.
 package protocol ProcessHeap: Sendable {
-  /// The size of a page in bytes, the smallest unit that can be returned.
+  /// The size of a memory page in bytes. Only whole pages can be returned.
   var page: Int { get }
 
-  /// Returns whole free pages to the system. It may take milliseconds.
+  /// Returns the free pages of the heap to the system. The call may take milliseconds.
   func trim() -> HeapTrimResult
 }
 
-/// The result of returning freed memory to the system.
+/// The result of `ProcessHeap.trim`.
 package struct HeapTrimResult: Sendable {
-  /// The decrease of the process's resident memory in bytes; `nil` when it is unknown.
+  /// By how many bytes the resident memory of the process decreased during the call; `nil` when unknown.
   var returned: Int?
-  /// The number of free bytes in the heap of the process, resident or not.
+  /// The number of free bytes in the heap after the call, resident or not.
   var free: Int
 
   package init(returned: Int?, free: Int) {

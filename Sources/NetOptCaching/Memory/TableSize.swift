@@ -1,4 +1,4 @@
-/// The sizes of the tables of the memory tier, full or not.
+/// Computes the memory of the arrays and dictionaries of the memory tier. Unused capacity counts too.
 enum TableSize {
   /// The bytes of an array's storage: a header, the elements, and what the allocator adds.
   static func bytes<Element>(of array: [Element]) -> Int {
@@ -13,9 +13,9 @@ enum TableSize {
     return 96 + (buckets + 63) / 64 * 8 + buckets * (MemoryLayout<Key>.stride + MemoryLayout<Value>.stride)
   }
 
-  /// Whether less than a quarter of a table is used. Then the owner makes a new table with room for twice the
-  /// current number of elements. The copy costs a constant per element, because many elements are removed
-  /// before it and many are added or removed until the next one.
+  /// Whether less than a quarter of a table is used. Its owner then copies it to a table with room for twice
+  /// the current number of elements. The cost of the copies is constant for each change, because many
+  /// elements are added or removed between two copies.
   ///
   /// - Parameter least: tables with at most this capacity are not worth shrinking.
   static func isSparse<Key, Value>(_ table: [Key: Value], least: Int) -> Bool {
