@@ -1,8 +1,8 @@
-/// Formats hosts and ports for messages. A malformed host and port may contain a password: in
-/// `https://u:p%40h/` nothing marks the end of the password.
+/// Formats the host and port of a URL for messages. A malformed host and port may contain a password: in
+/// `https://u:p%40h/`, `u` is a user name, `p` a password, and no "@" shows where the password ends.
 package enum AuthorityText {
-  /// Returns the text if it is exactly a host, with or without a port; otherwise "…". A port may have up to
-  /// five digits, so that a port above 65535 is shown.
+  /// Returns the text if it is a host with or without a port, and nothing else; otherwise "…". A port may
+  /// have up to five digits, so that a message about a port above 65535 can show it.
   package static func shown(_ text: some StringProtocol) -> String {
     isPlain(Array(text.utf8)[...]) ? String(text) : "…"
   }
@@ -23,10 +23,12 @@ package enum AuthorityText {
     ByteClass.isUnreserved(byte) && byte != UInt8(ascii: "~") || byte >= 0x80
   }
 
+  /// Whether a byte may occur between the brackets of an IPv6 address.
   private static func isOfAddress(_ byte: UInt8) -> Bool {
     Hex.digit(byte) != nil || byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
   }
 
+  /// Whether a text is empty, or a colon with at most five digits.
   private static func isPort(_ text: ArraySlice<UInt8>) -> Bool {
     guard let colon = text.first else { return true }
     return colon == UInt8(ascii: ":") && text.count <= 6 && text.dropFirst().allSatisfy(ByteClass.isDigit)

@@ -1,18 +1,18 @@
 extension IPAddress {
-  /// The network from which an address is reachable, based on the IANA special-purpose registries (RFC 6890).
+  /// From where an address is reachable, according to the IANA special-purpose registries (RFC 6890).
   package enum Scope: String, Hashable, Sendable {
-    /// Reachable from anywhere. Documentation ranges count as global.
+    /// From anywhere. The ranges for documentation, such as 192.0.2.0/24, count as global.
     case global
-    /// Only this host: 127.0.0.0/8, ::1.
+    /// Only from this host: 127.0.0.0/8, ::1.
     case loopback
-    /// Only one site: RFC 1918, RFC 6598 (shared address space), RFC 4193, the deprecated fec0::/10, and
-    /// 64:ff9b:1::/48, which leads to the translators of one site (RFC 8215).
+    /// Only from within one site: RFC 1918, RFC 6598 (shared address space), RFC 4193, the deprecated
+    /// fec0::/10, and 64:ff9b:1::/48, which leads to the translators of one site (RFC 8215).
     case `private`
-    /// Only one link: 169.254.0.0/16, fe80::/10.
+    /// Only from the same link: 169.254.0.0/16, fe80::/10.
     case linkLocal = "link-local"
-    /// A multicast group: 224.0.0.0/4, ff00::/8.
+    /// The address is a multicast group: 224.0.0.0/4, ff00::/8.
     case multicast
-    /// No host: 0.0.0.0/8, ::.
+    /// The address belongs to no host: 0.0.0.0/8, ::.
     case unspecified
     /// Unassigned, or not for servers: 192.0.0.0/24 and 2001::/23 (protocols, including Teredo),
     /// 192.88.99.0/24 (6to4 relays, RFC 7526), 198.18.0.0/15 (network benchmarks, RFC 2544), 240.0.0.0/4, and
@@ -20,8 +20,8 @@ extension IPAddress {
     case reserved
   }
 
-  /// The network from which the address is reachable. An IPv6 address with an embedded IPv4 address has the
-  /// scope of the IPv4 address, because packets to it may arrive there.
+  /// From where the address is reachable. An IPv6 address that contains an IPv4 address has the scope of the
+  /// IPv4 address, because packets to the IPv6 address may arrive at the IPv4 address.
   package var scope: Scope {
     switch family {
     case .v4: Self.scope(v4: UInt32(low))
@@ -56,7 +56,7 @@ extension IPAddress {
     return high >> 61 == 1 && high >> 41 != 0x2001_0000 >> 9 || !scopes.isEmpty ? .global : .reserved
   }
 
-  /// The IPv4 addresses embedded in an IPv6 address, through which packets may reach the IPv4 network.
+  /// The IPv4 addresses that the IPv6 address contains. Packets to the IPv6 address may arrive at them.
   private var embedded: [UInt32] {
     let last = UInt32(truncatingIfNeeded: low)
     var found: [UInt32] = []

@@ -1,6 +1,6 @@
 import Glibc
 
-/// An IPv4 or IPv6 address without a zone.
+/// An IPv4 or IPv6 address, without a zone (the `%eth0` of `fe80::1%eth0`).
 ///
 /// The C library parses and prints addresses (`inet_pton(3)`, `inet_ntop(3)`). It accepts IPv6 text in every
 /// form of RFC 4291 and prints the form of RFC 5952.
@@ -16,8 +16,9 @@ public struct IPAddress: Hashable, Sendable, BitwiseCopyable {
   /// The version of IP of the address.
   public let family: Family
 
-  /// The address in network order, as two big-endian halves. An IPv4 address is in the low 32 bits.
+  /// The first 8 bytes of an IPv6 address as a number, most significant byte first; 0 for IPv4.
   let high: UInt64
+  /// The last 8 bytes of an IPv6 address as a number; the 32 bits of an IPv4 address.
   let low: UInt64
 
   /// Parses the text form of an address, without brackets. Returns `nil` if the text is not an address.

@@ -8,7 +8,7 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     /// HTTP over TLS.
     case https
 
-    /// The port of a URL of this scheme that names no port.
+    /// The port if a URL of this scheme names none: 80 or 443.
     package var defaultPort: UInt16 { self == .http ? 80 : 443 }
   }
 
@@ -18,11 +18,13 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
   package let host: String
   /// The TCP port.
   package let port: UInt16
-  /// The IP address, if the host is one.
+  /// The host as an IP address; `nil` if the host is a name.
   package let address: IPAddress?
 
-  /// Creates an origin. Converts the host to lower case and removes one trailing dot; converts an IP address
-  /// to its printed form. Does not validate the host: `HTTPURL` validates user input.
+  /// Creates an origin. Converts the host to lower case and removes one trailing dot. Converts an IP address
+  /// to the form that `IPAddress` prints. Does not validate the host, because `HTTPURL` validates user input.
+  ///
+  /// - Parameter port: the TCP port; `nil` for the default port of the scheme.
   package init(_ scheme: Scheme, host: String, port: UInt16? = nil) {
     self.scheme = scheme
     let name = Origin.normalized(host: host)
@@ -44,7 +46,7 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
   /// The host for a URL: an IPv6 address has brackets.
   package var hostText: String { address?.hostText ?? host }
 
-  /// The host and port for a `Host` field. Contains the port only if it is not the scheme's default.
+  /// The value of a `Host` field: the host, and the port if it is not the scheme's default port.
   package var authority: String { port == scheme.defaultPort ? hostText : "\(hostText):\(port)" }
 
   /// The text form: `https://example.com`, `https://example.com:8443`.

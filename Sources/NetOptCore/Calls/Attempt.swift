@@ -1,7 +1,8 @@
 import NetOptLocking
 
-/// The state of one of several attempts of a call: a retry, or one of the attempts of a hedged call. The
-/// caller and the performer of the attempt share it. Safe from any thread.
+/// The state of one attempt of a call that makes several: a retry, or an attempt of a hedged call. The code
+/// that starts the attempts creates it and reads it. The interceptor that plans the route and the transport
+/// write their results to it. Safe from any thread.
 package final class Attempt: Sendable {
   private struct Progress {
     var plan: RoutePlan?
@@ -12,7 +13,7 @@ package final class Attempt: Sendable {
   package let number: Int
   /// The reason for the attempt.
   package let reason: AttemptReport.Reason
-  /// The addresses that the attempt avoids, or `nil`.
+  /// The addresses that the attempt avoids, because earlier attempts used them; `nil` if there are none.
   package let avoidance: RoutePlan.Avoidance?
   private let progress = Locked(Progress())
 
@@ -24,32 +25,32 @@ package final class Attempt: Sendable {
     self.avoidance = avoidance
   }
 
-  /// The attempt's plan, or `nil` before planning.
+  /// The plan of the attempt; `nil` until the planner has made it.
   package var plan: RoutePlan? { progress.withLock { $0.plan } }
-  /// The endpoint that receives the request, or `nil` as long as it is unknown.
+  /// The endpoint to which the attempt sent the request; `nil` if it has not sent the request.
   package var remote: IPEndpoint? { progress.withLock { $0.remote } }
 
-  /// Records the attempt's plan.
+  /// Records the plan of the attempt.
   package func isPlanned(_ plan: RoutePlan) { progress.withLock { $0.plan = plan } }
-  /// Records the endpoint that receives the request.
+  /// Records the endpoint to which the attempt sends the request.
   package func isSent(to remote: IPEndpoint?) { progress.withLock { $0.remote = remote } }
 }
 
-/// The report of one of several attempts of a call. All times are offsets from the start of the call.
+/// The report of one attempt of a call that made several. All times are offsets from the start of the call.
 public struct AttemptReport: Sendable {
   /// The reason for an attempt.
   public enum Reason: String, Hashable, Sendable {
-    /// The first attempt of the call.
+    /// The attempt is the first one of the call.
     case first
-    /// An earlier attempt failed.
+    /// The attempt followed an attempt that failed.
     case retry
-    /// An earlier attempt is slow.
+    /// The attempt was started beside the first attempt, because the first attempt was slow.
     case hedge
   }
 
   /// How an attempt ended.
   public enum Outcome: Sendable {
-    /// The server responded with this status, and the call did not use the response.
+    /// A server responded with this status, and the call dropped the response: a retry followed.
     case answered(status: Int)
     /// The attempt failed.
     case failed(NetOptError)
@@ -61,19 +62,20 @@ public struct AttemptReport: Sendable {
   public var number: Int
   /// The reason for the attempt.
   public var reason: Reason
-  /// When the attempt began.
+  /// When the attempt began, as an offset from the start of the call.
   public var started: Duration
-  /// When the attempt ended.
+  /// When the attempt ended, as an offset from the start of the call.
   public var ended: Duration
   /// How the attempt ended.
   public var outcome: Outcome
-  /// The endpoint that received the request, or `nil` if the request was not sent.
+  /// The endpoint to which the attempt sent the request. `nil` if the attempt did not send the request, or
+  /// failed after it sent the request through a proxy.
   public var remote: IPEndpoint?
-  /// The route of the attempt.
+  /// The route of the attempt; `nil` if the attempt ended before it had a route.
   public var route: RouteReport?
-  /// How often the attempt sent the request. More than 1 if the request was resent before a response came: a
-  /// pooled connection was dead, or the server did not process the request. An attempt without a response
-  /// counts as 1, or as 0 if it sent nothing or no server processed the request.
+  /// How often the attempt sent the request. The number is more than 1 if the client sent the request again
+  /// within the attempt: a pooled connection was dead, or the server did not process the request. For an
+  /// attempt without a response, the number is 1; or 0 if it sent nothing or no server processed the request.
   public var sends: Int
 
   /// Creates a report.

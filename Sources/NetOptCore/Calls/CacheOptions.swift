@@ -1,34 +1,37 @@
-/// The cache settings of a request. The value is one reference wide.
+/// The cache settings of a request. The value has the size of one reference, so that copies are cheap.
 public struct CacheOptions: Hashable, Sendable {
-  /// The party that decides what the cache stores and for how long.
+  /// Who decides what the cache stores and for how long.
   public enum Mode: Hashable, Sendable {
     /// The cache is not used.
     case off
-    /// The server decides: RFC 9111 as a private cache, RFC 5861 and RFC 8246.
+    /// The server decides, with the fields of its responses. The cache is a private cache of RFC 9111 and
+    /// supports RFC 5861 (`stale-while-revalidate`, `stale-if-error`) and RFC 8246 (`immutable`).
     case http
-    /// The caller decides, with a declaration for an API.
+    /// The caller decides, with a declaration for the responses of an API.
     case api(Declaration)
-    /// The version in each request decides, for resources with versions.
+    /// The version in the request decides. For resources that have numbered versions.
     case versioned(Versions)
   }
 
-  /// The caller's declaration for the responses of an API. `no-store` overrides the declaration.
+  /// How the cache treats the responses of an API, as the caller declares it. The cache still stores no
+  /// response with `no-store`.
   public struct Declaration: Hashable, Sendable {
-    /// What the cache does with a response after its time to live.
+    /// What the cache does with a stored response after its time to live.
     public enum Expired: Hashable, Sendable {
       /// The cache fetches the response again.
       case refetch
-      /// The cache serves the old response and refreshes it in the background, until `within` after the end
-      /// of its time to live. Applies to responses with a status from 200 to 299.
+      /// The cache serves the stored response and fetches a new one in the background, for the duration
+      /// `within` after the end of the time to live. Applies only to responses with a status from 200 to 299.
       case serveAndRefresh(within: Duration)
     }
 
-    /// The service, environment and name of the API; `nil` stands for the request's method, origin and path.
+    /// The name of the API, which should contain its service and environment. The name is part of the cache
+    /// key. `nil` stands for the request's method, origin and path.
     public var name: String?
     /// How long a response with a status from 200 to 299 is fresh; `nil` means that no such response is
     /// stored.
     public var timeToLive: Duration?
-    /// What the cache does after the time to live. Default: `refetch`.
+    /// What the cache does with a stored response after its time to live. Default: `refetch`.
     public var expired = Expired.refetch
     /// How long an error response is fresh if its status is cacheable by default (404, 410 and similar; RFC
     /// 9110, section 15.1). `nil` means that no error response is stored. Default: `nil`. Keep the time
@@ -51,12 +54,13 @@ public struct CacheOptions: Hashable, Sendable {
   public struct Versions: Hashable, Sendable {
     /// The name of the API, as in `Declaration`.
     public var name: String?
-    /// The query parameter with the version, a whole number. The parameter is not part of the cache key.
+    /// The name of the query parameter that has the version, a whole number. The parameter is not part of the
+    /// cache key.
     /// Default: `cachevers`.
     public var parameter = "cachevers"
-    /// The limit for serving old versions. If a stored version is older than the requested version by less
-    /// than `threshold`, the cache serves it and refreshes it in the background. Otherwise the cache fetches
-    /// the requested version. Default: 1, which serves no old version.
+    /// The limit for serving old versions. If the stored version is older than the requested version by less
+    /// than `threshold`, the cache serves the stored version and fetches the requested one in the background.
+    /// Otherwise the cache fetches the requested version first. Default: 1, so that no old version is served.
     public var threshold: Int64 = 1
 
     /// Creates the default settings.
@@ -75,14 +79,15 @@ public struct CacheOptions: Hashable, Sendable {
 
   private var storage: Storage
 
-  /// The party that decides what the cache stores and for how long.
+  /// Who decides what the cache stores and for how long.
   public var mode: Mode {
     get { storage.mode }
     set { storage = Storage(newValue, storage.partition) }
   }
-  /// The cache partition. A partition never sees the entries of another. If one client serves several tenants
-  /// or users, put the tenant or user here. The cache separates requests with different credentials
-  /// (`ClientConfiguration.Cache.credentialFields`) in any case. Default: empty.
+  /// The cache partition. A request never gets a response from another partition. If one client serves
+  /// several tenants or users, use the name of the tenant or user as the partition. Whatever the partition,
+  /// the cache separates requests with different credentials
+  /// (`ClientConfiguration.Cache.credentialFields`). Default: empty.
   public var partition: String {
     get { storage.partition }
     set { storage = Storage(storage.mode, newValue) }

@@ -1,8 +1,9 @@
-/// A rule by which the cache decided about a response, with its source.
+/// A rule by which the cache decided, with the document that defines the rule.
 package struct CacheRule: Hashable, Sendable, CustomStringConvertible {
   /// The rule in a few words.
   package let text: String
-  /// The section that defines the rule, such as `RFC 9111, section 4.2`; a name for netopt's own rules.
+  /// The section that defines the rule, such as `RFC 9111, section 4.2`. A name, such as `netopt`, for a rule
+  /// that no RFC defines.
   package let section: String
 
   /// Creates a rule.
@@ -15,8 +16,8 @@ package struct CacheRule: Hashable, Sendable, CustomStringConvertible {
   package var description: String { "\(text) (\(section))" }
 }
 
-/// The part that the cache played in a response. The value is one reference wide; the reference is empty when
-/// no cache is used.
+/// What the cache did for a request: whether the response comes from the cache, why, and whether the cache
+/// stores it. The value has the size of one reference, which is `nil` without a cache.
 public struct CacheStatus: Hashable, Sendable {
   /// Where a response came from.
   public enum Outcome: String, Hashable, Sendable {
@@ -26,23 +27,24 @@ public struct CacheStatus: Hashable, Sendable {
     case miss
     /// The cache served a fresh stored response without contacting the origin.
     case hit
-    /// The cache served a stale stored response.
+    /// The cache served a stale stored response that the origin did not confirm.
     case stale
     /// The cache served a stored response after the origin confirmed it (revalidation).
     case revalidated
   }
 
-  /// The reason why a request went to the origin, with the values of `fwd` in RFC 9211, section 2.2.
+  /// Why a request went to the origin. The raw values are those of the parameter `fwd` (RFC 9211, section
+  /// 2.2).
   package enum Forward: String, Hashable, Sendable {
     /// The cache does not apply to this request.
     case bypass
-    /// The method must reach the origin.
+    /// The cache serves no requests with this method.
     case method
     /// No response is stored for the URL.
     case uriMiss = "uri-miss"
     /// The responses stored for the URL have other values in the request fields that `Vary` names.
     case varyMiss = "vary-miss"
-    /// No stored response satisfies the request.
+    /// No stored response can be used, for a reason that no other case names.
     case miss
     /// The request demands a response from the origin.
     case request
@@ -71,7 +73,7 @@ public struct CacheStatus: Hashable, Sendable {
       self.rule = rule
       self.forward = forward
       self.forwardedStatus = forwardedStatus
-      // The range of integers in structured fields (RFC 8941, section 3.3.1).
+      // Integers in structured fields have at most 15 digits (RFC 8941, section 3.3.1).
       self.timeToLive = timeToLive.map { min(max($0, -999_999_999_999_999), 999_999_999_999_999) }
       self.storing = storing
       self.isStored = isStored
@@ -83,7 +85,7 @@ public struct CacheStatus: Hashable, Sendable {
 
   private var storage: Storage?
 
-  /// The status without a cache.
+  /// The status of a call that uses no cache.
   public static let off = CacheStatus()
 
   private init() {}
@@ -94,8 +96,8 @@ public struct CacheStatus: Hashable, Sendable {
   ///   - outcome: where the response came from.
   ///   - rule: the rule that decided the outcome.
   ///   - forward: why the request went to the origin; `nil` if it did not.
-  ///   - forwardedStatus: the status code of the origin's response.
-  ///   - timeToLive: how long the response stays fresh, in seconds; negative if it is stale.
+  ///   - forwardedStatus: the status code of the origin's response; `nil` if there was none.
+  ///   - timeToLive: the seconds for which the response stays fresh; negative if stale, `nil` if unknown.
   ///   - storing: the rule that decided whether the origin's response is stored.
   ///   - isStored: whether the origin's response is stored.
   ///   - isCollapsed: whether the request waited for the response to another request (single flight).
@@ -113,17 +115,20 @@ public struct CacheStatus: Hashable, Sendable {
   public var reason: String { rule.description }
   /// The rule that decided the outcome.
   package var rule: CacheRule { storage?.rule ?? Self.offRule }
-  /// The status code of the origin's response; `nil` if there was none.
+  /// The status code of the origin's response, such as 304; `nil` if there was none. It differs from the
+  /// status of the call's response if the cache served a stored response.
   public var forwardedStatus: Int? { storage?.forwardedStatus }
-  /// How long the response stays fresh, in seconds; negative if it is stale, `nil` if unknown.
+  /// How long the response stays fresh, in seconds from the time of this call. Negative if the response is
+  /// stale; `nil` if the time is unknown, or the response neither comes from the cache nor is stored.
   public var timeToLive: Int64? { storage?.timeToLive }
-  /// The rule that decided whether the origin's response is stored; `nil` if there was none.
+  /// The rule that decided whether the origin's response is stored; `nil` if the origin sent none.
   package var storing: CacheRule? { storage?.storing }
-  /// Whether the cache stores the origin's response once the body has been read to its end.
+  /// Whether the cache stores the origin's response. It does so when the body has been read to its end. False
+  /// for a response that was already stored.
   public var isStored: Bool { storage?.isStored ?? false }
   /// Whether the request waited for the response to another request (single flight).
   public var isCollapsed: Bool { storage?.isCollapsed ?? false }
-  /// Whether the body came from the cache.
+  /// Whether the body of the response came from the cache: a hit, a stale or a revalidated response.
   public var isFromCache: Bool { outcome == .hit || outcome == .stale || outcome == .revalidated }
 
   /// The member of the `Cache-Status` field for this cache (RFC 9211), or `nil` if no cache was used.

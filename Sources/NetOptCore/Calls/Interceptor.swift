@@ -1,24 +1,26 @@
-/// A component that wraps each call. An interceptor may change the request, respond to it without the
-/// network, change the response, or repeat the call. Its code reads in order: the part before the call,
-/// `next.proceed`, the part after the call.
+/// A component that every call passes through. An interceptor may change the request, respond to it without
+/// the network, change the response, or repeat the call. Its code is in the order of execution: first what it
+/// does with the request, then `next.proceed`, then what it does with the response.
 public protocol Interceptor: Sendable {
   /// Handles a call.
   ///
   /// - Parameters:
   ///   - request: the request.
-  ///   - next: the rest of the chain. Call it not at all, once, or once for each attempt.
+  ///   - next: the rest of the chain. Call `next.proceed` once to send the request, once for each attempt to
+  ///     repeat the request, or not at all to respond without the network.
   /// - Returns: the response.
   /// - Throws: `NetOptError` when the call fails.
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
 }
 
-/// The rest of the interceptor chain, as seen by one interceptor. The chain is a value, so an interceptor may
-/// call it several times.
+/// The interceptors of a call that come after one interceptor. The chain is a value, so an interceptor may
+/// call `proceed` several times.
 public struct InterceptorChain: Sendable {
-  /// The state shared by all interceptors of a call. A waiting call holds a chain in each interceptor's
-  /// frame, so a chain must be small.
+  /// What all chains of a call share. It is a separate object because a chain must be small: while a call
+  /// waits, the frame of each of its interceptors holds a chain.
   @usableFromInline
   final class Call: Sendable {
+    /// All interceptors of the call, outermost first.
     @usableFromInline let links: [any Interceptor]
     @usableFromInline let context: CallContext
 
@@ -29,14 +31,15 @@ public struct InterceptorChain: Sendable {
   }
 
   @usableFromInline var call: Call
-  /// The plan made for this part of the chain. Takes the place of the plan in the call's context.
+  /// The plan for the rest of the chain; `nil` before planning. It replaces the plan in `call.context`.
   @usableFromInline package private(set) var plan: RoutePlan?
+  /// The index in `call.links` of the interceptor that `proceed` calls.
   @usableFromInline let position: Int
 
   /// The number of the call within its client. `CallObserver` reports the same number.
   public var callID: UInt64 { call.context.id }
 
-  /// The call's context: everything about the call except the request.
+  /// What the interceptors know about the call besides the request. Contains the plan of this chain.
   package var context: CallContext {
     get {
       var context = call.context
@@ -49,13 +52,13 @@ public struct InterceptorChain: Sendable {
     }
   }
 
-  /// The call's deadline, or `nil`.
+  /// When the call must have ended; `nil` without a limit.
   package var deadline: MonotonicInstant? { call.context.deadline }
 
   /// When the call began.
   package var started: MonotonicInstant { call.context.started }
 
-  /// The attempt of a call with several attempts, or `nil`.
+  /// The attempt to which this part of the call belongs. `nil` for a first attempt without a hedge.
   package var attempt: Attempt? { call.context.attempt }
 
   /// Creates a chain of interceptors, outermost first. The last interceptor must respond without calling
@@ -66,13 +69,14 @@ public struct InterceptorChain: Sendable {
     position = 0
   }
 
+  /// Creates the part of a chain that begins at a position.
   @usableFromInline init(_ chain: InterceptorChain, at position: Int) {
     call = chain.call
     plan = chain.plan
     self.position = position
   }
 
-  /// Returns this chain with another plan.
+  /// Returns this chain with `plan` as the plan for its interceptors.
   package func along(_ plan: RoutePlan) -> InterceptorChain {
     var chain = self
     chain.plan = plan

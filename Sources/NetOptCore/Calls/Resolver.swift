@@ -1,8 +1,8 @@
 /// The result of a DNS look-up.
 package struct ResolvedAddresses: Hashable, Sendable {
-  /// The addresses in the order in which to try them. Not empty.
+  /// The addresses in the order in which the race tries them. Not empty.
   package var addresses: [IPAddress]
-  /// How long the addresses may be cached.
+  /// How long the addresses may be cached, from the end of the look-up.
   package var timeToLive: Duration
 
   /// Creates a result.
@@ -16,7 +16,7 @@ package struct ResolvedAddresses: Hashable, Sendable {
 package protocol Resolver: Sendable {
   /// Looks up the addresses of a name.
   ///
-  /// - Parameter fresh: whether to ignore cached results.
+  /// - Parameter fresh: whether to ask DNS even if there is a cached result.
   /// - Throws: `nameNotFound` or `resolverFailed`; `cancelled` if the task was cancelled. Cancellation ends
   ///   only this look-up.
   func resolve(_ name: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses
@@ -30,15 +30,15 @@ package protocol Resolver: Sendable {
 }
 
 extension Resolver {
-  /// Does nothing.
+  /// The default: does nothing.
   package func networkChanged() {}
 }
 
-/// Resolves the DNS leg of a plan when the leg starts.
+/// Turns the DNS leg of a plan into legs to addresses, when the race starts the DNS leg.
 package protocol LegSource: Sendable {
-  /// Looks up the host of an origin.
+  /// Looks up the host of an origin in DNS.
   ///
-  /// - Parameter fresh: whether to ignore cached results.
+  /// - Parameter fresh: whether to ask DNS even if there is a cached result.
   /// - Returns: one leg for each address, in the order in which to try them. Not empty.
   /// - Throws: the errors of `Resolver.resolve`.
   func legs(for origin: Origin, fresh: Bool) async throws(NetOptError) -> [RoutePlan.Leg]

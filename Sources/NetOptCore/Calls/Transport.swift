@@ -1,16 +1,16 @@
-/// The properties of a call besides the request.
+/// What the interceptors and the transport know about a call besides the request.
 @usableFromInline
 package struct CallContext: Sendable {
-  /// The number of the call within its client.
+  /// The number of the call, unique within its client.
   package var id: UInt64
-  /// When the call began. Offsets in reports are relative to this moment.
+  /// When the call began. Times in reports are offsets from this moment.
   package var started: MonotonicInstant
-  /// The call's deadline, or `nil`.
+  /// When the call must have ended; `nil` without a limit.
   package var deadline: MonotonicInstant?
-  /// The plan for the request, or `nil` before planning.
+  /// The plan for the request; `nil` until the planner has made it.
   package var plan: RoutePlan?
-  /// The attempt that this call context belongs to. Almost always `nil`: a first attempt without a hedge has
-  /// none.
+  /// The attempt to which this context belongs. `nil` for a first attempt without a hedge, as in
+  /// nearly all calls.
   package var attempt: Attempt?
 
   /// Creates a context.
@@ -29,12 +29,12 @@ package struct CallContext: Sendable {
 ///   (`NetOptRequest.mayBeRepeated`) or no server has processed it (docs/adr/0026).
 /// - Every call ends at most 50 ms after its deadline.
 /// - Cancelling the task ends the call.
-/// - Errors contain the route.
+/// - Every error contains the route until the failure (`NetOptError.route`).
 /// - After `shutdown`, every call fails with `NetOptError.Code.shutDown`.
 package protocol Transport: Sendable {
   /// Sends a request along the legs of a plan, and returns when the response head has arrived.
   ///
-  /// - Throws: `NetOptError` with the route, if no leg could carry the request or the carrying leg failed.
+  /// - Throws: `NetOptError` with the route, if no leg became ready, or the leg that sent the request failed.
   func execute(
     _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> NetOptResponse
@@ -44,17 +44,19 @@ package protocol Transport: Sendable {
   ///
   /// - Parameters:
   ///   - limit: the maximum time for opening the connection.
-  ///   - keep: if true, a pooled connection satisfies the call, and a new connection stays in the pool if the
-  ///     protocol allows that (HTTP/2). If false, the call opens a new connection and closes it at once.
+  ///   - keep: whether the connection is for later requests. If true, a pooled connection is enough, and a
+  ///     new HTTP/2 connection stays in the pool. If false, the call opens a new connection and closes it at
+  ///     once.
   /// - Throws: `LegError` with the reason why the connection did not become ready.
   func connect(
     to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport
 
-  /// Opens a connection along the legs of a plan, as a request would, and keeps it in the pool if the
-  /// protocol allows that (HTTP/2). A pooled connection satisfies the call. Sends no request.
+  /// Opens a connection along the legs of a plan, as a request would. If the connection is HTTP/2, keeps it
+  /// in the pool. If there is a pooled connection already, opens none. Sends no request.
   ///
-  /// - Parameter request: a request with the options of the requests to come. The transport does not send it.
+  /// - Parameter request: a request with the options of the requests to come. The transport uses its options
+  ///   and does not send it.
   /// - Returns: the route of the connection.
   /// - Throws: `NetOptError` with the route, if no leg became ready. The default implementation throws
   ///   `unsupported`.
@@ -66,12 +68,13 @@ package protocol Transport: Sendable {
   /// transfers under way continue. The default implementation does nothing.
   func networkChanged()
 
-  /// Fails all calls under way, closes all connections, and returns when both are gone.
+  /// Fails all calls under way and closes all connections. Returns when there are no more calls and
+  /// connections.
   func shutdown() async
 }
 
 extension Transport {
-  /// Throws `unsupported`.
+  /// The default: throws `unsupported`.
   package func warmUp(
     _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> RouteReport {
@@ -80,17 +83,17 @@ extension Transport {
       route: RouteReport(plan: plan, legs: []))
   }
 
-  /// Does nothing.
+  /// The default: does nothing.
   package func networkChanged() {}
 }
 
-/// The time that opening a connection took, or the round trip of an ICMP echo request.
+/// How long it took to open a connection, or the round-trip time of an ICMP echo request.
 package struct ConnectReport: Hashable, Sendable {
   /// The duration of the TCP handshake, or the round-trip time of the echo request.
   package var connect: Duration
-  /// The duration of the TLS handshake; `nil` without TLS.
+  /// The duration of the TLS handshake, without the wait for its turn; `nil` without TLS.
   package var tls: Duration?
-  /// Whether the call used a pooled connection. The durations are then not measured.
+  /// Whether there was a pooled connection, so that none was opened. Then the durations are no measurements.
   package var reused: Bool
 
   /// Creates a report.
@@ -100,18 +103,20 @@ package struct ConnectReport: Hashable, Sendable {
     self.reused = reused
   }
 
-  /// The time from the first packet until a request could be sent. Computed in saturating nanoseconds,
-  /// because the sum of two `Duration` values may overflow.
+  /// The time until the connection was ready for a request: the sum of both handshakes. The sum is clamped to
+  /// 64 bits of nanoseconds, because the sum of two `Duration` values may overflow.
   package var ready: Duration {
     .nanoseconds(connect.nanoseconds.addingClamped(tls?.nanoseconds ?? 0))
   }
 }
 
-/// The reason why a connection could not be opened, with the data for blaming the endpoint.
+/// The reason why a connection could not be opened, and whether the failure counts against the endpoint.
 package struct LegError: Error, Hashable, Sendable {
   /// The failure.
   package let failure: LegFailure
-  /// Whether the caller ended the attempt.
+  /// Whether the failure says nothing about the endpoint: the attempt was cancelled, the client was shut
+  /// down, or a probe timed out because the time for all probes was over. If true, the failure does not count
+  /// against the endpoint.
   package let isCancellation: Bool
 
   /// Creates an error.

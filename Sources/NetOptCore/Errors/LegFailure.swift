@@ -1,10 +1,11 @@
-/// The reason why a leg of a race failed. Routing decides from it what to hold against the endpoint.
+/// The reason why a leg of a race failed, or a probe. From the kind of failure, routing decides whether the
+/// failure counts against the endpoint.
 public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
   /// The kinds of failure.
   public enum Kind: Hashable, Sendable {
     /// The endpoint answered the TCP connection attempt with a reset.
     case refused
-    /// The endpoint did not answer the TCP connection attempt, or the ICMP echo request of a probe, in time.
+    /// The endpoint did not answer the TCP connection attempt in time, or the ICMP echo request of a probe.
     case connectTimeout
     /// TCP was connected, but the TLS handshake did not complete in time.
     case tlsTimeout
@@ -22,13 +23,13 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
     case authorities
     /// This machine cannot reach the address: it has no route to it, or does not support its address family.
     case unreachable
-    /// The endpoint accepted requests and sent no responses while other endpoints responded, or the
-    /// connection is dead while the endpoint works.
+    /// The endpoint accepted requests and sent no responses, while other endpoints responded. Or the
+    /// connection is dead, while the endpoint works.
     case silent
-    /// The endpoint accepted no request on a working connection: it refused the stream (REFUSED_STREAM; RFC
-    /// 9113, section 8.7), or allowed no streams.
+    /// The endpoint accepted no request on a working HTTP/2 connection: it refused the stream
+    /// (REFUSED_STREAM; RFC 9113, section 8.7), or allowed no streams.
     case busy
-    /// The response to the health check does not match the list.
+    /// The response to a probe's health check is not the response that the list describes.
     case unhealthy
     /// The DNS look-up failed: no name server answered.
     case resolve
@@ -36,8 +37,8 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
     case nameNotFound
     /// The proxy failed or could not connect to the server. A later attempt may succeed.
     case proxy
-    /// The proxy refuses the connection until a setting changes: it wants credentials, does not allow the
-    /// server, or its URL is invalid.
+    /// The proxy will refuse every connection until a setting changes: it requires credentials, it does not
+    /// allow connections to the server, or the URL of the proxy is invalid.
     case proxyRefused
     /// Any other failure.
     case other
@@ -59,12 +60,13 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension LegFailure.Kind {
-  /// How well the failure explains why a call failed. A higher weight explains more.
+  /// How well the failure explains why a call failed, from 0 to 17. If the legs of a call failed in different
+  /// ways, the error of the call names the failure with the highest weight.
   ///
-  /// The highest weights go to failures that recur until somebody changes a setting or a server: this
-  /// machine, the proxy, a certificate. Next come failures caused by a server, the later in the connection
-  /// the higher. Next come failures without an answer. DNS failures have the lowest weights, because the race
-  /// asks DNS after everything else has failed.
+  /// The highest weights belong to failures that recur until somebody changes something: this machine's
+  /// authorities, the proxy, a certificate. Next come failures after TCP was connected, then failures to
+  /// connect. DNS failures have the lowest weights, because a race often asks DNS only after the endpoints of
+  /// the list have failed.
   package var weight: Int {
     switch self {
     case .authorities: 17
@@ -88,7 +90,7 @@ extension LegFailure.Kind {
     }
   }
 
-  /// What happened, as a predicate: "refused the connection".
+  /// What happened, as the end of a sentence whose subject is the endpoint: "refused the connection".
   package var predicate: String {
     switch self {
     case .authorities: "cannot be verified"
@@ -112,7 +114,7 @@ extension LegFailure.Kind {
     }
   }
 
-  /// The code, phase and retryability of the error of a call that fails for this reason.
+  /// The properties of the `NetOptError` of a call that fails for this reason.
   package var error: (code: NetOptError.Code, phase: NetOptError.Phase, isRetryable: Bool) {
     switch self {
     case .refused, .reset, .unreachable, .unhealthy, .other: (.connectFailed, .connect, true)
@@ -135,6 +137,8 @@ extension LegFailure.Kind {
 
 extension NetOptError {
   /// Creates the error of a call from the failure of a leg.
+  ///
+  /// - Parameter endpoint: the endpoint of the leg; `nil` for a DNS look-up and a proxy.
   package init(_ failure: LegFailure, at endpoint: IPEndpoint?) {
     let (code, phase, isRetryable) = failure.kind.error
     self.init(code, phase: phase, failure.message, endpoint: endpoint, isRetryable: isRetryable)

@@ -40,7 +40,7 @@ public struct NetOptError: Error, Sendable {
     private let kind: Kind
     private init(_ kind: Kind) { self.kind = kind }
 
-    /// The stable name of the code, as in JSON output.
+    /// The name of the code, as in JSON output. It does not change between versions.
     public var description: String { kind.rawValue }
 
     /// The text is not a usable URL.
@@ -61,9 +61,9 @@ public struct NetOptError: Error, Sendable {
     public static let unreadableFile = Code(.unreadableFile)
     /// A file could not be written. The previous file is unchanged.
     public static let unwritableFile = Code(.unwritableFile)
-    /// The task was cancelled, or the response was released before its end.
+    /// The task was cancelled, or the program released the response before the end of its body.
     public static let cancelled = Code(.cancelled)
-    /// A deadline or time limit passed.
+    /// The call did not end before its deadline, or a part of it took longer than its time limit.
     public static let timeout = Code(.timeout)
     /// The client has been shut down.
     public static let shutDown = Code(.shutDown)
@@ -107,7 +107,7 @@ public struct NetOptError: Error, Sendable {
     public static let tooManyRedirects = Code(.tooManyRedirects)
     /// The libraries on this machine do not support the requested feature.
     public static let unsupported = Code(.unsupported)
-    /// A C library failed in a way that has no code of its own here. `underlying` has the library's code.
+    /// A C library failed, and no other code describes the failure. `underlying` has the library's code.
     public static let libraryFailed = Code(.libraryFailed)
     /// The request could not be signed: the key does not apply to it, or a component to be signed is missing.
     public static let signingFailed = Code(.signingFailed)
@@ -115,9 +115,9 @@ public struct NetOptError: Error, Sendable {
 
   /// The phase of a call in which a failure happened.
   public enum Phase: String, Hashable, Sendable {
-    /// Reading the IP list.
+    /// Reading the IP list or another file.
     case list
-    /// Parsing the URL and resolving the host name.
+    /// Parsing the URL, and looking up the host name in DNS.
     case resolve
     /// Opening the TCP connection.
     case connect
@@ -131,7 +131,7 @@ public struct NetOptError: Error, Sendable {
     case decode
     /// Signing the request.
     case sign
-    /// The response cache.
+    /// Reading from or writing to the response cache.
     case cache
   }
 
@@ -147,13 +147,13 @@ public struct NetOptError: Error, Sendable {
       case sqlite
       /// OpenSSL's code: ERR_get_error(3).
       case openssl
-      /// errno(3).
+      /// The operating system's error number: errno(3).
       case system
     }
 
     /// The library that defines the code.
     public let library: Library
-    /// The code.
+    /// The number that the library returned.
     public let code: Int32
     /// The library's description of the code.
     public let text: String
@@ -169,8 +169,8 @@ public struct NetOptError: Error, Sendable {
     public var description: String { "\(library.rawValue) \(code): \(text)" }
   }
 
-  /// The storage, in one object: errors are rare and pass through many frames, so an error is one reference
-  /// wide.
+  /// The properties of an error, in one object. So an error has the size of one reference, because errors are
+  /// rare and pass through many frames.
   private final class Storage: Sendable {
     let code: Code
     let phase: Phase
@@ -204,11 +204,11 @@ public struct NetOptError: Error, Sendable {
   ///   - code: the kind of failure.
   ///   - phase: the phase of the call in which the failure happened.
   ///   - message: one sentence that names what failed and says what to do. Must not contain a secret.
-  ///   - endpoint: the endpoint that failed.
-  ///   - underlying: the error of the C library that failed.
-  ///   - isRetryable: whether the caller may send the same request again, and the request may then succeed.
-  ///   - route: the route of the request.
-  ///   - otherAttempts: the call's attempts before the attempt that failed with this error.
+  ///   - endpoint: the endpoint that failed; `nil` if the failure belongs to no endpoint.
+  ///   - underlying: the error of the C library or the system, if there is one.
+  ///   - isRetryable: whether the caller may safely send the same request again, with a chance of success.
+  ///   - route: the route of the call until it failed; `nil` if it failed before it had a route.
+  ///   - otherAttempts: the other attempts of the call, besides the attempt that failed with this error.
   public init(
     _ code: Code, phase: Phase, _ message: String, endpoint: IPEndpoint? = nil, underlying: Underlying? = nil,
     isRetryable: Bool = false, route: RouteReport? = nil, otherAttempts: [AttemptReport] = []
@@ -222,19 +222,19 @@ public struct NetOptError: Error, Sendable {
   public var phase: Phase { storage.phase }
   /// What failed and what to do about it. Contains no secret.
   public var message: String { storage.message }
-  /// The endpoint that failed, or `nil`.
+  /// The endpoint that failed; `nil` if the failure belongs to no endpoint.
   public var endpoint: IPEndpoint? { storage.endpoint }
-  /// The error of the C library, or `nil`.
+  /// The error of the C library or the system that caused this error; `nil` if there is none.
   public var underlying: Underlying? { storage.underlying }
-  /// Whether the caller may send the same request again, and the request may then succeed, later or at
-  /// another endpoint. False if the request may not be repeated (`NetOptRequest.mayBeRepeated`) and a server
-  /// may have processed it.
+  /// Whether the caller may safely send the same request again, and the request may then succeed, later or at
+  /// another endpoint. False if a server may have processed the request and the request may not be repeated
+  /// (`NetOptRequest.mayBeRepeated`).
   public var isRetryable: Bool { storage.isRetryable }
-  /// The route of the call until it failed, with every connection attempt. If the call made several attempts,
-  /// this is the route of the last one.
+  /// The route of the call until it failed, with every leg; `nil` if the call failed before it had a route.
+  /// If the call made several attempts, this is the route of the attempt that failed with this error.
   public var route: RouteReport? { storage.route }
-  /// The call's other attempts, in starting order: those that did not end with this error. Empty for almost
-  /// all calls.
+  /// The reports of the other attempts of the call, besides the attempt that failed with this error. In
+  /// starting order; empty for nearly all calls.
   public var otherAttempts: [AttemptReport] { storage.otherAttempts }
 
   /// Returns a copy of the error with a route.
@@ -244,7 +244,8 @@ public struct NetOptError: Error, Sendable {
       route: route, otherAttempts: otherAttempts)
   }
 
-  /// Returns a copy of the error with the call's other attempts, and with `words` appended to the message.
+  /// Returns a copy of the error with the reports of the call's other attempts. Appends `; ` and `words` to
+  /// the message, unless `words` is `nil`.
   package func with(otherAttempts: [AttemptReport], adding words: String? = nil) -> NetOptError {
     NetOptError(
       code, phase: phase, words.map { "\(message); \($0)" } ?? message, endpoint: endpoint,

@@ -1,16 +1,16 @@
 import Glibc
 
 extension FileBytes {
-  /// Replaces or creates a file atomically, with a `FileDraft`.
+  /// Replaces or creates a file atomically, with a `FileDraft`. Readers find the old content or the new one.
   ///
   /// - Parameters:
   ///   - path: the path of the file.
   ///   - bytes: the new content.
   ///   - mode: the permissions of a new file, reduced by the umask. A replaced file keeps its permissions,
   ///     and its owner where the system allows that.
-  ///   - isOwn: whether the file belongs to netopt alone. Then the new file has permissions `mode` and
-  ///     replaces even a link or a pipe. Default: false.
-  ///   - what: the name of the file's content, for the error.
+  ///   - isOwn: whether only netopt writes the file, such as a saved ranking. If true, the new file has the
+  ///     permissions `mode` and replaces even a link or a pipe. Default: false.
+  ///   - what: what the file contains, for the message of an error: "the signature".
   ///   - phase: the phase of the error.
   /// - Throws: `NetOptError.Code.unwritableFile`, with the file and the system's reason. No draft remains.
   package static func replace(
@@ -26,8 +26,8 @@ extension FileBytes {
     }
   }
 
-  /// Removes the drafts that killed processes left beside a file. Call this only while no other process
-  /// replaces the file.
+  /// Removes the drafts of a file that processes left beside it when they were killed. Call this only while
+  /// no other process replaces the file: its draft would be removed too.
   package static func removeDrafts(of path: String) {
     let target = resolved(path)
     let folder = folder(of: target)
@@ -46,12 +46,13 @@ extension FileBytes {
     }
   }
 
+  /// Returns how the name of each draft of a file begins: `.NAME.`
   static func draftPrefix(of path: String) -> String {
     ".\(path.split(separator: "/").last ?? "file")."
   }
 
-  /// Writes the directory entries of a folder to the disk. If the folder cannot be opened or synced, the
-  /// system writes them later.
+  /// Writes the directory entries of a folder to the disk (fsync(2)), so that a renamed file has its new name
+  /// after a crash. Ignores a failure: the system writes the entries later.
   package static func syncFolder(_ folder: String) {
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { return }
@@ -59,13 +60,13 @@ extension FileBytes {
     close(descriptor)
   }
 
-  /// Returns the folder of a file.
+  /// Returns the folder of a file; "." for a name without a slash.
   package static func folder(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])
   }
 
-  /// Returns the path with all links resolved, or the path itself if it does not exist.
+  /// Returns the path with all symbolic links resolved; the unchanged path if the file does not exist.
   package static func resolved(_ path: String) -> String {
     guard let real = realpath(path, nil) else { return path }
     defer { free(real) }

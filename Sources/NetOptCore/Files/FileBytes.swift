@@ -1,19 +1,20 @@
 import Glibc
 
-/// Reads files that users name.
+/// Reads and replaces whole files, and formats file names for messages. The files are those that users name,
+/// and netopt's own.
 package enum FileBytes {
   /// The maximum time to wait for data from a pipe, in milliseconds.
   private static let readTimeout: Int32 = 10_000
 
-  /// Whether a text may be a file name. False for the content of a key ring, of an OpenSSL key or of a
-  /// minisign key.
+  /// Whether a text is accepted as a file name. False for a text that looks like the content of a key ring,
+  /// of an OpenSSL key or of a minisign key: users sometimes give this content instead of a file name.
   package static func isName(_ text: String) -> Bool {
     !text.utf8.contains { "{\"\n\r".utf8.contains($0) } && !text.hasPrefix("-----BEGIN")
       && !(text.hasPrefix("RW") && text.utf8.count >= 56 && !text.contains("."))
   }
 
-  /// Returns a file name in a form for messages. Users sometimes give the content of a key, or a URL, instead
-  /// of a file name, so secrets are hidden.
+  /// Returns a file name for messages, without secrets. Users sometimes give the content of a key, or a URL
+  /// with a secret parameter, instead of a file name.
   package static func shown(_ path: String) -> String {
     guard isName(path) else { return "(not a file name)" }
     if path.contains("://") { return HTTPURL.shown(given: path) }
@@ -26,14 +27,14 @@ package enum FileBytes {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
   }
 
-  /// Reads a file, up to a limit, because the path may lead to any file. A pipe without a writer is empty. A
-  /// pipe that delivers nothing for 10 s is an error.
+  /// Reads a file that a user named. A pipe without a writer counts as empty. A pipe whose writer writes
+  /// nothing for 10 s is an error.
   ///
   /// - Parameters:
   ///   - path: the path of the file.
   ///   - limit: the maximum number of useful bytes. For a larger file the function returns one byte more, so
-  ///     that the caller can detect that.
-  ///   - what: the name of the file's content, for the error.
+  ///     that the caller can detect that the file is too large.
+  ///   - what: what the file contains, for the message of an error: "the IP list".
   ///   - phase: the phase of the error.
   /// - Throws: `NetOptError.Code.unreadableFile`, with the file and the system's reason.
   package static func read(
@@ -45,8 +46,8 @@ package enum FileBytes {
     return try content(of: descriptor, path, upTo: limit, what, phase)
   }
 
-  /// Reads a file that belongs to netopt alone. Rejects anything but a regular file, links included. Opens
-  /// without blocking, so that the call does not wait for the writer of a pipe (fifo(7)).
+  /// Reads a file that only netopt writes. Accepts only a regular file: a symbolic link, a pipe or another
+  /// special file is an error. The parameters are those of `read`.
   ///
   /// - Returns: the content, or `nil` if the file does not exist.
   /// - Throws: the errors of `read`.
@@ -67,6 +68,7 @@ package enum FileBytes {
     return try content(of: descriptor, path, upTo: limit, what, phase)
   }
 
+  /// Reads an open file to its end or to one byte past the limit.
   private static func content(
     of descriptor: Int32, _ path: String, upTo limit: Int, _ what: String, _ phase: NetOptError.Phase
   ) throws(NetOptError) -> [UInt8] {
@@ -99,6 +101,10 @@ package enum FileBytes {
   }
 
   /// Returns the error for a file that cannot be read or written.
+  ///
+  /// - Parameters:
+  ///   - kind: `unreadableFile` or `unwritableFile`.
+  ///   - code: errno(3).
   static func failure(
     _ kind: NetOptError.Code, _ path: String, _ what: String, _ phase: NetOptError.Phase, _ code: Int32
   ) -> NetOptError {

@@ -1,9 +1,9 @@
 package import Glibc
 
-/// A new version of a file that replaces the file atomically. The draft is written beside the file as
-/// `.NAME.SOMETHING.part` and renamed to the file when it is complete. So readers find either the complete
-/// old file or the complete new file, even after a crash of the process or the machine. A draft that is
-/// released before `commit` is deleted. A link remains: the draft replaces the file that the link points to.
+/// A new version of a file, which replaces the file atomically. The draft is a file `.NAME.SOMETHING.part` in
+/// the same folder. `commit` renames the draft to the file. So readers find either the complete old file or
+/// the complete new file, even after a crash of the process or the machine. A draft that is released before
+/// `commit` is deleted. If the path is a symbolic link, the draft replaces the file that the link points to.
 package struct FileDraft: ~Copyable {
   /// The failure of a system call.
   package struct Failure: Error {
@@ -13,8 +13,9 @@ package struct FileDraft: ~Copyable {
 
   /// The descriptor to write to.
   package let descriptor: Int32
+  /// The path of the file to replace, with all links resolved unless `isOwn`.
   private let target: String
-  /// The path of the draft; `nil` after `commit`, and when the draft writes to a special file directly.
+  /// The path of the draft. `nil` after `commit`, and if `descriptor` is an existing special file.
   private var path: String?
 
   /// Creates a draft.
@@ -23,11 +24,11 @@ package struct FileDraft: ~Copyable {
   ///   - target: the path of the file to replace.
   ///   - mode: the permissions of a new file, reduced by the umask. A replaced file keeps its permissions,
   ///     and its owner where the system allows that.
-  ///   - isOwn: whether the file belongs to netopt alone. Then the draft replaces a link instead of the file
-  ///     that the link points to, and the new file has permissions `mode`.
-  ///   - keepsSpecial: whether to write to an existing special file, such as /dev/null or a pipe, instead of
-  ///     replacing it. The descriptor is then non-blocking, and creating the draft does not wait for a reader
-  ///     of the pipe.
+  ///   - isOwn: whether only netopt writes the file. If true, the draft replaces a link itself, not the file
+  ///     that the link points to, and the new file has the permissions `mode`.
+  ///   - keepsSpecial: whether to write directly to an existing special file, such as /dev/null or a pipe,
+  ///     instead of replacing it. The descriptor of the special file is non-blocking. For a pipe that no
+  ///     process reads, creating the draft fails with ENXIO.
   /// - Throws: `Failure` with the error code of the system.
   package init(
     of target: String, mode: mode_t, isOwn: Bool = false, keepsSpecial: Bool = false
@@ -48,8 +49,8 @@ package struct FileDraft: ~Copyable {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
     guard descriptor >= 0 else { throw Failure(code: errno) }
     if exists {
-      // Keep the owner: otherwise the old file's owner could not read a new file of root. Other users can at
-      // most set a group of their own.
+      // Keep the owner: if root replaces a file, the old file's owner must still be able to read it. Other
+      // users can at most set a group that they belong to.
       if fchown(descriptor, status.st_uid, status.st_gid) != 0 { _ = fchown(descriptor, .max, status.st_gid) }
       fchmod(descriptor, status.st_mode & 0o7777)
     }
@@ -71,8 +72,8 @@ package struct FileDraft: ~Copyable {
     }
   }
 
-  /// Writes the data to the disk (fsync(2)), renames the draft (rename(2)), and writes the folder's entry to
-  /// the disk.
+  /// Puts the draft in the place of the file: writes the data to the disk (fsync(2)), renames the draft
+  /// (rename(2)), and writes the folder's entry to the disk. Does nothing for a special file.
   package consuming func commit() throws(Failure) {
     guard let path else { return }
     guard fsync(descriptor) == 0, rename(path, target) == 0 else { throw Failure(code: errno) }

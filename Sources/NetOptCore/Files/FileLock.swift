@@ -1,19 +1,22 @@
 import Glibc
 
-/// A lock between processes (flock(2)). Released when the value goes out of scope, and when the process ends.
+/// An exclusive lock between processes (flock(2)). The lock is released when the value goes out of scope, and
+/// when the process ends.
 ///
-/// On a file system without locks, creating a lock succeeds and excludes nobody.
+/// On a file system that does not support locks, `init` succeeds without a lock.
 package struct FileLock: ~Copyable {
   /// The kind of path that is locked.
   package enum Kind {
-    /// A dedicated lock file. Created if it does not exist.
+    /// A file that exists only for the lock. It is created if it does not exist.
     case file
-    /// A folder. Used for files in the folder that are replaced, since a replaced file cannot carry a lock.
+    /// The folder of the protected files. Used for files that are replaced: a lock on such a file would stay
+    /// with the old file.
     case folder
   }
 
   /// The default time limit for acquiring a lock. Processes hold a lock only while they write small files.
   package static let defaultTimeout = Duration.seconds(5)
+  /// The pauses between two tries to acquire the lock grow from `shortestPause` to `longestPause`.
   private static let shortestPause = Duration.milliseconds(1)
   private static let longestPause = Duration.milliseconds(50)
 
@@ -22,9 +25,9 @@ package struct FileLock: ~Copyable {
   /// Acquires a lock. Blocks the thread while it waits.
   ///
   /// - Parameters:
-  ///   - path: the path of the file or folder. A lock file that is a symbolic link is not followed.
+  ///   - path: the path of the file or folder. A lock file that is a symbolic link is an error.
   ///   - limit: the maximum time to wait. Default: `defaultTimeout`.
-  ///   - what: the name of the protected data, for the error.
+  ///   - what: what the lock protects, for the message of an error: "the key ring".
   ///   - phase: the phase of the error.
   /// - Throws: `NetOptError.Code.unwritableFile`, with `EWOULDBLOCK` if another process held the lock during
   ///   the whole time.
@@ -58,7 +61,9 @@ package struct FileLock: ~Copyable {
 
   deinit { close(descriptor) }
 
-  /// Acquires the lock by polling, because flock(2) has no time limit.
+  /// Tries to acquire the lock again and again, because flock(2) has no time limit.
+  ///
+  /// - Returns: false if another process held the lock during the whole time.
   private static func lock(_ descriptor: Int32, within limit: Duration) -> Bool {
     let clock = SystemTimeSource()
     let end = clock.now() + limit

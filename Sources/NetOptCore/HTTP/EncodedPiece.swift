@@ -1,17 +1,22 @@
 import Glibc
 
-/// The position in a buffer of one piece `k=v` of a query in canonical form.
+/// The position of one piece `k=v` of a canonical query. The members are offsets in the buffer that contains
+/// the query.
 struct EncodedPiece {
+  /// The offset of the first byte of the key.
   let start: Int
   /// The offset of the "=".
   let equals: Int
+  /// The offset after the last byte of the value.
   let end: Int
 
-  /// Decodes the pieces of a query and encodes them in canonical form.
+  /// Decodes each piece of a query and encodes it in canonical form, in the order of the query.
   ///
   /// - Parameters:
   ///   - plus: whether "+" stands for a space.
-  ///   - out: a buffer with room for four times the size of the query, plus 1 byte.
+  ///   - out: the buffer for the canonical pieces, without "&" between them. Must have room for four times
+  ///     the size of the query, plus 1 byte.
+  ///   - pieces: gets the position of each piece in `out`.
   static func encode(
     _ query: UnsafeBufferPointer<UInt8>, plus: Bool, into out: UnsafeMutableBufferPointer<UInt8>,
     _ pieces: inout [EncodedPiece]
@@ -61,14 +66,18 @@ struct EncodedPiece {
     }
   }
 
+  /// Returns the hexadecimal digit for a number from 0 to 15.
   private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
 
-  /// Whether the piece comes before another piece: by the bytes of the keys, and for equal keys by position.
+  /// Whether the piece comes before another piece in canonical order: by the bytes of the keys, and for equal
+  /// keys in the order of the query.
   func precedes(_ other: EncodedPiece, in buffer: UnsafeBufferPointer<UInt8>) -> Bool {
     let keys = Self.order(start, equals, other.start, other.equals, buffer)
     return keys == 0 ? start < other.start : keys < 0
   }
 
+  /// Compares two ranges of bytes. Returns a negative number if the first range comes first, 0 if the bytes
+  /// are equal.
   private static func order(
     _ start: Int, _ end: Int, _ otherStart: Int, _ otherEnd: Int, _ buffer: UnsafeBufferPointer<UInt8>
   ) -> Int {

@@ -1,10 +1,12 @@
 extension HTTPURL {
-  /// The maximum length of a reference that is followed, in bytes. RFC 9110, section 4.1, recommends support
-  /// for at least 8,000 octets. The limit bounds the work for a chain of redirects to URLs of 100 KB.
+  /// The maximum length of a reference that the client follows, in bytes. Without a limit, a server could
+  /// make the client resolve a long chain of very long references. RFC 9110, section 4.1, recommends that
+  /// recipients support at least 8,000 octets.
   package static let longestReference = 16 * 1024
 
   /// Resolves a reference, such as the value of `Location`, against this URL (RFC 3986, section 5.2, strict).
-  /// The resulting path has no dot segments. Spaces, which some servers send, are percent-encoded.
+  /// The path of the result has no dot segments. Spaces in the reference are percent-encoded, because some
+  /// servers send them.
   ///
   /// - Throws: `NetOptError.Code.invalidURL` when the result is not an `http` or `https` URL.
   public func resolving(_ reference: String) throws(NetOptError) -> HTTPURL {
@@ -18,7 +20,7 @@ extension HTTPURL {
       let url = try HTTPURL(Self.hasScheme(text) ? text : "\(origin.scheme.rawValue):\(text)")
       return HTTPURL(origin: url.origin, target: Self.removingDots(url.path) + Self.suffix(url.query))
     }
-    // The search compares bytes: that is a hundred times as fast as comparing characters of ASCII text.
+    // The search compares bytes, because comparing characters takes a hundred times as long.
     let mark = text.utf8.firstIndex(of: UInt8(ascii: "?"))
     let path = text[..<(mark ?? text.endIndex)]
     let query = mark.map { text[text.utf8.index(after: $0)...] }
@@ -29,8 +31,10 @@ extension HTTPURL {
     return HTTPURL(origin: origin, target: Self.removingDots(merged) + Self.suffix(query))
   }
 
+  /// The index of the last slash of the path.
   private var lastSlash: String.Index { path.utf8.lastIndex(of: UInt8(ascii: "/")) ?? path.startIndex }
 
+  /// Returns a query with its "?"; an empty string for `nil`.
   private static func suffix(_ query: Substring?) -> String { query.map { "?" + $0 } ?? "" }
 
   /// Whether a reference begins with a scheme (RFC 3986, section 3.1).
@@ -40,10 +44,10 @@ extension HTTPURL {
     return reference[scheme.endIndex...].first == ":"
   }
 
-  /// Removes the segments "." and ".." (RFC 3986, section 5.2.4).
+  /// Removes the segments "." and ".." of a path, and the segment before each ".." (RFC 3986, section 5.2.4).
   private static func removingDots(_ path: Substring) -> String {
     var kept: [UInt8] = []
-    /// The offsets in `kept` of the slash before each kept segment.
+    /// For each segment in `kept`, the offset of the slash before the segment.
     var starts: [Int] = []
     var rest = path.utf8.dropFirst()
     while true {

@@ -1,10 +1,12 @@
 /// An `http` or `https` URL (RFC 9110, section 4.2).
 ///
-/// The URL keeps its path and query as they were written, and requests send them unchanged. Dot segments
-/// stay, so that the server receives what was signed. Only non-ASCII bytes are percent-encoded, as UTF-8. The
-/// parser rejects user information (RFC 9110, section 4.2.4) and drops the fragment.
+/// The URL keeps its path and query as they were written, dot segments included, and requests send them
+/// unchanged. So the server receives the path and query that were signed. Only non-ASCII characters are
+/// changed: their UTF-8 bytes are percent-encoded. The parser rejects a user name or password (RFC 9110,
+/// section 4.2.4) and drops the fragment.
 public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
-  /// The storage, in one object: every request and response contains a URL and copies it.
+  /// The parts of a URL, in one object, so that a copy of a URL copies one reference. Every request and
+  /// response contains a URL.
   private final class Storage: Sendable {
     let origin: Origin
     let target: String
@@ -17,13 +19,13 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
 
   private let storage: Storage
 
-  /// Scheme, host and port.
+  /// The scheme, host and port.
   package var origin: Origin { storage.origin }
   /// Whether the scheme is https.
   public var isSecure: Bool { origin.scheme == .https }
   /// The host in lower case: a name, or an IP address without brackets.
   public var host: String { origin.host }
-  /// The port. Default: the default port of the scheme.
+  /// The TCP port. If the URL names none, the default port of the scheme.
   public var port: UInt16 { origin.port }
   /// The path and query, as sent in the request line. Begins with "/".
   public var target: String { storage.target }
@@ -55,7 +57,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// parameters, secrets included: use `shown` for logs.
   public var description: String { origin.description + target }
 
-  /// The length of `description` in bytes, computed without creating the text.
+  /// The length of `description` in bytes. Faster than creating the whole text.
   package var length: Int { origin.description.utf8.count + target.utf8.count }
 
   /// The URL for logs and other stored text, without the secrets that `description` contains. The value of a
@@ -65,13 +67,15 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// such as `q`, or in a path segment, is not recognized (docs/security.md).
   public var shown: String { SecretParameters.hidden(inURL: description) }
 
-  /// The first 200 characters of `shown`, for messages.
+  /// The first 200 characters of `shown`, for messages. Reads only the first 16 KiB of a longer URL.
   package var brief: String { SecretParameters.hidden(inURL: Self.start(of: description)).printable(200) }
 
-  /// The first 16 KiB of a text. Hiding the secrets of a text takes up to 0.8 s for each MB, and a message shows 200 characters of it. What stands
-  /// before an "@" may be a password: when there is one in the rest, the start goes no further than the scheme.
+  /// Returns the part of a URL from which a message is made: the first 16 KiB. A message shows 200
+  /// characters, but hiding the secrets of a whole text takes up to 0.8 s for each MB. If an "@" follows the
+  /// 16 KiB, they may contain a password. Then the function returns only the scheme and "…".
   private static func start(of text: String) -> String {
     guard text.utf8.count > longestRead else { return text }
+    // Begin two bytes early, so that the search finds a "%40" that begins within the 16 KiB.
     let rest = text.utf8.dropFirst(longestRead - 2)
     guard !rest.contains(UInt8(ascii: "@")), rest.firstRange(of: "%40".utf8) == nil else {
       return text[..<authorityStart(text)] + "…"
@@ -79,7 +83,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return String(decoding: text.utf8.prefix(longestRead), as: UTF8.self)
   }
 
-  /// The maximum number of bytes of a URL that are read for a message.
+  /// The maximum number of bytes of a URL that `start` returns.
   private static let longestRead = 16 * 1024
 
   /// Parses an absolute URL.
@@ -94,9 +98,9 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
         bad == 0x20
           ? "it has a space; write %20" : "it has the control character \(bad); percent-encode it")
     }
-    // Later comparisons as strings would take seconds.
+    // Comparing such a text as a string would later take seconds (`CombiningMarks`).
     guard !CombiningMarks.hasLongRun(text) else { throw invalid(CombiningMarks.violation) }
-    // The search compares bytes: a delimiter followed by a combining mark is a different `Character`.
+    // The search compares bytes: a slash followed by a combining mark is not the `Character` "/".
     guard let mark = text.utf8.firstRange(of: "://".utf8) else {
       throw invalid("it has no scheme; begin with https://")
     }
@@ -116,6 +120,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
       origin: Origin(scheme, host: host, port: port), target: target.hasPrefix("/") ? target : "/" + target)
   }
 
+  /// Splits the authority of a URL into the host, without brackets, and the port.
   private static func hostAndPort(
     _ authority: Substring, _ invalid: (String) -> NetOptError
   ) throws(NetOptError) -> (String, UInt16?) {
@@ -145,8 +150,8 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Returns the reason why a host name is invalid, or `nil` if it is valid. A valid name is an IPv4 address,
-  /// or has at most 253 bytes in labels of 1 to 63 bytes, with letters, digits, "-" and "_" (RFC 1123,
-  /// section 2.1; the underscore is not in the RFC but in use).
+  /// or has at most 253 bytes, in labels of 1 to 63 letters, digits, "-" and "_". RFC 1123, section 2.1, does
+  /// not allow the underscore, but host names in use have it.
   package static func hostNameFault(_ host: some StringProtocol) -> String? {
     let name = host.hasSuffix(".") ? host.dropLast() : host[...]
     if name.isEmpty { return "it has no host" }
@@ -168,9 +173,9 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return nil
   }
 
-  /// Whether a host that ends in this label is a number. Some resolvers, including libcurl's, take "1.2.3",
-  /// "127.1" or "0x7f000001" for an address, others for a name. Such hosts are rejected because attackers use
-  /// the difference.
+  /// Whether the last label of a host is a decimal or hexadecimal number. Some resolvers, including
+  /// libcurl's, take a host such as "1.2.3", "127.1" or "0x7f000001" for an IPv4 address, others for a name.
+  /// Attackers use the difference, so the parser rejects such hosts.
   private static func isNumber(_ label: Substring) -> Bool {
     let digits = label.loweredASCII.utf8
     return digits.allSatisfy { (0x30...0x39).contains($0) }
@@ -183,7 +188,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     encoded(text) { $0 > 0x20 && $0 < 0x80 }
   }
 
-  /// Percent-encodes the non-ASCII bytes of a reference.
+  /// Percent-encodes the non-ASCII bytes of a reference. Spaces stay.
   static func encodedBeyondASCII(_ bytes: some Collection<UInt8>) -> String { encoded(bytes) { $0 < 0x80 } }
 
   private static func encoded(_ text: some Collection<UInt8>, _ isFine: (UInt8) -> Bool) -> String {
@@ -200,22 +205,25 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return String(decoding: out, as: UTF8.self)
   }
 
-  /// Returns a text that was given as a URL in a form for messages and files: without possible passwords, and
-  /// without the values of parameters whose names suggest secrets.
+  /// Returns a text that a user gave as a URL, for messages and files: without anything that may be a
+  /// password, and without the values of parameters whose names suggest secrets. The text need not be a valid
+  /// URL.
   package static func shown(given text: String) -> String {
     (try? HTTPURL(text))?.shown ?? withoutSecrets(text)
   }
 
-  /// Returns the parts of an invalid URL that cannot contain a password: the scheme, then the host and port
-  /// if the authority consists only of them, then the path and query without secret parameters. If the
-  /// authority is malformed, everything after it is dropped, because the authority may end inside a password.
+  /// Returns the parts of a text that cannot contain a password: the scheme, then the host and port if the
+  /// authority is nothing else, then the path and query without secret parameters. If the authority is
+  /// malformed, drops everything after the scheme: what looks like the end of the authority may be in the
+  /// middle of a password.
   private static func withoutSecrets(_ text: String) -> String {
     let start = authorityStart(text)
     let prefix = String(text[..<start])
     var shown = prefix
     var rest = text[start...]
     if let at = rest.utf8.lastIndex(of: UInt8(ascii: "@")) {
-      // The text after "?" may belong to a password, or to a parameter without its name.
+      // The "?" or "#" before the "@" may be a part of a password. Or the text after the "@" may be the end
+      // of a parameter's value, without the name that shows whether it is secret.
       if rest.utf8[..<at].contains(where: "?#".utf8.contains) { return prefix + "…" }
       shown += "…@"
       rest = rest[text.utf8.index(after: at)...]
@@ -227,8 +235,8 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     let authority = AuthorityText.shown(Substring(rest.utf8.prefix { !"/?#\\".utf8.contains($0) }))
     if authority == "…" { return prefix + authority }
     let target = rest.utf8.dropFirst(authority.utf8.count)
-    // An authority such as `u:123` may be a user name and the start of a password. The rest of the password
-    // and a percent-encoded "@" then follow.
+    // An authority such as `u:123` may be a user name and the start of a password. Then the rest of the
+    // password and a percent-encoded "@" follow.
     if SecretParameters.unwrapped(Array(target)[...]).contains(where: { $0.contains(UInt8(ascii: "@")) }) {
       return shown == prefix ? shown + authority + "…" : prefix + "…"
     }
@@ -236,8 +244,8 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return SecretParameters.hidden(inURL: shown)
   }
 
-  /// Returns the index at which the authority of a text begins: after the scheme and the slashes. Also finds
-  /// it if the colon or one slash is missing.
+  /// Returns the index at which the authority of a text begins: after the scheme, the colon and the slashes.
+  /// The colon or one slash may be missing. Returns the start of the text if it has no scheme.
   private static func authorityStart(_ text: String) -> String.Index {
     let scheme = text.utf8.prefix { ByteClass.isUnreserved($0) || $0 == UInt8(ascii: "+") }
     var rest = text.utf8[scheme.endIndex...]
@@ -248,8 +256,8 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     return slashes.count < least ? text.startIndex : slashes.endIndex
   }
 
-  /// Returns the text in quotation marks for a message: without secrets, with control characters replaced, at
-  /// most 200 characters long.
+  /// Returns the start of a text in quotation marks for a message: without secrets, with control characters
+  /// replaced, and at most 200 characters long.
   static func quoted(_ text: String) -> String {
     var shown = "\""
     shown.unicodeScalars += withoutSecrets(start(of: text)).unicodeScalars

@@ -1,17 +1,17 @@
 /// One header or trailer field (RFC 9110, section 5).
 public struct HeaderField: Hashable, Sendable {
-  /// The name. Comparison of names ignores case.
+  /// The name, as it is sent or was received. `HeaderFields` ignores the case of names; `==` does not.
   public var name: String
   /// The value, without surrounding white space.
   public var value: String
 
-  /// Creates a field. The client checks name and value when it sends the request.
+  /// Creates a field. Does not check it: the client checks the name and value when it sends the request.
   public init(_ name: String, _ value: String) {
     self.name = name
     self.value = value
   }
 
-  /// Whether names and values of both fields are equal byte for byte.
+  /// Whether the names and the values of both fields are equal byte for byte.
   public static func == (one: HeaderField, other: HeaderField) -> Bool {
     one.name.hasSameBytes(as: other.name) && one.value.hasSameBytes(as: other.value)
   }
@@ -43,10 +43,11 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
 
   /// The first position.
   public var startIndex: Int { 0 }
-  /// The position past the last.
+  /// The position after the last field.
   public var endIndex: Int { fields.count }
 
-  /// Returns an iterator over the fields. Iterating the array is faster than iterating by position.
+  /// Returns an iterator over the fields. This is the array's own iterator, which is faster than the default
+  /// iterator of collections.
   public func makeIterator() -> IndexingIterator<[HeaderField]> { fields.makeIterator() }
 
   /// The field at a position.
@@ -60,8 +61,10 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
     fields.replaceSubrange(range, with: new)
   }
 
-  /// The value of a field. Reading joins the values of repeated fields with ", " (RFC 9110, section 5.3); use
-  /// `values(of:)` for `Set-Cookie`. Writing replaces all fields of the name, and writing `nil` removes them.
+  /// The value of the field with a name; `nil` if there is none. Reading joins the values of several fields
+  /// with the name by ", " (RFC 9110, section 5.3). This is wrong for `Set-Cookie`: use `values(of:)`.
+  /// Writing leaves one field with the name and the new value. Writing `nil` removes all fields with the
+  /// name.
   public subscript(name: String) -> String? {
     get {
       let values = values(of: name)
@@ -88,7 +91,7 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
     fields.lazy.filter { Self.equal($0.name, name) }.map(\.value)
   }
 
-  /// A copy without spare capacity, for long-term storage.
+  /// A copy whose array has no spare capacity, for fields that stay in memory for long.
   package var fitted: HeaderFields {
     var copy = HeaderFields()
     copy.fields = fields.map { $0 }
@@ -111,9 +114,9 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
 
   private static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 
-  /// Returns the reason why a field cannot be sent, or `nil`. The name must be a token, and the value must
-  /// not contain line ends or NUL (RFC 9110, section 5.5). So data from a caller cannot add a field or a
-  /// request.
+  /// Returns the reason why a field cannot be sent; `nil` if it can. The name must be a token, and the value
+  /// must not contain a line end or NUL (RFC 9110, section 5.5). Otherwise a value with line ends could add a
+  /// field or even a request to the connection.
   package static func fault(of field: HeaderField) -> String? {
     guard isToken(field.name) else {
       // Show only the start: if the colon is missing, the name contains the value, which may be a secret.
@@ -126,7 +129,8 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
     return marksFault(of: field)
   }
 
-  /// Returns why the value of a field takes too long to compare as a string; `nil` if it does not.
+  /// Returns the reason why the value of a field is refused: it has so many combining marks in a row that
+  /// comparing it as a string would take seconds (`CombiningMarks`). `nil` if the value is accepted.
   package static func marksFault(of field: HeaderField) -> String? {
     guard !ByteClass.all(field.value, { $0 < 0x80 }), CombiningMarks.hasLongRun(field.value) else {
       return nil
@@ -139,6 +143,7 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
     !text.isEmpty && text.utf8.allSatisfy(tokenByte)
   }
 
+  /// Whether a byte may occur in a token.
   private static func tokenByte(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true

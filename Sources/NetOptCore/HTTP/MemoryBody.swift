@@ -1,26 +1,31 @@
 import NetOptLocking
 
-/// Receives the end of a body, once.
+/// Is told once how a body ended.
 package protocol BodyEndObserver: Sendable {
-  /// The body was read to its end.
+  /// Reports that the body was read to its end.
+  ///
+  /// - Parameter timings: the durations of the phases of the exchange.
   func bodyDidEnd(_ timings: Timings)
-  /// The body failed, or was released before it was read to its end.
+  /// Reports that the body failed, or that the program released it before it read the end.
   func bodyDidFail(_ error: NetOptError)
 }
 
 extension BodyEndObserver {
-  /// Reports that the body was released before it was read to its end.
+  /// Reports that the program released the body before it read the end.
   package func bodyWasReleased() {
     bodyDidFail(
       NetOptError(.cancelled, phase: .receive, "the program released the body before it read the end"))
   }
 }
 
-/// A body that is completely in memory.
+/// The source of a body that is completely in memory.
 final class MemoryBody: BodySource {
   private struct State {
+    /// The bytes that were not read.
     var rest: [UInt8]
+    /// Whether reading has begun.
     var isBegun = false
+    /// The observer; `nil` if there is none, or if it knows the end.
     var observer: (any BodyEndObserver)?
   }
 
@@ -34,10 +39,10 @@ final class MemoryBody: BodySource {
 
   deinit { state.withLock { $0.observer.take() }?.bodyWasReleased() }
 
-  /// Sets the observer of the body's end. Call this before the body is read.
+  /// Sets the observer of the body's end. Call this before reading begins.
   func observe(_ observer: any BodyEndObserver) { state.withLock { $0.observer = observer } }
 
-  /// The body, or `nil` if reading has begun.
+  /// The whole body; `nil` if reading has begun. Does not begin the reading.
   var unread: [UInt8]? { state.withLock { $0.isBegun ? nil : $0.rest } }
 
   func next() async throws(NetOptError) -> [UInt8]? {
@@ -45,7 +50,10 @@ final class MemoryBody: BodySource {
     return chunk.isEmpty ? nil : chunk
   }
 
-  /// Returns the rest of the body. Reports the end of the body if `all` is true or nothing is left.
+  /// Returns all bytes that were not read. Later calls return no bytes.
+  ///
+  /// - Parameter all: whether the caller reads nothing more. If true, the observer learns of the end in this
+  ///   call; if false, in the later call that returns no bytes.
   func take(all: Bool) -> [UInt8] {
     let (rest, observer) = state.withLock { state in
       let rest = state.rest

@@ -29,13 +29,15 @@ extension NetOptRequest {
     public static let patch: Method = "PATCH"
     /// Requests the communication options of a resource.
     public static let options: Method = "OPTIONS"
-    /// Requests an echo of the request.
+    /// Requests the received request as the content of the response.
     public static let trace: Method = "TRACE"
 
-    /// Whether the method changes nothing on the server (RFC 9110, section 9.2.1).
+    /// Whether the method asks the server to change nothing: GET, HEAD, OPTIONS and TRACE (RFC 9110, section
+    /// 9.2.1).
     public var isSafe: Bool { self == .get || self == .head || self == .options || self == .trace }
 
-    /// Whether sending the request twice has the same effect as sending it once (RFC 9110, section 9.2.2).
+    /// Whether sending a request twice has the same effect as sending it once: the safe methods, PUT and
+    /// DELETE (RFC 9110, section 9.2.2).
     public var isIdempotent: Bool { isSafe || self == .put || self == .delete }
   }
 }
