@@ -81,6 +81,7 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     scheduleReading()
   }
 
+  /// Closes the socket and stops the timer. The monitor then reports nothing more.
   private func close() {
     isStopped = true
     if let timer { loop.cancel(timer) }

@@ -1,7 +1,7 @@
 package import NetOptCore
 
 /// The outcome of a call after one of its legs had won the race. The planner learns from it about the
-/// endpoint of this leg. The report of the legs (`RouteReport`) tells the rest.
+/// endpoint of this leg. It learns about all legs from the `RouteReport`.
 package enum CallOutcome: Hashable, Sendable {
   /// The service responded with a status other than 502, 503 and 504.
   ///

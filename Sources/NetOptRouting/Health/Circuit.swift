@@ -24,8 +24,9 @@ public enum CircuitState: String, Hashable, Sendable {
 struct Circuit: Hashable, Sendable {
   /// The number of failures in a row that open a circuit breaker.
   static let threshold = 3
-  /// The first and the longest open time, before jitter.
+  /// The first open time, before jitter.
   static let shortest = Duration.seconds(5)
+  /// The longest open time, before jitter. Also the longest rest that an endpoint can ask for.
   static let longest = Duration.seconds(300)
   /// The maximum jitter in both directions, as a fraction of the open time.
   static let jitter = 0.2
@@ -191,6 +192,7 @@ struct Circuit: Hashable, Sendable {
     lastFailure.map { max($0, opensUntil ?? $0) + Self.memory }
   }
 
+  /// Whether the circuit breaker has forgotten the streak by now.
   private func isForgotten(at now: MonotonicInstant) -> Bool { forgottenAt.map { now >= $0 } ?? false }
 }
 

@@ -9,7 +9,7 @@ extension EndpointHealth {
 
   /// Ends a suspicion of silence, or the finding that the endpoint is silent.
   ///
-  /// - Returns: whether there was one.
+  /// - Returns: whether the endpoint was suspected, or found to be silent.
   mutating func clearSilence() -> Bool {
     defer { silence = nil }
     return silence != nil
@@ -29,8 +29,9 @@ extension EndpointHealth {
   /// long.
   ///
   /// - Parameter isConclusive: whether the suspicion counts as wrong, so that the planner waits longer before
-  ///   the next one. It does not count for an endpoint whose circuit breaker was not closed.
-  /// - Returns: whether there was a suspicion.
+  ///   the next one. False for an endpoint whose circuit breaker was not closed: it failed before, so the
+  ///   suspicion may have been right.
+  /// - Returns: whether the endpoint was suspected.
   mutating func suspicionExpired(isConclusive: Bool, at now: MonotonicInstant) -> Bool {
     if isConclusive {
       suspicionBackoff.recordFalseSuspicion(at: now)

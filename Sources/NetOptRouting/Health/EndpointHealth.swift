@@ -35,7 +35,7 @@ struct EndpointHealth: Sendable {
   private var quarantine: Quarantine?
   /// The failures that add to the score until `penalisedUntil`, counted in halves.
   private var penalties: Int64 = 0
-  /// When the penalties end or ended; `nil` when nothing has failed since the last success.
+  /// When the penalties end or ended; `nil` when there was no penalty since the last success.
   private var penalisedUntil: MonotonicInstant?
   /// The time from the last byte of a request to the first byte of its response, less a round trip.
   private var firstByte = PeakEstimate()
@@ -124,8 +124,8 @@ struct EndpointHealth: Sendable {
     return .reason(.failureRate(failed: recent.failures, attempts: recent.attempts, last: lastFailure))
   }
 
-  /// Whether the endpoint was seen to work after a moment. If an attempt that began at this moment fails, the
-  /// failure then says nothing new about the endpoint.
+  /// Whether the endpoint was seen to work after a moment. If so, the failure of an attempt that began at
+  /// this moment is outdated.
   func hasWorked(since moment: MonotonicInstant) -> Bool { lastSucceeded > moment }
 
   /// When the last response of the endpoint began.
@@ -328,7 +328,7 @@ struct EndpointHealth: Sendable {
     penalise(failure, halves: 2, at: now)
   }
 
-  /// Records whether a new connection to the endpoint worked. It counts only during a suspicion.
+  /// Records whether a new connection to the endpoint worked. Without a suspicion, nothing changes.
   mutating func triedConnection(works: Bool, at now: MonotonicInstant) {
     guard let silence else { return }
     if works, silence.verdict == .dead {

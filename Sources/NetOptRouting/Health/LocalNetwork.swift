@@ -13,8 +13,9 @@ struct LocalNetwork: Sendable {
   /// The time before the start of a suspicion in which failures are blamed on the network. The planner undoes
   /// the effects of these failures on endpoints, unless something has worked since.
   static let undoWindow = Duration.seconds(60)
-  /// The first pause between probes. Each further pause is twice as long, up to `longestPause`.
+  /// The first pause between two probes during a suspicion. Each further pause is twice as long.
   static let shortestPause = Duration.seconds(1)
+  /// The longest pause between two probes during a suspicion.
   static let longestPause = Duration.seconds(60)
 
   /// The last two addresses that failed, the newer one first.

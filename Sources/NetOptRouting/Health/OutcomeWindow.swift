@@ -3,8 +3,9 @@ import NetOptCore
 /// The successes and failures of the attempts of the last 30 s. It counts in six spans of 5 s of the
 /// monotonic clock. The oldest span is dropped as a whole.
 struct OutcomeWindow: Hashable, Sendable {
-  /// The length of a span in nanoseconds, and the number of spans.
+  /// The length of a span in nanoseconds.
   private static let span = Int64(5_000_000_000)
+  /// The number of spans.
   private static let spans = 6
   /// The minimum number of attempts that show anything.
   static let fewest: UInt32 = 5

@@ -9,8 +9,9 @@ import NetOptCore
 struct Quarantine: Hashable, Sendable {
   /// How soon a certificate is checked again.
   struct Pace: Hashable, Sendable {
-    /// The wait before the first check, and the longest wait, before jitter.
+    /// The wait before the first check, before jitter.
     var first = Duration.seconds(1)
+    /// The longest wait before a check, before jitter.
     var longest = Duration.seconds(60)
     /// Whether probes check the certificate. Requests then leave a due check to the probes for 1 s, which is
     /// enough time for a probe to begin.
@@ -71,6 +72,7 @@ struct Quarantine: Hashable, Sendable {
   /// earliest.
   mutating func wasGivenUp(at now: MonotonicInstant) { due = max(due, now + Self.pause) }
 
+  /// Sets `due` to the end of the next wait.
   private mutating func scheduleNextCheck(at now: MonotonicInstant, using random: inout SplitMix64) {
     // This number of doublings reaches every possible longest wait. More would overflow.
     let wait = min(pace.first * (1 << min(checks, 20)), pace.longest)

@@ -47,6 +47,7 @@ package struct LatencyQuantile: Sendable {
     return nil
   }
 
+  /// Halves all counts, so that older samples count less than new ones.
   private mutating func halve() {
     total = 0
     for index in counts.indices {

@@ -42,8 +42,8 @@ struct UsualTime: Hashable, Sendable {
   static let fewest = 8
   /// The number of samples after which only the time between samples decides their weight.
   private static let warmUpSamples = 16
-  /// The time constant in nanoseconds. A sample that comes the time t after the previous one weighs t/(t +
-  /// `memory`).
+  /// The time constant in nanoseconds: 300 s. A sample that comes the time t after the previous one weighs
+  /// t/(t+300 s).
   private static let memory = 300e9
   /// The minimum difference between the mean and `bound`, in nanoseconds.
   private static let leastMargin = 5e6

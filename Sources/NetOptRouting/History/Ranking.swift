@@ -59,11 +59,11 @@ struct Ranking: Sendable {
     }
   }
 
-  /// Another endpoint replaces the endpoint in use only when its score is lower by more than a minimum,
-  /// because the change costs new connections. This constant is the minimum in nanoseconds. The minimum is
-  /// `smallestGainPercent` when that is more.
+  /// The minimum gain in nanoseconds. Another endpoint replaces the endpoint in use only when its score is
+  /// lower by more than `smallestGain` and by more than `smallestGainPercent`, because the change costs new
+  /// connections.
   static let smallestGain: Int64 = 5_000_000
-  /// The minimum in percent of the score of the endpoint in use.
+  /// The minimum gain in percent of the score of the endpoint in use.
   static let smallestGainPercent: Int64 = 15
   /// Endpoints share the load of the fastest endpoint when their scores exceed its score by at most this many
   /// percent.

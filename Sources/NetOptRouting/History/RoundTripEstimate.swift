@@ -26,6 +26,7 @@ struct RoundTripEstimate: Hashable, Sendable {
     self.init(smoothed: smoothed.nanoseconds, variation: variation.nanoseconds)
   }
 
+  /// Makes an estimate from times in nanoseconds that are known to be in range.
   private init(smoothed: Int64, variation: Int64) {
     smoothedNanoseconds = smoothed
     variationNanoseconds = variation
@@ -42,8 +43,9 @@ struct RoundTripEstimate: Hashable, Sendable {
 
   /// Adds a sample R: RTTVAR ← 3/4 · RTTVAR + 1/4 · |SRTT − R|, then SRTT ← 7/8 · SRTT + 1/8 · R.
   ///
-  /// RFC 6298 samples each round trip, but an endpoint is measured only every few minutes. So R weighs t/(t +
-  /// 6 min) in SRTT when this is more than 1/8. Old samples then lose their weight after a few measurements.
+  /// RFC 6298 samples each round trip, but an endpoint is measured only every few minutes. So the weight of R
+  /// in SRTT is t/(t+6 min) when this is more than 1/8. Old samples then lose their weight after a few
+  /// measurements.
   ///
   /// - Parameter age: the time t since the previous sample.
   mutating func add(_ sample: Duration, age: Duration = .zero) {
@@ -68,7 +70,7 @@ struct RoundTripEstimate: Hashable, Sendable {
 
   private static func believed(_ sample: Duration) -> Int64 { believed(sample.nanoseconds) }
 
-  /// The time in nanoseconds, limited to 0 to `longest`.
+  /// The time that counts for a sample: the sample in nanoseconds, limited to 0 to `longest`.
   static func believed(_ nanoseconds: Int64) -> Int64 { min(max(nanoseconds, 0), longest) }
 }
 

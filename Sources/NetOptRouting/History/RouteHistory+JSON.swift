@@ -83,6 +83,7 @@ extension RouteHistory {
 
 /// The format of the file.
 private struct File: Decodable {
+  /// A host as the file has it, before its values are checked.
   struct Host: Decodable {
     let scheme: String
     let host: String
@@ -110,6 +111,7 @@ private struct File: Decodable {
     }
   }
 
+  /// An endpoint as the file has it, before its values are checked.
   struct Endpoint: Decodable {
     let ip: String
     /// Two times in microseconds: the smoothed time and its variation.
@@ -126,6 +128,7 @@ private struct File: Decodable {
         address, ready: Self.estimate(ready_us), roundTrip: Self.estimate(rtt_us))
     }
 
+    /// The estimate from its two times in microseconds; `nil` when they are invalid.
     private static func estimate(_ times: [Int64]?) -> RouteHistory.Estimate? {
       // No connection attempt takes an hour.
       guard let times, times.count == 2, times.allSatisfy({ (0...3_600_000_000).contains($0) }) else {

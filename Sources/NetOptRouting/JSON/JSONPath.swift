@@ -20,6 +20,7 @@ struct JSONPath: Hashable, CustomStringConvertible {
     return path
   }
 
+  /// The name as it stands between quotes: printable, and with `"` and `\` escaped.
   private static func quoted(_ name: String) -> String {
     let shown = name.printable(200)
     guard shown.utf8.contains(where: { $0 == 0x22 || $0 == 0x5c }) else { return shown }

@@ -34,6 +34,7 @@ extension EndpointList {
     self = list
   }
 
+  /// Reads a list. It is `nil` when the report has a fault.
   private static func read(_ bytes: [UInt8], _ rules: ListRules) -> (EndpointList?, FaultReport) {
     var report = FaultReport()
     if bytes.count > maximumBytes {

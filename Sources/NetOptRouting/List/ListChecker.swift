@@ -74,6 +74,7 @@ struct ListChecker {
     return nil
   }
 
+  /// Reads `refresh`; `nil` when it is missing or its URL cannot be read.
   private mutating func refresh(_ field: RawList.Field<RawList.Refresh>, _ path: JSONPath) -> EndpointList
     .Refresh?
   {
@@ -125,6 +126,7 @@ struct ListChecker {
 
   // MARK: Hosts
 
+  /// Reads the hosts. The result has their normalised names, and omits entries that are no objects.
   private mutating func hosts(_ field: RawList.Field<RawList.Hosts>, _ path: JSONPath) -> [String: HostEntry]
   {
     var entries: [String: HostEntry] = [:]
@@ -154,6 +156,7 @@ struct ListChecker {
     return "a host must be a name; a URL with an IP address needs no list"
   }
 
+  /// Reads the entry of one host.
   private mutating func host(_ raw: RawList.Host, _ path: JSONPath) -> HostEntry {
     let port = integer(
       raw.port, in: 1...65_535, or: 443, path.key("port"), "must be an integer from 1 to 65535")
@@ -251,6 +254,7 @@ struct ListChecker {
     return nil
   }
 
+  /// Whether a text is not empty and has no control characters.
   private static func isLabel(_ text: String) -> Bool {
     if text.utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) { return !text.isEmpty }
     return text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }

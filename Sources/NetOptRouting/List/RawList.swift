@@ -15,17 +15,20 @@ struct RawList {
     let entries: [(name: String, host: Field<Host>)]
   }
 
+  /// The members of `refresh`.
   struct Refresh {
     var url = Field<String>.missing
     var every = Field<String>.missing
   }
 
+  /// The members of a host's entry.
   struct Host {
     var port = Field<Int64>.missing
     var health = Field<Health>.missing
     var endpoints = Field<Endpoints>.missing
   }
 
+  /// The members of a host's `health`.
   struct Health {
     var path = Field<String>.missing
     var expect = Field<Int64>.missing
@@ -39,6 +42,7 @@ struct RawList {
     let count: Int
   }
 
+  /// The members of an endpoint.
   struct Endpoint {
     var ip = Field<String>.missing
     var region = Field<String>.missing
@@ -136,10 +140,13 @@ extension RawList.Endpoint {
 }
 
 extension JSONElement {
+  /// The value as a member that must be a string.
   fileprivate var string: RawList.Field<String> { text.map { .value($0) } ?? .wrongType }
 
+  /// The value as a member that must be a whole number of 64 bits.
   fileprivate var number: RawList.Field<Int64> { integer.map { .value($0) } ?? .wrongType }
 
+  /// The value as a member that must be an object.
   fileprivate func object<Value>(_ make: (JSONElement) -> Value) -> RawList.Field<Value> {
     kind == .object ? .value(make(self)) : .wrongType
   }

@@ -5,9 +5,11 @@ package import NetOptCore
 ///
 /// The client looks for the list at the first start of a process on each UTC day, and then at the interval
 /// that the list names. Jitter makes the interval longer or shorter by up to a tenth, so that clients that
-/// were started together do not come together. After a failure the client looks again after one minute. Each
-/// further failure doubles the wait, up to six hours. Jitter adds up to half of the wait. When a process
-/// starts and its predecessor's last attempt failed, it waits for the rest of that wait, without this jitter.
+/// were started together do not come together.
+///
+/// After a failure the client looks again after one minute. Each further failure doubles the wait, up to six
+/// hours. Jitter adds up to half of the wait. When a process starts after a failure of the previous process,
+/// the new process waits only for the rest of the wait, without this jitter.
 package struct RefreshSchedule: Sendable {
   /// The state that one process leaves for the next.
   package struct Record: Hashable, Sendable {

@@ -33,6 +33,7 @@ struct KeptPlan: Sendable {
 private struct RankedCandidates: CandidateSource {
   /// The addresses of all listed endpoints. `entries` and `excluded` refer to them by index.
   let addresses: [IPAddress]
+  /// The usable endpoints, in the order of the ranking.
   let entries: [Ranking.Entry]
   /// The position in `entries` of the endpoint that the plan tries first.
   let front: Int

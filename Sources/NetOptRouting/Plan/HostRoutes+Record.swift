@@ -38,8 +38,8 @@ extension HostRoutes {
 
   /// Returns the outcome of a call, with `silent` replaced by `unknown` when the call ended too early to show
   /// that a response is missing: the caller chose a short deadline. A wait of 1 s without a response always
-  /// counts as silence. A shorter wait counts when it is at least twice the usual response time
-  /// (`silenceBound(of:)`).
+  /// counts as silence. A shorter wait counts when it reaches `silenceBound(of:)`: twice the usual response
+  /// time, and at least 250 ms.
   func adjustedOutcome(
     _ outcome: CallOutcome?, of report: RouteReport, from begun: MonotonicInstant?, at now: MonotonicInstant
   ) -> CallOutcome? {

@@ -4,6 +4,7 @@ import NetOptCore
 struct HostRoutes: Sendable {
   /// A listed endpoint with its health.
   struct Endpoint: Sendable {
+    /// The endpoint as the list describes it.
     let listed: ListedEndpoint
     /// The distance to this machine, 0 to 2: 1 when the region is not known to be the same, plus 1 when the
     /// provider is not known to be the same.
@@ -205,15 +206,17 @@ struct HostRoutes: Sendable {
     return front + back
   }
 
-  /// The stagger of a leg: the time after which the next leg starts in parallel, unless this leg is ready.
-  /// Nearly every connection to the leg's address is ready within this time. From 50 ms to 2 s;
-  /// `Duration.defaultStagger` without measurements.
+  /// The stagger of a leg: the time after which the next leg starts in parallel, unless this leg is ready. It
+  /// is the time within which nearly every connection to the leg's address is ready
+  /// (`RoundTripEstimate.bound`), limited to 50 ms to 2 s. `Duration.defaultStagger` without measurements.
   func stagger(_ estimate: RoundTripEstimate?) -> Duration {
     guard let estimate else { return .defaultStagger }
     return .nanoseconds(min(max(estimate.boundNanoseconds, Self.shortestStagger), Self.longestStagger))
   }
 
+  /// The shortest stagger in nanoseconds.
   private static let shortestStagger: Int64 = 50_000_000
+  /// The longest stagger in nanoseconds.
   private static let longestStagger: Int64 = 2_000_000_000
 }
 

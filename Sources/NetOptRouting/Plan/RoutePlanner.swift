@@ -108,8 +108,10 @@ package struct RoutePlanner: Sendable {
       ?? addresses.map { ($0, .defaultStagger) }
   }
 
+  /// The legs of a plan that uses DNS alone.
   private static let dnsAlone = [RoutePlan.Leg(.dns, source: .dns)]
 
+  /// Makes the plan of a request that names the address of its endpoint.
   private func pinned(_ address: IPAddress, _ origin: Origin, _ options: RequestOptions) -> RoutePlan {
     let isListed = entry(of: origin)?.endpoints.contains { $0.address == address } ?? false
     return RoutePlan(
@@ -125,6 +127,7 @@ package struct RoutePlanner: Sendable {
     !network.hasNoFailures && network.isSuspected(at: now)
   }
 
+  /// Makes the plan of a request that does not use the list, for this reason.
   private func plan(
     _ legs: [RoutePlan.Leg], _ reason: RoutePlan.DirectOff, _ origin: Origin, _ options: RequestOptions,
     through proxy: String? = nil, at now: MonotonicInstant
@@ -168,6 +171,7 @@ package struct RoutePlanner: Sendable {
     hosts[hostIndex].update(address, at: now) { $0.giveBack(at: now) }
   }
 
+  /// Changes the number of requests under way that the first endpoint of a plan has.
   private mutating func changeInFlight(of plan: RoutePlan, by change: Int) {
     guard configuration.policy == .balanced, let address = plan.legs[0].address,
       let hostIndex = hostIndex(of: plan.origin), let index = hosts[hostIndex].index(of: address)

@@ -3,11 +3,12 @@ package import NetOptCore
 
 /// The wait that a server asks for in `Retry-After` (RFC 9110, section 10.2.3).
 package enum RetryAfter {
-  /// Reads the field from the head of a response.
+  /// Reads the field from the head of a response. A date in the field ends the wait. The wait then begins at
+  /// the date in the `Date` field, which comes from the server's own clock, or at `wall` when the head has no
+  /// `Date`.
   ///
-  /// - Parameter wall: the present moment as a calendar date. Evaluated only when the field is a date. The
-  ///   wait is the time from the `Date` field, which has the time of the server's own clock, to the field's
-  ///   date. When the head has no `Date`, the wait begins at `wall`.
+  /// - Parameter wall: the present moment as a calendar date. Evaluated only when the field is not a number
+  ///   of seconds.
   /// - Returns: the wait; `nil` when the field is missing or invalid.
   package static func delay(_ head: ResponseHead, wall: () -> Date) -> Duration? {
     guard let text = head.first("Retry-After") else { return nil }

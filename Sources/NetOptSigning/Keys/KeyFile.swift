@@ -162,6 +162,7 @@ enum KeyFile {
     return time.seconds
   }
 
+  /// Reads the scopes; none when the member is missing.
   private static func scopes(_ part: JSONPart) throws(JSONFault) -> [KeyScope] {
     guard let member = try part.member("scopes") else { return [] }
     var scopes: [KeyScope] = []

@@ -3,6 +3,7 @@ package import NetOptCrypto
 
 /// The keys of signers and verifiers, by id. Safe to use from any thread.
 public struct KeyRing: Sendable {
+  /// Where lookups find keys: in a table by id, or by calling the owner's closure.
   private enum Source: Sendable {
     case keys([String: SigningKey])
     case closure(@Sendable (String) -> SigningKey?)

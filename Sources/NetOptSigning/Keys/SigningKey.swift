@@ -184,6 +184,7 @@ public final class SigningKey: Sendable {
     }
   }
 
+  /// The fingerprint that is derived from the material.
   private func derivedFingerprint() throws -> [UInt8] {
     switch try material() {
     case .pair(let key): return try Digest.of(key.publicBytes, .sha256)
