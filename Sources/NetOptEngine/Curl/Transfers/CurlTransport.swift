@@ -6,7 +6,9 @@ public import NetOptCore
 /// still use the host name. `CURLOPT_PREREQFUNCTION` is the gate of the race. Safe to use from any task.
 public final class CurlTransport: Transport {
   private let loop: EventLoop
+  /// The multi handles of the present network and of earlier ones.
   private let generations: NetworkGenerations
+  /// The number of unread body bytes at which a transfer is paused (`CurlConfiguration.bodyBuffer`).
   private let bodyBuffer: Int
 
   /// Makes a transport on a loop. `shutdown` does not stop the loop.
@@ -35,7 +37,8 @@ public final class CurlTransport: Transport {
     return try exchange.takeResponse()
   }
 
-  /// Not inlined: otherwise every waiting call would keep memory for the local variables of this method.
+  /// Makes the exchange of a request, or throws `invalidRequest`. Not inlined: otherwise every waiting call
+  /// would keep memory for the local variables of this method.
   @inline(never)
   private func exchange(
     _ request: NetOptRequest, _ plan: RoutePlan, _ context: CallContext
@@ -47,7 +50,13 @@ public final class CurlTransport: Transport {
       .request, request, along: plan, in: context, on: generations, loop: loop, bodyBuffer: bodyBuffer)
   }
 
-  /// Opens a connection and stops at the gate. An HTTP/2 connection stays in libcurl's pool if `keep` is set.
+  /// Opens a connection to an endpoint and stops at the gate.
+  ///
+  /// - Parameters:
+  ///   - limit: the time limit for opening the connection.
+  ///   - keep: whether an HTTP/2 connection stays in libcurl's pool. An HTTP/1.1 connection is always closed.
+  /// - Throws: the failure of the endpoint. `isCancellation` of the `LegError` is true when the call was
+  ///   cancelled or the client was shut down.
   package func connect(
     to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport {
@@ -68,6 +77,8 @@ public final class CurlTransport: Transport {
 
   /// Opens a connection along a plan and stops at the gate. An HTTP/1.1 connection is not kept: libcurl
   /// closes it when the transfer ends at the gate.
+  ///
+  /// - Returns: the route of the connection.
   package func warmUp(
     _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> RouteReport {
@@ -92,7 +103,7 @@ public final class CurlTransport: Transport {
   }
 }
 
-/// Work on the multi handles, done on their loop.
+/// Work on the multi handles that the loop does.
 private final class GenerationsWork: LoopWork {
   private let generations: NetworkGenerations
   private let body: @Sendable (NetworkGenerations) -> Void

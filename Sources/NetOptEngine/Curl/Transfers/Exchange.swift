@@ -24,33 +24,39 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   let request: NetOptRequest
   let plan: RoutePlan
   let context: CallContext
+  /// The number of unread body bytes at which the transfer is paused.
   let bodyBuffer: Int
+  /// Carries the request's body if it is a stream; otherwise `nil`.
   let upload: UploadStream?
   let purpose: Purpose
   private let loop: EventLoop
   private let generations: NetworkGenerations
+  /// Set when the caller cancels, on any thread. The loop learns of it by submitted work.
   private let cancelled = Atomic(false)
-  /// Orders the write of the answer before the caller's reads. The runtime orders them too, but the thread
-  /// sanitizer does not see that when the answer comes before the caller's task is suspended.
+  /// Orders the write of the answer before the caller's reads. The Swift runtime orders them too, but the
+  /// thread sanitizer does not see that when the answer comes before the caller's task is suspended.
   private let isAnswered = Atomic(false)
 
   // Confined to the loop. Unchecked exclusivity: see CurlMulti.
   /// The multi handle that runs the exchange; `nil` before the exchange arrives on the loop.
   private var multi: CurlMulti?
+  /// The suspended task of the caller, until it is resumed.
   private var caller: UnsafeContinuation<Void, Never>?
   @exclusivity(unchecked) var race: Race
+  /// The timer of the race; made when the race first waits for a moment.
   var raceTimer: RaceTimer?
-  /// The transfers of the legs that connect or carry the exchange.
+  /// The transfers of the legs that have started and not ended.
   @exclusivity(unchecked) var transfers: [Transfer] = []
-  /// The report of each started leg.
+  /// The reports of the started legs, in the order of their starts.
   @exclusivity(unchecked) var reports: [RouteReport.Leg] = []
   var lookUp = LookUp()
+  /// The task that reads the caller's body stream (`UploadStream.pump`).
   var pump: Task<Void, Never>?
-  /// Whether the reports come from the call whose race this exchange waited for.
+  /// Whether `reports` are those of another call, for whose race this exchange waited.
   var sharesReports = false
   /// How often the request passed the gate.
   var sends = 0
-  /// How often the request came back unprocessed.
+  /// How often the request came back unprocessed from the leg that sent it last.
   var replayCounts = ReplayCounts()
   /// Whether the gate has refused a connection after which the leg could reconnect
   /// (`GateRefusal.mayReconnect`).
@@ -58,7 +64,8 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   @exclusivity(unchecked) var state = ExchangeState.queued
   /// The index in `CurlMulti.underWay`; -1 when the exchange is not there.
   var underWayIndex = -1
-  /// The group of connections that the exchange may share; `nil` when it opens a connection of its own.
+  /// The group whose connections the exchange may share. `nil` for a fresh connection, a probe or a warm-up,
+  /// and when the exchange is not on a multi handle.
   private(set) var group: ConnectionGroup?
 
   /// The result that the caller gets.
@@ -68,13 +75,14 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     case failure(NetOptError)
   }
 
+  /// The result, from `prepare` until the caller takes it.
   private var answer: Answer?
 
   /// The DNS lookup of the race. A race has at most one.
   struct LookUp {
     /// The running lookup; `nil` when none runs.
     var running: (leg: Int, started: MonotonicInstant, task: Task<Void, Never>)?
-    /// How long the lookup took.
+    /// How long the lookup took; zero without a lookup that has ended.
     var time = Duration.zero
     /// The error of a failed lookup.
     var error: NetOptError?
@@ -127,7 +135,8 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// Returns the report on the connection or throws the leg's failure, after `perform` has returned.
+  /// Returns the report on a probe's connection or throws the leg's failure, after `perform` has returned.
+  /// Not inlined, for the same reason as `takeResponse`.
   @inline(never)
   func takeConnection() throws(LegError) -> ConnectReport {
     switch answer.take() {
@@ -148,21 +157,21 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// Stores the caller's answer; `resume` delivers it. In two steps, so that nothing here holds the response
-  /// any more when the caller resumes: the last owner of a response tells the observers, and that must be the
-  /// caller.
+  /// Stores the result for the caller, and `resume` delivers it. The two steps are separate so that the loop
+  /// holds no reference to the response when the caller resumes. The last owner of a response tells the
+  /// observers when it is dropped, and that owner must be the caller.
   func prepare(_ answer: consuming Answer) {
     if caller != nil, self.answer == nil { self.answer = answer }
   }
 
-  /// Resumes the caller, once.
+  /// Resumes the caller. Does nothing if the caller was resumed before.
   func resume() {
     guard let caller = caller.take() else { return }
     isAnswered.store(true, ordering: .releasing)
     caller.resume()
   }
 
-  /// Stores the answer and resumes the caller, once.
+  /// Stores the result and resumes the caller. Does nothing if the caller was resumed before.
   func answer(_ answer: consuming Answer) {
     prepare(answer)
     resume()
@@ -184,17 +193,22 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     submit { multi, exchange in multi.unpause(exchange, receive: false, send: true) }
   }
 
-  /// Runs a closure on the loop. A loop that has stopped does not run it; the exchange has ended by then.
+  /// Runs a closure on the loop with the exchange's multi handle. A loop that has stopped does not run the
+  /// closure. The exchange has ended by then.
   func submit(_ body: @escaping @Sendable (isolated CurlMulti, Exchange) -> Void) {
     _ = loop.submit(ExchangeWork(self, body))
   }
 
   // MARK: On the loop
 
+  /// Whether the caller has cancelled. The multi handle may not have ended the exchange yet.
   var isCancelled: Bool { cancelled.load(ordering: .relaxed) }
 
   func now() -> MonotonicInstant { loop.now() }
 
+  /// Starts the exchange on the current multi handle. The loop calls this when the exchange arrives, and
+  /// again when the body stream was read to its end. `NetworkGenerations` calls it when the network has
+  /// changed.
   func run() {
     guard !state.isFinished else { return }
     if purpose == .request, let upload, upload.endsFirst { return read(upload) }
@@ -208,7 +222,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// Reads a body's stream to its end before the request is sent, and then submits the exchange to the loop
+  /// Reads a body stream to its end before the request is sent, and then submits the exchange to the loop
   /// again. Meanwhile the exchange counts as under way, so that its deadline, its caller and a shutdown can
   /// end it.
   private func read(_ upload: UploadStream) {
@@ -227,6 +241,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
+  /// Fails the exchange, because its deadline has passed.
   override func fire() {
     multi?.onLoop(self) { multi, exchange in
       guard case .readingBody = exchange.state else { return multi.deadlinePassed(exchange) }
@@ -238,7 +253,8 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// Runs work on the exchange's multi handle. Does nothing before the exchange has arrived there.
+  /// Runs work on the exchange's multi handle. Does nothing if the exchange has not arrived on a multi
+  /// handle.
   fileprivate func perform(_ work: ExchangeWork) { multi?.onLoop(work) { $1.body($0, $1.exchange) } }
 
   /// Whether the gate would let a leg send the request, for the first time or again.
@@ -246,12 +262,15 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   /// Decides at the gate whether a leg may send the request.
   func gate(_ leg: Int) -> Race.Verdict {
-    // The exchange only wanted a connection, and has it now. It sends no request.
+    // A probe or a warm-up only opens a connection, and sends no request.
     if purpose.endsAtGate { return .release }
     return race.ready(leg)
   }
 
   /// Copies more of the request's body to libcurl's buffer.
+  ///
+  /// - Parameter offset: the number of body bytes that libcurl has already taken. A body stream knows its own
+  ///   position.
   func fill(_ buffer: UnsafeMutableRawBufferPointer, from offset: Int) -> UploadStep {
     switch request.body.source {
     case .none: return .bytes(0)
@@ -263,25 +282,26 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// Joins a group to share its connections.
+  /// Joins the group whose connections the exchange may share.
   func join(_ group: ConnectionGroup) {
     group.users += 1
     self.group = group
   }
 
-  /// Leaves the group.
+  /// Leaves the group, if the exchange has joined one.
   func leave() {
     group?.users -= 1
     group = nil
   }
 
-  /// Releases the exchanges that wait for this exchange's race.
+  /// Ends the exchange's race in its group, and releases the exchanges that wait for this race.
   ///
   /// - Returns: the released exchanges; none when no exchange waits for this race.
   func leaveRace() -> [Exchange] { group?.release(self) ?? [] }
 
+  /// Removes a transfer that is being ended.
   func remove(_ transfer: Transfer) {
-    // Nearly always there is exactly one.
+    // Nearly always the exchange has exactly one transfer.
     if transfers.count == 1, transfers[0] === transfer {
       transfers.removeLast()
     } else {
@@ -289,7 +309,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// The transfer of the leg that won; `nil` when there is none.
+  /// The transfer of the leg that won; `nil` when no leg has won or its transfer has ended.
   var winner: Transfer? {
     guard let leg = race.winner else { return nil }
     // By index, because an iterator would retain the array.
@@ -310,13 +330,14 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     return route
   }
 
+  /// Changes the latest report of a leg. Does nothing if the leg has none.
   func setReport(of leg: Int, _ change: (inout RouteReport.Leg) -> Void) {
     guard let index = reports.lastIndex(where: { $0.index == leg }) else { return }
     change(&reports[index])
   }
 }
 
-/// Work that the loop does for an exchange.
+/// A closure that the loop runs for an exchange.
 private final class ExchangeWork: LoopWork {
   let exchange: Exchange
   let body: @Sendable (isolated CurlMulti, Exchange) -> Void
@@ -331,7 +352,7 @@ private final class ExchangeWork: LoopWork {
   func run() { exchange.perform(self) }
 }
 
-/// Fires when the time of the leg in front is up.
+/// Fires when a race must act: the stagger time of the front leg is over, or the DNS lookup is due.
 final class RaceTimer: LoopTimer {
   private unowned let exchange: Exchange
   private let multi: CurlMulti

@@ -13,16 +13,16 @@ enum ExchangeState {
   case racing
   /// The leg that won sends the request and waits for the response head.
   case sending
-  /// The caller has the response head. The body goes to the channel.
+  /// The caller has the response head. The channel carries the body.
   case receiving(BodyChannel)
   /// The exchange has ended and holds no resources.
   case finished
 
-  /// How the caller learns that the exchange has ended.
+  /// How the caller has to learn that the exchange has ended.
   enum Ending {
-    /// By the answer that the caller waits for.
+    /// The caller waits for the answer, and the answer tells it.
     case answer
-    /// By the end of the body that the caller reads.
+    /// The caller has the response, and the end of its body tells it.
     case body(BodyChannel)
   }
 
@@ -35,12 +35,13 @@ enum ExchangeState {
     if case .receiving(let channel) = self { channel } else { nil }
   }
 
-  /// Starts to read the body's stream to its end.
+  /// Records that the exchange begins to read its body stream to the end.
   mutating func readBody() {
     if case .queued = self { self = .readingBody }
   }
 
-  /// Queues the exchange again: its body stream has ended, or its multi handle takes no new work.
+  /// Records that the exchange is on its way to a multi handle again: its body stream has ended, or its multi
+  /// handle takes no new work.
   mutating func queueAgain() {
     switch self {
     case .readingBody, .waitingForRace: self = .queued
@@ -48,12 +49,12 @@ enum ExchangeState {
     }
   }
 
-  /// Starts to wait for another exchange's race.
+  /// Records that the exchange waits for another exchange's race.
   mutating func waitForRace() {
     if case .queued = self { self = .waitingForRace }
   }
 
-  /// Starts a race of the exchange's own.
+  /// Records that the exchange runs a race.
   mutating func race() {
     switch self {
     case .queued, .waitingForRace: self = .racing
@@ -76,7 +77,7 @@ enum ExchangeState {
     if case .sending = self { self = .racing }
   }
 
-  /// Records that the response head is complete.
+  /// Records that the response head is complete, and that the channel carries the body.
   mutating func receive(into channel: BodyChannel) {
     switch self {
     case .racing, .sending: self = .receiving(channel)
@@ -84,9 +85,9 @@ enum ExchangeState {
     }
   }
 
-  /// Ends the exchange.
+  /// Records that the exchange has ended.
   ///
-  /// - Returns: how to tell the caller; `nil` when the exchange had already ended.
+  /// - Returns: how the caller has to learn of the end; `nil` when the exchange had already ended.
   mutating func finish() -> Ending? {
     switch self {
     case .finished: return nil

@@ -1,24 +1,25 @@
 /// Counts how often the request came back unprocessed from the leg that sent it last, and decides whether
 /// that leg may send it again (docs/adr/0026).
 struct ReplayCounts: Equatable {
-  /// The most returns after a refused stream (`refused`). A server that refuses some streams and takes others
-  /// is overloaded.
+  /// How often a leg may send the request again because the server refused its stream (`refused`). A server
+  /// that refuses some streams and takes others is overloaded.
   static let mostRefusals = 3
-  /// The most returns after a stream over the server's limit (`overLimit`). netopt did not know the limit
-  /// when it wrote the request. Each new connection may cause one such return.
+  /// How often a leg may send the request again because its stream was over the server's limit (`overLimit`).
+  /// netopt did not know the limit when it wrote the request. Each new connection may cause one such return.
   static let mostUnknownLimits = 32
-  /// The most returns after a connection ended (`unwritten`, `leftOut`). A request may meet several ending
-  /// connections in a row.
+  /// How often a leg may send the request again because its connection ended (`unwritten`, `leftOut`). A
+  /// request may meet several ending connections in a row.
   static let mostEnds = 10
 
+  /// The leg for which the counts hold; `nil` before the first one.
   private var leg: Int?
   private var refusals = 0
   private var unknownLimits = 0
   private var ends = 0
 
-  /// Counts a return from a leg.
+  /// Counts that a request came back from a leg.
   ///
-  /// - Returns: whether the leg may send the request again. When it may not, the return is not counted.
+  /// - Returns: whether the leg may send the request again. If not, nothing is counted.
   mutating func add(_ fate: SentRequest.Fate, from leg: Int) -> Bool {
     if leg != self.leg {
       self = ReplayCounts()

@@ -1,8 +1,8 @@
 import NetOptCore
 
-/// How a request ended without a response, and the messages about it.
+/// How the connection or stream of a request without a response ended, and the messages about it.
 struct RequestLoss: Equatable {
-  /// Whether the server may have processed the request.
+  /// Whether the server may have processed the request, and if not, how netopt knows.
   var fate = SentRequest.Fate.unknown
   /// Whether netopt gave the connection up because it had gone silent.
   var wasSilent = false
@@ -11,7 +11,7 @@ struct RequestLoss: Equatable {
   /// How often the request passed the gate, and whether it can be sent again.
   var sending = Sending()
 
-  /// How often a request passed the gate, and whether it can be sent again.
+  /// The sends of a request, for messages and for decisions about another send.
   struct Sending: Equatable {
     /// Whether the request may be sent again when its fate is unknown.
     var mayBeRepeated = false
@@ -58,6 +58,8 @@ struct RequestLoss: Equatable {
       ? "\(cause); \(sending.outcome)" : "\(cause); whether the request took effect is not known"
   }
 
+  /// The part of the messages that says what happened to the request. It is `usual` when the fate and the
+  /// connection tell no cause.
   private func cause(at peer: String, usual: String) -> String {
     switch fate {
     case .unknown where wasSilent:

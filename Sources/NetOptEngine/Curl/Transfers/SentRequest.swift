@@ -27,20 +27,22 @@ struct SentRequest: Equatable {
   enum Connection: Equatable, Sendable {
     /// HTTP/1.1.
     case http1
-    /// HTTP/2 with all frames observed.
-    ///
-    /// - lastStream: the last stream of the server's GOAWAY; `nil` when the server has sent none.
+    /// HTTP/2 with all frames observed. `lastStream` is the last stream of the server's GOAWAY, or `nil` when
+    /// the server has sent none.
     case http2(lastStream: Int32?)
-    /// HTTP/2 with not all frames observed.
+    /// HTTP/2 when netopt does not observe all frames.
     case unseen
   }
 
-  /// Whether bytes of the request may have been written over HTTP/1.1.
+  /// Whether bytes of the request may have been written over HTTP/1.1. True from the start if netopt cannot
+  /// observe the writes.
   private var isWritten: Bool
   /// The HTTP/2 stream on which the head was written, at least in part.
   private var stream: Int32?
-  /// The number of concurrent streams that the server was known to allow when the head was written.
+  /// The number of concurrent streams that the server allowed, as far as netopt knew, when the head was
+  /// written.
   private var limit: UInt32 = 0
+  /// How the server refused the stream: `refused` or `overLimit`. `nil` when the server has not refused it.
   private var refusal: Fate?
   /// Whether a part of a response has come, even an interim response.
   private(set) var responseBegan = false

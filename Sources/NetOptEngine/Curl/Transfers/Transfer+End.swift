@@ -13,9 +13,11 @@ extension Transfer {
     }
   }
 
-  /// Chooses how libcurl finds the end of the HTTP/2 response whose head comes next: by its length or by the
-  /// end of its stream. By length, libcurl ends the transfer at the last byte and learns nothing of the data
-  /// behind it; only nghttp2 compares the two (RFC 9113, section 8.1.1). By the end of the stream, libcurl
+  /// Chooses how libcurl finds the end of the HTTP/2 response whose head comes next: by the response's
+  /// length, or by the end of the stream.
+  ///
+  /// By the length, libcurl ends the transfer at the last byte and learns nothing of data after it; only
+  /// nghttp2 compares the length and the data (RFC 9113, section 8.1.1). By the end of the stream, libcurl
   /// takes one more turn, an eighth of the cost of a small response. So libcurl uses the length when the last
   /// frame has already begun to arrive.
   func chooseEndDetection() {
@@ -25,11 +27,12 @@ extension Transfer {
   /// Whether the server has ended the response (END_STREAM).
   var hasStreamEnded: Bool { frames.hasEnded }
 
+  /// Whether the response never has a body, because of the method or the status.
   var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }
 
-  /// Takes a message of libcurl, which it sends while `EasyHandle.isVerbose` is set. libcurl reports bytes
-  /// that follow a response in the same read. It drops such bytes if the response is chunked or has no body,
-  /// and then uses the connection again, although more of them may be on the way.
+  /// Examines a text of libcurl (CURLINFO_TEXT), which libcurl sends while `EasyHandle.isVerbose` is set.
+  /// libcurl reports bytes that follow a response in the same read. It drops such bytes if the response is
+  /// chunked or has no body, and then uses the connection again, although more of them may be on the way.
   func noteDebugText(_ text: UnsafeRawBufferPointer) {
     // Texts of lib/transfer.c. If libcurl changes them, the gate still finds the surplus bytes that have
     // arrived by then.
@@ -42,13 +45,15 @@ extension Transfer {
   }
 
   /// The fault of the response that made libcurl end the transfer; `nil` when the response is not the reason.
+  ///
+  /// - Parameter code: libcurl's result of the transfer.
   func fault(_ code: CURLcode) -> ResponseFault? {
     if let fault { return fault }
     if !isConnecting, let fault = easy.errorText.fault(code, isHeadComplete: head.isComplete) { return fault }
     return http2Reason
   }
 
-  /// The rule of HTTP/2 that was broken, when nghttp2 rejected the stream or its connection.
+  /// The fault for which nghttp2 rejected the stream or its connection; `nil` when it rejected neither.
   private var http2Reason: ResponseFault? { (http2Fault ?? connection?.fault)?.responseFault }
 
   /// Whether the stream has ended (END_STREAM; RFC 9113, section 8.1) and libcurl has delivered the whole
@@ -90,7 +95,7 @@ extension Transfer {
 
   /// The fault of a response that libcurl takes for complete; `nil` when the response is complete.
   var missing: ResponseFault? {
-    // libcurl forgets the refusal of a piece that it had held back.
+    // `receive` may have refused a piece that libcurl had held back. libcurl then forgets the refusal.
     if let fault { return fault }
     guard head.isComplete else { return .headCut }
     if hasNoBody { return nil }

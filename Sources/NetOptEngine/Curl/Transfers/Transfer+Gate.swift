@@ -7,7 +7,7 @@ enum GateRefusal: Hashable {
   /// The connection speaks HTTP/1.1 and carries another transfer.
   case busy
   /// The connection belongs to other requests, has ended, was idle for too long, or has or may get bytes that
-  /// no request asked for. Such bytes are no response (RFC 9112, section 9.2).
+  /// no request asked for. Such bytes must not be taken for a response (RFC 9112, section 9.2).
   case stale
   /// The peer sent data on a new connection before the request.
   case unsolicited
@@ -18,7 +18,7 @@ enum GateRefusal: Hashable {
   /// netopt gave the connection up: the server went silent on it, or netopt ended it.
   case givenUp
 
-  /// Whether the leg may use another open connection. If not, it opens a new one.
+  /// Whether the leg may continue on another open connection. If not, it opens a new one.
   var mayReuseOther: Bool { self == .leaving || self == .givenUp }
 
   /// Whether the leg continues on another connection to the same endpoint. If not, the leg has failed.
@@ -94,7 +94,7 @@ extension Transfer {
     return verdict == .send
   }
 
-  /// Its connection, when requests on it were given up because the server had gone silent.
+  /// The transfer's connection if netopt gave it up because the server had gone silent; otherwise `nil`.
   var silentConnection: LiveConnection? {
     guard let connection, connection.isSilent else { return nil }
     return connection
@@ -104,8 +104,8 @@ extension Transfer {
   func leaveConnection() {
     guard let connection else { return }
     if connection.carrier === self {
-      // The response came before the body, which was never sent (RFC 9110, section 10.1.1). The server takes
-      // the next bytes for that body.
+      // The response came before the whole body was sent (RFC 9110, section 10.1.1). The server takes the
+      // next bytes on the connection for the rest of the body.
       if !hasSentBody { connection.isTainted = true }
       connection.carrier = nil
       // Acknowledges the response at once. A server may hold back surplus bytes until the acknowledgement
@@ -120,7 +120,9 @@ extension Transfer {
     self.connection = nil
   }
 
-  /// Learns which HTTP version the connection speaks.
+  /// Learns which HTTP version the connection speaks, and keeps the facts in the `LiveConnection`.
+  ///
+  /// - Parameter tls: the TLS connection; `nil` when there is none or it cannot be examined.
   private func learnVersion(from tls: TLSConnection?, at now: MonotonicInstant) {
     guard exchange.plan.isSecure else {
       speaksHTTP2 = false
@@ -159,7 +161,8 @@ extension Transfer {
     }
   }
 
-  /// Why the connection must not be used; `nil` when it may be. On HTTP/2, all data belongs to a stream.
+  /// Why the connection must not be used; `nil` when it may be used. Unread data is usually no reason on
+  /// HTTP/2, where all data belongs to a stream.
   private func refusalReason(with tls: TLSConnection?, at now: MonotonicInstant) -> GateRefusal? {
     if speaksHTTP2 == true {
       guard let connection else { return nil }
@@ -193,8 +196,8 @@ extension Transfer {
     }
   }
 
-  /// Whether libcurl still has the transfer on its connection. libcurl detaches a transfer before it reports
-  /// its end.
+  /// Whether libcurl has not yet detached the transfer from its connection. libcurl detaches a transfer
+  /// before it reports the end of the transfer. Always true without OpenSSL, where netopt cannot tell.
   fileprivate var holdsConnection: Bool { OpenSSL.loaded == nil || TLSConnection(of: easy) != nil }
 }
 
@@ -211,12 +214,14 @@ extension LiveConnection {
     return count >= 0 || errno != EAGAIN && errno != EINTR || reader?.hasBufferedData == true
   }
 
-  /// What arrived on a connection on which no data is expected.
+  /// What arrived on a connection on which no data is expected: nothing, data, or the end of the connection.
   enum Arrival { case nothing, data, end }
 
-  /// Checks what arrived.
+  /// Checks whether data or the end has arrived on the connection.
   ///
-  /// - Parameter isDirect: whether TLS, if there is any, runs directly on the socket.
+  /// - Parameters:
+  ///   - tls: the TLS connection; `nil` without TLS.
+  ///   - isDirect: whether TLS, if there is any, runs directly on the socket.
   func arrival(with tls: TLSConnection?, isDirect: Bool) -> Arrival {
     var byte: UInt8 = 0
     let count = recv(descriptor, &byte, 1, netopt_peek_nonblocking)

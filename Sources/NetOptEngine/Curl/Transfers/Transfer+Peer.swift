@@ -15,18 +15,20 @@ extension Transfer {
 
   /// The peer that the transfer talks to.
   ///
-  /// - Parameter isInTLS: whether a TLS handshake is under way. Behind a SOCKS proxy, it is one with the
-  ///   server.
+  /// - Parameter isInTLS: whether a TLS handshake is under way. Behind a SOCKS proxy, such a handshake is
+  ///   with the server.
   func peer(isInTLS: Bool) -> String {
     guard let proxy else { return endpoint.map { "\($0)" } ?? "the server" }
     let shown = "the proxy \(ProxyURL.shown(proxy))"
     return isPastProxy(isInTLS: isInTLS) ? "\(server) (through \(shown))" : shown
   }
 
-  /// Whether a proxy has to connect to the server before the request is sent.
+  /// Whether a proxy must connect to the server before the request is sent, by CONNECT or SOCKS.
   var tunnels: Bool { proxy.map { exchange.plan.isSecure || ProxyURL.isSOCKS($0) } ?? false }
 
   /// Whether the tunnel or the SOCKS connection to the server is open. All data then comes from the server.
+  ///
+  /// - Parameter isInTLS: whether a TLS handshake is under way.
   func isPastProxy(isInTLS: Bool) -> Bool {
     guard let proxy else { return false }
     if ProxyURL.isSOCKS(proxy) { return readyAt != nil || isInTLS }

@@ -5,7 +5,7 @@ import NetOptCore
 // (docs/adr/0026).
 
 extension Transfer {
-  /// Whether the server may have processed the request.
+  /// Whether the server may have processed the request, and if not, how netopt knows.
   private var fate: SentRequest.Fate {
     guard let speaksHTTP2 else { return .unknown }
     guard speaksHTTP2 else { return sent.fate(on: .http1) }
@@ -29,7 +29,8 @@ extension Transfer {
   /// libcurl may be waiting for a connection.
   var waitsAfterRefusal: Bool { verdict == .send && (fate == .refused || fate == .overLimit) }
 
-  /// The message about a server that allows no stream on a connection.
+  /// The end of a message about a server that allows no stream on a connection. The peer's name comes before
+  /// it.
   static let noStream = "allowed no stream for the request (SETTINGS_MAX_CONCURRENT_STREAMS)"
 
   /// Takes the request back from the leg if the server did not process it and its body can be sent from the

@@ -1,13 +1,16 @@
 import NetOptCore
 
 extension Transfer {
-  /// When the TLS handshake was done, if this leg did it. The gate comes right after the handshake.
+  /// When the TLS handshake was done, if this leg opened the connection. The gate comes right after the
+  /// handshake.
   var securedAt: MonotonicInstant? {
     descriptor != nil && exchange.plan.isSecure ? readyAt : nil
   }
 
   /// The durations of the phases so far. Each phase ends where the next begins, so no time is counted twice
   /// or lost.
+  ///
+  /// - Parameter lookUp: how long the DNS lookup for the leg took; zero without one.
   func timings(until now: MonotonicInstant, lookUp: Duration) -> Timings {
     let ready = readyAt ?? now
     let opened = min(openedAt ?? ready, ready)

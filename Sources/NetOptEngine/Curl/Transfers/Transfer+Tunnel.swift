@@ -10,8 +10,8 @@ extension Transfer {
     return !hasEndlessTunnel
   }
 
-  /// Ends the count: the connection is ready. Also for a connection that libcurl opened to send the request
-  /// again.
+  /// Ends the count of reads, because a connection is ready: the leg's first connection, or one that libcurl
+  /// opened to send the request again.
   func reachedGate() { tunnelReads = nil }
 
   /// Whether libcurl is opening a connection: the first one, or one for sending the request again.

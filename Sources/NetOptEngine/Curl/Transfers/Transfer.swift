@@ -4,10 +4,11 @@ import NetOptCore
 /// The libcurl transfer of one leg. It connects, asks the race at the gate, and carries request and response
 /// if it wins. Confined to the event loop. Methods that libcurl's callbacks call only record.
 final class Transfer {
-  /// The call. A reference cycle until the transfer ends, because libcurl's callbacks need the call.
+  /// The call. A reference cycle until the transfer ends: libcurl's callbacks need the call.
   let exchange: Exchange
   let easy: EasyHandle
   let leg: Int
+  /// The endpoint to connect to; `nil` for a leg through a proxy.
   let endpoint: IPEndpoint?
   let proxy: String?
   /// The connections of libcurl's pool that the transfer may use.
@@ -18,13 +19,17 @@ final class Transfer {
   let callbackState: CallbackState
 
   let started: MonotonicInstant
+  /// When the leg first opened a socket; `nil` on a pooled connection.
   private(set) var openedAt: MonotonicInstant?
   /// When TCP connected, if this leg opened the connection. libcurl's own time stays zero until TLS is done.
   var connectedAt: MonotonicInstant?
   /// How long the leg of a probe waited, with TCP connected, for its turn to begin TLS (`Handshakes`).
   var waitForTurn = Duration.zero
+  /// When the transfer last reached the gate; `nil` before.
   var readyAt: MonotonicInstant?
+  /// When libcurl last took bytes of the request's body, or its end; `nil` before.
   var sentAt: MonotonicInstant?
+  /// When the first line of the response head came; `nil` before.
   private(set) var firstByteAt: MonotonicInstant?
 
   /// The socket that the leg opened; `nil` on a pooled connection.
@@ -48,11 +53,9 @@ final class Transfer {
   var certificate: PeerCertificate?
   /// The TLS connection to a proxy that the leg opened for plain HTTP.
   var proxyTLS: ProxyTLS?
-  /// The kernel's measurements of the connection that the leg opened for itself, read when the connection was
-  /// ready. Later the connection may be closed.
+  /// The kernel's measurements of the socket that the leg opened, read at the gate.
   var socket: SocketReport?
-  /// The progress of the last sending of the request, as far as netopt can see it.
-  // Unchecked exclusivity: see CurlMulti.
+  /// The progress of the last sending of the request, as far as netopt can see it. Unchecked: see CurlMulti.
   @exclusivity(unchecked) var sent = SentRequest()
   /// How the request was lost before libcurl tried to send it again.
   var lastLoss = RequestLoss()
@@ -67,6 +70,7 @@ final class Transfer {
   private(set) var http2Fault: HTTP2Fault?
   /// Decodes the body's content coding; set when the body begins.
   @exclusivity(unchecked) private(set) var decoder: ContentDecoder?
+  /// Whether libcurl has delivered a part of the body.
   private(set) var hasBody = false
   /// How many bytes of the body libcurl has delivered, before content decoding.
   private(set) var receivedBytes = 0
@@ -74,8 +78,7 @@ final class Transfer {
   private(set) var readBytes = 0
   /// The size of the stream's DATA frames, and whether END_STREAM came. Empty if netopt sees no frames.
   var frames = ReceivedFrames()
-  /// Whether the response ended before the request was sent whole (`answered`), and the stream then closed
-  /// (`closed`).
+  /// `answered`: the response ended before the request was sent whole. `closed`: the stream has closed since.
   enum EarlyEnd { case none, answered, closed }
   private(set) var earlyEnd = EarlyEnd.none
   /// How much of a piece was decoded before the transfer paused. libcurl delivers the whole piece again.
@@ -117,7 +120,7 @@ final class Transfer {
     started = now
   }
 
-  /// Whether the transfer waits for its turn to begin TLS: probes and warm-ups of HTTPS origins do.
+  /// Whether the transfer must wait for its turn to begin TLS: probes and warm-ups of HTTPS origins must.
   var takesTurn: Bool { exchange.purpose.endsAtGate && exchange.plan.isSecure }
 
   var isHeadComplete: Bool { head.isComplete }
@@ -135,7 +138,6 @@ final class Transfer {
 
   // MARK: From callbacks
 
-  /// Records that no socket could be opened.
   func couldNotOpen(_ errno: Int32) { socketError = errno }
 
   func opened(_ descriptor: Int32) {
@@ -154,8 +156,8 @@ final class Transfer {
     // `mustHide` or `follow` found the fault before libcurl took the line.
     guard fault == nil else { return false }
     if firstByteAt == nil {
-      // The gate saw no data. The response still precedes the request when the kernel had no room for any
-      // byte of the request.
+      // The gate saw no data. The response still came before the request if no byte of the request was
+      // written, because the kernel had no room.
       if connection?.hasUnsolicitedData == true || speaksHTTP2 == false && sent.isUnwritten {
         fault = .head(.unsolicited)
         return false
@@ -224,7 +226,7 @@ final class Transfer {
     defer { callbackState.receiving.read(framing: chunks.takeFraming()) }
     guard let chunkFault = chunks.read(bytes) else { return }
     fault = .chunk(chunkFault)
-    // libcurl may take the faulty chunk for the last one, and the connection for reusable.
+    // libcurl may take the faulty chunk for the last one, and use the connection again.
     connection?.isTainted = true
     if chunkFault.endsConnection { connection?.end() }
   }
@@ -360,10 +362,8 @@ final class Transfer {
 
   // MARK: After callbacks
 
-  /// Takes the received body, chunk by chunk.
   func takeChunks() -> [[UInt8]] { body.takeChunks() }
 
-  /// Takes the received body as one array.
   func takeBody() -> [UInt8] { body.takeAll() }
 
   func takeHead() -> ResponseHead { head.take() }
@@ -391,7 +391,7 @@ final class Transfer {
     if isReceivePaused { mask |= CURLPAUSE_RECV }
     if isSendPaused { mask |= CURLPAUSE_SEND }
     let code = curl_easy_pause(easy.raw, mask)
-    // libcurl has ended the transfer by itself, and still holds the data back.
+    // libcurl has ended the transfer by itself, and keeps the data that it holds back.
     if code != CURLE_OK, wasReceivePaused, fault == nil { isReceivePaused = true }
     return code
   }
