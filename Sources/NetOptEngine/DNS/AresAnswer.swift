@@ -3,13 +3,13 @@ import NetOptCore
 
 /// The addresses that c-ares found for a name, as Swift values (ares_getaddrinfo(3)).
 struct AresAnswer: Equatable {
-  /// The most addresses of a name that netopt keeps and tries. An answer over TCP can have 4,000. A race that
-  /// starts a leg every 250 ms needs 32 s to try 128. At 24 bytes per address, the 10,000 names of the cache
-  /// take at most 31 MB.
+  /// The most addresses that a race gets for a name. An answer over TCP can have 4,000. A race that starts a
+  /// leg every 250 ms needs 32 s to try 128. At 24 bytes per address, the 10,000 names of the cache take at
+  /// most 31 MB.
   static let mostAddresses = 128
 
   /// The addresses in the order of the answer, without duplicates. Holds the first `mostAddresses` of each
-  /// family: `AddressOrder` decides later which family comes first, and the channel cuts the rest then.
+  /// family. `AresChannel` sorts them later with `AddressOrder`, and then keeps the first `mostAddresses`.
   var addresses: [IPAddress] = []
   /// The shortest time to live of the addresses and the aliases that lead to them. Zero for addresses from a
   /// hosts file.

@@ -14,15 +14,24 @@ import NetOptCore
 actor AresChannel: ReadinessHandler, TurnHandler {
   private nonisolated let loop: EventLoop
   private let configuration: ResolverConfiguration
+  /// The configured name servers. When empty, c-ares uses the system's name servers.
   private let servers: [IPEndpoint]
+  /// Owns c-ares's channel; `nil` before the first look-up and after the shutdown.
   private var handle: AresHandle?
+  /// Fires when c-ares's next timeout passes.
   private var timer: AresTimer?
   private var isShutDown = false
+  /// The readiness that c-ares asked for in this turn, by descriptor. Empty when c-ares no longer wants the
+  /// descriptor watched.
   private var interests: [Int32: Readiness] = [:]
+  /// The look-ups that have ended in this turn.
   private var ended: [(lookUp: AresLookUp, outcome: AresLookUp.Outcome)] = []
+  /// Whether the loop will call `turnEnds` at the end of this turn.
   private var awaitsEndOfTurn = false
-  /// The state of the system's configuration file when the handle was opened.
+  /// The version of the system's name server configuration before the handle was opened. `nil` when the file
+  /// did not exist, or when name servers are configured.
   private var system: SystemServers?
+  /// Whether `renew` is closing the handle. The look-ups that c-ares then ends are started again.
   private var isRenewing = false
   /// The look-ups that a renewal has interrupted and will start again.
   private var interrupted: [AresLookUp] = []
@@ -96,6 +105,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     for lookUp in again { start(lookUp) }
   }
 
+  /// Returns c-ares's channel, and opens it if necessary.
   private func open() throws(NetOptError) -> ares_channel {
     if let channel = handle?.channel { return channel }
     // Read before c-ares reads the file: when the file changes in between, the next look-up opens the channel
@@ -120,11 +130,15 @@ actor AresChannel: ReadinessHandler, TurnHandler {
 
   // MARK: Records of the callbacks
 
+  /// Records which readiness of a descriptor c-ares waits for.
   private func setInterest(_ interest: Readiness, of descriptor: Int32) {
     interests[descriptor] = interest
     actAtEndOfTurn()
   }
 
+  /// Records the result of a look-up.
+  ///
+  /// - Parameter status: c-ares's status (ares_getaddrinfo(3)).
   private func end(_ lookUp: AresLookUp, _ status: Int32, _ answer: AresAnswer?) {
     actAtEndOfTurn()
     if isRenewing, status == netopt_ares_destruction { return interrupted.append(lookUp) }
@@ -149,6 +163,11 @@ actor AresChannel: ReadinessHandler, TurnHandler {
 
   nonisolated func turnEnds() { assumeIsolated { $0.act() } }
 
+  /// Makes c-ares read, write, and handle the timeouts that have passed.
+  ///
+  /// - Parameters:
+  ///   - reads: the descriptor to read from, or `nil`.
+  ///   - writes: the descriptor to write to, or `nil`.
   fileprivate func process(reads: Int32? = nil, writes: Int32? = nil) {
     guard let channel = handle?.channel, let sockets = handle?.sockets else { return }
     actAtEndOfTurn()
@@ -164,12 +183,15 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     }
   }
 
+  /// Makes the loop call `act` at the end of this turn.
   private func actAtEndOfTurn() {
     if awaitsEndOfTurn { return }
     awaitsEndOfTurn = true
     loop.atEndOfTurn(self)
   }
 
+  /// Acts on the records of this turn: watches descriptors, schedules the timer, and reports the look-ups
+  /// that have ended.
   private func act() {
     awaitsEndOfTurn = false
     for (descriptor, interest) in interests {
@@ -186,6 +208,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     for (lookUp, outcome) in ended { lookUp.end(outcome) }
   }
 
+  /// Schedules the timer for c-ares's next timeout, or cancels the timer if there is none.
   private func setTimer() {
     guard let timer else { return }
     var rest = timeval()
@@ -199,8 +222,8 @@ actor AresChannel: ReadinessHandler, TurnHandler {
   }
 }
 
-/// The version of the system's name server configuration (resolv.conf(5)). After a change of the network, the
-/// system may write the file some time later.
+/// The version of the system's name server configuration (resolv.conf(5)): the file's inode, size, and time
+/// of modification. After a change of the network, the system may write the file some time later.
 private struct SystemServers: Equatable {
   private let file: UInt64
   private let size: Int
@@ -218,7 +241,7 @@ private struct SystemServers: Equatable {
   }
 }
 
-/// Calls c-ares when its timeout passes.
+/// Calls c-ares when its next timeout has passed.
 private final class AresTimer: LoopTimer {
   private weak let channel: AresChannel?
 

@@ -23,8 +23,8 @@ struct AresHandle: ~Copyable {
   ///
   /// - Parameters:
   ///   - servers: the name servers to query. When empty, the channel uses the system's name servers.
-  ///   - callback: called with the descriptors to watch and with `data`.
-  ///   - data: must stay valid while the channel has look-ups under way.
+  ///   - callback: c-ares calls it when it wants a descriptor watched or no longer watched.
+  ///   - data: passed to `callback`. Must stay valid while the channel has look-ups under way.
   /// - Throws: `resolverFailed` with c-ares's status.
   static func open(
     _ configuration: ResolverConfiguration, servers: [IPEndpoint], callback: @escaping ares_sock_state_cb,

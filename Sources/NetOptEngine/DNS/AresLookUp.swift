@@ -1,6 +1,7 @@
 import NetOptCore
 
-/// One look-up. The loop runs the object to start the look-up, and the object receives the outcome.
+/// One look-up of a name. When the loop runs this object, the look-up starts on the channel. The channel
+/// passes the outcome to the object.
 final class AresLookUp: LoopWork {
   typealias Outcome = Result<ResolvedAddresses, NetOptError>
 
@@ -18,6 +19,7 @@ final class AresLookUp: LoopWork {
 
   func run() { channel.assumeIsolated { $0.start(self) } }
 
+  /// Passes the outcome to the resolver.
   func end(_ outcome: Outcome) { whenEnded(outcome) }
 }
 
@@ -33,6 +35,7 @@ final class AresRenewal: LoopWork {
 /// Shuts a channel down on its loop.
 final class AresShutdown: LoopWork {
   private let channel: AresChannel
+  /// Called on the loop's thread when the channel is closed.
   private let whenEnded: @Sendable () -> Void
 
   init(_ channel: AresChannel, whenEnded: @escaping @Sendable () -> Void) {

@@ -8,12 +8,12 @@ import Glibc
 /// class checks each message (`DNSMessage`) before c-ares reads it, and limits the messages that c-ares reads
 /// at a time. Confined to the loop's thread, like the channel.
 final class AresSockets {
-  /// The most messages that the class reads while c-ares works on a readable socket, refused messages
-  /// included. After that, c-ares gets EAGAIN. The socket stays readable, and the loop reports it again in
-  /// the next turn.
+  /// The most messages that this class reads for one readable socket in a turn, refused datagrams included.
+  /// After that, c-ares gets EAGAIN. The socket stays readable, and the loop reports it again in the next
+  /// turn.
   static let mostMessages = 64
 
-  /// The functions for c-ares. c-ares keeps the pointer and passes `argument` to the functions. This object
+  /// The functions for c-ares. c-ares keeps this pointer, and passes `argument` to the functions. This object
   /// must outlive the channel: `AresHandle` owns both.
   let functions: UnsafeMutablePointer<ares_socket_functions>
 
@@ -21,7 +21,7 @@ final class AresSockets {
   private var streams: [Int32: DNSStream] = [:]
   /// The number of messages that c-ares may still read before the next `beginReading`.
   private var messagesLeft = 0
-  /// The number of octets that c-ares has taken from TCP connections.
+  /// The number of octets that c-ares has taken from TCP connections since the object was made.
   private(set) var taken = 0
 
   init() {
@@ -37,10 +37,13 @@ final class AresSockets {
   /// Resets the limit of messages that c-ares may read.
   func beginReading() { messagesLeft = Self.mostMessages }
 
-  /// Whether c-ares has not yet taken all octets of a checked message. epoll does not know of these octets.
+  /// Whether c-ares has not yet taken all octets of a checked message on a TCP connection. epoll does not
+  /// know of these octets.
   func hasUnread(_ descriptor: Int32) -> Bool { streams[descriptor]?.isWhole == true }
 
   /// Records an open socket.
+  ///
+  /// - Parameter type: the socket's type. A stream socket (SOCK_STREAM) is a TCP connection.
   func opened(_ descriptor: Int32, type: Int32) {
     if type == netopt_ares_stream { streams[descriptor] = DNSStream() }
   }
@@ -74,7 +77,8 @@ final class AresSockets {
     return Glibc.close(descriptor)
   }
 
-  /// Reads a datagram, or a part of a message from a TCP connection.
+  /// Reads a datagram, or a part of a message from a TCP connection. Drops the datagrams that `DNSMessage`
+  /// refuses.
   private func receive(
     _ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer, flags: Int32,
     from sender: UnsafeMutablePointer<sockaddr>?, _ senderLength: UnsafeMutablePointer<socklen_t>?

@@ -40,7 +40,7 @@ enum AresStatus {
     }
   }
 
-  /// The error when a channel cannot be set up.
+  /// The error of a channel that cannot be set up.
   static func setUpError(_ status: Int32) -> NetOptError {
     make(.resolverFailed, status, "c-ares could not be set up; check /etc/resolv.conf and the memory limit")
   }
@@ -50,6 +50,8 @@ enum AresStatus {
     .shutDown, phase: .resolve, "the client has been shut down and resolves no more names")
 
   /// The error of a text that breaks the rules for host names.
+  ///
+  /// - Parameter fault: the broken rule, as the end of a sentence.
   static func noName(_ text: String, _ fault: String) -> NetOptError {
     NetOptError(.nameNotFound, phase: .resolve, "\"\(text)\" cannot be looked up: \(fault)")
   }

@@ -5,6 +5,7 @@
 /// When the recent generation is full, it becomes the older generation, and the previous older generation is
 /// dropped. All operations take constant time, and the dictionary keeps no order of use.
 struct BoundedDictionary<Key: Hashable, Value> {
+  /// The most entries of a generation: half of the limit.
   private let half: Int
   private var recent: [Key: Value] = [:]
   private var older: [Key: Value] = [:]
@@ -25,6 +26,7 @@ struct BoundedDictionary<Key: Hashable, Value> {
     return value
   }
 
+  /// Stores a value for a key, and replaces the key's old value. Storing counts as a use.
   mutating func store(_ value: Value, for key: Key) {
     if recent.updateValue(value, forKey: key) != nil { return }
     older[key] = nil

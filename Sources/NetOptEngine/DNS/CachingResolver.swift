@@ -16,10 +16,11 @@ package final class CachingResolver: Resolver {
   /// the answer before the read (docs/adr/0006).
   private typealias Continuation = CheckedContinuation<Void, Never>
 
-  /// The state of a waiter.
+  /// The state of a waiter: a caller whose answer comes from a look-up.
   private enum Waiting {
-    /// The waiter's task is about to be suspended.
+    /// The waiter is registered, and its task is about to be suspended.
     case announced
+    /// The waiter's task is suspended. The continuation resumes it.
     case suspended(Continuation)
     /// The waiter has an answer that its task has not taken yet.
     case answered(Outcome)
@@ -28,11 +29,15 @@ package final class CachingResolver: Resolver {
   private struct State {
     var cache = DNSCache()
     var waiting: [DNSCache.Waiter: Waiting] = [:]
+    /// The number of the last waiter. Each call gets the next number.
     var lastWaiter: DNSCache.Waiter = 0
+    /// Whether `shutdown` was called. Later calls then fail.
     var isShutDown = false
 
-    /// Decides how to answer a request for a name. Registers the caller as an announced waiter when the
-    /// request needs a look-up.
+    /// Decides how to answer a request for a name. Registers the caller as an announced waiter when it must
+    /// wait for a look-up.
+    ///
+    /// - Returns: what the caller must do, and its number as a waiter.
     mutating func begin(
       _ name: String, fresh: Bool, at now: MonotonicInstant
     ) -> (DNSCache.Action, DNSCache.Waiter) {
@@ -166,6 +171,7 @@ package final class CachingResolver: Resolver {
     return state.withLock { $0.takeAnswer(of: waiter) } ?? cancelled()
   }
 
+  /// Starts a look-up whose outcome goes to the cache and to all waiters for the name.
   private func startLookUp(_ name: String) {
     start(name) { [self] outcome in
       let now = timeSource.now()
@@ -177,6 +183,7 @@ package final class CachingResolver: Resolver {
     }
   }
 
+  /// Starts a look-up whose outcome goes only to one waiter.
   private func startFreshLookUp(_ name: String, for waiter: DNSCache.Waiter) {
     start(name) { [self] outcome in
       let outcome = outcome.map(DNSCache.bounded)
@@ -184,8 +191,11 @@ package final class CachingResolver: Resolver {
     }
   }
 
+  /// Starts a look-up. Addresses and invalid names end at once, without c-ares.
+  ///
+  /// - Parameter whenEnded: called once with the outcome, on any thread.
   private func start(_ name: String, whenEnded: @escaping @Sendable (Outcome) -> Void) {
-    // These checks come after the cache look-up, because the cache look-up is faster.
+    // These checks come after the search in the cache, because the search is faster.
     if let address = IPAddress(name) {
       let answer = ResolvedAddresses([address], timeToLive: DNSCache.lifetimes.upperBound)
       return whenEnded(.success(answer))

@@ -15,7 +15,7 @@ struct DNSCache {
   enum Action {
     /// Return this outcome.
     case answer(Outcome)
-    /// Return this stale answer, and start a look-up.
+    /// Return this stale answer, and start a look-up that renews it.
     case answerAndRefresh(ResolvedAddresses)
     /// Start a look-up. The waiter gets its answer when that look-up ends.
     case startLookUp
@@ -34,18 +34,20 @@ struct DNSCache {
   static let failureLifetime = Duration.seconds(1)
 
   private enum Entry {
-    /// Addresses. After `expires` they are stale, and a request from `refresh` on starts a look-up.
+    /// Addresses, and the network in which they were found. After `expires` they are stale. A request for
+    /// stale addresses starts a look-up if it comes at `refresh` or later.
     case addresses([IPAddress], expires: MonotonicInstant, refresh: MonotonicInstant, Network)
+    /// A failure, which the cache returns until `expires`, and the network in which it occurred.
     case failure(NetOptError, expires: MonotonicInstant, Network)
   }
 
-  /// Counts the networks that this machine has used. Name servers give answers that suit their network, so
-  /// the cache serves an answer in another network only when no server answers there.
+  /// The number of changes of the network since the cache was made. Name servers give answers that suit their
+  /// network. So the cache serves an answer in another network only when no server answers there.
   private typealias Network = Int
 
   private var entries: BoundedDictionary<String, Entry>
-  /// The look-ups under way with the waiters of each. A look-up that refreshes a stale answer starts with no
-  /// waiter.
+  /// The look-ups under way, by name, with the waiters of each. A look-up that refreshes a stale answer
+  /// starts with no waiter.
   private var underWay: [String: [Waiter]] = [:]
   private var network: Network = 0
 
@@ -61,7 +63,7 @@ struct DNSCache {
     return ResolvedAddresses(answer.addresses, timeToLive: lifetime)
   }
 
-  /// Handles a request for a name.
+  /// Decides what the caller must do with a request for a name.
   mutating func lookUp(_ name: String, for waiter: Waiter, at now: MonotonicInstant) -> Action {
     switch entries.value(for: name) {
     case .addresses(let addresses, let expires, _, network) where now < expires:
@@ -80,9 +82,10 @@ struct DNSCache {
     }
   }
 
-  /// Handles the end of a look-up.
+  /// Stores the outcome of a look-up, and removes its waiters.
   ///
-  /// - Returns: the waiters of the look-up and their outcome.
+  /// - Returns: the waiters, and the outcome for them: a stale answer instead of a failure, where there is
+  ///   one.
   mutating func ended(
     _ name: String, with outcome: Outcome, at now: MonotonicInstant
   ) -> (waiters: [Waiter], outcome: Outcome) {
@@ -111,7 +114,7 @@ struct DNSCache {
     return (waiters, outcome)
   }
 
-  /// Notes that this machine is in another network.
+  /// Records that this machine has changed to another network.
   mutating func networkChanged() { network += 1 }
 
   /// Removes a waiter. The look-up continues, for the other waiters and for the cache.

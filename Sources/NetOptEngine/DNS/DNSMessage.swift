@@ -1,8 +1,9 @@
 /// The check that a DNS message must pass before c-ares reads it (RFC 1035, section 4.1).
 ///
-/// c-ares expands names without a limit on their length, and expands the owner of each record anew. 1.18
-/// follows 50 pointers for each name, and each pointer can lead through 16 KB of labels: 64 KB of records
-/// expand to gigabytes. From 1.22 to 1.34.6 a name can have 16 KB. 1.34.7 limits the octets of a name.
+/// c-ares expands compressed names without a limit on their length, and expands the owner of each record
+/// anew. c-ares 1.18 follows 50 pointers for each name, and each pointer can lead through 16 KB of labels. So
+/// 64 KB of records expand to gigabytes. In c-ares 1.22 to 1.34.6 a name can have 16 KB. c-ares 1.34.7 limits
+/// the octets of a name.
 package enum DNSMessage {
   /// The longest name in octets: its labels, a length octet for each label, and the octet of the root (RFC
   /// 1035, section 2.3.4).
@@ -22,7 +23,7 @@ package enum DNSMessage {
   /// types that c-ares parses. The check stops at the end of the message, or at an owner that is malformed.
   /// Every version of c-ares also stops there, and reports the error.
   ///
-  /// - Returns: false also for a message that is shorter than a header or has more than one question. No
+  /// - Returns: also false for a message that is shorter than a header or has more than one question. No
   ///   version of c-ares accepts such a message as an answer.
   package static func hasBoundedNames(_ message: Span<UInt8>) -> Bool {
     guard message.count >= headerLength else { return false }
@@ -57,6 +58,8 @@ package enum DNSMessage {
   ///
   /// The types are those in whose data c-ares 1.34 expands names. c-ares 1.18 expands only the name in a
   /// CNAME record.
+  ///
+  /// - Parameter start: the position of the data in the message, in octets.
   private static func hasBoundedData(at start: Int, type: Int, of message: Span<UInt8>) -> Bool {
     var position = start
     var names = 1
@@ -87,7 +90,7 @@ package enum DNSMessage {
     return true
   }
 
-  /// The result of following a name.
+  /// The result of following a name through its pointers.
   private enum Name {
     /// The name is well-formed. The value is the position after the name, or after its first pointer.
     case ends(Int)
@@ -97,7 +100,7 @@ package enum DNSMessage {
     case unbounded
   }
 
-  /// Follows a name.
+  /// Follows a name through its pointers and counts its octets.
   private static func name(at start: Int, of message: Span<UInt8>) -> Name {
     var position = start
     var end: Int?
@@ -124,7 +127,7 @@ package enum DNSMessage {
     return .broken
   }
 
-  /// Reads 16 bits.
+  /// Reads 16 bits in network byte order.
   private static func number(at position: Int, of message: Span<UInt8>) -> Int {
     Int(message[position]) << 8 | Int(message[position + 1])
   }

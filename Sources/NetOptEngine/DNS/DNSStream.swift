@@ -17,16 +17,16 @@ struct DNSStream {
     case failed(Int32)
   }
 
-  /// The length in two octets, followed by the message once the length is known.
+  /// The two octets of the length, followed by room for the message once the length is known.
   private var octets: [UInt8] = [0, 0]
-  /// The number of octets received.
+  /// The number of octets received, with the two octets of the length.
   private var received = 0
-  /// The number of octets passed to c-ares.
+  /// The number of octets passed to c-ares, with the two octets of the length.
   private var copied = 0
   /// Whether the stream has refused a message.
   private var hasRefused = false
 
-  /// Whether a complete message is available.
+  /// Whether a complete, checked message is available that c-ares has not taken in full.
   private(set) var isWhole = false
 
   /// Reads until a message is complete or the socket is empty.

@@ -47,6 +47,7 @@ extension ResolverConfiguration {
     try Self.attempts.check(tries, "tries", in: .resolve)
   }
 
+  /// Parses an entry of `servers`. `nil` if the entry has none of the permitted forms.
   private static func endpoint(_ text: String) -> IPEndpoint? {
     if let address = IPAddress(text) { return IPEndpoint(address, port: 53) }
     let host: Substring
