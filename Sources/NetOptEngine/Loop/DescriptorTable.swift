@@ -1,5 +1,5 @@
-/// A table of values by file descriptor. A new descriptor gets the lowest free number (open(2)). So an array
-/// has few gaps, and needs no hashing.
+/// A table of values by file descriptor. The values are in an array, by number. A new descriptor gets the
+/// lowest free number (open(2)), so the array has few gaps.
 ///
 /// Public for speed, like `Readiness`.
 public struct DescriptorTable<Value> {

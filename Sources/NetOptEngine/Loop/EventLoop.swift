@@ -11,6 +11,7 @@ package protocol LoopWork: AnyObject, Sendable {
 
 /// A handler that acts at the end of a turn on what callbacks recorded during the turn.
 package protocol TurnHandler: AnyObject {
+  /// Called once for each `atEndOfTurn`.
   func turnEnds()
 }
 
@@ -31,10 +32,14 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     case taskJob(UnownedJob, UnownedTaskExecutor)
   }
 
+  /// The work that other threads have submitted, and the flags that they share with the loop.
   private struct Inbox {
     var items: [Item] = []
+    /// Whether the loop sleeps or is about to sleep. The thread that submits work must then wake it.
     var isSleeping = false
+    /// Whether `stop` was called.
     var isStopping = false
+    /// Whether the loop takes no more work of other threads, because its thread is ending.
     var isClosed = false
   }
 
@@ -44,8 +49,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// The earliest time at which a timer that is scheduled now may fire.
     var earliest = MonotonicInstant(nanoseconds: 0)
     var turnHandlers: [any TurnHandler] = []
-    /// Items that the loop's own thread has submitted. They need neither the lock nor another turn.
+    /// The work that the loop's own thread has submitted. It needs neither the lock nor another turn.
     var ownItems: [Item] = []
+    /// Whether the loop takes no more work of its own thread, because the thread is ending.
     var isOver = false
     // The loop swaps an array with its spare before iterating over it, so that no turn allocates.
     var spareTurnHandlers: [any TurnHandler] = []
@@ -59,6 +65,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   private let inbox = Locked(Inbox())
   /// The number of threads that have decided to write to `wakeUp` and have not written yet.
   private let signallers = Atomic<Int>(0)
+  /// The eventfd that ends a wait of the poller (eventfd(2)).
   private let wakeUp: Int32
   /// Unchecked exclusivity: each access ends before the loop calls any other code (docs/adr/0009).
   @exclusivity(unchecked) private var state: State

@@ -3,9 +3,14 @@ package import NetOptCore
 
 /// The attributes from stat(2) that distinguish a file from an earlier file or version at the same path.
 package struct FileIdentity: Hashable, Sendable {
+  /// The device that holds the file.
   private let device: dev_t
+  /// The file's inode.
   private let number: ino_t
+  /// The file's size in bytes.
   private let size: off_t
+  /// The seconds and nanoseconds of the last modification, then those of the last change of the inode (mtime,
+  /// ctime).
   private let changes: [Int]
 
   /// Reads the attributes of a file. Follows links. `nil` when the file does not exist.
@@ -21,13 +26,15 @@ package struct FileIdentity: Hashable, Sendable {
   }
 }
 
-/// The times of the checks for files that cannot be watched. The first pause is 1 s; each further pause
-/// doubles, up to 30 s.
+/// The times of the checks for files that cannot be watched. The first pause is 1 s. Each further pause is
+/// twice as long as the one before, up to 30 s.
 struct PollBackoff {
   static let shortest = Duration.seconds(1)
   static let longest = Duration.seconds(30)
 
+  /// The length of the next pause.
   private var pause = shortest
+  /// The moment that `next` returned last; `nil` at first.
   private var due: MonotonicInstant?
 
   /// The time of the next check. Checks that happen earlier for other reasons do not postpone it.
@@ -59,6 +66,7 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
   /// The delay between an event and the check of the files. Long enough to write a list and its signature one
   /// after the other, and short for a person.
   private static let debounce = Duration.milliseconds(100)
+  /// The events that a watch of a directory reports (inotify(7)).
   private static let events = UInt32(
     IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF
       | IN_MOVE_SELF)
@@ -67,14 +75,20 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
   private let paths: [String]
   private let onChange: @Sendable () -> Void
   private let onFailure: @Sendable (NetOptError) -> Void
+  /// Opens the inotify descriptor.
   private let open: @Sendable () -> Int32
+  /// The identities of the files at the last check, in the order of `paths`. `nil` for a file that did not
+  /// exist.
   private var known: [FileIdentity?]
+  /// Whether the watch has been started and not stopped.
   private var isRunning = false
   /// The inotify descriptor. -1 when the system provides none: the number for each user is limited
   /// (fs.inotify.max_user_instances).
   private var descriptor: Int32 = -1
+  /// The watched directories, with inotify's number for each watch.
   private var directories: [String: Int32] = [:]
   private var backoff = PollBackoff()
+  /// Whether `onFailure` was called.
   private var hasReportedRefusal = false
 
   /// Makes a watch that is not yet started.
@@ -99,6 +113,7 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     self.open = open
   }
 
+  /// Starts or stops a watch on the loop.
   private final class Work: LoopWork {
     private let watch: FileWatch
     private let starts: Bool
@@ -148,11 +163,12 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     }
   }
 
-  /// Checks the files: the changes have settled, or a check for a missing directory is due.
+  /// Checks the files: the delay after an event is over, or a check of files that cannot be watched is due.
   package override func fire() {
     if isRunning { checkFiles() }
   }
 
+  /// Calls `onChange` if a file differs from the last check. Also updates the watched directories.
   private func checkFiles() {
     watchDirectories()
     let present = paths.map { FileIdentity($0) }
@@ -180,13 +196,17 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     loop.schedule(self, at: loop.now() + Self.debounce)
   }
 
-  /// How many times in a row the links are followed.
+  /// How many times `watchDirectories` follows the links before it gives up for now.
   private static let mostTries = 8
 
+  /// The directories to watch. For each path: its directory, the directory of each link on the path, and the
+  /// directory that contains the file in the end.
   private var wantedDirectories: Set<String> {
     Set(paths.flatMap { [FileBytes.folder(of: $0)] + Self.directories(of: $0) })
   }
 
+  /// Watches directories, and stops watching all others. If a directory cannot be watched, schedules a check
+  /// of the files.
   private func watch(_ wanted: Set<String>) {
     var refusal: (directory: String, code: Int32)?
     var isMissing = false
@@ -206,13 +226,14 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     for (_, number) in directories where !watched.values.contains(number) {
       _ = inotify_rm_watch(descriptor, number)
     }
-    // A new directory is watched.
+    // If a directory is newly watched, the pauses begin again with the shortest.
     if !Set(watched.keys).isSubset(of: directories.keys) { backoff.reset() }
     directories = watched
     if let refusal { reportRefusal("inotify_add_watch of \(refusal.directory)", refusal.code) }
     if isMissing { loop.schedule(self, at: backoff.next(at: loop.now())) } else { backoff.reset() }
   }
 
+  /// Calls `onFailure` once: the system refused a call.
   private func reportRefusal(_ call: String, _ code: Int32) {
     if hasReportedRefusal { return }
     hasReportedRefusal = true

@@ -1,6 +1,6 @@
 /// Runs tasks on an event loop's thread, between the loop's other work. Results of netopt then reach the
 /// tasks without a thread switch. Meant for tasks that make many calls and do little else: a task that
-/// computes or blocks delays everything on the loop.
+/// computes or blocks delays all other work on the loop.
 public final class LoopTaskExecutor: TaskExecutor {
   private let loop: EventLoop
 

@@ -30,6 +30,7 @@ struct TimerQueue {
   var isEmpty: Bool { heap.isEmpty }
   var nextDue: MonotonicInstant? { heap.first?.due }
 
+  /// Schedules a timer, or moves a scheduled timer to another time.
   mutating func insert(_ timer: LoopTimer, due: MonotonicInstant) {
     if timer.position >= 0 {
       timer.due = due
@@ -44,6 +45,7 @@ struct TimerQueue {
     siftUp(heap.count - 1)
   }
 
+  /// Removes a timer from the queue. Does nothing if the timer is not scheduled.
   mutating func remove(_ timer: LoopTimer) {
     let position = timer.position
     guard position >= 0 else { return }
@@ -56,19 +58,21 @@ struct TimerQueue {
     siftDown(last.position)
   }
 
+  /// Removes and returns the timer that is due first; `nil` if none is due.
   mutating func popDue(at now: MonotonicInstant) -> LoopTimer? {
     guard let first = heap.first, first.due <= now else { return nil }
     remove(first)
     return first
   }
 
-  /// Removes all timers from the queue.
+  /// Removes and returns all timers.
   mutating func removeAll() -> [LoopTimer] {
     defer { heap = [] }
     for timer in heap { timer.position = -1 }
     return heap
   }
 
+  /// Moves the timer at an index towards the root until its parent is not due later.
   private mutating func siftUp(_ start: Int) {
     var child = start
     // The usual case: a new deadline is later than the timers that are already scheduled.
@@ -83,6 +87,7 @@ struct TimerQueue {
     move(timer, to: child)
   }
 
+  /// Moves the timer at an index away from the root until no child is due earlier.
   private mutating func siftDown(_ start: Int) {
     var parent = start
     let timer = heap[parent]

@@ -40,10 +40,14 @@ struct Poller: ~Copyable {
     let generation: UInt32
   }
 
+  /// The epoll descriptor; -1 after `close`.
   private var epoll: Int32
+  /// The eventfd whose readiness ends a wait. The loop owns it.
   private let wakeUp: Int32
   private var registrations = DescriptorTable<Registration>()
+  /// The generation of the latest registration. It wraps around.
   private var generation: UInt32 = 0
+  /// The events of the last wait. Later events stay in the kernel.
   private var events = [epoll_event](repeating: epoll_event(), count: 256)
 
   /// - Parameter wakeUp: an eventfd whose readiness ends a wait.
@@ -117,7 +121,8 @@ struct Poller: ~Copyable {
     return max(0, Int(count))  // EINTR is an early end of the wait
   }
 
-  /// The event at an index. `nil` for the wake-up and for a stale event.
+  /// Returns the event at an index, with its handler. `nil` for the wake-up, which is read here, and for a
+  /// stale event.
   mutating func event(_ index: Int) -> (handler: any ReadinessHandler, descriptor: Int32, Readiness)? {
     let event = events[index]
     let descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64))
@@ -137,6 +142,11 @@ struct Poller: ~Copyable {
   }
 }
 
+/// The error of a system call that failed.
+///
+/// - Parameters:
+///   - call: the name of the call.
+///   - code: its errno.
 func systemError(_ call: String, _ code: Int32) -> NetOptError {
   let hint =
     code == EMFILE || code == ENFILE ? "; raise the limit of open files (ulimit -n)" : ""

@@ -68,6 +68,7 @@ package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// Parses the 32 hexadecimal digits of an IPv6 address in proc(5).
   private static func address(_ digits: Substring) -> IPAddress? {
     let digits = Array(digits.utf8)
     guard digits.count == 32 else { return nil }
@@ -77,6 +78,7 @@ package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
     return bytes.count == 16 ? IPAddress(v6: bytes) : nil
   }
 
+  /// Reads a routing table of the kernel. `nil` when it cannot be read.
   private static func table(_ path: String) -> String? {
     (try? FileBytes.read(path, upTo: 1 << 20, as: "the routing table", in: .connect))
       .map { String(decoding: $0, as: UTF8.self) }

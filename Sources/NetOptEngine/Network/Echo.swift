@@ -12,21 +12,30 @@ import Synchronization
 ///
 /// Unchecked sendable: the caller makes the object, then the object is confined to the loop's thread.
 package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Sendable {
+  /// The round-trip time, or why there is no reply.
   package typealias Outcome = Result<Duration, LegError>
 
   private let address: IPAddress
+  /// How long to wait for the reply after the request was sent.
   private let limit: Duration
   private let loop: EventLoop
   private let message: EchoMessage
+  /// Whether the caller's task was cancelled, perhaps before the object arrived on the loop.
   private let isCancelled = Atomic(false)
+  /// The caller's suspended task, until the outcome is known.
   private var caller: CheckedContinuation<Void, Never>?
-  /// The outcome. The loop writes it before it resumes the caller.
+  /// The outcome, which the loop writes before it resumes the caller. The initial value holds if the loop has
+  /// stopped and never runs the object.
   private var outcome = Outcome.failure(Echo.ended)
   /// Orders the write of `outcome` before the caller's read (docs/adr/0006).
   private let isAnswered = Atomic(false)
+  /// The socket while the reply is awaited.
   private var socket: EchoSocket?
+  /// When the request was sent, by the loop's clock.
   private var sent = MonotonicInstant(nanoseconds: 0)
+  /// Whether the loop has run the object. `run` itself handles a cancellation that came before.
   private var hasArrived = false
+  /// Whether the outcome is final.
   private var isOver = false
 
   private init(_ address: IPAddress, within limit: Duration, on loop: EventLoop) {
@@ -59,12 +68,14 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
     return echo.outcome
   }
 
-  /// The most packets that the loop reads in one turn.
+  /// The most packets that the loop reads for one echo request in a turn.
   private static let mostAtOnce = 64
 
+  /// The failure when the task is cancelled or the loop has stopped.
   private static let ended = LegError(
     LegFailure(.other, "the echo request was given up"), isCancellation: true)
 
+  /// Opens the socket and sends the request.
   package func run() {
     hasArrived = true
     if isCancelled.load(ordering: .relaxed) { return cancel() }
@@ -80,6 +91,7 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
     }
   }
 
+  /// Reads packets until one of them is the reply.
   package func ready(_ descriptor: Int32, for readiness: Readiness) {
     guard let socket, !isOver else { return }
     let now = loop.now()
@@ -97,14 +109,17 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
     }
   }
 
+  /// Ends the wait, because the time limit has passed without a reply.
   package override func fire() {
     let time = "\(limit.nanoseconds / 1_000_000) ms"
     end(
       .failure(LegError(LegFailure(.connectTimeout, "\(address) did not answer an echo request in \(time)"))))
   }
 
+  /// Ends the wait, because the caller's task was cancelled.
   fileprivate func cancel() { if hasArrived { end(.failure(Self.ended)) } }
 
+  /// Closes the socket, stores the outcome and resumes the caller. Does nothing the second time.
   private func end(_ outcome: Outcome) {
     guard !isOver else { return }
     isOver = true
