@@ -1,7 +1,8 @@
 import Glibc
 import NetOptCommands
 
-// The signals and standard streams come first, because the first task starts threads and opens descriptors.
+// Signals and standard streams are prepared before the first task. The task starts threads, which inherit the
+// signal mask, and opens descriptors, which must not get the number of a closed standard stream.
 Interruption.holdSignals()
 let interruption = Interruption()
 let context = CommandContext.process()

@@ -2,33 +2,35 @@ import Glibc
 public import NetOptCore
 import Synchronization
 
-/// A small TCP server with a behaviour that the test selects. The server has its own threads, so a test
-/// cannot delay it. For an endpoint that refuses connections, no server is necessary: use a port from
+/// A small TCP server with a behaviour that the test selects. The server has its own threads, so a busy task
+/// pool does not delay it. For an endpoint that refuses connections, no server is necessary: use a port from
 /// `FreePort`.
 public final class LoopbackServer: Sendable {
-  /// How the server treats a connection.
+  /// What the server does with each connection.
   public enum Behaviour: Sendable {
     /// Accepts the connection and reads from it, but never responds.
     case silent
     /// Never establishes the connection: the accept queue of the listening socket is full, so the kernel
     /// drops further SYNs.
     case blackHole
-    /// Accepts the connection and shuts down the sending direction at once. The client reads an orderly end.
+    /// Accepts the connection and shuts down the sending direction at once. The client reads the end of the
+    /// stream, not a reset.
     case closing
-    /// Accepts the connection and resets it when the first bytes of the client arrive. (After an earlier
-    /// reset, the client might see a refused connection, depending on the timing.)
+    /// Accepts the connection and resets it when the first bytes of the client arrive. An earlier reset could
+    /// arrive during the handshake, and the client might then see a refused connection.
     case resetting
-    /// Sends these bytes at once, whatever the client sends, and then nothing more.
+    /// Sends these bytes at once, without waiting for the client, and then nothing more.
     case greeting([UInt8])
-    /// Passes each HTTP/1 request to the closure, on the thread of the connection. Then waits for the next
-    /// request, until the closure or the client closes the connection. The server closes the connection when
-    /// the closure throws an error.
+    /// Passes each HTTP/1 request to the closure, on the thread of the connection, until the closure or the
+    /// client closes the connection. When the closure throws an error, the server closes the connection.
     case raw(@Sendable (LoopbackExchange) throws -> Void)
   }
 
   /// The endpoint that the server listens on.
   public let endpoint: IPEndpoint
+  /// The state that the threads of the server share.
   private let core: LoopbackCore
+  /// The thread that accepts connections; `nil` for a black hole.
   private let acceptor: JoinableThread?
 
   /// Starts a server, which accepts connections from now on.
@@ -60,20 +62,20 @@ public final class LoopbackServer: Sendable {
 
   deinit { stop() }
 
-  /// The number of accepted connections.
+  /// The number of connections accepted so far, including closed ones.
   public var connections: Int { core.record.withLock { $0.received.count } }
 
   /// The requests in the order in which their heads arrived; only for `raw`.
   public var requests: [LoopbackRequest] { core.record.withLock { $0.requests } }
 
-  /// The received bytes of each connection, at most the first 64 KiB.
+  /// The bytes that each connection received, at most the first 64 KiB, in the order of acceptance.
   public var received: [[UInt8]] { core.record.withLock { $0.received } }
 
-  /// The number of open connections.
+  /// The number of accepted connections that the server has not closed.
   public var openConnections: Int { core.record.withLock { $0.open } }
 
-  /// Closes everything. Returns when all threads have ended and all descriptors are closed. May be called
-  /// again.
+  /// Stops the server: closes all its connections and its listening socket. Returns when all threads have
+  /// ended and all descriptors are closed. May be called again.
   public func stop() {
     core.stopped.raise()
     acceptor?.join()

@@ -1,10 +1,12 @@
 package import Glibc
 package import NetOptCore
 
-/// The socket calls of the test kit. A descriptor is a plain number. One thread owns and closes each
-/// descriptor.
+/// The socket calls of the test kit. Descriptors are plain numbers: the thread that owns a descriptor closes
+/// it.
 package enum LoopbackSocket {
-  /// Opens a non-blocking listening socket.
+  /// Opens a non-blocking listening socket and returns its descriptor.
+  ///
+  /// - Parameter backlog: the length of the accept queue: listen(2).
   package static func listening(on endpoint: IPEndpoint, backlog: Int32 = 512) throws -> Int32 {
     let descriptor = try open(endpoint.address.family, SOCK_STREAM)
     var yes: Int32 = 1
@@ -19,7 +21,8 @@ package enum LoopbackSocket {
     return descriptor
   }
 
-  /// Starts to connect, and does not wait for the handshake.
+  /// Starts to connect to an endpoint and returns the descriptor of the socket. Does not wait for the
+  /// handshake.
   package static func connecting(to endpoint: IPEndpoint) throws -> Int32 {
     let descriptor = try open(endpoint.address.family, SOCK_STREAM)
     guard withAddress(of: endpoint, { connect(descriptor, $0, $1) }) == 0 || errno == EINPROGRESS else {
@@ -50,7 +53,7 @@ package enum LoopbackSocket {
     return UInt16(bigEndian: address.sin6_port)
   }
 
-  /// Closes a connection with a reset instead of an orderly end: SO_LINGER in socket(7).
+  /// Closes the descriptor and resets the connection: SO_LINGER in socket(7).
   package static func reset(_ descriptor: Int32) {
     var linger = linger(l_onoff: 1, l_linger: 0)
     setsockopt(
@@ -75,6 +78,7 @@ package enum LoopbackSocket {
     }
   }
 
+  /// Opens a non-blocking socket that child processes do not inherit.
   private static func open(_ family: IPAddress.Family, _ type: __socket_type) throws -> Int32 {
     let flags = Int32(type.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     let descriptor = socket(family == .v4 ? AF_INET : AF_INET6, flags, 0)
@@ -82,6 +86,7 @@ package enum LoopbackSocket {
     return descriptor
   }
 
+  /// Calls a closure with the socket address of an endpoint and its size.
   private static func withAddress<Result>(
     of endpoint: IPEndpoint, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
   ) -> Result {

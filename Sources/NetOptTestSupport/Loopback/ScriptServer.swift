@@ -3,25 +3,29 @@ package import NetOptCore
 import NetOptLocking
 
 /// A server that responds to one request per connection with prepared bytes, and then closes the connection.
-/// One thread serves all connections, one after another. The number of connections is not limited, because
-/// the server keeps no record of them; `LoopbackServer` does.
+/// One thread serves all connections, one after another. Unlike `LoopbackServer`, the server keeps no record
+/// of its connections, so it can serve any number of them.
 package final class ScriptServer: Sendable {
   /// The endpoint that the server listens on.
   package let endpoint: IPEndpoint
+  /// The descriptor of the listening socket.
   private let listener: Int32
+  /// Raised when the server is released.
   private let stopped: StopSignal
   private let scripts = Scripts()
+  /// The thread of the server; `nil` until it is started.
   private let thread = Locked<JoinableThread?>(nil)
 
-  /// The state that the thread and the callers share.
+  /// The prepared responses, which the thread and the callers share.
   private final class Scripts: Sendable {
+    /// The pieces of each response, by the target of the request.
     let pieces = Locked<[String: [[UInt8]]]>([:])
   }
 
-  /// The maximum time to wait for the next bytes of a request.
+  /// The longest time that the server waits for the next bytes of a request.
   private static let patience = Duration.seconds(5)
 
-  /// Starts the server.
+  /// Starts the server on a free port of 127.0.0.1.
   package init() throws {
     stopped = try StopSignal()
     listener = try LoopbackSocket.listening(on: IPEndpoint(.loopback, port: 0))
@@ -46,15 +50,17 @@ package final class ScriptServer: Sendable {
     thread.withLock { $0 }?.join()
   }
 
-  /// Sets the response to the next request for a target. The server sends the pieces one by one, and then
-  /// forgets them.
+  /// Sets the response to the next request for a target. The server sends the pieces one by one. It uses the
+  /// response only once.
   package func set(_ pieces: [[UInt8]], for target: String) {
     scripts.pieces.withLock { $0[target] = pieces }
   }
 
-  /// Removes the response for a target that was set and not requested.
+  /// Removes the response for a target, if no request has used it.
   package func forget(_ target: String) { scripts.pieces.withLock { $0[target] = nil } }
 
+  /// Reads the head of one request and sends the response for its target. Sends nothing if there is no
+  /// response.
   private static func serve(_ descriptor: Int32, _ scripts: Scripts, _ stopped: StopSignal) {
     var head: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 8192)
@@ -75,6 +81,7 @@ package final class ScriptServer: Sendable {
     }
   }
 
+  /// Waits until a descriptor is readable. Returns false when the server stops or the limit passes first.
   private static func wait(_ descriptor: Int32, _ stopped: StopSignal, limit: Duration?) -> Bool {
     var descriptors = [
       pollfd(fd: stopped.descriptor, events: Int16(POLLIN), revents: 0),

@@ -2,11 +2,12 @@ import Glibc
 import NetOptCore
 import NetOptLocking
 
-/// A signal that wakes every thread that waits for it in poll(2). It is the reading end of a pipe; closing
-/// the writing end raises the signal.
+/// A signal that wakes all threads that wait for it in poll(2). The threads poll the reading end of a pipe.
+/// Closing the writing end raises the signal.
 package final class StopSignal: Sendable {
   /// The descriptor to poll for `POLLIN`. It reports `POLLHUP` as soon as the signal is raised.
   package let descriptor: Int32
+  /// The writing end of the pipe; `nil` when the signal was raised.
   private let writingEnd: Locked<Int32?>
 
   package init() throws {

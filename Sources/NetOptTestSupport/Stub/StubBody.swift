@@ -1,23 +1,27 @@
 import NetOptCore
 import NetOptLocking
 
-/// The body of a response of a `StubTransport`. It creates a chunk when the consumer asks for the chunk.
+/// The body of a response of a `StubTransport`. It makes a chunk only when the consumer asks for it.
 final class StubBody: BodySource {
   private struct State {
+    /// The index of the next chunk.
     var next = 0
-    /// The time and the error of the body's end; `nil` while the body is open.
+    /// When and with which error the body ended; `nil` while the body is open. The error is `nil` for a
+    /// complete body and for a body that was released before its end.
     var ended: (at: MonotonicInstant, error: NetOptError?)?
   }
 
   private let response: StubResponse
-  /// The timings of the response until its head.
+  /// The durations of the phases of the call until the response head arrived.
   private let headTimings: Timings
-  /// When the head arrived.
+  /// When the response head arrived, on the clock of the transport.
   private let headAt: MonotonicInstant
+  /// The deadline of the call, on the clock of the transport; `nil` for none.
   private let deadline: MonotonicInstant?
   private let transport: StubTransport
-  /// The connection of the response; `nil` when the connection is not kept. An HTTP/1.1 connection returns to
-  /// the pool at the end of the body. An HTTP/2 connection is in the pool all the time.
+  /// The connection of the response; `nil` when the connection does not return to the pool. An HTTP/1.1
+  /// connection returns to the pool when the body has been read to its end. An HTTP/2 connection is in the
+  /// pool all the time.
   private let connection: StubTransport.Connection?
   private let state = Locked(State())
 
@@ -72,8 +76,8 @@ final class StubBody: BodySource {
   private static let cancelled = NetOptError(
     .cancelled, phase: .receive, "the call was cancelled while its body was read")
 
-  /// Returns the error that ends the reading: shutdown, deadline or cancellation. Returns `nil` if there is
-  /// none.
+  /// Returns the error that must end the body now: shutdown, deadline or cancellation. Returns `nil` if the
+  /// body can continue.
   private func interruption() -> NetOptError? {
     if transport.state.state.isShutDown { return StubTransport.shutDownError(nil) }
     if let deadline, transport.timeSource.now() >= deadline {
@@ -82,7 +86,7 @@ final class StubBody: BodySource {
     return Task.isCancelled ? Self.cancelled : nil
   }
 
-  /// Suspends the task until shutdown, the deadline or the cancellation of the task.
+  /// Suspends the task until the shutdown of the transport, the deadline, or the cancellation of the task.
   private func waitForInterruption() async {
     let (transport, deadline) = (transport, deadline)
     await withTaskGroup(of: Void.self) { group in
@@ -93,11 +97,13 @@ final class StubBody: BodySource {
     }
   }
 
+  /// Ends the body with an error, and returns the error.
   private func end(with error: NetOptError) -> NetOptError {
     end(error)
     return error
   }
 
+  /// Ends the body. Only the first call has an effect.
   private func end(_ error: NetOptError?) {
     let now = transport.timeSource.now()
     let isFirst = state.withLock { state in

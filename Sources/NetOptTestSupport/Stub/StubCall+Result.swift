@@ -1,7 +1,8 @@
 import NetOptCore
 
-/// The results of a call.
+/// The response and the errors of a call.
 extension StubCall {
+  /// The properties of the connection that a leg to this target opens.
   func connection(to target: RoutePlan.Leg.Target) -> StubTransport.Connection {
     StubTransport.Connection(
       origin: plan.origin, destination: .init(target, of: plan),
@@ -9,7 +10,7 @@ extension StubCall {
       multiplexes: plan.origin.scheme == .https && request.options.version != .http1)
   }
 
-  /// The report of the legs so far. For a leg under way, the end is the current time.
+  /// The report of all legs that were started. A leg that has not ended gets the current time as its end.
   var route: RouteReport {
     let time = offset
     let reports = started.compactMap { index -> RouteReport.Leg? in
@@ -20,6 +21,7 @@ extension StubCall {
     return RouteReport(plan: plan, legs: reports)
   }
 
+  /// Makes the response of the call from the response of the script.
   func response(_ response: StubResponse) -> NetOptResponse {
     let winner = race.winner.map { legs[$0] }
     let connection = race.winner.map { self.connection(to: race.legs[$0].target) }
@@ -49,6 +51,7 @@ extension StubCall {
         ? TLSReport(verified: request.options.verification == .full, version: "TLSv1.3") : nil)
   }
 
+  /// Makes an error with the route of the call.
   func error(
     _ code: NetOptError.Code, _ phase: NetOptError.Phase, _ message: String
   ) -> NetOptError {

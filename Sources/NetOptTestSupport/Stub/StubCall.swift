@@ -1,23 +1,34 @@
 import NetOptCore
 
-/// A call on a `StubTransport`. It runs the race of a plan with tasks in place of sockets and timers. Tasks
-/// send events, and the call handles the events one after another.
+/// A call on a `StubTransport`. It runs the race of a plan, as the real transport does, with tasks in place
+/// of sockets and timers. The tasks send events, and the call handles one event after another.
 struct StubCall {
   typealias Outcome = Result<NetOptResponse, NetOptError>
 
+  /// What a task reports to the call. An `Int` is the index of a leg in the race.
   private enum Event: Sendable {
+    /// The time at which the race wants `timeIsUp` has come.
     case alarm
+    /// The leg started to connect.
     case opened(Int)
+    /// TCP is connected.
     case connected(Int)
+    /// The connection can send a request. `reused`: whether it comes from the pool.
     case ready(Int, reused: Bool)
+    /// The leg failed.
     case failed(Int, LegFailure)
+    /// The DNS look-up of the leg ended.
     case resolved(Int, Result<ResolvedAddresses, NetOptError>)
+    /// The exchange ended with a response or an error.
     case answered(Result<StubResponse, NetOptError>)
+    /// The deadline of the call has passed.
     case deadline
+    /// The transport was shut down.
     case shutDown
   }
 
-  /// Receives the events. Each event has its time, because the call may handle the event later.
+  /// Takes the events from the tasks. It stores the time of each event, because the call may handle the event
+  /// later.
   private struct Events: Sendable {
     let stream: AsyncStream<(Event, MonotonicInstant)>.Continuation
     let clock: any TimeSource
@@ -25,10 +36,13 @@ struct StubCall {
     func note(_ event: Event) { stream.yield((event, clock.now())) }
   }
 
+  /// What the call knows about a leg of the race.
   struct Leg {
-    /// The duration of the look-up that gave the address.
+    /// The duration of the DNS look-up that found the address; zero for an address of the list.
     var lookup = Duration.zero
+    /// The report of the leg so far; `nil` before the leg starts, and for a DNS look-up that found addresses.
     var report: RouteReport.Leg?
+    /// Whether the leg has ended: it won, lost, failed, or was a DNS look-up that found addresses.
     var isOver = false
   }
 
@@ -36,14 +50,17 @@ struct StubCall {
   let context: CallContext
   let plan: RoutePlan
   let transport: StubTransport
+  /// Takes the events of the tasks of this call.
   private let events: Events
-  /// The time of the event that the call handles.
+  /// The time of the event that the call handles, on the clock of the transport.
   var now: MonotonicInstant
+  /// The race, which decides when a leg starts and which leg sends the request.
   var race: Race
-  /// The state of each leg, by its index in the race.
+  /// The legs, by their indices in the race.
   var legs: [Leg]
   /// The indices of the started legs, in starting order.
   var started: [Int] = []
+  /// The error of the DNS look-up, if it failed.
   var lookupError: NetOptError?
 
   private init(
@@ -60,7 +77,7 @@ struct StubCall {
     legs = plan.legs.map { _ in Leg() }
   }
 
-  /// Performs a call.
+  /// Performs a call from its first leg to the response head.
   static func run(
     _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext, on transport: StubTransport
   ) async throws(NetOptError) -> NetOptResponse {
@@ -81,20 +98,22 @@ struct StubCall {
           if outcome != nil { break }
         }
       }
-      // Only the cancellation of the task ends the stream early.
+      // Without an outcome, the task was cancelled: only cancellation ends the stream.
       call.now = transport.timeSource.now()
       return outcome ?? .failure(call.error(.cancelled, call.phase, "the call was cancelled"))
     }
     return try outcome.get()
   }
 
+  /// The time of the event that the call handles, counted from the start of the call.
   var offset: Duration { now - context.started }
 
+  /// The phase of the call, for errors.
   private var phase: NetOptError.Phase { race.winner == nil ? .connect : .receive }
 
-  /// Carries out the steps of the race.
+  /// Carries out a step of the race, and the steps that the race returns after it.
   ///
-  /// - Returns: the outcome of the call if a step ended it, else `nil`.
+  /// - Returns: the outcome of the call if all legs have failed, otherwise `nil`.
   private mutating func follow(_ step: Race.Step, _ group: inout TaskGroup<Void>) -> Outcome? {
     var step = step
     while case .start(let leg) = step {
@@ -110,6 +129,9 @@ struct StubCall {
     }
   }
 
+  /// Handles an event.
+  ///
+  /// - Returns: the outcome of the call if the event ended it, otherwise `nil`.
   private mutating func handle(_ event: Event, _ group: inout TaskGroup<Void>) -> Outcome? {
     switch event {
     case .alarm:
@@ -143,6 +165,7 @@ struct StubCall {
     }
   }
 
+  /// Starts a leg: its DNS look-up, or its connection.
   private mutating func start(_ index: Int, _ group: inout TaskGroup<Void>) {
     let leg = race.legs[index]
     legs[index].report = RouteReport.Leg(
@@ -179,6 +202,7 @@ struct StubCall {
     }
   }
 
+  /// Asks the race whether the ready leg may send the request, and starts the exchange if it may.
   private mutating func ready(_ leg: Int, _ reused: Bool, _ group: inout TaskGroup<Void>) {
     let time = offset
     if !reused, plan.origin.scheme == .https { legs[leg].report?.secured = time }
@@ -197,6 +221,7 @@ struct StubCall {
     }
   }
 
+  /// Adds a leg to the race for each new address that a look-up found.
   private mutating func resolved(
     _ index: Int, _ result: Result<ResolvedAddresses, NetOptError>, _ group: inout TaskGroup<Void>
   ) -> Outcome? {
@@ -218,13 +243,14 @@ struct StubCall {
       return handle(.failed(index, LegFailure(.nameNotFound, message)), &group)
     }
     let lookup = offset - (legs[index].report?.started ?? .zero)
-    // The report contains the legs with the addresses from the look-up, and not the look-up itself.
+    // The legs to the found addresses take the place of the look-up in the report.
     legs[index].report = nil
     legs[index].isOver = true
     legs += new.map { _ in Leg(lookup: lookup) }
     return follow(race.expanded(index, into: new), &group)
   }
 
+  /// Records how a leg ended.
   private mutating func end(
     _ leg: Int, _ outcome: RouteReport.Outcome, _ failure: LegFailure? = nil
   ) {
@@ -235,6 +261,7 @@ struct StubCall {
     legs[leg].report?.failure = failure
   }
 
+  /// Starts a task that sends an event at the given time.
   private func wake(with event: Event, at moment: MonotonicInstant, _ group: inout TaskGroup<Void>) {
     let (events, clock) = (events, transport.timeSource)
     group.addTask {

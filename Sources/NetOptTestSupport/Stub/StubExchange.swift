@@ -1,22 +1,23 @@
 import NetOptCore
 
-/// Sends the request on the connection that won the race, and gets the response from the script.
+/// Sends the request on the connection that won the race, and gets the outcome from the script.
 struct StubExchange: Sendable {
   let request: NetOptRequest
+  /// The destination of the connection.
   let destination: StubTransport.Destination
   let transport: StubTransport
 
   /// Performs the exchange.
   ///
-  /// - Returns: the response or the error; `nil` when the script gives no response, and when the task was
-  ///   cancelled.
+  /// - Returns: the response or the error; `nil` when the script sends no response (`StubAnswer.silence`),
+  ///   and when the task was cancelled.
   func run() async -> Result<StubResponse, NetOptError>? {
     do {
       let body = try await wholeBody()
       let address: IPAddress? = if case .address(let address) = destination { address } else { nil }
       let clock = transport.timeSource
-      // Reads the clock before the test can see the received request, because the test may then advance the
-      // clock.
+      // Read the clock before the test can see the request in `received`, because the test may then advance
+      // the clock.
       let received = clock.now()
       let outcome = transport.state.update { state in
         state.received.append(.init(request: request, body: body, address: address))
@@ -42,6 +43,9 @@ struct StubExchange: Sendable {
     }
   }
 
+  /// Reads the whole body of the request.
+  ///
+  /// - Throws: `invalidRequest` when a stream has another length than it announced; the errors of the stream.
   private func wholeBody() async throws -> [UInt8] {
     switch request.body.source {
     case .none: return []

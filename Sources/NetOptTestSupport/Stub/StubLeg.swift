@@ -1,21 +1,21 @@
 import NetOptCore
 
-/// Opens one connection of a `StubTransport` by the script.
+/// Opens one connection of a `StubTransport` as the script decides.
 struct StubLeg: Sendable {
   let connection: StubTransport.Connection
-  /// The maximum time until the connection is ready.
+  /// The longest time from the start until the connection is ready.
   let limit: Duration
-  /// Whether the connection is kept for other requests.
+  /// Whether a pooled connection may serve the leg, and a new connection enters the pool.
   let isKept: Bool
 
   private var destination: StubTransport.Destination { connection.destination }
   private var origin: Origin { connection.origin }
 
-  /// Opens the connection.
+  /// Opens a new connection.
   ///
-  /// - Parameter connected: called when the TCP connection is established.
-  /// - Returns: the time when the TCP connection was established.
-  /// - Throws: `LegError` with the reason why the connection is not ready.
+  /// - Parameter connected: called when TCP is connected.
+  /// - Returns: when TCP was connected, on the clock of the transport.
+  /// - Throws: `LegError` with the reason why the connection did not become ready.
   func open(
     on transport: StubTransport, connected: @Sendable () -> Void = {}
   ) async throws(LegError) -> MonotonicInstant {
@@ -27,6 +27,7 @@ struct StubLeg: Sendable {
     let clock = transport.timeSource
     let start = clock.now()
     let end = start + limit
+    /// Waits until `time` after the start. Fails at the limit, if that is earlier.
     func take(_ time: Duration, timeout: LegFailure.Kind) async throws(LegError) {
       try await sleep(until: min(start + time, end), on: clock)
       if start + time > end { throw failure(timeout) }
@@ -49,7 +50,8 @@ struct StubLeg: Sendable {
     return connectedAt
   }
 
-  /// Opens the connection for `Transport.connect`.
+  /// Performs `Transport.connect`: takes a pooled connection or opens a new one, and reports the durations.
+  /// Fails when the transport shuts down.
   func connect(on transport: StubTransport) async throws(LegError) -> ConnectReport {
     if isKept, transport.take(connection) { return ConnectReport(connect: .zero, reused: true) }
     let clock = transport.timeSource
@@ -61,7 +63,7 @@ struct StubLeg: Sendable {
         }
       }
       group.addTask {
-        // Returns `nil` when the group is cancelled, which happens when the other task has ended.
+        // Returns `nil` when the group cancels this task, after the other task has ended.
         await transport.state.wait { $0.isShutDown } ? .failure(StubTransport.shutDownLegError) : nil
       }
       defer { group.cancelAll() }
@@ -75,11 +77,13 @@ struct StubLeg: Sendable {
   private static let cancelled = LegError(
     LegFailure(.other, "the attempt was cancelled"), isCancellation: true)
 
+  /// Waits until a time on the clock. Does nothing if the time has passed.
   private func sleep(until due: MonotonicInstant, on clock: any TimeSource) async throws(LegError) {
     if due <= clock.now() { return }
     do { try await clock.sleep(until: due) } catch { throw Self.cancelled }
   }
 
+  /// Makes the error for a kind of failure.
   private func failure(_ kind: LegFailure.Kind) -> LegError {
     let peer =
       switch destination {

@@ -1,22 +1,33 @@
 public import NetOptCore
 
-/// The behaviour of an endpoint of a `StubTransport`: the outcome of connections to the endpoint, and the
-/// responses to requests.
+/// The behaviour of an endpoint of a `StubTransport`: what happens to connections, and how the endpoint
+/// responds to requests.
 public struct StubOutcome: Sendable {
-  /// The outcome of a connection.
+  /// What happens to a connection. `tls` and `certificate` matter only over `https`; over `http`, the
+  /// connection then becomes ready.
   enum Connection: Sendable {
+    /// The connection becomes ready.
     case ready
-    /// TCP fails after the connect time, or never connects.
+    /// TCP does not connect. With `connectTimeout`, the attempt lasts until its limit; with another kind, it
+    /// fails after `connectTime`.
     case tcp(LegFailure.Kind)
-    /// TCP connects. TLS fails after its time, or the handshake never ends.
+    /// TCP connects. With `tlsTimeout`, the TLS handshake lasts until the limit; with another kind, it fails
+    /// after `tlsTime`.
     case tls(LegFailure.Kind)
+    /// TCP connects, and the check of the certificate fails after `tlsTime`. Requests without verification
+    /// ignore this failure.
     case certificate(LegFailure.Kind)
   }
 
+  /// What happens to connections to the endpoint.
   var connection = Connection.ready
+  /// Decides the outcome of a request from the request and its body.
   var answer: @Sendable (NetOptRequest, [UInt8]) -> StubAnswer = { _, _ in .response(StubResponse()) }
+  /// The duration of the TCP handshake.
   var connectTime = Duration.zero
+  /// The duration of the TLS handshake.
   var tlsTime = Duration.zero
+  /// The time from the arrival of the request to the response or reset.
   var answerTime = Duration.zero
 
   /// Connections are ready at once, and every request gets this response.
@@ -62,8 +73,12 @@ public struct StubOutcome: Sendable {
   /// The request arrives and gets no response.
   public static let noAnswer = answer { _, _ in .silence }
 
-  /// Returns the same behaviour with durations: for the TCP handshake, for the TLS handshake, and from the
-  /// request to the response.
+  /// Returns this behaviour with other durations.
+  ///
+  /// - Parameters:
+  ///   - connect: the duration of the TCP handshake.
+  ///   - tls: the duration of the TLS handshake.
+  ///   - answer: the time from the arrival of the request to the response.
   public func taking(
     connect: Duration = .zero, tls: Duration = .zero, answer: Duration = .zero
   ) -> StubOutcome {

@@ -16,7 +16,7 @@ public final class StubResolver: Resolver {
 
   /// A look-up that the resolver received.
   public struct Lookup: Sendable, Hashable {
-    /// The name.
+    /// The host name to resolve.
     public let name: String
     /// Whether the caller asked the resolver to ignore cached addresses.
     public let fresh: Bool
@@ -29,13 +29,17 @@ public final class StubResolver: Resolver {
   }
 
   private struct State {
+    /// The outcome for each name. Other names are not found.
     var outcomes: [String: Outcome]
+    /// The look-ups that began, in order.
     var lookups: [Lookup] = []
+    /// The number of look-ups with the outcome `silence` that have not ended.
     var underWay = 0
     var isShutDown = false
   }
 
   private let state: AsyncCondition<State>
+  /// How long callers may keep the addresses of a look-up.
   private let timeToLive: Duration
 
   /// Creates a resolver.
@@ -48,7 +52,7 @@ public final class StubResolver: Resolver {
     self.timeToLive = timeToLive
   }
 
-  /// Creates a resolver that knows one name.
+  /// Creates a resolver that finds one name.
   public convenience init(_ name: String, _ addresses: [IPAddress]) {
     self.init([name: .addresses(addresses)])
   }
@@ -56,7 +60,7 @@ public final class StubResolver: Resolver {
   /// Changes the outcome for a name, for look-ups that begin from now on.
   public func set(_ outcome: Outcome, for name: String) { state.update { $0.outcomes[name] = outcome } }
 
-  /// The look-ups that began so far.
+  /// The look-ups that began, in order.
   public var lookups: [Lookup] { state.state.lookups }
 
   /// Resolves a name from the table.
@@ -90,5 +94,6 @@ public final class StubResolver: Resolver {
     _ = await state.wait { $0.underWay == 0 }
   }
 
+  /// The error of look-ups after `shutdown`.
   private static let shutDown = NetOptError(.shutDown, phase: .resolve, "the resolver has been shut down")
 }

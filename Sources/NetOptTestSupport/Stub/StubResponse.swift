@@ -18,7 +18,8 @@ public struct StubResponse: Sendable {
     case complete
     /// The endpoint resets the connection after the last chunk.
     case cut
-    /// The endpoint sends nothing after the last chunk, and the body never ends.
+    /// The endpoint sends nothing after the last chunk and keeps the connection open, so the body does not
+    /// end.
     case stalled
   }
 

@@ -3,29 +3,31 @@ public import NetOptCore
 /// A transport without a network. A script decides the behaviour of each address. The race of `NetOptCore`
 /// decides when each leg starts and which leg sends the request, as in the real transport.
 ///
-/// Over `https`, a connection carries many requests, unless the request asks for HTTP/1.1. Once open, this
-/// connection stays ready, and later calls to the address send at once. An HTTP/1.1 connection is ready again
-/// when a body has been read to its end. A request with a stream as its body counts as sent when the
-/// transport has read the whole body. Like every transport, the stub does not retry and does not follow
-/// redirects.
+/// Over `https`, a connection carries many requests, unless the request asks for HTTP/1.1. Such a connection
+/// stays in the pool once it is open, and later calls to the address send on it at once. An HTTP/1.1
+/// connection returns to the pool when the body of its response has been read to the end. A request whose
+/// body is a stream counts as sent when the transport has read the whole body. Like every transport, the stub
+/// does not retry and does not follow redirects.
 public final class StubTransport: Transport {
   /// A request that was sent.
   public struct Received: Sendable {
     /// The request.
     public let request: NetOptRequest
-    /// Its body.
+    /// The body of the request.
     public let body: [UInt8]
     /// The address that received the request; `nil` when a proxy received it.
     public let address: IPAddress?
   }
 
-  /// The destination of a connection, and the key of the script.
+  /// The destination of a connection. The script has an outcome for each destination.
   enum Destination: Hashable {
     case address(IPAddress)
+    /// The URL of a proxy.
     case proxy(String)
-    /// A host name without an address, before the resolver has responded. No connection leads there.
+    /// The host name of a DNS leg, before the resolver has responded. No connection has this destination.
     case name
 
+    /// The destination of a leg of a plan.
     init(_ target: RoutePlan.Leg.Target, of plan: RoutePlan) {
       self =
         switch target {
@@ -36,28 +38,36 @@ public final class StubTransport: Transport {
     }
   }
 
-  /// The properties that distinguish open connections.
+  /// The properties of a connection that decide which requests can use it.
   struct Connection: Hashable {
     let origin: Origin
     let destination: Destination
+    /// Whether the certificate of the server is verified.
     let isVerified: Bool
     /// Whether the connection carries many requests at once (HTTP/2).
     let multiplexes: Bool
   }
 
   struct State {
+    /// The outcome for each destination of the script. Other destinations refuse connections.
     var outcomes: [Destination: StubOutcome]
-    /// The number of connections that are open and ready for a request.
+    /// The number of open connections with these properties that are ready for a request.
     var pool: [Connection: Int] = [:]
+    /// The requests that were sent, in order.
     var received: [Received] = []
+    /// The addresses of all connection attempts, in order.
     var opened: [IPAddress] = []
+    /// The number of calls of `execute` and `connect` that have not returned.
     var underWay = 0
+    /// The number of response bodies that are neither ended nor released.
     var openBodies = 0
     var isShutDown = false
   }
 
   let state: AsyncCondition<State>
+  /// Resolves the names of DNS legs.
   let resolver: any Resolver
+  /// The clock for all times and timers of the stub.
   let timeSource: any TimeSource
 
   /// Creates a transport.
@@ -65,7 +75,7 @@ public final class StubTransport: Transport {
   /// - Parameters:
   ///   - script: the behaviour of each address. Other addresses refuse connections.
   ///   - proxies: the behaviour of each proxy, by its URL.
-  ///   - resolver: the resolver for legs that look up the name. Default: a resolver that finds no name.
+  ///   - resolver: the resolver for DNS legs. Default: a resolver that finds no name.
   ///   - timeSource: the clock for times and timers; `nil` for the clock of the system.
   public convenience init(
     _ script: [IPAddress: StubOutcome] = [:], proxies: [String: StubOutcome] = [:],
@@ -89,7 +99,7 @@ public final class StubTransport: Transport {
     self.timeSource = timeSource
   }
 
-  /// Changes the behaviour of an address from now on, and closes the idle connections to the address.
+  /// Changes the behaviour of an address from now on, and removes its connections from the pool.
   public func set(_ outcome: StubOutcome, for address: IPAddress) {
     state.update { state in
       state.outcomes[.address(address)] = outcome
@@ -100,7 +110,8 @@ public final class StubTransport: Transport {
   /// The requests that were sent, in the order of sending.
   public var received: [Received] { state.state.received }
 
-  /// The addresses of all connection attempts, in order. The reuse of a pooled connection is not an attempt.
+  /// The addresses of all connection attempts, in order. A call that uses a pooled connection makes no
+  /// attempt.
   public var opened: [IPAddress] { state.state.opened }
 
   /// The number of connections that are open and ready for a request.
@@ -109,7 +120,7 @@ public final class StubTransport: Transport {
   /// The number of response bodies that are neither ended nor released.
   public var openBodies: Int { state.state.openBodies }
 
-  /// Sends a request along the legs of a plan, by the script.
+  /// Sends a request along the legs of a plan, as the script decides.
   package func execute(
     _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> NetOptResponse {
@@ -118,7 +129,7 @@ public final class StubTransport: Transport {
     return try await StubCall.run(request, along: plan, in: context, on: self)
   }
 
-  /// Opens a connection to an endpoint, by the script.
+  /// Opens a connection to an endpoint, as the script decides.
   package func connect(
     to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport {
@@ -140,7 +151,7 @@ public final class StubTransport: Transport {
     _ = await state.wait { $0.underWay == 0 }
   }
 
-  /// Counts a call that begins. Returns false after shutdown.
+  /// Counts a call that begins. Returns false after shutdown; the call must then fail.
   func begin() -> Bool {
     state.update { state in
       if !state.isShutDown { state.underWay += 1 }
@@ -148,9 +159,11 @@ public final class StubTransport: Transport {
     }
   }
 
+  /// Counts a call that returns.
   func end() { state.update { $0.underWay -= 1 } }
 
-  /// Takes an open connection from the pool. Returns whether there was one.
+  /// Takes a connection from the pool. Returns whether there was one. An HTTP/2 connection stays in the pool,
+  /// because other requests can use it too.
   func take(_ connection: Connection) -> Bool {
     state.update { state in
       let count = state.pool[connection] ?? 0
@@ -159,7 +172,8 @@ public final class StubTransport: Transport {
     }
   }
 
-  /// Adds a ready connection to the pool. The pool needs only one connection that carries many requests.
+  /// Adds a connection that is ready for a request to the pool. Of HTTP/2 connections with equal properties,
+  /// the pool has only one, because it can carry all requests.
   func keep(_ connection: Connection) {
     state.update { state in
       guard !state.isShutDown else { return }
@@ -167,8 +181,10 @@ public final class StubTransport: Transport {
     }
   }
 
+  /// The error of `connect` after shutdown.
   static let shutDownLegError = LegError(LegFailure(.other, "the transport has been shut down"))
 
+  /// The error of a call after shutdown.
   static func shutDownError(_ route: RouteReport?) -> NetOptError {
     NetOptError(.shutDown, phase: .send, "the transport has been shut down", route: route)
   }
