@@ -11,7 +11,7 @@ final class MemoryShard: Sendable {
     /// The slots by `CacheKey.tableHash`. The slots of keys with the same hash form a chain
     /// (`MemorySlot.next`); the dictionary has the first of them.
     private(set) var slots: [UInt64: MemorySlot] = [:]
-    /// The number of changes to entries of this shard so far (`MemoryStore.changeCount`).
+    /// The number of insertions and removals so far (`MemoryStore.changeCount`). Evictions do not count.
     var changes: UInt64 = 0
 
     /// The memory that the dictionary takes in bytes, without the slots.

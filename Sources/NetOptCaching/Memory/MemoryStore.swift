@@ -1,55 +1,63 @@
 import NetOptCore
 import NetOptLocking
 
-/// The memory tier of the cache. It weighs entries in bytes and evicts them with `S3FIFO`, which keeps
-/// frequently and recently requested entries.
+/// The memory tier of the cache. It limits the memory of its entries, and evicts entries with `S3FIFO`, which
+/// keeps frequently and recently requested ones.
 ///
-/// A hit takes the lock of one shard, counts a visit and returns the shared array of entries. A hit does not
-/// allocate or copy, and does not wait for insertions or evictions in other shards. All shards share one set
-/// of queues, because S3-FIFO changes its queues only on a miss. So the capacity is not split between shards,
-/// and the hit ratio is that of the undivided algorithm (docs/adr/0018).
+/// The keys are divided into shards, each with its own lock. A hit takes the lock of one shard, counts a
+/// visit and returns the array of entries, without allocation or copy. It does not wait for changes in other
+/// shards.
 ///
-/// The store keeps at most 16 variants of a key, and evicts all variants of a key together. Safe from any
-/// thread.
+/// All shards share one set of queues with its own lock. This does not slow hits, because S3-FIFO changes its
+/// queues only on a miss. The capacity is not split between shards, so the hit ratio is that of one undivided
+/// cache (docs/adr/0018).
+///
+/// A key has at most 16 variants: entries for different values of the fields in `Vary`. The store evicts all
+/// variants of a key together. Safe from any thread.
 package final class MemoryStore: CacheStore {
   /// The amount of memory that a store uses.
   package struct Usage: Hashable, Sendable {
-    /// The bytes in use, including `overhead`.
+    /// The memory in use, in bytes, including `overhead`.
     package var bytes: Int
-    /// The part of `bytes` that tables and gaps in the heap take.
+    /// The part of `bytes` that the tables and the gaps in the heap take.
     package var overhead = 0
-    /// The number of keys.
+    /// The number of keys with entries.
     package var keys: Int
   }
 
-  /// The maximum number of variants of a key. The limit keeps a server whose responses vary by a value that
-  /// never repeats from pushing out all other entries.
+  /// The maximum number of variants of a key. Without a limit, a server whose responses vary by a value that
+  /// never repeats could displace all other entries.
   private static let mostVariants = 16
+  /// The number of shards, a power of two.
   private static let shardCount = 16
 
   /// The limits of the store.
   package let limits: CacheLimits
   private let shards: [MemoryShard]
   private let queues: Locked<Queues>
+  /// The heap to which the store returns freed memory; `nil` for a store that returns none.
   private let heap: (any ProcessHeap)?
+  /// The monotonic clock, for the duration of calls to `heap`.
   private let clock = SystemTimeSource()
+  /// Returns the date of the system clock in milliseconds since 1970.
   private let now: @Sendable () -> Int64
 
+  /// The state that all shards share.
   private struct Queues: Sendable {
+    /// The queues of S3-FIFO, with the slots of all keys.
     var fifo: S3FIFO<MemorySlot>
-    /// The estimate of freed memory that the allocator still holds. `nil` in a store without a heap, which
-    /// cannot return that memory.
+    /// The estimate of freed memory that the allocator still keeps resident; `nil` in a store without a heap.
     var heap: HeapUse?
-    /// The size of a heap page, in bytes; 0 without a heap.
+    /// The size of a memory page, in bytes; 0 in a store without a heap.
     let page: Int
-    /// The bytes that the tables of the shards take.
+    /// The memory that the tables of all shards take, in bytes.
     var tableBytes = 0
-    /// The bytes used in addition to entries and queues: tables and gaps. Blocks that stay keep only the
-    /// pages at their two ends resident, so gaps count for at most two pages per key.
+    /// The memory of the tables of the shards and of the gaps in the heap, in bytes. A block of the store can
+    /// keep at most the two pages at its ends resident, so the gaps count for at most two pages per key.
     var overhead: Int { tableBytes + min(heap?.gaps ?? 0, 2 * fifo.count * page) }
-    /// The time of the next sweep for entries older than `maxAge`, in milliseconds since 1970, and below it
-    /// the index of the shard swept last.
+    /// When the next sweep for entries older than `maxAge` is due, in milliseconds since 1970.
     var nextSweep = Int64.min
+    /// The index of the shard of the last sweep.
     var sweptShard = 0
   }
 
@@ -57,9 +65,9 @@ package final class MemoryStore: CacheStore {
   ///
   /// - Parameters:
   ///   - limits: the limits of the store; 64 MiB by default.
-  ///   - heap: returns freed memory to the system when the sizes of entries change; `nil` leaves that to the
-  ///     program.
-  ///   - now: returns the date in milliseconds since 1970, for `maxAge`.
+  ///   - heap: the heap of the process. The store asks it to return freed memory to the system when too much
+  ///     memory is idle (`HeapUse`). `nil` for a store that returns no memory.
+  ///   - now: returns the date of the system clock in milliseconds since 1970, for `maxAge`.
   package init(
     _ limits: CacheLimits = .memory, heap: (any ProcessHeap)? = nil,
     now: @escaping @Sendable () -> Int64 = WallClock.now
@@ -71,6 +79,7 @@ package final class MemoryStore: CacheStore {
     queues = Locked(Self.emptyQueues(limits, heap))
   }
 
+  /// The state of a store without entries.
   private static func emptyQueues(_ limits: CacheLimits, _ heap: (any ProcessHeap)?) -> Queues {
     let bytes = max(limits.maxBytes, 0)
     return Queues(
@@ -79,7 +88,7 @@ package final class MemoryStore: CacheStore {
       page: heap?.page ?? 0)
   }
 
-  /// The current usage.
+  /// The memory that the store uses now.
   package var usage: Usage {
     queues.withLock { queues in
       let fifo = queues.fifo
@@ -87,14 +96,15 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// The maximum size of an entry, in bytes: a tenth of `maxBytes`.
+  /// The maximum size of the slot of a key with all its entries, in bytes: a tenth of `maxBytes`.
   package var mostBytesOfEntry: Int { max(limits.maxBytes, 0) / 10 }
 
+  /// The shard that the upper bits of the key's hash select.
   private func shard(of key: CacheKey) -> MemoryShard {
     shards[Int(truncatingIfNeeded: key.tableHash >> 32) & (Self.shardCount - 1)]
   }
 
-  /// The entries of a key, without entries older than `maxAge`.
+  /// The entries of a key, newest first, without entries older than `maxAge`. The call counts as a visit.
   package func entries(for key: CacheKey) -> [CacheEntry] {
     let found = shard(of: key).table.withLock { table -> [CacheEntry] in
       guard let slot = table.slot(of: key) else { return [] }
@@ -107,14 +117,15 @@ package final class MemoryStore: CacheStore {
   }
 
   /// Inserts an entry and removes the entries that it overlaps. The store rejects an entry larger than a
-  /// tenth of `maxBytes`, but still removes the entries that it overlaps. It also removes entries of the key
-  /// with a `received` date after the present, which occur when the clock was set back: they would count as
-  /// the newest.
+  /// tenth of `maxBytes`, but still removes the entries that it overlaps.
+  ///
+  /// The method also removes entries of the key that were received after the present. Such entries exist
+  /// after the system clock was set back, and they would count as the newest.
   package func insert(_ entry: CacheEntry) {
     change(entry.key) { old in
       let others = old.filter { !entry.overlaps($0.selectors) && $0.received <= now() }
       guard MemorySlot.weight(of: [entry]) <= mostBytesOfEntry else { return others }
-      // Reserves no more room than these entries need.
+      // Reserves exactly the room for these entries, because the capacity of the array counts as memory.
       var entries: [CacheEntry] = []
       entries.reserveCapacity(min(others.count + 1, Self.mostVariants))
       entries.append(entry)
@@ -124,7 +135,7 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// Removes the entry and all overlapping entries that are not newer.
+  /// Removes the entry, and those of the entries that it overlaps that were not received later.
   package func remove(_ entry: CacheEntry) {
     change(entry.key) { old in
       old.filter { !entry.overlaps($0.selectors) || $0.received > entry.received }
@@ -132,7 +143,7 @@ package final class MemoryStore: CacheStore {
   }
 
   /// Removes the entries of a key that match the predicate. The key's change count grows even when no entry
-  /// matches, so that `promote` rejects entries that are being read from another tier.
+  /// matches. So `promote` rejects entries that another thread is reading from the disk at this time.
   package func remove(_ key: CacheKey, where predicate: (CacheEntry) -> Bool) {
     change(key) { entries in entries.filter { !predicate($0) } }
   }
@@ -140,7 +151,7 @@ package final class MemoryStore: CacheStore {
   /// Removes all entries of a key.
   package func removeAll(for key: CacheKey) { change(key) { _ in [] } }
 
-  /// Removes all entries, and clears the ghost queue.
+  /// Removes all entries, and the fingerprints in the ghost queue.
   package func removeAll() {
     queues.withLock { queues in
       for shard in shards {
@@ -156,12 +167,15 @@ package final class MemoryStore: CacheStore {
 
   // MARK: Promotion from another tier
 
-  /// A change counter for a key. It changes with every insertion and removal of this key, and of other keys
-  /// in the same shard.
+  /// A number that grows with each insertion and removal of entries of this key, and of other keys in the
+  /// same shard.
   package func changeCount(of key: CacheKey) -> UInt64 { shard(of: key).table.withLock { $0.changes } }
 
-  /// Inserts entries of a key from another tier, unless the change count differs from the given one. The
-  /// check keeps entries that were removed meanwhile from coming back.
+  /// Inserts entries that were read from the disk tier, unless the store already has entries of the key.
+  ///
+  /// - Parameter changeCount: the change count of the key before the entries were read. If the count is
+  ///   different now, the method inserts nothing, because the entries may have been removed or replaced in
+  ///   the meantime.
   package func promote(_ entries: [CacheEntry], for key: CacheKey, since changeCount: UInt64) {
     change(key, since: changeCount) { old in
       guard old.isEmpty else { return old }
@@ -173,8 +187,13 @@ package final class MemoryStore: CacheStore {
 
   // MARK: Changes
 
-  /// Replaces the entries of a key with the result of the closure. It locks the queues first, and the shards
-  /// inside, one at a time.
+  /// Replaces the entries of a key by the result of `update`, evicts entries until there is room, and returns
+  /// freed memory if that is due. It takes the lock of the queues, and under it the lock of one shard at a
+  /// time.
+  ///
+  /// - Parameters:
+  ///   - changeCount: the call has no effect if the change count of the key differs from this one.
+  ///   - update: receives the current entries and returns the new ones. It runs under both locks.
   private func change(
     _ key: CacheKey, since changeCount: UInt64? = nil, _ update: ([CacheEntry]) -> [CacheEntry]
   ) {
@@ -198,7 +217,7 @@ package final class MemoryStore: CacheStore {
       return queues.heap?.isDue { clock.now() } ?? false
     }
     guard isDue, let heap else { return }
-    // Runs outside the locks, so that other callers of the store do not wait.
+    // Returns memory without the locks, so that other callers of the store do not wait.
     let begun = clock.now()
     let result = heap.trim()
     let ended = clock.now()
@@ -208,17 +227,23 @@ package final class MemoryStore: CacheStore {
     }
   }
 
+  /// A change of the entries of a key in its shard. The queues do not know it yet.
   private struct Change {
+    /// The slot of the key before the change; `nil` when the key had no entries.
     var slot: MemorySlot?
+    /// The entries before the change.
     var old: [CacheEntry]
+    /// The entries after the change.
     var new: [CacheEntry]
+    /// The growth of the shard's table in bytes, which may be negative.
     var tableBytes: Int
   }
 
+  /// Applies a change to the queues. It evicts other slots to make room.
   private func apply(_ change: Change, to key: CacheKey, in shard: MemoryShard, _ queues: inout Queues) {
     queues.tableBytes += change.tableBytes
     queues.heap?.replace(change.old, with: change.new)
-    // New entries fill gaps first. The overhead shrinks accordingly before the queues evict anything.
+    // Updates the overhead before the queues evict anything, because the new entries may fill gaps.
     queues.fifo.overhead = queues.overhead
     guard let slot = change.slot else {
       if !change.new.isEmpty { add(MemorySlot(key, change.new), to: shard, &queues) }
@@ -233,6 +258,7 @@ package final class MemoryStore: CacheStore {
     }
   }
 
+  /// Adds a new slot to the queues and to its shard, unless the queues reject it.
   private func add(_ slot: MemorySlot, to shard: MemoryShard, _ queues: inout Queues) {
     let index = evicting(&queues) { fifo, drop in
       fifo.insert(
@@ -250,13 +276,16 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// Runs work on the queues that may evict slots, and removes evicted slots from their tables and from
-  /// `heap`.
+  /// Runs work on the queues that may evict slots. Removes each evicted slot from its shard, and subtracts
+  /// its bytes from `Queues.heap`.
+  ///
+  /// - Parameter work: receives the queues, and a closure that it must call with each evicted slot.
   private func evicting<Result>(
     _ queues: inout Queues, _ work: (inout S3FIFO<MemorySlot>, (MemorySlot) -> Void) -> Result
   ) -> Result {
     var tableBytes = 0
-    // A copy: the closure must not access `queues` while `work` changes `queues.fifo`.
+    // The closure below changes a copy, because it must not access `queues` while `work` changes
+    // `queues.fifo`.
     var heap = queues.heap
     defer {
       queues.heap = heap
@@ -268,7 +297,7 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// Removes a slot from its table.
+  /// Removes an evicted slot from the table of its shard.
   ///
   /// - Returns: the growth of the table, in bytes; negative when the table shrank.
   private func drop(_ slot: MemorySlot) -> Int {
@@ -279,8 +308,8 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// Evicts entries when grown tables and gaps exceed the capacity, and shrinks the queues' table when it is
-  /// sparse.
+  /// Evicts entries until the memory in use, with tables and gaps, fits the capacity. Also shrinks the table
+  /// of the queues when it is sparse.
   private func enforceCapacity(_ queues: inout Queues) {
     queues.fifo.overhead = queues.overhead
     if queues.fifo.used > queues.fifo.capacity {
@@ -290,8 +319,8 @@ package final class MemoryStore: CacheStore {
     if queues.fifo.isSparse { queues.fifo.compact { $0.queueIndex = $1 } }
   }
 
-  /// Removes the slots of one shard whose entries are all older than `maxAge`, if a sweep is due. The sweep
-  /// reaches each shard four times per `maxAge`.
+  /// If a sweep is due, removes the slots of the next shard whose entries are all older than `maxAge`. While
+  /// the store changes, each shard gets four sweeps per `maxAge`.
   private func sweep(_ queues: inout Queues) {
     guard let maxAge = limits.maxAgeMilliseconds else { return }
     let now = now()

@@ -1,28 +1,37 @@
 /// The queues of S3-FIFO (Yang, Zhang, Qiu, Yue, Vigfusson: "FIFO queues are all you need for cache
 /// eviction", SOSP 2023). The small queue holds new items. The main queue holds items that were requested
-/// again. The ghost queue remembers the fingerprints of items that left the small queue early. This type
-/// weighs items in bytes and decides which to evict; the caller stores the entries.
+/// again. The ghost queue remembers the fingerprints of items that were evicted from the small queue. This
+/// type counts the bytes of items and decides which to evict; the caller stores the entries.
 ///
-/// The hits equal those of libCacheSim's implementation, request for request. The small queue has a tenth of
-/// the capacity, the ghost queue remembers nine tenths of it, and an item with two visits moves to the main
-/// queue. While nothing has been evicted and the small queue is full, a new item goes to the main queue at
-/// once.
+/// For the same requests, the type has the same hits as the implementation of libCacheSim. The small queue
+/// has a tenth of the capacity. The ghost queue remembers items of nine tenths of the capacity. An item with
+/// two visits moves from the small to the main queue. Until the first eviction, new items go to the main
+/// queue when the small queue is full.
 ///
 /// A value type: two threads must not use one value at the same time.
 package struct S3FIFO<Item: Sendable>: Sendable {
-  /// The index of an item. It is valid until the item is removed or evicted, or until `compact` assigns a new
-  /// one.
+  /// The index of an item in the table of nodes. It is valid until the item is removed or evicted, or until
+  /// `compact` assigns a new one.
   package typealias Index = Int32
 
+  /// The queue of a node; `free` for a node without an item.
   enum Queue: Sendable { case small, main, free }
 
+  /// An element of the table of nodes. The nodes of a queue are a linked list.
   struct Node: Sendable {
+    /// The item; `nil` in a free node.
     var item: Item?
+    /// Identifies the item in the ghost queue.
     let fingerprint: UInt64
+    /// The size of the item in bytes.
     var size: Int
+    /// The number of visits that count for the next decision about the item.
     var visits: Int
+    /// The queue of the item.
     var queue: Queue
+    /// The next newer node of the queue, or the next free node; -1 for none.
     var next: Index
+    /// The next older node of the queue; -1 for none.
     var previous: Index
   }
 
@@ -35,20 +44,31 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   /// The number of items.
   package private(set) var count = 0
 
+  /// The table of nodes.
   private var nodes: [Node] = []
+  /// The first node of the list of free nodes; -1 when no node is free.
   private var firstFree: Index = -1
   private var small = Ends()
   private var main = Ends()
   private var ghost: GhostQueue
+  /// The capacity of the small queue, in bytes.
   private let smallCapacity: Int
+  /// The maximum number of items in the small queue.
   private let smallCount: Int
+  /// Whether the memory of tables and `overhead` counts against the capacity.
   private let countsTables: Bool
+  /// Whether an item was ever evicted.
   private var hasEvicted = false
 
+  /// The ends and the totals of a queue.
   private struct Ends: Sendable {
+    /// The node of the newest item; -1 for an empty queue.
     var newest: Index = -1
+    /// The node of the oldest item; -1 for an empty queue.
     var oldest: Index = -1
+    /// The total size of the items, in bytes.
     var bytes = 0
+    /// The number of items.
     var count = 0
   }
 
@@ -57,9 +77,9 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   /// - Parameters:
   ///   - capacity: the maximum total size of all items, in bytes.
   ///   - maxCount: the maximum number of items.
-  ///   - countsTables: whether tables count against the capacity: those of the queues and of the ghost queue,
-  ///     and `overhead`. If so, the ghost queue remembers at most as many items as a tenth of the capacity
-  ///     holds.
+  ///   - countsTables: whether the memory of the tables counts against the capacity: the table of nodes, the
+  ///     ghost queue and `overhead`. If so, the ghost queue remembers only as many items as fit into a tenth
+  ///     of the capacity (`GhostQueue.mostBytesOfEach`).
   package init(capacity: Int, maxCount: Int = .max, countsTables: Bool = false) {
     self.capacity = capacity
     self.maxCount = maxCount
@@ -72,11 +92,12 @@ package struct S3FIFO<Item: Sendable>: Sendable {
       maxCount: max(min(maxCount / 10 * 9, mostGhosts), 1))
   }
 
-  /// The bytes that the owner's tables and gaps take. They count against the capacity only if tables count.
+  /// The memory that the owner uses in addition to the items, in bytes. The owner sets it. It counts against
+  /// the capacity only if tables count.
   package var overhead = 0
 
-  /// The bytes of capacity in use: the items and, if tables count, the allocated size of the tables, full or
-  /// not.
+  /// The bytes of capacity in use: the items and, if tables count, `overhead` and the tables with their
+  /// unused elements.
   package var used: Int {
     countsTables ? bytes + overhead + TableSize.bytes(of: nodes) + ghost.tableBytes : bytes
   }
@@ -90,22 +111,23 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     return item
   }
 
-  /// Counts a visit.
+  /// Counts a visit of an item. A caller that counts visits itself passes them to the `visits` parameters
+  /// instead.
   package mutating func visit(_ index: Index) { nodes[Int(index)].visits &+= 1 }
 
-  /// Whether the queues can accept an item of a size. Like libCacheSim, they reject items larger than the
-  /// small queue.
+  /// Whether the queues can accept an item of a size in bytes. Like libCacheSim, they reject an item that is
+  /// larger than the small queue.
   package func admits(size: Int) -> Bool { size <= smallCapacity && size >= 0 && maxCount > 0 }
 
-  /// Inserts an item that was requested and missed, and evicts others until there is room.
+  /// Inserts an item after a miss, and evicts others until there is room.
   ///
   /// - Parameters:
-  ///   - fingerprint: identifies the item in the ghost queue. The ghost queue does not distinguish items with
-  ///     the same fingerprint.
+  ///   - fingerprint: a hash that identifies the item in the ghost queue. Items with the same fingerprint
+  ///     count as one item there.
   ///   - size: the size in bytes.
   ///   - visits: returns the number of visits that the caller counted for an item since the last call for
   ///     that item.
-  ///   - evicted: receives each evicted item. The item's index is free by then.
+  ///   - evicted: receives each evicted item. The index of this item is no longer valid.
   /// - Returns: the item's index, or `nil` when the queues reject the item.
   package mutating func insert(
     _ item: Item, fingerprint: UInt64, size: Int, visits: (Item) -> Int = { _ in 0 }, evicted: (Item) -> Void
@@ -118,7 +140,8 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     return add(item, fingerprint, size, to: wasKnown || isFilling ? .main : .small)
   }
 
-  /// Sets an item's new size, and evicts items until there is room. The item itself may be evicted.
+  /// Sets a new size of an item in bytes, and evicts items until there is room. The item itself may be
+  /// evicted.
   package mutating func resize(
     _ index: Index, to size: Int, visits: (Item) -> Int = { _ in 0 }, evicted: (Item) -> Void
   ) {
@@ -137,15 +160,15 @@ package struct S3FIFO<Item: Sendable>: Sendable {
 
   // MARK: Tables
 
-  /// Whether the queues' table has room for more than four times the current number of items.
+  /// Whether the table of nodes has room for more than four times the current number of items.
   package var isSparse: Bool { nodes.capacity > Self.least && count < nodes.capacity / 4 }
 
-  /// The capacity up to which a table never counts as sparse.
+  /// The capacity in nodes up to which the table does not count as sparse.
   private static var least: Int { 64 }
 
-  /// Replaces the queues' table with one that has room for twice the current number of items. When the caller
-  /// compacts whenever the table is sparse, the cost is constant per item removed before or added until the
-  /// next time.
+  /// Replaces the table of nodes by one with room for twice the current number of items. A caller should do
+  /// this whenever the table is sparse. Then the cost of the copies is constant for each insertion and
+  /// removal.
   ///
   /// - Parameter moved: receives each item and its new index.
   package mutating func compact(_ moved: (Item, Index) -> Void) {
@@ -157,7 +180,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     firstFree = -1
   }
 
-  /// Copies a queue, oldest item first, so that neighbours in the queue are neighbours in the table.
+  /// Copies the nodes of a queue to the new table, oldest item first, and returns the new ends of the queue.
   private func move(_ ends: Ends, to rest: inout [Node], _ moved: (Item, Index) -> Void) -> Ends {
     guard ends.oldest >= 0 else { return ends }
     var new = ends
@@ -178,19 +201,20 @@ package struct S3FIFO<Item: Sendable>: Sendable {
 
   // MARK: Eviction
 
-  /// Evicts items until the rest fits. Call it after `overhead` has grown, or after a new item made the
-  /// tables grow.
+  /// Evicts items until the others fit into the capacity. Call it after `overhead` has grown, or after a new
+  /// item made the tables grow.
   package mutating func makeRoom(visits: (Item) -> Int = { _ in 0 }, evicted: (Item) -> Void) {
     makeRoom(for: 0, 0, visits, evicted)
   }
 
+  /// Evicts items until there is room for `size` more bytes and `more` more items.
   private mutating func makeRoom(
     for size: Int, _ more: Int, _ visits: (Item) -> Int, _ evicted: (Item) -> Void
   ) {
     while count > 0, used > capacity - size || count > maxCount - more {
       hasEvicted = true
-      // The room that is left for items. The main queue's share counts from this room: counted from the whole
-      // capacity, the main queue might never be full, because tables and overhead use a part.
+      // The capacity without tables and overhead. The main queue is full when it has all of this room except
+      // the share of the small queue. Measured by the whole capacity, it might never be full.
       let room = capacity - (used - bytes)
       let isMainFull = main.bytes > room - smallCapacity || main.count > maxCount - smallCount
       if isMainFull && main.count > 0 || small.count == 0 {
@@ -199,7 +223,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
         evictFromSmall(visits, evicted)
       }
     }
-    // The ghost queue shrinks if evicting all items does not free enough.
+    // All items are evicted here if their removal did not free enough. Then the ghost queue must shrink.
     while used > capacity - size, ghost.count > 0 { ghost.removeOldest() }
     if count == 0, used > capacity - size {
       nodes = []
@@ -207,8 +231,8 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     }
   }
 
-  /// Evicts the oldest item of the small queue that has fewer than two visits. Older items with at least two
-  /// visits move to the main queue. Evicts nothing when all have moved.
+  /// Evicts the oldest item of the small queue that has fewer than two visits. Items before it, which have at
+  /// least two visits, move to the main queue. Evicts nothing when all items move.
   private mutating func evictFromSmall(_ visits: (Item) -> Int, _ evicted: (Item) -> Void) {
     while small.oldest >= 0 {
       let index = small.oldest
@@ -228,8 +252,8 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     }
   }
 
-  /// Evicts the oldest item of the main queue that has no visit. Older items with visits lose one (of at most
-  /// three) and go to the back of the queue.
+  /// Evicts the oldest item of the main queue that has no visit. Items before it lose one visit and become
+  /// the newest of the queue. Of more than three visits, only three count.
   private mutating func evictFromMain(_ visits: (Item) -> Int, _ evicted: (Item) -> Void) {
     while main.oldest >= 0 {
       let index = main.oldest
@@ -247,12 +271,14 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     }
   }
 
+  /// Adds the visits that the caller counted for an item to the node.
   private mutating func addVisits(_ index: Index, _ visits: (Item) -> Int) {
     nodes[Int(index)].visits += visits(self[index])
   }
 
   // MARK: Lists
 
+  /// Puts an item into a free node or a new one, and makes it the newest of a queue.
   private mutating func add(_ item: Item, _ fingerprint: UInt64, _ size: Int, to queue: Queue) -> Index {
     let node = Node(
       item: item, fingerprint: fingerprint, size: size, visits: 0, queue: .free, next: -1, previous: -1)
@@ -269,6 +295,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     return index
   }
 
+  /// Adds a node, which is in no queue, to the list of free nodes.
   private mutating func release(_ index: Index) {
     nodes[Int(index)].item = nil
     nodes[Int(index)].queue = .free
@@ -276,6 +303,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     firstFree = index
   }
 
+  /// Makes a node, which is in no queue, the newest of a queue.
   private mutating func link(_ index: Index, to queue: Queue) {
     let size = nodes[Int(index)].size
     let newest = queue == .small ? small.newest : main.newest
@@ -293,6 +321,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     count += 1
   }
 
+  /// Takes a node out of its queue.
   private mutating func unlink(_ index: Index) {
     let node = nodes[Int(index)]
     precondition(node.queue != .free, "the place \(index) is free")
