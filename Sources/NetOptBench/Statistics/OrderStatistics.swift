@@ -10,8 +10,8 @@ package struct OrderStatistics: Hashable, Sendable {
   /// Makes the statistics for a confidence between 0 and 1.
   package init(confidence: Double = 0.95) { self.confidence = confidence }
 
-  /// The probability that an interval lies above the true percentile. The probability that it lies below is
-  /// the same.
+  /// The maximum probability that an interval lies above the true percentile. The maximum for an interval
+  /// below it is the same.
   private var tail: Double { (1 - confidence) / 2 }
 
   /// The number of values that a percentile needs so that both ends of its interval are among the values.

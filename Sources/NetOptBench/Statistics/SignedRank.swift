@@ -34,8 +34,8 @@ package struct SignedRank: Sendable {
   package let p: Double
   /// The method that computed p.
   package let method: Method
-  /// The serial dependence of the signed ranks. The series is empty when the test does not take dependence
-  /// into account.
+  /// The serial dependence of the signed ranks. Its factor is 1 when the test does not take dependence into
+  /// account.
   package let dependence: SerialDependence
 
   /// The differences in ascending order.

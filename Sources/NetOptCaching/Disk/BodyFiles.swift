@@ -1,30 +1,40 @@
 import Glibc
 import NetOptCore
 
-/// Files for bodies that are too large for the database. The writer writes a body to a temporary file, syncs
-/// it to the disk and renames it. Only then does a database row name the file. A file that no row names is an
-/// orphan, left by a process that was killed.
+/// The files of bodies that are too large for the database. A file has a name of 32 hexadecimal digits.
+///
+/// The writer writes a body to a temporary file, syncs it to the disk and renames it. The row of the entry,
+/// which contains the name, is committed only after that. A file whose name is in no row is an orphan. A
+/// process that was killed may leave one.
 struct BodyFiles: Sendable {
+  /// What the name of a temporary file has after the 32 digits.
   private static let temporarySuffix = ".part"
-  /// `O_NONBLOCK`: a FIFO in place of a body must not make open(2) wait for a writer.
+  /// The flags for opening a file to read it. With `O_NONBLOCK`, open(2) does not wait for a writer when the
+  /// file is a FIFO.
   private static let reading = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
 
+  /// The path of the directory that contains the files.
   let directory: String
 
-  /// A file that is being written. The writer holds a lock on the file, which shows other processes that the
-  /// writer is alive.
+  /// A file that is being written. The writer holds a lock on it (flock(2)), which shows other processes that
+  /// the writer is alive. The end of this value releases the lock.
   struct TemporaryFile: ~Copyable {
+    /// The final name of the file, without a directory.
     let name: String
+    /// The path of the temporary file, with the suffix.
     fileprivate let path: String
     fileprivate let descriptor: Int32
 
     deinit { close(descriptor) }
   }
 
+  /// The path of the file with this name.
   private func path(_ name: String) -> String { "\(directory)/\(name)" }
 
-  /// Creates an empty temporary file and locks it. Returns `nil` when another process took the file for an
-  /// abandoned one before it was locked.
+  /// Creates an empty temporary file and locks it.
+  ///
+  /// - Returns: `nil` when another process locked or removed the file before this process locked it. That
+  ///   process took it for the file of a dead writer.
   private func makeTemporaryFile() throws(DiskError) -> TemporaryFile? {
     let name = Hex.text((0..<16).map { _ in UInt8.random(in: 0 ... .max) })
     let path = path(name + Self.temporarySuffix)
@@ -42,7 +52,7 @@ struct BodyFiles: Sendable {
     return file
   }
 
-  /// Writes a body to a temporary file and syncs it to the disk. Removes the temporary file when that fails.
+  /// Writes a body to a temporary file and syncs the file to the disk. Removes the file when that fails.
   func write(_ body: [UInt8]) throws(DiskError) -> TemporaryFile {
     while true {
       if let file = try makeTemporaryFile() {
@@ -52,6 +62,7 @@ struct BodyFiles: Sendable {
     }
   }
 
+  /// Writes a body to an empty temporary file and syncs the file to the disk.
   private func fill(_ file: borrowing TemporaryFile, _ body: [UInt8]) throws(DiskError) {
     let descriptor = file.descriptor
     var rest = body[...]
@@ -67,29 +78,32 @@ struct BodyFiles: Sendable {
     }
   }
 
-  /// Renames a temporary file to its final name. Call it in the transaction that writes the row, so that no
-  /// process takes the file for an orphan.
+  /// Renames a temporary file to its final name. Call it in the transaction that inserts the row. Other
+  /// processes look for orphans in transactions of their own, so they see the file and the row together.
   func publish(_ file: borrowing TemporaryFile) throws(DiskError) {
     guard rename(file.path, path(file.name)) == 0 else { throw .system("renamed", file.path, errno) }
   }
 
-  /// Removes a temporary file, under its temporary name and its final name.
+  /// Removes a temporary file, whether or not it has been renamed.
   func discard(_ file: borrowing TemporaryFile) {
     unlink(file.path)
     unlink(path(file.name))
   }
 
-  /// Removes a body.
+  /// Removes the file with this name. Ignores a name that is not the name of a body's file.
   func remove(_ name: String) {
     if Self.isName(name) { unlink(path(name)) }
   }
 
-  /// The maximum size of a body to read, in bytes: half of the machine's memory. A sparse file may appear to
-  /// have any length.
+  /// The maximum length of a body to read, in bytes: half of the machine's memory. The limit is necessary
+  /// because a sparse file can have any length.
   private static let mostBytes = sysconf(Int32(_SC_PHYS_PAGES)) / 2 * sysconf(Int32(_SC_PAGESIZE))
 
-  /// The bytes of a body; `nil` when there is no regular file of this length, or when the length exceeds
-  /// `mostBytes`.
+  /// Reads a body.
+  ///
+  /// - Parameter length: the length of the body in bytes, as the database records it.
+  /// - Returns: `nil` when there is no regular file of this length with this name, when the length exceeds
+  ///   `mostBytes`, or when the file cannot be read.
   func read(_ name: String, length: Int) -> [UInt8]? {
     guard Self.isName(name), length <= Self.mostBytes else { return nil }
     let descriptor = open(path(name), Self.reading)
@@ -111,8 +125,10 @@ struct BodyFiles: Sendable {
     return bytes.count == length ? bytes : nil
   }
 
-  /// The files that no row names, and the temporary files of dead writers. Call it in a write transaction: no
-  /// temporary file gets its final name meanwhile.
+  /// The names of the files that no row names, and of the temporary files of dead writers. Call it in a write
+  /// transaction. Then no writer can rename a temporary file while the function runs.
+  ///
+  /// - Parameter isNamed: whether a row contains this name.
   func orphans(_ isNamed: (String) throws(DiskError) -> Bool) throws(DiskError) -> [String] {
     var orphans: [String] = []
     for name in names() {
@@ -127,12 +143,12 @@ struct BodyFiles: Sendable {
     return orphans
   }
 
-  /// Removes the files that `orphans` found.
+  /// Removes the files that `orphans` returned.
   func sweep(_ orphans: [String]) {
     for name in orphans {
       if name.hasSuffix(Self.temporarySuffix) {
-        // Holds the lock of the temporary file while removing it. Otherwise the writer of a new one could
-        // lock the file just before it is removed, and lose it.
+        // The lock is held until the file is removed. Otherwise the writer of a new temporary file could lock
+        // it just before this process removes it, and would lose it.
         _ = isAbandoned(name) { unlink(path(name)) }
       } else {
         unlink(path(name))
@@ -140,9 +156,10 @@ struct BodyFiles: Sendable {
     }
   }
 
-  /// Whether no process holds the lock of a temporary file.
+  /// Whether a temporary file exists and no process holds its lock.
   ///
-  /// - Parameter action: runs while this process holds the lock.
+  /// - Parameter action: runs while this process holds the lock; does not run for a file that is not
+  ///   abandoned.
   private func isAbandoned(_ name: String, _ action: () -> Void = {}) -> Bool {
     let descriptor = open(path(name), Self.reading)
     guard descriptor >= 0 else { return false }
@@ -152,6 +169,7 @@ struct BodyFiles: Sendable {
     return true
   }
 
+  /// The names of all entries of the directory; empty when the directory cannot be read.
   private func names() -> [String] {
     guard let folder = opendir(directory) else { return [] }
     defer { closedir(folder) }
@@ -165,7 +183,8 @@ struct BodyFiles: Sendable {
     return names
   }
 
-  /// Whether a name has the form of a body's file name. The cache ignores other files.
+  /// Whether a name is that of a body's file: 32 lowercase hexadecimal digits. The cache ignores all other
+  /// files.
   private static func isName(_ name: String) -> Bool {
     name.utf8.count == 32 && name.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
   }

@@ -1,45 +1,51 @@
 import NetOptCore
 import NetOptLocking
 
-/// A disk store with its own thread, for callers on event loops and in tasks. Operations run in the order of
-/// the calls.
+/// A `DiskStore` with a thread of its own. The thread does the work, so that event loops and tasks do not
+/// block. Operations run in the order of the calls.
 package final class DiskCache: Sendable {
-  /// The store. Direct calls to it block the caller.
+  /// The store. Calls to it block the caller while it reads, writes or waits for other processes.
   package let store: DiskStore
   private let thread = DiskThread()
+  /// The look-ups that callers wait for, with their time limits.
   private let lookups = TimedLookups<[CacheEntry]>()
+  /// The close of the store during a shutdown, with its time limit.
   private let closing = TimedLookups<Void>()
+  /// The amount of work that the thread has not finished.
   private let waiting = Locked(Waiting())
-  /// The maximum number of bytes that wait to be written, and the same maximum for bytes that wait to be
-  /// removed. They do not count against the limits of the memory tier.
+  /// The maximum number of bytes of entries that wait to be written. The same maximum applies to the bytes of
+  /// waiting removals. These bytes do not count against the limits of the memory tier.
   private let mostWaiting: Int
 
-  /// The work that waits for the disk, which may hang.
+  /// The amount of work that the thread has not finished. It can grow because the disk may hang.
   private struct Waiting {
-    /// The bytes of entries that wait to be written.
+    /// The bytes of the entries that wait to be written.
     var entries = 0
-    /// The bytes of the removals that wait.
+    /// The bytes of memory that waiting removals take.
     var removals = 0
-    /// Whether a removal of everything waits. Until it begins, no other work needs to be queued.
+    /// Whether a removal of everything waits because too many removals waited. Until it begins, no entry is
+    /// written, and no further removal is queued: it covers them all.
     var isClearing = false
   }
 
   /// Makes a cache for a store.
   ///
   /// - Parameter mostWaiting: the maximum number of bytes of entries that wait to be written; 8 MiB by
-  ///   default. The cache does not write an entry that would exceed it.
+  ///   default. An entry that would exceed it is not written. The same maximum applies to waiting removals.
+  ///   When they would exceed it, everything is removed.
   package init(_ store: DiskStore, mostWaiting: Int = 8 << 20) {
     self.store = store
     self.mostWaiting = mostWaiting
   }
 
-  /// How long a caller waits for a look-up by default. A look-up takes some 50 us when no other process locks
-  /// the database.
+  /// How long a caller waits for a look-up by default. A look-up takes about 50 µs when no other process
+  /// locks the database.
   package static let patience = Duration.seconds(1)
 
-  /// The entries of a key, after all earlier insertions and removals.
+  /// The entries of a key. The look-up comes after all insertions and removals that were queued before it.
   ///
-  /// - Parameter limit: how long to wait. A result that comes later is discarded.
+  /// - Parameter limit: how long to wait. After this time the result is empty, and a result that comes later
+  ///   is discarded.
   package func entries(for key: CacheKey, within limit: Duration = patience) async -> [CacheEntry] {
     let store = store
     return await lookups.perform(within: limit) { found in
@@ -52,7 +58,8 @@ package final class DiskCache: Sendable {
     } ?? []
   }
 
-  /// Queues an entry to be written. The entries that it overlaps are removed even if it is not written.
+  /// Queues an entry to be written. The entries that it overlaps are removed in any case, even if it is not
+  /// written because too much work waits.
   package func insert(_ entry: CacheEntry) {
     let weight = entry.weight
     let isTaken = waiting.withLock { waiting in
@@ -70,7 +77,7 @@ package final class DiskCache: Sendable {
 
   /// Queues the removal of the entries that an entry overlaps.
   package func remove(_ entry: CacheEntry) {
-    // Drops fields and body, so that the queue does not keep them in memory.
+    // Leaves out the fields and the body, so that the queue does not keep them in memory.
     let removal = CacheEntry(
       key: entry.key, selectors: entry.selectors, status: entry.status, fields: [:], body: [],
       requested: entry.requested, received: entry.received, fetchMicroseconds: 0)
@@ -82,12 +89,18 @@ package final class DiskCache: Sendable {
     remove(key.text.utf8.count + key.partition.utf8.count) { $0.removeAll(for: key) }
   }
 
-  /// - Parameter weight: the bytes that this removal keeps in memory while it waits. When waiting removals
-  ///   take more than `mostWaiting`, one removal of everything replaces further ones.
+  /// Queues a removal. When the waiting removals would take more than `mostWaiting`, queues one removal of
+  /// everything instead. Until the removal of everything begins, this function queues nothing more.
+  ///
+  /// - Parameters:
+  ///   - weight: the bytes of memory that the removal takes while it waits. The function adds a fixed
+  ///     overhead.
+  ///   - work: performs the removal.
   private func remove(_ weight: Int, _ work: @escaping @Sendable (DiskStore) -> Void) {
     let weight = weight + 256
-    // Submits inside the lock. A caller that returns early because everything is being cleared must find the
-    // disk empty afterwards.
+    // The work is submitted under the lock. A caller that returns early because `isClearing` is set then
+    // knows that the removal of everything is already in the queue, before all work that the caller submits
+    // later.
     waiting.withLock { waiting in
       if waiting.isClearing { return }
       if waiting.removals + weight <= mostWaiting {
@@ -99,7 +112,7 @@ package final class DiskCache: Sendable {
       } else {
         waiting.isClearing = true
         submit { [self] store in
-          // This removal does not cover entries that come from now on.
+          // The removal does not cover entries that are queued from now on.
           self.waiting.withLock { $0.isClearing = false }
           store.removeAll()
         }
@@ -110,27 +123,29 @@ package final class DiskCache: Sendable {
   /// Queues the removal of all entries.
   package func removeAll() { submit { $0.removeAll() } }
 
-  /// Waits until all queued work is done and the hit counts are written.
+  /// Waits until all queued work is done and the store has written its hit counts.
   package func flush() async {
     let store = store
     _ = await thread.run { store.flush() }
   }
 
-  /// The time and reason of the last eviction of one of the key's entries.
+  /// When and why an entry of the key was last evicted; `nil` when that is unknown. `moment` is in
+  /// milliseconds since 1970.
   package func eviction(of key: CacheKey) async -> (moment: Int64, reason: EvictionReason)? {
     let store = store
     return await thread.run { store.eviction(of: key) } ?? nil
   }
 
-  /// Runs the caller's work on the thread.
+  /// Runs work on the thread, after all queued work. Returns `nil` when the thread does not run it because
+  /// the cache was shut down.
   func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
     await thread.run(work)
   }
 
   /// Performs the queued work, closes the database and ends the thread. Later calls do nothing.
   ///
-  /// - Parameter limit: how long to wait; 5 s by default. When the disk takes longer, the cache drops work
-  ///   that has not begun, and the thread ends when its current work returns.
+  /// - Parameter limit: how long to wait; 5 s by default. When the work takes longer, the cache drops the
+  ///   work that has not begun. The thread then ends when its current work returns.
   package func shutdown(within limit: Duration = .seconds(5)) async {
     let store = store
     let isClosed: Void? = await closing.perform(within: limit) { done in
@@ -145,7 +160,7 @@ package final class DiskCache: Sendable {
     if isClosed == nil { thread.abandon() } else { thread.stop() }
   }
 
-  /// Returns false when the work will not run.
+  /// Queues work for the thread. Returns `false` when the thread has ended and will not run the work.
   @discardableResult
   private func submit(_ work: @escaping @Sendable (DiskStore) -> Void) -> Bool {
     let store = store

@@ -3,10 +3,14 @@ import NetOptCrypto
 import NetOptSQLite
 
 extension DiskConnection {
-  /// A key in the form that the database stores.
+  /// A key in the form in which the database stores it. Rows are found by digest and owner, and compared by
+  /// text.
   struct StoredKey {
+    /// The digest of the key (`CacheKey.digest`). Different keys may have the same digest.
     let digest: [UInt8]
+    /// The SHA-256 of the partition's name; empty for the partition without a name.
     let owner: [UInt8]
+    /// The key's text in UTF-8.
     let text: [UInt8]
 
     init(_ key: CacheKey) throws(DiskError) {
@@ -24,19 +28,27 @@ extension DiskConnection {
     }
   }
 
-  /// The columns of an entry's row.
+  /// The columns of an entry's row, except those of its key.
   struct StoredEntry {
+    /// The row's number in the database. SQLite reuses the numbers of deleted rows.
     let id: Int64
+    /// The encoded selectors (`EntryCoding.bytes`).
     let selectors: [UInt8]
+    /// The encoded status, times, version and fields.
     let head: [UInt8]
+    /// The checksum over the owner, the text, the selectors, the head and the body (`EntryCoding.checksum`).
     let checksum: [UInt8]
+    /// The name of the file with the body (`BodyFiles`); `nil` when the body is in the row.
     let file: String?
+    /// The length of the body in bytes, wherever it is stored.
     let length: Int
+    /// The body; empty when it is in a file.
     let body: [UInt8]
   }
 
-  /// The entries of a key that were received since `oldest`, in milliseconds since 1970. Removes entries that
-  /// fail their checksum, if `changes` allows it.
+  /// The entries of a key. Entries that fail their checksum are left out, and removed if `changes` is set.
+  ///
+  /// - Parameter oldest: the time in milliseconds since 1970 since which entries must have been received.
   func entries(for key: CacheKey, since oldest: Int64) throws(DiskError) -> [CacheEntry] {
     let storedKey = try StoredKey(key)
     let rows = try database { () throws(SQLiteError) in
@@ -60,7 +72,8 @@ extension DiskConnection {
     return entries
   }
 
-  /// The entry of a row; `nil` when the row or its file is not as it was stored.
+  /// The entry of a row; `nil` when the row or its file is damaged: its checksum or the length of its body is
+  /// wrong.
   func entry(_ key: CacheKey, _ storedKey: StoredKey, _ row: StoredEntry) -> CacheEntry? {
     var body = row.body
     if let file = row.file {
@@ -75,8 +88,8 @@ extension DiskConnection {
     return EntryCoding.entry(key, selectors: row.selectors, head: row.head, body: body)
   }
 
-  /// Removes a damaged row and its file. Meanwhile another process may have removed the row and reused its id
-  /// for a new row; the checksum keeps the new row from being removed.
+  /// Removes a damaged row and its file. Another process may have removed the row already and given its id to
+  /// a new row. The new row stays, because its checksum differs.
   func deleteDamaged(_ row: StoredEntry) throws(DiskError) {
     try database { () throws(SQLiteError) in
       try statements.deleteDamaged.run(.integer(row.id), .blob(row.checksum))
@@ -84,12 +97,13 @@ extension DiskConnection {
     if let file = row.file { files.remove(file) }
   }
 
-  /// Inserts an entry, removes the entries that it overlaps, and evicts others until there is room.
+  /// Inserts an entry, removes the entries that it overlaps, and evicts other entries until there is room. An
+  /// entry larger than `mostBytesOfDiskEntry` is not inserted, but the entries that it overlaps are removed.
   ///
   /// - Parameters:
   ///   - limits: the limits of the store.
-  ///   - now: the date in milliseconds since 1970, recorded with evictions. Entries of the key that were
-  ///     received after it, before the clock was set back, are removed.
+  ///   - now: the date in milliseconds since 1970. It is recorded with evictions. Entries of the key with a
+  ///     later date of receipt are removed: the clock has been set back since they were stored.
   func insert(_ entry: CacheEntry, _ limits: CacheLimits, now: Int64) throws(DiskError) {
     let storedKey = try StoredKey(entry.key)
     let selectors = EntryCoding.bytes(of: entry.selectors)
@@ -139,7 +153,7 @@ extension DiskConnection {
     }
   }
 
-  /// Whether the key has entries.
+  /// Whether the key has entries, including entries that are too old for a look-up.
   func has(_ key: CacheKey) throws(DiskError) -> Bool {
     let storedKey = try StoredKey(key)
     return try database { () throws(SQLiteError) in try !variants(storedKey).isEmpty }
@@ -150,6 +164,7 @@ extension DiskConnection {
     try remove(entry.key) { overlaps(entry, $0) }
   }
 
+  /// Whether an entry overlaps the stored entry with these encoded selectors.
   private func overlaps(_ entry: CacheEntry, _ selectors: [UInt8]) -> Bool {
     EntryCoding.selectors(selectors).map(entry.overlaps) ?? false
   }
@@ -175,15 +190,19 @@ extension DiskConnection {
     for file in files { self.files.remove(file) }
   }
 
+  /// A row of a key with the columns that decide about its removal. A key has one row for each variant of its
+  /// response.
   private struct Variant {
     let id: Int64
     let selectors: [UInt8]
+    /// When the response was received, in milliseconds since 1970.
     let received: Int64
     let file: String?
     let hits: Int64
   }
 
-  /// The rows of a key, newest first.
+  /// The rows of a key, the last received first. Throws when there are more than `mostVariants`: the database
+  /// is then damaged.
   private func variants(_ storedKey: StoredKey) throws(SQLiteError) -> [Variant] {
     let rows = try statements.variants.rows(
       .blob(storedKey.digest), .blob(storedKey.owner), .blob(storedKey.text)
@@ -198,9 +217,9 @@ extension DiskConnection {
     return rows
   }
 
-  /// Removes the oldest rows of a key until at most `count` are left.
+  /// Removes the oldest rows of a key until at most `count` are left. Call it in a transaction.
   ///
-  /// - Returns: the names of their files.
+  /// - Returns: the names of the files of the removed rows. Remove these files after the transaction.
   private func removeRows(_ storedKey: StoredKey, beyond count: Int) throws(DiskError) -> [String] {
     try database { () throws(SQLiteError) in
       var files: [String] = []
@@ -212,8 +231,10 @@ extension DiskConnection {
     }
   }
 
-  /// - Returns: the names of the files of the removed rows, and the hits of the removed row with the most
-  ///   hits.
+  /// Removes the rows of a key that match the predicate. Call it in a transaction.
+  ///
+  /// - Returns: the names of the files of the removed rows, to be removed after the transaction; and the
+  ///   largest number of hits of a removed row.
   private func removeRows(
     _ storedKey: StoredKey, where predicate: (_ selectors: [UInt8], _ received: Int64) -> Bool
   ) throws(DiskError) -> (files: [String], hits: Int64) {
@@ -229,7 +250,7 @@ extension DiskConnection {
     }
   }
 
-  /// Removes all entries.
+  /// Removes all entries and the record of evictions, and returns the free pages to the file system.
   func removeAll() throws(DiskError) {
     pendingHits = [:]
     let orphans = try transaction { () throws(DiskError) in
@@ -247,7 +268,7 @@ extension DiskConnection {
 }
 
 extension CacheLimits {
-  /// The maximum size of an entry on disk, in bytes: a larger one would evict a tenth of the others, and is
-  /// not worth it.
+  /// The maximum size of an entry on disk, in bytes: a tenth of the store's limit. A larger entry is not
+  /// worth the other entries that it would evict.
   var mostBytesOfDiskEntry: Int { max(maxBytes, 0) / 10 }
 }

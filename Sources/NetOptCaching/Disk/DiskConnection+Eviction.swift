@@ -1,30 +1,38 @@
 import NetOptCore
 import NetOptSQLite
 
-/// The reason of an eviction.
+/// Why an entry was evicted. The raw values are stored in the database.
 package enum EvictionReason: String, Sendable {
-  /// The store was full, and the entry had the lowest priority.
+  /// The store had no room for another entry, and this entry had the lowest priority.
   case room
-  /// The entry was older than `maxAge`.
+  /// The entry was older than the limit `maxAge`.
   case age
 }
 
 extension DiskConnection {
+  /// The row of an entry that is to be evicted.
   private struct Victim {
     let id: Int64
+    /// The GDSF priority; entries with a low priority are evicted first.
     let priority: Double
+    /// The name of the file with the body; `nil` when the body is in the row.
     let file: String?
     let key: StoredKey
   }
 
-  /// Evicts entries older than `maxAge`, and then the entries with the lowest priority until `size` bytes and
-  /// `more` entries fit. Call it in a transaction.
+  /// Evicts the entries older than `maxAge`. Then evicts the entries with the lowest priority until there is
+  /// room. Call it in a transaction.
   ///
-  /// GDSF (Cherkasova, 1998): when an entry is requested, its priority becomes the clock plus its hits times
-  /// the cost of fetching it, divided by its size. The clock is the priority of the entry evicted last, so
-  /// that entries without new requests are evicted eventually.
+  /// The priority is that of GDSF (Cherkasova, 1998): the clock, plus the hits times the cost of fetching the
+  /// entry, divided by its size. It is computed when the entry is inserted, and again when its hits are
+  /// written. The clock is the priority of the entry that was last evicted for room. It rises with every such
+  /// eviction, so entries without new hits are evicted eventually.
   ///
-  /// - Returns: the names of the files of evicted entries, to be removed after the transaction.
+  /// - Parameters:
+  ///   - size: the bytes for which there must be room.
+  ///   - more: the number of entries for which there must be room.
+  ///   - now: the date in milliseconds since 1970, for ages and for the record of evictions.
+  /// - Returns: the names of the files of evicted entries. Remove these files after the transaction.
   func makeRoom(
     _ limits: CacheLimits, for size: Int, entries more: Int, now: Int64
   ) throws(DiskError) -> [String] {
@@ -54,15 +62,16 @@ extension DiskConnection {
     }
   }
 
-  /// Writes the pending hits to the database. Call it in a transaction.
+  /// Adds the pending hits to the rows in the database, which also raises their priorities. Call it in a
+  /// transaction.
   func flushHits() throws(SQLiteError) {
     let hits = pendingHits
     pendingHits = [:]
     for (id, count) in hits { try statements.addHits.run(.integer(id), .integer(count)) }
   }
 
-  /// The time and reason of the last eviction of one of the key's entries, if it is among the last 1000
-  /// evictions.
+  /// When and why an entry of the key was last evicted. `moment` is in milliseconds since 1970. `nil` when
+  /// this eviction is not among the last 1000 evictions of the store.
   func eviction(of key: CacheKey) throws(DiskError) -> (moment: Int64, reason: EvictionReason)? {
     let storedKey = try StoredKey(key)
     return try database { () throws(SQLiteError) in
@@ -75,6 +84,8 @@ extension DiskConnection {
     }
   }
 
+  /// The row that a statement selects for eviction; `nil` when it selects none. The values are the
+  /// statement's parameters; at most one.
   private func victim(_ statement: Statement, _ values: Statement.Value...) throws(SQLiteError) -> Victim? {
     func read(_ row: borrowing Row) -> Victim {
       Victim(
@@ -88,6 +99,7 @@ extension DiskConnection {
     return rows.first
   }
 
+  /// Deletes a row and records its eviction. Appends the name of its file to `files`.
   private func evict(
     _ victim: Victim, _ reason: EvictionReason, _ now: Int64, _ files: inout [String]
   ) throws(SQLiteError) {

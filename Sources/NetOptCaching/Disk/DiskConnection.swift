@@ -1,30 +1,36 @@
 import NetOptCore
 import NetOptSQLite
 
-/// An open database with its prepared statements. Two threads must not use it at the same time.
+/// An open database of a disk cache, with its prepared statements. Two threads must not use it at the same
+/// time.
 final class DiskConnection {
   /// The maximum size of a body in the database, in bytes. Larger bodies go to files.
   static let mostInlineBytes = 100_000
-  /// The maximum number of rows in the table of evictions.
+  /// The maximum number of recorded evictions.
   static let mostEvictions: Int64 = 1000
-  /// The maximum number of variants of a key, as in memory.
+  /// The maximum number of entries of a key, which are its variants. The maximum in memory is the same.
   static let mostVariants = 16
 
   let database: Database
+  /// The files of the bodies that are too large for the database.
   let files: BodyFiles
   let directory: DiskDirectory
+  /// The identity of the database file when it was opened. It shows later whether another process has
+  /// replaced the file.
   let identity: DiskDirectory.Identity?
   let statements: DiskStatements
-  /// Whether the connection counts hits and removes damaged entries.
+  /// Whether this connection may change the database. If not, it counts no hits and leaves damaged entries in
+  /// place.
   let changes: Bool
-  /// The hits per row that are not written to the database yet.
+  /// The hits that are not yet written to the database, by the id of the row.
   var pendingHits: [Int64: Int64] = [:]
 
-  /// Opens the database of a directory, creates its tables, and removes orphaned files.
+  /// Opens the database of a directory. If it may create the database, it also creates missing tables and
+  /// removes orphaned files.
   ///
   /// - Parameters:
-  ///   - mayCreate: whether to create the database, remove orphaned files and count hits. Otherwise the
-  ///     connection opens an existing database and changes nothing.
+  ///   - mayCreate: whether the connection may create and change the database. If not, it opens an existing
+  ///     database and changes nothing. `changes` gets this value.
   ///   - patience: how long to wait for other processes, in milliseconds.
   init(_ directory: DiskDirectory, mayCreate: Bool, patience: Int32) throws(DiskError) {
     self.directory = directory
@@ -39,8 +45,8 @@ final class DiskConnection {
       try database.keepLog()
       let version = try Statement("PRAGMA user_version", in: database)
       let isNew = try mayCreate && version.integer() == 0
-      // Checks before any setting writes to the file: a database that does not belong to netopt must stay
-      // unchanged.
+      // The check comes before the settings, which write to the file: a database that does not belong to
+      // netopt must stay unchanged.
       if !isNew { try Self.check(version, database, directory) }
       if isNew { try database.execute(DiskSchema.layout) }
       try database.execute(DiskSchema.settings)
@@ -52,7 +58,8 @@ final class DiskConnection {
     } catch let error as DiskError {
       throw error
     } catch let error as SQLiteError {
-      // The database claims this schema version, but tables are missing or different.
+      // `isOtherSchema`: tables are missing or different, although the database has netopt's schema version.
+      // Such a database counts as corrupt.
       throw .database(error.isOtherSchema ? SQLiteError(corrupt: directory.database, error.reason) : error)
     } catch {
       throw .unfit("\(error)")
@@ -60,6 +67,11 @@ final class DiskConnection {
     if mayCreate { try sweepUnlessBusy() }
   }
 
+  /// Checks that the database has the schema of this version of netopt.
+  ///
+  /// - Throws: an error of a corrupt database for an older schema version, or for this version with other
+  ///   tables. `unfit` for any other schema version: the database may belong to another program or to a newer
+  ///   netopt.
   private static func check(_ version: Statement, _ database: Database, _ directory: DiskDirectory) throws {
     let found = try version.integer() ?? 0
     if (1..<DiskSchema.version).contains(found) {
@@ -77,24 +89,25 @@ final class DiskConnection {
     }
   }
 
+  /// Creates the tables, unless another process has created them meanwhile.
   private static func makeTables(_ database: Database, _ version: Statement) throws(SQLiteError) {
     try database.transaction { () throws(SQLiteError) in
-      // Another process may have created the tables meanwhile.
+      // Another process may have created the tables before this transaction began.
       guard try version.integer() == 0 else { return }
       try database.execute(DiskSchema.tables)
     }
   }
 
-  /// Removes orphaned files, unless another process writes for long. Then the next process that opens the
-  /// database removes them.
+  /// Removes orphaned files. When another process keeps the database locked for too long, leaves them to the
+  /// next process that opens the database.
   private func sweepUnlessBusy() throws(DiskError) {
     do throws(DiskError) { try sweep() } catch {
       guard error.isBusy else { throw error }
     }
   }
 
-  /// Removes the files that no row names. Returns free pages to the file system when there are more than
-  /// 1024, and more than half of the database is free.
+  /// Removes the files that no row names. Returns the free pages of the database to the file system when they
+  /// are more than 1024 and more than half of all pages.
   private func sweep() throws(DiskError) {
     let orphans = try transaction { () throws(DiskError) -> [String] in try self.orphans() }
     files.sweep(orphans)
@@ -105,19 +118,20 @@ final class DiskConnection {
     }
   }
 
-  /// The files that no row names.
+  /// The names of the files that no row names, and of the temporary files of dead writers. Call it in a write
+  /// transaction.
   func orphans() throws(DiskError) -> [String] {
     try files.orphans { (name) throws(DiskError) in
       try database { () throws(SQLiteError) -> Bool in try statements.file.integer(.text(name)) != nil }
     }
   }
 
-  /// Runs work on the database, and converts its errors to `DiskError`.
+  /// Runs work on the database and converts its errors to `DiskError`.
   func database<Result>(_ work: () throws(SQLiteError) -> Result) throws(DiskError) -> Result {
     do throws(SQLiteError) { return try work() } catch { throw .database(error) }
   }
 
-  /// Runs work in a write transaction, which is rolled back when the work throws.
+  /// Runs work in a write transaction. The transaction is rolled back when the work throws an error.
   func transaction<Result>(_ work: () throws(DiskError) -> Result) throws(DiskError) -> Result {
     var failure: DiskError?
     var result: Result?
@@ -135,7 +149,7 @@ final class DiskConnection {
     return result
   }
 
-  /// The number of entries, their total size in bytes, and the GDSF clock.
+  /// The number of entries, the disk space that they take in bytes, and the GDSF clock (`makeRoom`).
   func totals() throws(SQLiteError) -> (entries: Int64, bytes: Int64, clock: Double) {
     let rows = try statements.totals.rows { row in (row.integer(0), row.integer(1), row.real(2)) }
     guard rows.count == 1, let row = rows.first, row.0 >= 0, row.1 >= 0, row.2.isFinite else {

@@ -1,22 +1,25 @@
 import Glibc
 import NetOptCore
 
-/// The directory of a disk cache, with the database, the lock file and the folder of large bodies. The
-/// directory and the folder must belong to this user and must not be symbolic links.
+/// The directory of a disk cache. It contains the database, the lock file and the folder of large bodies. The
+/// directory and the folder must belong to this user, must not be writable by others, and must not be
+/// symbolic links.
 struct DiskDirectory: Sendable {
-  /// The path of the directory, with symbolic links resolved.
+  /// The path of the directory. Symbolic links in the path to it are resolved.
   let path: String
   /// The database file. SQLite keeps `-wal` and `-shm` files beside it.
   var database: String { path + "/responses.db" }
-  /// The folder of large bodies, one file for each.
+  /// The folder of large bodies, with one file for each body (`BodyFiles`).
   var bodies: String { path + "/bodies" }
-  /// The path to which a corrupt database is moved.
+  /// The path to which the store moves a corrupt database.
   var broken: String { path + "/responses.db.broken" }
+  /// The path of the lock file. Its lock protects the database file from being replaced.
   private var lock: String { path + "/lock" }
 
-  /// Checks the directory, and creates it when it is missing.
+  /// Checks the directory.
   ///
-  /// - Parameter mayCreate: whether to create the directory. Otherwise it must exist, with a database in it.
+  /// - Parameter mayCreate: whether to create the directory and the folder of bodies when they are missing.
+  ///   If not, the directory must exist, with a database in it.
   /// - Throws: `DiskError` when the path is a symbolic link or not a directory, belongs to another user, or
   ///   is writable by others.
   init(_ path: String, mayCreate: Bool) throws(DiskError) {
@@ -31,6 +34,7 @@ struct DiskDirectory: Sendable {
     try Self.check(bodies)
   }
 
+  /// Creates a directory and the missing directories above it, with permissions for this user only.
   private static func make(_ path: String) throws(DiskError) {
     if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
     let folder = FileBytes.folder(of: path)
@@ -41,6 +45,8 @@ struct DiskDirectory: Sendable {
     if mkdir(path, 0o700) != 0, errno != EEXIST { throw .system("made", path, errno) }
   }
 
+  /// Throws an error unless the path is a directory that belongs to this user and that others cannot write
+  /// to.
   private static func check(_ path: String) throws(DiskError) {
     var status = stat()
     guard lstat(path, &status) == 0 else { throw .system("opened", path, errno) }
@@ -59,11 +65,12 @@ struct DiskDirectory: Sendable {
     }
   }
 
-  /// Runs work while holding the lock of the directory. With a shared lock, no other process moves the
-  /// database aside meanwhile. With an exclusive lock, no other process opens it either.
+  /// Runs work while this process holds the lock of the directory. With a shared lock, no other process can
+  /// move the database aside meanwhile. With an exclusive lock, no other process can open the database
+  /// either.
   ///
-  /// - Parameter patience: how long to wait for the lock, in milliseconds.
-  /// - Throws: `locked` when another process holds the lock for longer.
+  /// - Parameter patience: how long to wait for the lock, in milliseconds. The function blocks its thread.
+  /// - Throws: `locked` when other processes hold the lock for longer than that.
   func locked<Result>(
     exclusively: Bool, patience: Int32, _ work: () throws(DiskError) -> Result
   ) throws(DiskError) -> Result {
@@ -80,27 +87,31 @@ struct DiskDirectory: Sendable {
     return try work()
   }
 
-  /// The identity of the database file, which distinguishes it from a replacement; `nil` when there is no
-  /// file.
+  /// The identity of the file that is now at the path of the database; `nil` when there is none.
   var databaseIdentity: Identity? {
     var status = stat()
     return lstat(database, &status) == 0 ? Identity(device: status.st_dev, file: status.st_ino) : nil
   }
 
-  /// The device and inode number of a file.
+  /// The device and inode number of a file. They distinguish the file from another file that replaces it at
+  /// the same path.
   struct Identity: Hashable, Sendable {
     let device: UInt
+    /// The inode number.
     let file: UInt
   }
 
-  /// Moves the database aside, unless it is not the one that was found corrupt: then another process has
-  /// already replaced it. A database that was moved aside before is overwritten.
+  /// Moves a corrupt database to `broken`. Overwrites a database that was moved there before.
   ///
+  /// - Parameters:
+  ///   - identity: the identity of the database that was found corrupt. When the file at its path has another
+  ///     identity, another process has already replaced it, and the file stays.
+  ///   - patience: how long to wait for the lock of the directory, in milliseconds.
   /// - Returns: whether this call moved the database.
   func moveDatabaseAside(_ identity: Identity?, patience: Int32) throws(DiskError) -> Bool {
     try locked(exclusively: true, patience: patience) { () throws(DiskError) in
       guard let identity, databaseIdentity == identity else { return false }
-      // Moves the log first: SQLite would take a log that is left behind for the log of the next database.
+      // Moves the log (`-wal`) first. If it stayed, SQLite would take it for the log of the next database.
       for suffix in ["-wal", "-shm", ""] {
         if rename(database + suffix, broken + suffix) != 0, errno != ENOENT {
           throw .system("put aside", database + suffix, errno)
