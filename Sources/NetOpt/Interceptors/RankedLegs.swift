@@ -1,6 +1,7 @@
 import NetOptCore
 
-/// Resolves a host name, and returns its addresses as legs in the order that the planner chooses.
+/// Resolves the host name of a DNS leg, and returns one leg for each address, in the order that the planner
+/// chooses.
 struct RankedLegs: LegSource {
   let resolver: any Resolver
   let router: Router

@@ -4,11 +4,12 @@ import NetOptCore
 /// Follows redirects (RFC 9110, section 15.4). Each hop passes through the rest of the chain and gets its own
 /// route, so a redirect to another host goes to an endpoint of that host.
 struct RedirectInterceptor: Interceptor {
-  /// The fields that a redirect to another origin drops.
+  /// The request fields that a redirect to another origin drops.
   private let credentialFields: CredentialFields
-  /// The hosts whose requests the client signs.
+  /// The hosts whose requests the client signs. A redirect from another origin to one of them is not
+  /// followed.
   private let signedHosts: Set<String>
-  /// The cache options for requests that have none; `nil` without a cache.
+  /// The cache options of requests that have none of their own; `nil` when the client has no cache.
   private let cacheOptions: CacheOptions?
 
   /// Makes the interceptor.
@@ -26,8 +27,8 @@ struct RedirectInterceptor: Interceptor {
     self.cacheOptions = cacheOptions
   }
 
-  /// Whether a response with this status may be a redirect. A `switch`, because the hash of a set would cost
-  /// each response 180 instructions.
+  /// Whether a response with this status is a redirect if it has a `Location`. A `switch`, because a look-up
+  /// in a set would cost each response 180 instructions.
   private static func isRedirect(_ status: Int) -> Bool {
     switch status {
     case 301, 302, 303, 307, 308: true
@@ -45,6 +46,13 @@ struct RedirectInterceptor: Interceptor {
     return try await follow(consume response, to: request, next)
   }
 
+  /// Follows a redirect, and the redirects after it.
+  ///
+  /// - Parameters:
+  ///   - response: the response to `request`.
+  ///   - followed: the number of redirects that the call has followed so far.
+  /// - Returns: the final response.
+  /// - Throws: `tooManyRedirects` beyond `maxRedirects`; the errors of `following` and of the requests.
   private func follow(
     _ response: consuming NetOptResponse, to request: NetOptRequest, _ next: InterceptorChain,
     after followed: Int = 0
@@ -63,9 +71,10 @@ struct RedirectInterceptor: Interceptor {
     return try await follow(consume answer, to: following, next, after: followed + 1)
   }
 
-  /// The request that a redirect leads to; `nil` when the response is the final one.
+  /// The request to which a redirect response leads. `nil` when the response is no redirect, or when netopt
+  /// does not follow it: the caller then gets this response.
   ///
-  /// - Throws: `invalidURL` in the phase `receive` when `Location` is not a URL that can be requested.
+  /// - Throws: `invalidURL` in the phase `receive` when netopt cannot request the URL in `Location`.
   private func following(_ response: NetOptResponse, of request: NetOptRequest) throws(NetOptError)
     -> NetOptRequest?
   {
@@ -84,9 +93,9 @@ struct RedirectInterceptor: Interceptor {
         endpoint: response.remote, route: response.route)
     }
     // A redirect from https to http would send credentials and responses unencrypted. The caller gets the
-    // redirect response and may decide.
+    // redirect response and decides.
     if request.url.origin.scheme == .https, url.origin.scheme == .http { return nil }
-    // A signature stands for a request that the caller wants, not for a request that another server wants. A
+    // The client signs only requests that the caller makes, and not those that another server asks for. A
     // server on another port counts as another server.
     if url.origin != request.url.origin, signedHosts.contains(url.origin.host) { return nil }
 
@@ -118,9 +127,9 @@ struct RedirectInterceptor: Interceptor {
 }
 
 extension CacheOptions {
-  /// The cache options for the target of a redirect. The declaration of the caller applies to the API, and
-  /// not to the target of its redirect, for example a login page. The server decides whether the cache may
-  /// store the target.
+  /// The cache options for the target of a redirect. What the caller declares in `api` or versioned mode
+  /// applies to the API, and not to the target, for example a login page. So RFC 9111 decides whether the
+  /// cache may store the response of the target.
   fileprivate var ofRedirected: CacheOptions {
     switch mode {
     case .off, .http: self

@@ -2,15 +2,16 @@ import NetOptCore
 import NetOptRouting
 
 extension RepeatedCall {
+  /// What the first attempt and its hedge report.
   private enum Event: Sendable {
-    /// The first attempt is slow.
+    /// The first attempt has waited for the time after which responses of the origin count as slow.
     case slow
-    /// An attempt has ended.
+    /// An attempt has ended with this outcome.
     case ended(Attempt, RetryPolicy.Outcome)
   }
 
-  /// Performs the first attempt, and sends a hedge to another endpoint when the attempt is slow. The first
-  /// good response wins.
+  /// Performs the first attempt, and sends a hedge to another endpoint when this attempt is slow. The first
+  /// good response wins, and the other attempt is cancelled.
   ///
   /// - Returns: the first good response; if there is none, the outcome of the attempt that ended last.
   mutating func firstAttempt() async -> RetryPolicy.Outcome {
@@ -36,7 +37,7 @@ extension RepeatedCall {
       for await event in group {
         switch event {
         case .slow:
-          // The wait ends early when the caller cancels, and when the client shuts down.
+          // The wait also ends when the caller cancels and when the client shuts down. Then no hedge is sent.
           guard answer == nil, underWay == 1, attempts == 1, !Task.isCancelled, !retries.isStopped,
             let hedge = hedge(beside: first)
           else {
@@ -51,8 +52,8 @@ extension RepeatedCall {
           underWay -= 1
           let start = starts[attempt.number] ?? started
           let isOvertaken = answer != nil && outcome.isUnused
-          // For a cancelled attempt, the time until its cancellation counts as its latency. Otherwise slow
-          // attempts would never count.
+          // When the hedge wins, the time until the cancellation of the first attempt counts as its latency.
+          // Otherwise the latencies would lack the slow attempts.
           if attempt === first {
             isOvertaken ? retries.recordResponseTime(time - start, of: origin) : learn(outcome, since: start)
           }
@@ -73,7 +74,8 @@ extension RepeatedCall {
     }
   }
 
-  /// The hedge to send; `nil` when there is no other endpoint, or when the budget does not allow a hedge.
+  /// Makes the attempt for a hedge, which avoids the endpoint of the first attempt. `nil` when there is no
+  /// other endpoint, or when the retry budget does not allow a hedge.
   private func hedge(beside first: Attempt) -> Attempt? {
     guard let plan = first.plan, let address = first.remote?.address ?? plan.legs[0].address else {
       return nil
@@ -83,19 +85,22 @@ extension RepeatedCall {
       ? Attempt(first.number + 1, .hedge, avoiding: avoidance) : nil
   }
 
-  /// Records how long a good response took.
+  /// Records the duration of an attempt as a latency of the origin, if the attempt got a good response.
+  ///
+  /// - Parameter start: when the attempt began, since the start of the call.
   private func learn(_ outcome: RetryPolicy.Outcome, since start: Duration) {
     if outcome.isAnswer { retries.recordResponseTime(time - start, of: request.url.origin) }
   }
 }
 
 extension RetryPolicy.Outcome {
-  /// Whether the outcome is a good response: one that needs no retry.
+  /// Whether the outcome is a good response: one whose status needs no retry.
   fileprivate var isAnswer: Bool {
     if case .success(let response) = self { !RetryPolicy.isFailure(response.status) } else { false }
   }
 
-  /// Whether the outcome is a response that came too late, or the end of a cancelled attempt.
+  /// Whether the outcome is a response or a cancellation. After another attempt has won, such an outcome is
+  /// not a failure of the endpoint.
   fileprivate var isUnused: Bool {
     switch self {
     case .success: true

@@ -1,21 +1,23 @@
 import NetOptCore
 import NetOptRouting
 
-/// A call with retries after its first attempt, or with a hedge beside it.
+/// A call of several attempts: retries after the first attempt, or a hedge beside it.
 struct RepeatedCall {
   let request: NetOptRequest
+  /// The rest of the chain after the retry interceptor.
   let chain: InterceptorChain
+  /// Performs each attempt.
   let route: RouteInterceptor
   let retries: Retries
-  /// The ended attempts whose outcome is not the outcome of the call.
+  /// The reports of the ended attempts, without the attempt that gives the call its outcome.
   var others: [AttemptReport] = []
-  /// The number of attempts so far.
+  /// The number of attempts that have begun.
   var attempts = 1
-  /// The attempt whose outcome counts so far.
+  /// The attempt that gives the call its outcome if no other follows.
   var last = Attempt(1, .first)
-  /// When this attempt began, since the start of the call.
+  /// When `last` began, since the start of the call.
   var started = Duration.zero
-  /// The addresses that further attempts try last.
+  /// The addresses at which attempts have failed. Further attempts try them last.
   var avoided: [IPAddress] = []
 
   init(_ request: NetOptRequest, _ chain: InterceptorChain, _ route: RouteInterceptor, _ retries: Retries) {
@@ -54,8 +56,8 @@ struct RepeatedCall {
     }
   }
 
-  /// The decision of the policy. While the policy says `decideLater`, because the budget has nothing left,
-  /// waits and asks again.
+  /// Asks the policy what follows an attempt. When the policy says `decideLater`, because the retry budget
+  /// has nothing left, waits and asks again.
   private func decision(after outcome: RetryPolicy.Outcome) async -> RetryPolicy.Decision {
     var waits = 0
     while true {
@@ -65,18 +67,23 @@ struct RepeatedCall {
       guard case .decideLater(let pause) = decision else { return decision }
       waits += 1
       await retries.wait(pause)
-      // No decision means cancellation or shutdown. After `.retry`, `retry(after:)` checks for both, ends the
-      // call and sends nothing.
+      // After a cancellation or shutdown the policy is not asked. `retry(after:)` checks for both after any
+      // `.retry`, ends the call and sends nothing.
       if Task.isCancelled || retries.isStopped { return .retry(after: .zero, onFreshConnection: false) }
     }
   }
 
+  /// The sentence for the error message that says why the policy gave up; `nil` when there is nothing to say.
   private func explanation(of decision: RetryPolicy.Decision) -> String? {
     guard case .giveUp(let reason) = decision, !reason.description.isEmpty else { return nil }
     return "the request was not sent again, because \(reason)"
   }
 
   /// Performs one attempt.
+  ///
+  /// - Parameters:
+  ///   - attempt: the attempt; `nil` for a call that can have only one.
+  ///   - onFreshConnection: whether to send the request on a new connection.
   func perform(_ attempt: Attempt?, onFreshConnection: Bool = false) async -> RetryPolicy.Outcome {
     var chain = chain
     chain.context.attempt = attempt
@@ -90,6 +97,7 @@ struct RepeatedCall {
     }
   }
 
+  /// The error of a call that was cancelled while it waited for a retry.
   private static func cancelled(_ route: RouteReport?) -> NetOptError {
     NetOptError(
       .cancelled, phase: .send, "the call was cancelled while it waited for a retry", route: route)

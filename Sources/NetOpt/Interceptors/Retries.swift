@@ -6,14 +6,19 @@ import NetOptRouting
 /// The state that all calls of a client share for retries and hedges: the retry budget, the policy with its
 /// random numbers, the latencies of origins, and the calls that wait for a retry. Safe from any thread.
 final class Retries: Sendable {
-  /// The maximum number of origins with a known latency. Beyond it all latencies are dropped.
+  /// The maximum number of origins with known latencies. When one more would be added, all latencies are
+  /// dropped.
   private static let mostOrigins = 1024
 
   private struct State {
+    /// Limits the number of retries and hedges to a part of the calls.
     var budget: RetryBudget
     var policy: RetryPolicy
+    /// The times to the first byte per origin, from calls that may have a hedge.
     var latencies: [Origin: LatencyQuantile] = [:]
+    /// The running waits of calls, by number.
     var sleeps: [UInt64: Task<Void, Never>] = [:]
+    /// The number of the last wait.
     var lastSleep: UInt64 = 0
     var isStopped = false
   }
@@ -31,15 +36,18 @@ final class Retries: Sendable {
         policy: RetryPolicy(seed: UInt64.random(in: .min ... .max))))
   }
 
-  /// Records the start of a call, which adds a part of a retry to the budget.
+  /// Adds a part of a retry to the budget, because a call begins.
   @inline(never)
   func callBegins(at now: MonotonicInstant) { state.withLock { $0.budget.callBegins(at: now) } }
 
-  /// Decides what follows an attempt.
+  /// Asks the policy what follows an attempt.
   ///
   /// - Parameters:
-  ///   - waits: how often the call has waited for the budget since that attempt.
-  ///   - shortest: the shortest time that another attempt takes.
+  ///   - outcome: the outcome of the attempt.
+  ///   - attempts: the number of attempts so far.
+  ///   - waits: how often the call has waited for the budget since this attempt.
+  ///   - deadline: the deadline of the call; `nil` for a call without a time limit.
+  ///   - shortest: the shortest time that a further attempt could take.
   func decide(
     after outcome: RetryPolicy.Outcome, of request: NetOptRequest, attempts: Int, waits: Int,
     until deadline: MonotonicInstant?, shortest: @autoclosure () -> Duration
@@ -62,12 +70,12 @@ final class Retries: Sendable {
 
   // MARK: Latency
 
-  /// The time after which a response of an origin counts as slow: the 95th percentile of its times to the
-  /// first byte. `nil` while fewer than 40 times are known (`LatencyQuantile.leastSamples`).
+  /// The time after which a response of an origin counts as slow: the 95th percentile of its latencies. `nil`
+  /// while fewer than 40 latencies are known (`LatencyQuantile.leastSamples`).
   func slowAnswer(of origin: Origin) -> Duration? { state.withLock { $0.latencies[origin]?.value } }
 
-  /// Records the time until the response of an origin began. For a cancelled attempt this is the time that it
-  /// has waited.
+  /// Records a latency of an origin: the time from the start of an attempt until its response began. For a
+  /// cancelled attempt this is the time until its cancellation.
   func recordResponseTime(_ time: Duration, of origin: Origin) {
     state.withLock { state in
       if state.latencies.count >= Self.mostOrigins, state.latencies[origin] == nil { state.latencies = [:] }
@@ -75,15 +83,15 @@ final class Retries: Sendable {
     }
   }
 
-  /// Drops the latencies: those of another network say nothing about this network.
+  /// Drops all latencies, because they belong to the old network.
   func networkChanged() { state.withLock { $0.latencies = [:] } }
 
   // MARK: Waiting
 
-  /// Whether the client is shutting down.
+  /// Whether the client shuts down.
   var isStopped: Bool { state.withLock(\.isStopped) }
 
-  /// Waits for a time. Returns early when the task is cancelled, and when the client shuts down.
+  /// Waits for a duration. Returns early when the task is cancelled and when the client shuts down.
   func wait(_ duration: Duration) async {
     guard duration > .zero else { return }
     let sleep = Task { _ = try? await Task.sleep(for: duration) }
@@ -100,7 +108,7 @@ final class Retries: Sendable {
     state.withLock { _ = $0.sleeps.removeValue(forKey: id) }
   }
 
-  /// Ends all waits, now and later.
+  /// Ends all waits, and makes later waits return at once.
   func stop() {
     let sleeps = state.withLock { state in
       state.isStopped = true

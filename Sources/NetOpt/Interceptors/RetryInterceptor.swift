@@ -5,8 +5,8 @@ import NetOptRouting
 /// request, or when the response is a 421, 502, 503 or 504 (docs/adr/0015). The next attempt goes to another
 /// endpoint if there is one.
 ///
-/// The route interceptor is a part of this link of the chain and not the next link, so that both share one
-/// frame in a waiting call.
+/// This interceptor calls the route interceptor itself, instead of having it as the next link of the chain.
+/// So a waiting call has one async frame for both.
 struct RetryInterceptor: Interceptor {
   let retries: Retries
   let route: RouteInterceptor

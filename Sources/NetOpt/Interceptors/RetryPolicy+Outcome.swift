@@ -10,7 +10,7 @@ extension RetryPolicy.Outcome {
     }
   }
 
-  /// The endpoint that the request was sent to; `nil` when it was not sent to one.
+  /// The endpoint that the request was sent to; `nil` when the request was not sent, or not to an IP address.
   var remote: IPEndpoint? {
     switch self {
     case .success(let response): response.remote
@@ -21,16 +21,19 @@ extension RetryPolicy.Outcome {
     }
   }
 
-  /// The addresses that another attempt should avoid: the address that the request was sent to, and the
-  /// addresses whose legs failed.
+  /// The addresses that the next attempt avoids: the address that the request was sent to, and the addresses
+  /// of legs that failed.
   var failedAddresses: [IPAddress] {
     let failed = route?.legs.filter { $0.outcome == .failed }.compactMap(\.address) ?? []
     return failed + (remote.map { [$0.address] } ?? [])
   }
 
-  /// Makes the report of the attempt, which does not keep the response.
+  /// Makes the report of the attempt. The report does not keep the response.
   ///
-  /// - Parameter isOvertaken: whether another attempt was answered first.
+  /// - Parameters:
+  ///   - start: when the attempt began, since the start of the call.
+  ///   - end: when the attempt ended, since the start of the call.
+  ///   - isOvertaken: whether another attempt of the call got a good response first.
   func report(
     _ attempt: Attempt, from start: Duration, to end: Duration, isOvertaken: Bool = false
   ) -> AttemptReport {
@@ -45,9 +48,11 @@ extension RetryPolicy.Outcome {
       remote: remote, route: route, sends: sends)
   }
 
-  /// The outcome of a call of several attempts, with the reports of the other attempts.
+  /// The outcome of the whole call, with the reports of its other attempts.
   ///
-  /// - Parameter explanation: a sentence to add to the message of an error.
+  /// - Parameters:
+  ///   - others: the reports of the attempts that did not give the call its outcome.
+  ///   - explanation: a sentence to add to the message of an error; `nil` for none.
   func with(_ others: [AttemptReport], adding explanation: String?) -> Self {
     guard !others.isEmpty || explanation != nil else { return self }
     switch self {

@@ -1,18 +1,20 @@
 import NetOptCore
 
-/// Plans the route of a request, and records the result in the ranking.
+/// Plans the route of a request, and tells the planner the result.
 ///
-/// The code before and after the request is in functions that are not inlined: its local variables would
+/// The functions that run before and after the request are not inlined, because their local variables would
 /// enlarge the frame of every waiting call.
 struct RouteInterceptor: Interceptor {
   let router: Router
   let prober: Prober
   let backgroundProbes: BackgroundProbes
-  /// The transport that sends the request; `nil` when further links follow. A separate link for the transport
-  /// would cost each call 450 instructions, and its frame while the call waits.
+  /// The transport that sends the request; `nil` when further links of the chain follow, which end with
+  /// `TransportInterceptor`. A separate link for the transport would cost each call 450 instructions and an
+  /// async frame while it waits.
   var transport: (any Transport)?
-  /// Whether the requests are calls of the program, for which the client probes endpoints. The client's own
-  /// requests neither wait for probes nor start or continue background probes.
+  /// Whether the requests are calls of the program. Only for these does the client probe endpoints. The
+  /// client's own requests, such as those for the list, do not wait for probes, and do not start or prolong
+  /// background probes.
   var isUse = true
 
   @inline(__always)
@@ -49,6 +51,7 @@ struct RouteInterceptor: Interceptor {
     return plan
   }
 
+  /// Tells the planner that the request got a response.
   @inline(never)
   private func learn(from response: NetOptResponse, to request: NetOptRequest, _ chain: InterceptorChain) {
     // Read once, because each access to `response.route` makes a copy.
@@ -57,10 +60,13 @@ struct RouteInterceptor: Interceptor {
     if route.hasFailures { backgroundProbes.recheckDueTimes() }
   }
 
+  /// Tells the planner that the request failed. Returns the error for the caller, whose message may name a
+  /// suspected cause.
   @inline(never)
   private func learn(from error: NetOptError, _ chain: InterceptorChain) -> NetOptError {
     let reported = router.record(error, along: chain.plan, started: chain.started)
-    // Now the planner knows when the endpoint's circuit breaker is due for a probe.
+    // The failure may have opened a circuit breaker, and its endpoint may be due for a probe earlier than any
+    // other.
     if error.route != nil { backgroundProbes.recheckDueTimes() }
     return reported
   }
@@ -78,7 +84,8 @@ extension RouteReport {
   }
 }
 
-/// The last link of the chain, which hands the request to the transport.
+/// The last link of the chain, which passes the request to the transport. The chain has it only when the
+/// client signs requests; otherwise `RouteInterceptor` calls the transport.
 struct TransportInterceptor: Interceptor {
   let transport: any Transport
 

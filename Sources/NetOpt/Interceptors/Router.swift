@@ -10,8 +10,8 @@ final class Router: Sendable {
   private let planner: Locked<RoutePlanner>
   private let timeSource: any TimeSource
   private let proxies: ProxyChoice
-  /// When this machine joined its current network. The result of a call or probe that began earlier says
-  /// nothing about this network.
+  /// When this machine joined its current network, in nanoseconds of the monotonic clock. Calls and probes
+  /// that began earlier say nothing about this network.
   private let networkBegan = Atomic<Int64>(.min)
 
   init(
@@ -26,6 +26,7 @@ final class Router: Sendable {
     proxies = ProxyChoice(configuration.proxy)
   }
 
+  /// Plans the route of a request, and notes that the plan is in use (`RoutePlanner.began`).
   private func plan(for request: NetOptRequest, isUse: Bool) -> RoutePlan {
     let origin = request.url.origin
     let proxy = proxies.proxy(for: origin)
@@ -38,11 +39,12 @@ final class Router: Sendable {
     }
   }
 
-  /// Plans the route of an attempt.
+  /// Plans the route of an attempt, and notes that the plan is in use. The caller must pass the plan once to
+  /// `ended` or to a `record` function with `along`.
   ///
   /// - Parameters:
   ///   - attempt: the attempt; `nil` for a call with only one attempt.
-  ///   - isUse: whether the call counts as use of the origin, for which the client probes endpoints.
+  ///   - isUse: whether the call counts as use of the origin, whose endpoints the client then probes.
   /// - Throws: `connectFailed` when the attempt must go to another endpoint and there is none.
   @inline(never)
   func plan(for request: NetOptRequest, _ attempt: Attempt?, isUse: Bool = true) throws(NetOptError)
@@ -55,8 +57,8 @@ final class Router: Sendable {
     planner.withLock {
       $0.ended(usual)
       if let plan { $0.began(plan) }
-      // If the plan begins with another leg, the single attempt of a half-open endpoint that `usual` may have
-      // taken is not made.
+      // `usual` may have taken the one attempt of a half-open endpoint. A plan that begins with another leg
+      // does not make this attempt, so it is given back.
       if plan?.legs[0] != usual.legs[0] { $0.giveBackAttempt(of: usual, at: now) }
     }
     guard let plan else {
@@ -67,34 +69,36 @@ final class Router: Sendable {
     return plan
   }
 
-  /// The shortest time that another attempt of a call takes.
+  /// The shortest time that a further attempt of a call could take.
   ///
   /// - Parameters:
   ///   - outcome: the outcome of the last attempt.
-  ///   - avoided: the addresses where earlier attempts failed.
+  ///   - avoided: the addresses at which earlier attempts failed.
   func leastAttempt(after outcome: RetryPolicy.Outcome, avoiding avoided: [IPAddress]) -> Duration {
     guard let plan = outcome.route?.plan else { return .zero }
     let avoided = avoided + outcome.failedAddresses
     return planner.withLock { $0.leastAttempt(after: plan, avoiding: avoided) }
   }
 
-  /// Whether requests to an origin of the list go to its endpoints: there is no proxy for the origin, and the
-  /// list has not expired.
+  /// Whether requests to an origin of the list may go to its endpoints: there is no proxy for the origin, and
+  /// the list has not expired.
   func isDirect(_ origin: Origin) -> Bool {
     guard proxies.proxy(for: origin) == nil else { return false }
     return planner.withLock { $0.list?.isExpired(at: Date()) != true }
   }
 
-  /// Plans with another list from now on, and keeps the measurements of its endpoints.
+  /// Makes the planner use another list from now on. The planner keeps the measurements of endpoints that are
+  /// in both lists.
   func adopt(_ list: EndpointList) {
     let now = timeSource.now()
     planner.withLock { $0.adopt(list, at: now) }
   }
 
-  /// Records the response to a planned request.
+  /// Records the response to a request.
   ///
   /// - Parameters:
-  ///   - route: the route of the response.
+  ///   - route: the route report of the response.
+  ///   - plan: the plan of the request; `nil` when it was not planned.
   ///   - started: when the call began.
   func record(
     _ response: NetOptResponse, by route: RouteReport, to request: NetOptRequest, along plan: RoutePlan?,
@@ -112,9 +116,11 @@ final class Router: Sendable {
     }
   }
 
-  /// Records the failure of a planned request.
+  /// Records the result of a probe of an endpoint.
   ///
-  /// - Returns: the error. Its message says so if the planner suspects this machine's network.
+  /// - Parameters:
+  ///   - address: the address of the endpoint.
+  ///   - started: when the probe began.
   func record(_ error: NetOptError, along plan: RoutePlan?, started: MonotonicInstant) -> NetOptError {
     let now = timeSource.now()
     let isSuspected = planner.withLock {
@@ -127,10 +133,14 @@ final class Router: Sendable {
     return isSuspected ? error.suspectingTheNetwork : error
   }
 
-  /// Records that a plan carries no further request.
+  /// Notes that a plan is no longer in use, because its request has ended.
   func ended(_ plan: RoutePlan) { planner.withLock { $0.ended(plan) } }
 
-  /// Records a connection that was opened ahead of requests.
+  /// Records the result of opening a connection ahead of requests.
+  ///
+  /// - Parameters:
+  ///   - route: the route report of the connection attempts.
+  ///   - started: when the attempts began.
   func record(_ route: RouteReport, started: MonotonicInstant) {
     withPlanner { planner, now in
       if isFromCurrentNetwork(started) { planner.record(route, from: started, at: now) }
@@ -149,16 +159,18 @@ final class Router: Sendable {
     }
   }
 
-  /// Whether work that began at this moment began in the current network. Call it under the planner's lock,
-  /// which also protects the change of the network.
+  /// Whether a call or probe that began at `started` began in the current network. Call it under the
+  /// planner's lock: `beginNetwork` changes the network under this lock.
   func isFromCurrentNetwork(_ started: MonotonicInstant) -> Bool {
     started.nanoseconds >= networkBegan.load(ordering: .relaxed)
   }
 
-  /// Starts anew in another network.
+  /// Makes the planner start anew, because this machine has joined another network.
   ///
-  /// - Parameter history: the saved ranking of the new network.
-  /// - Returns: the ranking of the old network, and the hosts with a known ranking in the new network.
+  /// - Parameters:
+  ///   - date: the present moment as a calendar date.
+  ///   - history: the saved ranking of the new network; `nil` when there is none.
+  /// - Returns: the ranking of the old network, and the hosts for which the planner uses the saved ranking.
   func beginNetwork(at date: Date, knowing history: RouteHistory? = nil) -> (
     left: RouteHistory, known: Set<String>
   ) {
@@ -170,6 +182,7 @@ final class Router: Sendable {
     }
   }
 
+  /// Runs a closure with the planner and the present moment, under the planner's lock.
   func withPlanner<Result: Sendable>(_ body: (inout sending RoutePlanner, MonotonicInstant) -> sending Result)
     -> sending Result
   {
@@ -179,7 +192,8 @@ final class Router: Sendable {
 }
 
 extension NetOptError {
-  /// The same error with a message that this machine's network seems to be down.
+  /// The error with an addition to its message: this machine's network seems to be down. Only errors of the
+  /// phases `connect`, `tls` and `resolve` get the addition.
   fileprivate var suspectingTheNetwork: NetOptError {
     guard [.connect, .tls, .resolve].contains(phase) else { return self }
     return NetOptError(

@@ -1,8 +1,10 @@
 import NetOptCore
 import NetOptSigning
 
-/// Has commands print the secrets of a signer's keys, and waits for them no longer than a call may take.
+/// Runs the commands that print the secrets of a signer's keys, and waits for them until the deadline of the
+/// call at most.
 struct SecretCommands: Sendable {
+  /// The keys whose secret a command prints.
   private let keys: [SigningKey]
   private let timeSource: any TimeSource
 
@@ -11,12 +13,14 @@ struct SecretCommands: Sendable {
     self.timeSource = timeSource
   }
 
-  /// Whether the signer has such keys.
+  /// Whether the signer has keys whose secret a command prints.
   var isNeeded: Bool { !keys.isEmpty }
 
-  /// Returns when the secrets are there, or a command has failed: signing then says why.
+  /// Runs the commands whose secrets are not there yet, and returns when they have ended. When a command
+  /// fails, this function does not throw: the signer later throws the command's error.
   ///
-  /// - Throws: `timeout`, `cancelled`.
+  /// - Parameter deadline: the deadline of the call; `nil` for a call without a time limit.
+  /// - Throws: `timeout` when the deadline passes, `cancelled`.
   func run(until deadline: MonotonicInstant?) async throws(NetOptError) {
     for key in keys {
       if await key.runCommand(within: deadline.map { max($0 - timeSource.now(), .zero) }) { continue }
@@ -29,9 +33,11 @@ struct SecretCommands: Sendable {
   }
 }
 
-/// Has the secrets of requests that are signed fetched before the cache needs them to tell users apart. Is in the chain only when commands print
-/// secrets.
+/// Runs the commands that print secrets before the cache needs the secrets: the partition of a signed request
+/// depends on them. The chain has this interceptor only when the client signs with keys whose secret a
+/// command prints.
 struct SecretInterceptor: Interceptor {
+  /// The hosts whose requests the client signs.
   let hosts: Set<String>
   let commands: SecretCommands
 

@@ -7,18 +7,20 @@ import NetOptSigning
 /// each attempt has its own nonce.
 ///
 /// A server may refuse a request because the signer's clock is wrong: with 401, 403, or 400 as AWS does it.
-/// If the `Date` of this response is at least 60 s away from the signer's clock, the interceptor keeps the
-/// difference for later requests to the origin, and repeats this request once. The repetition is safe,
-/// because the server has refused the request and not carried it out. A 400 may have another reason, so after
-/// a 400 the interceptor repeats only a request that may be repeated.
+/// If the `Date` of this response is at least 60 s away from the time in the signature, the interceptor keeps
+/// the difference for later requests to the origin, and sends this request once more. This is safe, because a
+/// server that answers 401 or 403 has not carried the request out. A 400 may have another reason, so after a
+/// 400 the interceptor sends only a request again that may be repeated.
 ///
 /// The interceptor believes only a server that proved its name with TLS (except with `trustsPlainDates`), and
-/// a difference of at most a day. It does not believe a response that a cache on the way has stored, because
-/// the time of its `Date` is past.
+/// a difference of at most a day. It does not believe a response that a cache on the path has stored, because
+/// its `Date` is the time when the response was made.
 struct SigningInterceptor: Interceptor {
   private let configuration: ClientConfiguration.Signing
+  /// The signer's clock, in seconds since 1970.
   private let now: @Sendable () -> Int64
   private let commands: SecretCommands
+  /// What the interceptor adds to the signer's clock for each origin.
   private let offsets = ClockOffsets()
 
   init(
@@ -35,7 +37,7 @@ struct SigningInterceptor: Interceptor {
     guard configuration.hosts.contains(request.url.origin.host) else {
       return try await next.proceed(request)
     }
-    // A command that failed before the cache was asked may be run again by now.
+    // `SecretInterceptor` has run the commands. A command that failed then may be due for another run.
     if commands.isNeeded { try await commands.run(until: next.deadline) }
     let used = offsets.seconds(of: request.url.origin)
     let response = try await next.proceed(try signed(request, used))
@@ -45,10 +47,17 @@ struct SigningInterceptor: Interceptor {
     return try await repeated(request, after: response, signedWith: used, next)
   }
 
+  /// Whether the server may have refused the request because of the time in its signature.
   private static func mayRefuseTheTime(_ response: NetOptResponse) -> Bool {
     [400, 401, 403].contains(response.status)
   }
 
+  /// Sends a refused request again with a corrected time, or returns the response when the time does not
+  /// explain the refusal.
+  ///
+  /// - Parameters:
+  ///   - response: the response that refuses the request.
+  ///   - used: the offset with which the request was signed, in seconds.
   private func repeated(
     _ request: NetOptRequest, after response: NetOptResponse, signedWith used: Int64, _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {
@@ -65,6 +74,9 @@ struct SigningInterceptor: Interceptor {
     return try await next.proceed(try signed(request, offset))
   }
 
+  /// Signs a request.
+  ///
+  /// - Parameter offset: the seconds to add to the signer's clock.
   private func signed(_ request: NetOptRequest, _ offset: Int64) throws(NetOptError) -> NetOptRequest {
     let body: [UInt8]
     switch request.body.source {
@@ -93,24 +105,30 @@ struct SigningInterceptor: Interceptor {
   }
 }
 
-/// How far the clocks of origins are ahead of the signer's clock, in seconds.
+/// The differences between the clocks of origins and the signer's clock, in seconds. A positive difference
+/// means that the origin's clock is ahead. Safe from any thread.
 private final class ClockOffsets: Sendable {
-  /// The smallest difference that counts, in seconds. A smaller one is no reason for a server to refuse.
+  /// The smallest difference that counts, in seconds. A smaller difference does not make a server refuse a
+  /// request.
   static let least: Int64 = 60
   /// The largest difference that the interceptor believes, in seconds.
   private static let most: Int64 = 86_400
-  /// The maximum number of origins: one host may have many ports. Beyond it all offsets are dropped and
-  /// learnt anew.
+  /// The maximum number of origins with a known difference. One host may have many ports, and each is an
+  /// origin. When one more would be added, all differences are dropped and learnt again.
   private static let capacity = 1024
 
   private let kept = Locked<[Origin: Int64]>([:])
 
+  /// The difference of an origin's clock; 0 when it is unknown.
   func seconds(of origin: Origin) -> Int64 { kept.withLock { $0.isEmpty ? 0 : $0[origin] ?? 0 } }
 
-  /// Learns the clock of an origin.
+  /// Learns the difference of an origin's clock from the time that the origin states.
   ///
-  /// - Returns: how far its clock is ahead, in seconds; `nil` when the difference is too large to be
-  ///   believed.
+  /// - Parameters:
+  ///   - serverTime: the origin's time, in seconds since 1970.
+  ///   - localTime: the signer's time, in seconds since 1970.
+  /// - Returns: the difference that holds now, in seconds; `nil` when the stated time is more than a day off
+  ///   and not believed.
   func learn(from origin: Origin, serverTime: Int64, localTime: Int64) -> Int64? {
     let difference = serverTime - localTime
     guard abs(difference) <= Self.most else { return nil }

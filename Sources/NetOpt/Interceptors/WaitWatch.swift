@@ -2,15 +2,17 @@ import NetOptCore
 import NetOptLocking
 import NetOptRouting
 
-/// Observes the requests that wait for responses. It lets the planner learn from them, opens connections to
-/// endpoints that are suspected of being silent, and takes requests from endpoints that are silent.
+/// Observes the requests that wait for responses, and acts on what the planner finds. Opens trial connections
+/// to endpoints that the planner suspects of being silent, and takes requests from silent endpoints, so that
+/// their calls send them elsewhere.
 final class WaitWatch: WaitObserver {
-  /// The objects that the watch works with. The reference to the prober is weak, because the prober holds the
-  /// transport, which holds this watch. The reference to the retries is strong: each request retains the
-  /// retries, and retaining an object that has weak references is slow.
+  /// The objects that this watch needs and that are made after it. The reference to the prober is weak,
+  /// because the prober holds the transport, which holds this watch. The reference to the retries is strong:
+  /// each request retains the retries, and retaining an object that has weak references is slow.
   private struct Parts {
     weak var prober: Prober?
     var retries: Retries?
+    /// Whether the configuration allows background probes.
     var probes = true
   }
 
@@ -19,9 +21,9 @@ final class WaitWatch: WaitObserver {
 
   init(_ router: Router) { self.router = router }
 
-  /// Starts to observe.
+  /// Starts to observe. Before this call, `observe` does nothing.
   ///
-  /// - Parameter probes: whether endpoints may be probed beside the requests.
+  /// - Parameter probes: whether the client may probe endpoints in the background.
   func start(_ prober: Prober, _ retries: Retries, probes: Bool) {
     parts.withLock { $0 = Parts(prober: prober, retries: retries, probes: probes) }
   }
@@ -35,10 +37,10 @@ final class WaitWatch: WaitObserver {
       return planner.observe(waiting: isOld ? [] : waiting, probes: probes, now: now)
     }
     if probes, !findings.probes.isEmpty { prober.startProbes(findings.probes) }
-    // The budget pays here for the second send of each taken request, and the call's retry then pays nothing.
-    // When the budget has nothing left, the request keeps waiting at its endpoint. A request that the
-    // endpoint's kernel has not acknowledged costs nothing, like a request to an endpoint that refuses
-    // connections.
+    // Each taken request will be sent a second time. Its cost is taken from the retry budget here, and the
+    // retry itself then costs nothing. When the budget has nothing left, the request keeps waiting at its
+    // endpoint. A request that the endpoint's kernel has not acknowledged costs nothing, like a request to an
+    // endpoint that refuses connections.
     let taken = findings.taken.filter { $0.isUnacknowledged || retries.takeHedge() }
     return WaitOutcome(taken: taken, silent: findings.silent)
   }

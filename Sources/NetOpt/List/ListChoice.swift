@@ -3,27 +3,35 @@ import NetOptCore
 import NetOptEngine
 import NetOptRouting
 
-/// The configured list and the last good copy of it. The client uses the preferred one of the two.
+/// The configured list, and the newest list that was fetched for it. The client uses the preferred one of the
+/// two.
 struct ListChoice: Sendable {
   /// The list that the configuration names.
   struct Configured: Sendable {
     let list: EndpointList
     let source: ListStatus.Source
-    /// The content of the list file, when the list is from a file.
+    /// The content of the list file; `nil` when the list is not from a file.
     var bytes: [UInt8]?
+    /// The id of the trusted key that signed the list; `nil` when no keys are configured, and for a list that
+    /// is not from a file.
     var signedBy: String?
   }
 
-  /// A list that this process or an earlier one fetched.
+  /// A list that this process fetched, or that an earlier process fetched and saved as the last good copy.
   struct Fetched: Sendable {
     let list: VerifiedList
+    /// The list as it was fetched, in the form in which it is saved.
     let copy: ListStore.Copy
     let source: ListStatus.Source
   }
 
+  /// The configured list.
   var configured: Configured
+  /// The list that was fetched for the configured list; `nil` when there is none.
   var fetched: Fetched?
 
+  /// The fetched list if the client uses it (`ListAcceptance.prefersCopy`); `nil` when it uses the configured
+  /// list.
   private var preferred: Fetched? {
     fetched.flatMap { ListAcceptance.prefersCopy($0.list.list, to: configured.list) ? $0 : nil }
   }
@@ -52,23 +60,24 @@ struct ListChoice: Sendable {
   }
 }
 
-/// The list that a client starts with.
+/// What a client reads about its list when it is made.
 struct ListStart: Sendable {
-  /// The configured list and its copy; `nil` without a list.
+  /// The configured list and its last good copy; `nil` when the client has no list.
   var choice: ListChoice?
-  /// The error of the copy, if the copy could not be used.
+  /// Why the last good copy could not be used; `nil` when there was no such error.
   var copyError: NetOptError?
-  /// The identities of the list file and of its signature file before they were read.
+  /// The identities of the list file and of its signature file, taken before the client read the files. With
+  /// them, `FileWatch` notices a change that happened meanwhile. Empty when the list is not from a file.
   var identities: [FileIdentity?] = []
 }
 
 extension ClientConfiguration {
-  /// Reads and checks lists by the rules of this configuration.
+  /// A reader that checks lists by the rules of this configuration.
   var listReader: ListReader {
     ListReader(trustedKeys: trustedKeys, allowPrivateAddresses: allowPrivateAddresses)
   }
 
-  /// Saves copies of lists; `nil` when the configuration keeps no copies, or when there is no state
+  /// The store of last good copies; `nil` when the configuration keeps no copies, or when there is no state
   /// directory.
   var listStore: ListStore? {
     guard listUpdates.keepCopy else { return nil }
@@ -83,10 +92,10 @@ extension ClientConfiguration {
     return [path, ListReader.signatureFile(of: path)]
   }
 
-  /// Reads and checks the configured list and the last good copy of it. Ignores a copy that fails the check,
-  /// and returns its error in `copyError`.
+  /// Reads and checks the configured list and its last good copy. A fault of the copy is no failure:
+  /// `copyError` of the result has it.
   ///
-  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the configured list,
+  /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the configured list;
   ///   `invalidConfiguration` for a list made in code whose `refresh` uses `http`.
   func startList() throws(NetOptError) -> ListStart {
     var start = ListStart()
@@ -122,8 +131,8 @@ extension ClientConfiguration {
   func lastGoodCopy(of list: EndpointList) throws(NetOptError) -> ListChoice.Fetched? {
     guard let url = list.refresh?.url, let copy = try listStore?.copy(of: url) else { return nil }
     let name = "the last good copy of \(url.shown)"
-    // An expired copy is accepted, and requests go over DNS. Otherwise the older list that it replaced would
-    // come back.
+    // An expired copy is accepted too, although requests then go over DNS. Otherwise the older configured
+    // list would be used again.
     let verified = try listReader.check(
       copy.list, signature: copy.signature, name: name, at: Date(), allowExpired: true)
     return ListChoice.Fetched(list: verified, copy: copy, source: .lastGoodCopy(of: url))

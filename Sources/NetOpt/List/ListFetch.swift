@@ -2,25 +2,28 @@ import FoundationEssentials
 package import NetOptCore
 import NetOptRouting
 
-/// Fetches a list, and the signature beside it.
+/// Fetches a list from its URL, and the signature of the list from the URL beside it.
 package struct ListFetch: Sendable {
-  /// The response of the server.
+  /// What the server answered.
   package enum Answer: Sendable {
-    /// The list has not changed (304).
+    /// The server still has the list whose entity tag was sent (304).
     case unchanged
-    /// A list that has not been checked yet.
+    /// The server's list and its signature, which nobody has checked yet.
     case copy(ListStore.Copy)
   }
 
-  /// The reason why a fetch failed, and the wait that the server asks for.
+  /// Why a fetch failed, and how long the server asks the client to wait.
   package struct Failure: Error, Sendable {
     /// The reason for the failure.
     package let error: NetOptError
-    /// How long the server asks the client to wait (`Retry-After`: RFC 9110, section 10.2.3).
+    /// How long the server asks the client to wait before the next fetch (`Retry-After`: RFC 9110, section
+    /// 10.2.3); `nil` when it does not ask.
     package let retryAfter: Duration?
   }
 
+  /// Performs a request.
   private let perform: @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse
+  /// Whether to fetch the signature too.
   private let isSigned: Bool
 
   /// Makes a fetch.
@@ -38,8 +41,8 @@ package struct ListFetch: Sendable {
   /// Fetches a list.
   ///
   /// - Parameters:
-  ///   - url: the URL of the list. The signature is at the same URL with `.minisig` appended to the path.
-  ///   - tag: the entity tag of the list that the client already has from this URL, or `nil`.
+  ///   - url: the URL of the list. The URL of the signature has `.minisig` at the end of the path.
+  ///   - tag: the entity tag of the list that the client already has from this URL; `nil` when it has none.
   package func list(from url: HTTPURL, unless tag: String?) async throws(Failure) -> Answer {
     var fields: HeaderFields = ["Accept": "application/json"]
     if let tag { fields.append(HeaderField("If-None-Match", tag)) }
@@ -62,6 +65,7 @@ package struct ListFetch: Sendable {
     return HTTPURL(origin: url.origin, target: ListReader.signatureFile(of: String(url.path)) + query)
   }
 
+  /// Sends a request, with a time limit of 30 s and at most 5 redirects.
   private func answer(_ url: HTTPURL, _ fields: HeaderFields) async throws(Failure) -> NetOptResponse {
     var request = NetOptRequest(.get, url, headers: fields)
     request.options.timeout = .seconds(30)
@@ -73,6 +77,10 @@ package struct ListFetch: Sendable {
     }
   }
 
+  /// Reads the body of a response.
+  ///
+  /// - Throws: `Failure` when the status is not 200, when the response is a web page, and when the body is
+  ///   larger than `limit` bytes.
   private func body(
     of response: NetOptResponse, from url: HTTPURL, upTo limit: Int
   ) async throws(Failure) -> [UInt8] {
@@ -96,6 +104,7 @@ package struct ListFetch: Sendable {
     }
   }
 
+  /// Makes the error of a fetch, with the code and the details of its cause.
   private static func error(_ url: HTTPURL, _ reason: String, _ cause: NetOptError?) -> NetOptError {
     NetOptError(
       cause?.code ?? .receiveFailed, phase: .list, "\(url.shown) could not be fetched: \(reason)",
@@ -103,7 +112,8 @@ package struct ListFetch: Sendable {
       route: cause?.route)
   }
 
-  /// The entity tag of a response; `nil` when the tag cannot be sent back.
+  /// The entity tag of a response; `nil` when there is none, or when it has a character that netopt does not
+  /// send or is longer than 1,024 bytes.
   private static func tag(of response: NetOptResponse) -> String? {
     guard let tag = response.head.first("ETag"), tag.utf8.count <= 1024,
       tag.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f })

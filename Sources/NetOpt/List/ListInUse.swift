@@ -3,19 +3,22 @@ import NetOptCore
 import NetOptLocking
 import NetOptRouting
 
-/// The list that a client uses, shared by all its parts. Safe from any thread.
+/// Holds the list that a client uses and the status of this list. All parts of the client share it. Safe from
+/// any thread.
 final class ListInUse: Sendable {
   private let state: Locked<(list: EndpointList?, status: ListStatus)>
 
   init(_ list: EndpointList?, _ status: ListStatus) { state = Locked((list, status)) }
 
+  /// The list in use; `nil` when the client has no list.
   var list: EndpointList? { state.withLock { $0.list } }
   var status: ListStatus { state.withLock { $0.status } }
 
   func set(_ list: EndpointList?, _ status: ListStatus) { state.withLock { $0 = (list, status) } }
 
-  /// The problem with the list in use: its expiry, or else the last failure to refresh or read it; `nil` when
-  /// there is none.
+  /// The problem with the list in use; `nil` when there is none. When the list has expired, the problem is
+  /// the expiry. Otherwise it is the error of the last attempt to refresh or read the list, if this attempt
+  /// failed.
   func warning(at date: Date) -> NetOptError? {
     let (list, status) = state.withLock { ($0.list, $0.status) }
     guard let list, list.isExpired(at: date), let expires = list.expires else { return status.lastError }

@@ -3,24 +3,24 @@ import Glibc
 package import NetOptCore
 package import NetOptRouting
 
-/// A list that has passed all checks, with the bytes that it was read from.
+/// A list that has passed all checks of a `ListReader`, with the bytes that it was read from.
 package struct VerifiedList: Sendable {
   /// The list.
   package let list: EndpointList
-  /// The content of the list file.
+  /// The bytes of the list.
   package let bytes: [UInt8]
-  /// The content of the signature file; `nil` when the reader did not read one.
+  /// The bytes of the signature; `nil` when the reader has no trusted keys and was given none.
   package let signature: [UInt8]?
   /// The id of the key that signed the list; `nil` when no keys are configured.
   package let signedBy: String?
 }
 
-/// Reads and checks lists by the rules of a configuration. When there are trusted keys, one of them must have
-/// signed the list. Every list must pass `EndpointList.check`.
+/// Reads lists and checks them by the rules of a configuration. Every list must pass `EndpointList.check`.
+/// When there are trusted keys, one of them must have signed the list.
 package struct ListReader: Sendable {
-  /// The trusted keys. Without any keys the reader does not read signatures.
+  /// The keys that may sign lists. Without keys the reader does not check signatures.
   package let trustedKeys: [MinisignPublicKey]
-  /// Whether a list may contain private addresses.
+  /// Whether a list may contain private and loopback addresses.
   package let allowPrivateAddresses: Bool
 
   /// Makes a reader.
@@ -32,16 +32,15 @@ package struct ListReader: Sendable {
   /// The path of the signature file of a list file.
   package static func signatureFile(of path: String) -> String { path + ".minisig" }
 
-  /// The path of the signature of a list that is about to replace another list. Two files cannot be replaced
-  /// at once, so the new signature is stored under this name before the new list.
+  /// The path where `replace` stores the signature of a new list before it replaces the list. The list and
+  /// its signature cannot be replaced at once.
   package static func nextSignatureFile(of path: String) -> String { path + ".minisig.next" }
 
   /// Checks a list.
   ///
   /// - Parameters:
   ///   - signature: the content of the signature file, or `nil` when there is none.
-  ///   - name: the name of the list in messages. Messages call the signature by the same name with
-  ///     `.minisig`.
+  ///   - name: the name of the list in messages. The name of its signature is this name with `.minisig`.
   ///   - now: the present moment.
   ///   - allowExpired: whether to accept a list after its `expires`.
   /// - Throws: `invalidSignature`, `invalidList`.
@@ -55,11 +54,14 @@ package struct ListReader: Sendable {
     return VerifiedList(list: list, bytes: bytes, signature: signature, signedBy: signedBy)
   }
 
+  /// Checks the signature.
+  ///
+  /// - Returns: the id of the key that signed the list; `nil` without trusted keys.
   private func verify(
     _ bytes: [UInt8], _ signature: [UInt8]?, _ name: String
   ) throws(NetOptError) -> String? {
-    // A list that is too large was not read completely, so its signature cannot match. The check of the list
-    // throws the error for its size.
+    // The signature of a list that is too large is not checked, because the list was not read completely. The
+    // check of its rules then throws an error about its size.
     guard !trustedKeys.isEmpty, bytes.count <= EndpointList.maximumBytes else { return nil }
     guard let signature else {
       throw NetOptError(
@@ -73,6 +75,9 @@ package struct ListReader: Sendable {
 
   /// Reads a list from a file, and its signature from the file beside it.
   ///
+  /// - Parameters:
+  ///   - now: the present moment.
+  ///   - allowExpired: whether to accept a list after its `expires`.
   /// - Throws: `unreadableFile`, `invalidSignature`, `invalidList`.
   package func file(
     _ path: String, at now: Date, allowExpired: Bool
@@ -82,13 +87,16 @@ package struct ListReader: Sendable {
       do throws(NetOptError) {
         return try read(path, now, allowExpired)
       } catch {
-        // The list and its signature may have been replaced between the two reads.
+        // Another process may have replaced the list and its signature between the two reads. So this
+        // function tries three times.
         attempts -= 1
         if attempts == 0 || error.code != .invalidSignature { throw error }
       }
     }
   }
 
+  /// Reads and checks a list file once. Also accepts the signature in `nextSignatureFile`, because a process
+  /// may have been killed while it replaced the list.
   private func read(
     _ path: String, _ now: Date, _ allowExpired: Bool
   ) throws(NetOptError) -> VerifiedList {
@@ -107,7 +115,7 @@ package struct ListReader: Sendable {
     }
   }
 
-  /// The content of a signature file, or `nil` when there is none.
+  /// Reads a signature file. Returns `nil` when the file does not exist.
   package static func signature(_ path: String) throws(NetOptError) -> [UInt8]? {
     do throws(NetOptError) {
       return try FileBytes.read(
@@ -118,14 +126,19 @@ package struct ListReader: Sendable {
     }
   }
 
-  /// Replaces a list and its signature. Even if the process is killed, the path has one of the two lists,
-  /// complete, and `file` finds its signature. If the path is a link, the target of the link is replaced;
-  /// signatures stay beside the path as given, where `file` looks for them.
+  /// Replaces a list file and its signature file. Even if the process is killed, the file at the path is the
+  /// complete old list or the complete new list, and `file` finds its signature. If the path is a link, the
+  /// target of the link is replaced. The signature files are beside the link, where `file` looks for them.
   ///
-  /// - Parameter lockTimeout: how long to wait for another process that replaces the list. Default: 5 s.
-  /// - Returns: false when the present list is as new or newer, because another process has replaced it.
-  /// - Throws: `unwritableFile`. The old list is then still there, unless the message says that it was
-  ///   replaced.
+  /// - Parameters:
+  ///   - new: the new list.
+  ///   - now: the present moment.
+  ///   - lockTimeout: how long to wait for another process that replaces the list. Default: 5 s.
+  /// - Returns: false when the list at the path has the same serial or a higher one. Nothing is replaced
+  ///   then.
+  /// - Throws: `unwritableFile`; `invalidSignature` when an earlier replacement was interrupted and no
+  ///   trusted key can tell which signature belongs to the list. The old list is then still there, unless the
+  ///   message says that it was replaced.
   package func replace(
     _ path: String, by new: VerifiedList, at now: Date, lockTimeout: Duration = FileLock.defaultTimeout
   ) throws(NetOptError) -> Bool {
@@ -157,8 +170,9 @@ package struct ListReader: Sendable {
     return true
   }
 
-  /// Gives the signature of the present list its final name, if a process that was killed left it under the
-  /// name of the next signature. The caller is about to overwrite that file.
+  /// Saves the signature of the present list from being overwritten. When a process was killed during a
+  /// replacement, this signature may be in `nextSignatureFile`, which the caller is about to overwrite. This
+  /// function then copies it to `signatureFile`.
   private func keepSignature(of present: VerifiedList?, _ path: String) throws(NetOptError) {
     let next = Self.nextSignatureFile(of: path)
     let last = Self.signatureFile(of: path)

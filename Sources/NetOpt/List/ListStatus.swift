@@ -37,22 +37,22 @@ public struct ListStatus: Sendable {
   public internal(set) var serial: Int64?
   /// When the list was issued; `nil` when the list does not say so.
   public internal(set) var issued: Date?
-  /// When the list expires. From then on requests go over DNS. `nil` for a list without an expiry.
+  /// When the list expires; `nil` for a list that does not expire. After this moment requests go over DNS.
   public internal(set) var expires: Date?
   /// The id of the trusted key that signed the list; `nil` when no keys are configured, and for lists that
   /// are not from a file or a URL.
   public internal(set) var signedBy: String?
-  /// A message for people that says which list the client chose over which other; `nil` when there was no
-  /// choice.
+  /// A sentence for people that says which list the client chose when it had two, the configured list and a
+  /// fetched one; `nil` when it had no choice.
   public package(set) var note: String?
-  /// When the refresh URL last answered successfully, with a newer list or without, to this process or to an
-  /// earlier one.
+  /// When a refresh last succeeded, whether or not it brought a newer list. This process or an earlier one
+  /// may have made this refresh. `nil` when no successful refresh is known.
   public internal(set) var lastCheck: Date?
-  /// The error of the last failed attempt to refresh or read the list, or to load or save its last good copy;
-  /// `nil` once such an attempt succeeded. The list in use stayed in use.
+  /// The error of the last attempt to refresh or read the list, or to load or save its last good copy, if
+  /// this attempt failed; otherwise `nil`. The list in use stayed in use.
   public internal(set) var lastError: NetOptError?
 
-  /// Makes the status of a list of which only the source is known.
+  /// Makes a status with only the source of the list.
   public init(source: Source) { self.source = source }
 }
 
@@ -63,11 +63,11 @@ public protocol ListObserver: Sendable {
   func listDidChange(_ status: ListStatus)
   /// A refresh found that the list in use is the newest.
   func listIsCurrent(_ status: ListStatus)
-  /// A list could not be fetched, read or accepted, its last good copy could not be saved, or the list file
-  /// could not be watched; `error` says why. The list in use stays in use.
+  /// An attempt to fetch, read or accept a list failed, the last good copy could not be saved, or the list
+  /// file could not be watched. `error` says why. The list in use stays in use.
   func listDidFail(_ error: NetOptError, _ status: ListStatus)
-  /// The list in use has expired, and requests go over DNS until there is a new list. The client calls this
-  /// once for each list: when the list expires, or, if the list has already expired, when it comes into use.
+  /// The list in use has expired. Requests go over DNS until there is a new list. The client calls this once
+  /// for each list: when the list expires, or, if it has already expired, when it comes into use.
   func listDidExpire(_ error: NetOptError, _ status: ListStatus)
 }
 

@@ -4,23 +4,24 @@ package import NetOptCore
 import NetOptCrypto
 package import NetOptRouting
 
-/// The last good copies of lists, and the records of their refreshes, in a directory that processes share.
+/// A directory with the last good copies of lists and the records of their refreshes. Processes may share the
+/// directory.
 ///
 /// A copy is one file with list and signature, so that the two always match. The store replaces files with
-/// `FileBytes.replace`, under a lock (flock(2)). A process that is killed leaves either the old copy or the
-/// new copy. When two processes write, the newer list remains. Every method blocks until the disk operation
-/// has finished.
+/// `FileBytes.replace` under a lock (flock(2)). When a process is killed, the file is either the old copy or
+/// the new copy. When two processes save a copy, the newer list remains. Every method blocks until its work
+/// on the disk has ended.
 package struct ListStore: Sendable {
-  /// A list as it was fetched. The client verifies it again whenever it loads it.
+  /// A list as it was fetched. The client verifies a copy again each time it loads one.
   package struct Copy: Hashable, Sendable {
-    /// The URL that the list was fetched from. It may differ from the URL of the configured list: a list may
-    /// name another URL for newer issues.
+    /// The URL that the list was fetched from. It may differ from the refresh URL of the configured list,
+    /// because a fetched list may name another URL for newer issues.
     package var source: String
-    /// The entity tag of the response (RFC 9110, section 8.8.3).
+    /// The entity tag of the response with the list (RFC 9110, section 8.8.3); `nil` when there was none.
     package var tag: String?
-    /// The content of the list.
+    /// The bytes of the list.
     package var list: [UInt8]
-    /// The content of the signature file.
+    /// The bytes of the signature; `nil` when none was fetched.
     package var signature: [UInt8]?
 
     /// Makes a copy.
@@ -33,21 +34,23 @@ package struct ListStore: Sendable {
   }
 
   private let directory: String
-  /// The rules of the reader as text: `allowPrivateAddresses` and the trusted keys.
+  /// The rules of the reader as text: `allowPrivateAddresses` and the trusted keys. File names depend on it.
   private let rules: String
+  /// How long to wait for another process that writes to the directory.
   private let lockTimeout: Duration
+  /// The maximum wait for the lock before a record is saved.
   private static let recordLockTimeout = Duration.milliseconds(50)
-  /// The valid dates in a record, in seconds since 1970: up to the end of the year 9999. The store ignores
-  /// other dates.
+  /// The valid dates in a record, in seconds since 1970: up to the end of the year 9999. The store neither
+  /// reads nor writes other dates.
   private static let dates: ClosedRange<Int64> = 0...253_402_300_799
 
-  /// Makes a store. The store creates the directory when it first writes a file, accessible to the user
-  /// alone.
+  /// Makes a store. The store creates the directory when it first writes a file; only this user can access
+  /// it.
   ///
-  /// - Parameter reader: checks copies. Each set of rules has its own copies, because a reader with other
-  ///   trusted keys, or none, may reject what this reader accepts.
-  /// - Parameter lockTimeout: how long to wait for another process that writes to the directory. Default:
-  ///   5 s.
+  /// - Parameters:
+  ///   - reader: the reader that checks the copies. Each set of rules has copies of its own, because a reader
+  ///     with other trusted keys, or without keys, may reject a list that this reader accepts.
+  ///   - lockTimeout: how long to wait for another process that writes to the directory. Default: 5 s.
   package init(directory: String, for reader: ListReader, lockTimeout: Duration = FileLock.defaultTimeout) {
     self.directory = directory
     self.lockTimeout = lockTimeout
@@ -63,10 +66,11 @@ package struct ListStore: Sendable {
 
   // MARK: Copies
 
-  /// Reads the last good copy of the list at a URL.
+  /// Reads the last good copy for a configured list.
   ///
+  /// - Parameter url: the refresh URL of the configured list.
   /// - Returns: `nil` when there is no copy.
-  /// - Throws: `unreadableFile`, and `invalidList` when the copy is damaged.
+  /// - Throws: `unreadableFile`; `invalidList` when the copy is damaged.
   package func copy(of url: HTTPURL) throws(NetOptError) -> Copy? {
     let path = try file(url, "list")
     guard let bytes = try Self.read(path, upTo: EndpointList.maximumBytes + (64 << 10)) else { return nil }
@@ -80,8 +84,10 @@ package struct ListStore: Sendable {
 
   /// Saves a copy.
   ///
-  /// - Parameter isBetter: called with the present copy, if there is a complete one. The store keeps the
-  ///   present copy when the result is true.
+  /// - Parameters:
+  ///   - url: the refresh URL of the configured list.
+  ///   - isBetter: called with the present copy if there is one that is not damaged. When it returns true,
+  ///     the store keeps the present copy.
   /// - Throws: `unwritableFile`.
   package func keep(
     _ copy: Copy, of url: HTTPURL, unless isBetter: (Copy) -> Bool
@@ -96,7 +102,10 @@ package struct ListStore: Sendable {
 
   // MARK: Records
 
-  /// Reads the record of a list's refreshes. Returns an empty record for a file that cannot be read.
+  /// Reads the record of the refreshes of a list. Returns an empty record when the file is missing or cannot
+  /// be read.
+  ///
+  /// - Parameter url: the refresh URL of the configured list.
   package func record(of url: HTTPURL) -> RefreshSchedule.Record {
     guard let path = try? file(url, "record"), let bytes = try? Self.read(path, upTo: 4096),
       let (fields, _) = Header.read(bytes, "netopt-record 1")
@@ -111,9 +120,10 @@ package struct ListStore: Sendable {
       notBefore: date("not-before"))
   }
 
-  /// Saves the record of a list's refreshes. Waits at most 50 ms for another process that writes to the
-  /// directory: a lost record costs only one more attempt at the next start.
+  /// Saves the record of the refreshes of a list. Waits at most 50 ms for another process that writes to the
+  /// directory, because without the record the next start only makes one more attempt.
   ///
+  /// - Parameter url: the refresh URL of the configured list.
   /// - Throws: `unwritableFile`.
   package func keep(_ record: RefreshSchedule.Record, of url: HTTPURL) throws(NetOptError) {
     var fields: [(String, String)] = [("failures", String(record.failures))]
@@ -134,8 +144,10 @@ package struct ListStore: Sendable {
 
   // MARK: Files
 
-  /// The path of a URL's file under the rules of this store. The file name is a digest, because a URL may be
-  /// too long for a file name and may contain characters that a file name cannot.
+  /// The path of a file for a URL and the rules of this store. The file name is a digest of both, because a
+  /// URL may be too long for a file name and may contain characters that a file name cannot.
+  ///
+  /// - Parameter kind: the extension of the file: `list`, `record` or `lock`.
   private func file(_ url: HTTPURL, _ kind: String) throws(NetOptError) -> String {
     do throws(CryptoError) {
       let digits = try Digest.of("\(url)\n\(rules)", .sha256).prefix(16).map { byte in
@@ -147,7 +159,9 @@ package struct ListStore: Sendable {
     }
   }
 
-  /// - Returns: `nil` when there is no such file.
+  /// Reads a file.
+  ///
+  /// - Returns: `nil` when the file does not exist.
   private static func read(_ path: String, upTo limit: Int) throws(NetOptError) -> [UInt8]? {
     do throws(NetOptError) {
       return try FileBytes.read(path, upTo: limit, as: "the copy of the IP list", in: .list)
@@ -169,7 +183,8 @@ package struct ListStore: Sendable {
     try body()
   }
 
-  /// Creates the directory with mode 0700, as the specification demands.
+  /// Creates the directory and its parents with mode 0700, as the XDG specification demands. Ignores errors:
+  /// opening the lock file then fails.
   private func makeDirectory() {
     var path = directory.hasPrefix("/") ? "" : "."
     for part in directory.split(separator: "/") {
@@ -181,15 +196,18 @@ package struct ListStore: Sendable {
 
 // MARK: - Format
 
-/// The header of a file: a line with the kind of the file, then lines of names and values, then an empty
-/// line.
+/// The header of a file in the store: a line with the kind of the file, then lines of the form `name: value`,
+/// then an empty line.
 private enum Header {
+  /// Makes a header.
   static func text(_ kind: String, _ fields: [(String, String)]) -> [UInt8] {
     Array((kind + "\n" + fields.map { "\($0): \($1)\n" }.joined() + "\n").utf8)
   }
 
-  /// - Returns: the values by name, and the bytes after the header; `nil` for another kind of file and for an
-  ///   incomplete header.
+  /// Reads a header.
+  ///
+  /// - Returns: the values by name, and the bytes after the header; `nil` when the file is of another kind or
+  ///   the header is incomplete.
   static func read(_ bytes: [UInt8], _ kind: String) -> (fields: [String: String], rest: ArraySlice<UInt8>)? {
     guard let end = bytes.firstRange(of: [0x0a, 0x0a]),
       let text = String(validating: bytes[..<end.lowerBound], as: UTF8.self)
@@ -208,7 +226,7 @@ private enum Header {
 extension ListStore.Copy {
   private static let kind = "netopt-list 1"
 
-  /// The file content: a header with the lengths and a digest, the list, the signature.
+  /// The content of the file: a header with the lengths and a digest, then the list, then the signature.
   fileprivate var bytes: [UInt8] {
     var fields = [
       ("source", source), ("list", String(list.count)), ("signature", String(signature?.count ?? 0)),
@@ -218,9 +236,7 @@ extension ListStore.Copy {
     return Header.text(Self.kind, fields) + list + (signature ?? [])
   }
 
-  /// Reads the file content.
-  ///
-  /// - Returns: `nil` when the file is incomplete or damaged.
+  /// Reads the content of a file. Returns `nil` when it is incomplete or damaged.
   fileprivate init?(_ bytes: [UInt8]) {
     guard let (fields, rest) = Header.read(bytes, Self.kind), let source = fields["source"],
       let count = fields["list"].flatMap({ Int($0) }), count >= 0,
@@ -234,6 +250,7 @@ extension ListStore.Copy {
     signature = signatureCount > 0 ? Array(rest.dropFirst(count)) : nil
   }
 
+  /// The SHA-256 digest in hexadecimal.
   private static func digest(_ bytes: [UInt8]) -> String {
     let digest = (try? Digest.of(bytes, .sha256)) ?? []
     return digest.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

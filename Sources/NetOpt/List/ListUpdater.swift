@@ -4,17 +4,17 @@ import NetOptEngine
 import NetOptLocking
 import NetOptRouting
 
-/// Keeps a client's list up to date: fetches newer issues, and reads the list file again when it changes. An
-/// invalid list never replaces a valid one.
+/// Keeps a client's list up to date: fetches newer issues, and reads the list file again when the file
+/// changes. A list that fails a check never replaces the list in use.
 ///
-/// The actor reads and writes files in its own methods, which block: the files are at most 1 MiB, and updates
-/// are rare.
+/// The methods of the actor read and write files, and so block a thread. The files are at most 1 MiB, and
+/// updates are rare.
 actor ListUpdater {
-  /// The running tasks, in a lock so that any thread can stop them.
+  /// What `stop` must end. It is in a lock, so that any thread can call `stop`.
   private struct Running {
     var task: Task<Void, Never>?
     var refresh: Task<NetOptError?, Never>?
-    /// Waits until the list in use expires.
+    /// Waits until the list in use expires; `nil` when nobody must be told.
     var expiry: Task<Void, Never>?
     var watch: FileWatch?
     var isStopped = false
@@ -24,18 +24,23 @@ actor ListUpdater {
   private nonisolated let configuration: ClientConfiguration
   private nonisolated let inUse: ListInUse
   private nonisolated let timeSource: any TimeSource
+  /// Makes the client use a list.
   private let adopt: @Sendable (EndpointList) -> Void
   private let fetch: ListFetch
+  /// Keeps last good copies and records of refreshes; `nil` when the configuration keeps none.
   private let store: ListStore?
 
+  /// The configured list and the newest fetched list.
   private var choice: ListChoice
   private var schedule: RefreshSchedule?
+  /// The error of the last attempt to read the list file, if it failed.
   private var fileError: NetOptError?
+  /// The error of the last attempt to refresh the list, or to load or save its copy, if it failed.
   private var refreshError: NetOptError?
   private var lastCheck: Date?
-  /// The running refresh. Other callers of `refresh` wait for its end.
+  /// The running refresh; `nil` when none runs. Each further caller of `refresh` waits for its end.
   private var refreshing: Task<NetOptError?, Never>?
-  /// The wait for the next refresh. The updater cancels it when the schedule changes.
+  /// The wait until `schedule.due`. The updater cancels it when the schedule changes.
   private var sleep: Task<Void, Never>?
 
   /// Makes an updater, which does nothing until `start`.
@@ -101,11 +106,11 @@ actor ListUpdater {
 
   // MARK: Expiry
 
-  /// The longest single wait in seconds. The system clock, by which lists expire, may be set during the wait.
+  /// The longest single wait, in seconds. Lists expire by the system clock, which may be set during the wait.
   private static let longestWaitForExpiry = 3600.0
 
-  /// Starts a task that waits until a list has expired, and tells the observers; `nil` without observers, and
-  /// for a list without an expiry.
+  /// Starts a task that waits until a list has expired and then tells the observers. `nil` without observers,
+  /// and for a list that does not expire.
   private nonisolated func expiry(of list: EndpointList?) -> Task<Void, Never>? {
     guard let list, let expires = list.expires, !configuration.listObservers.isEmpty else { return nil }
     return Task { [weak self] in
@@ -145,7 +150,7 @@ actor ListUpdater {
     }
   }
 
-  /// Sets the schedule to the interval that the list in use asks for.
+  /// Sets the schedule to the interval in the `refresh` of the list in use; to `nil` when the list has none.
   private func followSchedule() {
     guard let every = choice.list.refresh?.every else {
       schedule = nil
@@ -156,7 +161,8 @@ actor ListUpdater {
       schedule?.follow(every: every, at: now)
     } else {
       var record = root.flatMap { store?.record(of: $0) } ?? RefreshSchedule.Record()
-      // The list found at that check is lost, or no longer accepted.
+      // Without a copy, the list that the last successful refresh brought is lost or no longer accepted. So
+      // the record of this success must not delay the next refresh.
       if choice.fetched == nil { record.checked = nil }
       schedule = RefreshSchedule(
         every: every, record: record, now: now, wall: Date(), seed: .random(in: 0 ... .max))
@@ -164,8 +170,8 @@ actor ListUpdater {
     sleep?.cancel()
   }
 
-  /// The URL that names the copy: the refresh URL of the configured list, even if a later issue names another
-  /// URL.
+  /// The refresh URL of the configured list, by which the store finds copy and record; `nil` without one.
+  /// Later issues may name other URLs.
   private var root: HTTPURL? { choice.configured.list.refresh?.url }
 
   /// Fetches a newer list now, or waits for the end of a running refresh.
@@ -181,11 +187,13 @@ actor ListUpdater {
     if let error = await refreshOnce() { throw error }
   }
 
+  /// Begins a refresh, or waits for the running one.
+  ///
   /// - Returns: the reason why the refresh brought no good list; `nil` after a success.
   private func refreshOnce() async -> NetOptError? {
     let task = refreshing ?? beginRefresh()
-    // Other callers may wait for the same refresh, so the cancellation of one caller must not cancel it. The
-    // cancellation only ends the stream of this caller.
+    // Other callers may wait for this refresh, so the cancellation of one caller must not cancel it. It only
+    // ends the stream of this caller.
     let (ends, end) = AsyncStream<NetOptError?>.makeStream()
     Task {
       end.yield(await task.value)
@@ -228,7 +236,7 @@ actor ListUpdater {
       }
       return refreshError
     } catch {
-      // The error concerns the refresh URL of another list.
+      // The list file has changed meanwhile, and this error is about its former refresh URL.
       if root != asked { return nil }
       // The client is shutting down, which is not a failure of the refresh. The record already has the
       // attempt.
@@ -292,22 +300,23 @@ actor ListUpdater {
     }
   }
 
-  /// The copy of the fetched list, when the disk has no complete copy.
+  /// The fetched list, if it must be saved again because the disk has no complete copy of it; otherwise
+  /// `nil`.
   private var lostCopy: ListStore.Copy? {
     guard let root, let store else { return nil }
     let kept = (try? store.copy(of: root)) ?? nil
     return kept == nil ? choice.fetched?.copy : nil
   }
 
-  /// Saves the record of refreshes. An error is ignored: only the next start would need the record.
+  /// Saves the record of refreshes. Ignores an error, because only the next start needs the record.
   private func keepRecord() {
     if let root, let schedule { try? store?.keep(schedule.record, of: root) }
   }
 
   // MARK: The list file
 
-  /// Reports the error to the observers but not in the status: the client still notices changes, only later,
-  /// and the list is as good as before.
+  /// Tells the observers that the file cannot be watched. The status does not have this error, because the
+  /// list is as good as before and the client still notices changes, only later.
   private func watchDidFail(_ error: NetOptError) { notifyObservers { $0.listDidFail(error, $1) } }
 
   private func fileDidChange() {
@@ -330,7 +339,8 @@ actor ListUpdater {
     }
   }
 
-  /// Starts anew after the refresh URL has changed: the state of the last URL says nothing about the new URL.
+  /// Starts anew because the configured list has another refresh URL: the state of the old URL does not apply
+  /// to the new one.
   private func resetRefreshState() {
     schedule = nil
     choice.fetched = nil
@@ -345,7 +355,7 @@ actor ListUpdater {
 
   // MARK: Reporting
 
-  /// Uses the chosen list, unless it is already in use.
+  /// Makes the client use the chosen list, unless it already does.
   private func use() {
     let list = choice.list
     let isOther = list != inUse.list
