@@ -106,6 +106,8 @@ package struct SigningLine: Sendable {
     }
   }
 
+  /// Reads the member `headers`, an array of pairs of name and value. A line fold in a value becomes one
+  /// space.
   private static func headers(_ root: JSONPart) throws(JSONFault) -> HeaderFields {
     var fields = HeaderFields()
     for pair in try root.member("headers")?.elements() ?? [] {
@@ -118,6 +120,7 @@ package struct SigningLine: Sendable {
     return fields
   }
 
+  /// Reads the body from the member `body` (a text) or `body_base64`. No body means an empty body.
   private static func body(_ root: JSONPart) throws(JSONFault) -> [UInt8] {
     let text = try root.member("body")
     guard let encoded = try root.member("body_base64") else {

@@ -4,20 +4,22 @@ import NetOptLocking
 /// A nonce store in memory. Its nonces are lost when the process ends, and other processes do not see them.
 /// Use it in tests, and in a verifier that is a single process and may forget all nonces when it ends.
 public final class MemoryNonceStore: NonceStore {
-  /// A used nonce: the id of the key that signed, and the nonce.
+  /// A used nonce, and the id of the key that signed with it.
   private struct Entry: Hashable {
     let key: String
     let nonce: String
   }
 
-  /// The times of a used nonce, in seconds since 1970: when the signature was made, and the last second in
-  /// which a verifier accepts it.
+  /// The times of a used nonce.
   private struct Times {
+    /// When the signature was made, in seconds since 1970.
     let created: Int64
+    /// The last second since 1970 in which a verifier accepts the signature.
     let expiry: Int64
   }
 
   private struct State {
+    /// The used nonces that the store keeps.
     var nonces: [Entry: Times] = [:]
     /// The earliest time at which `record` next removes the expired nonces, in seconds since 1970. A full
     /// store removes them earlier.

@@ -26,9 +26,12 @@ public final class SQLiteNonceStore: NonceStore {
     /// store deletes them earlier.
     var nextSweep = Int64.min
 
-    /// The outcome of recording a nonce.
+    /// The outcome of recording a nonce. `new`: the nonce was recorded. `known`: the store already has it.
+    /// `full`: the store has the maximum number of nonces, and none of them has expired.
     enum Outcome {
       case new, known, full
+      /// The nonce may be one that was deleted: its signature is not newer than the last deleted nonce, which
+      /// was created at this time (seconds since 1970).
       case forgotten(createdUntil: Int64)
     }
 

@@ -28,6 +28,7 @@ package struct SealedKey: SigningScheme {
     let sealed: [UInt8]
   }
 
+  /// The name of the field that carries the caller's encrypted key.
   static let field = "X-Netopt-Sealed"
   /// The first byte of the decoded field: the version of its format.
   private static let version: UInt8 = 1
@@ -38,6 +39,7 @@ package struct SealedKey: SigningScheme {
   package var identity: String {
     "\(inner.scheme.name.rawValue)" + (platform.map { " \($0.id) \($0.fingerprint)" } ?? "")
   }
+  /// The scheme in which the caller's key signs.
   package let inner: Inner
   /// The platform's key; `nil` in a verifier, which finds the key in the key ring by its id.
   private let platform: SigningKey?

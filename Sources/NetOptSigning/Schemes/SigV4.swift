@@ -247,6 +247,7 @@ package struct SigV4: SigningScheme {
     return try Self.digest(request.body)
   }
 
+  /// Appends the path. Each segment is encoded once for `s3`, and twice for every other service.
   private func appendPath(
     _ path: String, _ parts: Parts, to out: inout [UInt8], _ mistakes: Mistakes
   ) {

@@ -115,7 +115,7 @@ package struct SignatureComponent: Hashable, Sendable {
     }
   }
 
-  /// Appends path and query.
+  /// Appends path and query as the request line has them.
   private func appendTarget(_ request: SigningRequest, to out: inout [UInt8], _ mistakes: Mistakes) {
     appendPath(request, to: &out, mistakes)
     if let query = request.query, !mistakes.contains(.queryLeftOut) {
@@ -143,6 +143,7 @@ package struct SignatureComponent: Hashable, Sendable {
     out += text
   }
 
+  /// Appends the path as the request line has it, or as a signer with the given mistakes writes it.
   private func appendPath(_ request: SigningRequest, to out: inout [UInt8], _ mistakes: Mistakes) {
     let path =
       mistakes.contains(.pathNormalised) ? PathNormalisation.normalised(request.path) : request.path

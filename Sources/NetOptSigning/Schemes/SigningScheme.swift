@@ -211,6 +211,7 @@ public struct SignedRequest: Sendable {
   public let query: String?
   /// The signature in the form in which the request carries it.
   public let signature: String
+  /// The string that was signed and, in some schemes, the canonical request.
   package let strings: SigningStrings
 
   init(

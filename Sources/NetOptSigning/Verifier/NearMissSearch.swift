@@ -25,9 +25,11 @@ struct NearMissSearch {
     .bodyLeftOut, .bodyLineEnd, .bodyCompact, .bodySorted, .bodySpaced, .bodySortedAndSpaced,
   ]
 
-  /// A set of mistakes to try, and the strings of a signer that makes all of them.
+  /// A guess at what the signer did wrong.
   private struct Candidate {
+    /// The mistakes to try.
     let mistakes: [SignerMistake]
+    /// The strings of a signer that makes all of these mistakes.
     let strings: SigningStrings
   }
 

@@ -128,10 +128,10 @@ public struct SignatureVerifier: Sendable {
   /// A text from a request, cut to 80 characters for a report.
   private static func shown(_ text: String) -> String { String(text.prefix(80)) }
 
-  /// The key with which the verifier computes the signature. `isGenuine`: whether it is the key of the claim,
-  /// and not a decoy.
+  /// The key with which the verifier checks a signature.
   private struct FoundKey {
     let key: SigningKey
+    /// Whether the key is the key of the claim. If false, it is a decoy, and the request is refused.
     let isGenuine: Bool
   }
 

@@ -4,10 +4,11 @@ import NetOptLocking
 /// A condition variable for tasks. It has a state behind a lock. A task can wait until the state meets a
 /// condition that the task chooses.
 final class AsyncCondition<State: Sendable>: Sendable {
-  /// A suspended task. `holds` is its condition. The continuation gets true when the condition holds, and
-  /// false when the task is cancelled.
+  /// A task that waits until the state meets its condition.
   private struct Waiter {
+    /// The condition of the task.
     let holds: @Sendable (State) -> Bool
+    /// Resumes the task: with true when the condition holds, with false when the task is cancelled.
     let continuation: CheckedContinuation<Bool, Never>
   }
 

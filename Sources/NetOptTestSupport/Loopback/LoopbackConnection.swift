@@ -29,6 +29,7 @@ final class LoopbackConnection: @unchecked Sendable {
     self.core = core
   }
 
+  /// Whether the server has not closed the connection yet. The client may have closed it.
   var isOpen: Bool { descriptor != nil }
 
   /// Adds a request to the record of the server.

@@ -3,6 +3,7 @@ import NetOptCore
 /// A call on a `StubTransport`. It runs the race of a plan, as the real transport does, with tasks in place
 /// of sockets and timers. The tasks send events, and the call handles one event after another.
 struct StubCall {
+  /// The response or the error with which the call ends.
   typealias Outcome = Result<NetOptResponse, NetOptError>
 
   /// What a task reports to the call. An `Int` is the index of a leg in the race.
@@ -33,6 +34,7 @@ struct StubCall {
     let stream: AsyncStream<(Event, MonotonicInstant)>.Continuation
     let clock: any TimeSource
 
+    /// Sends an event to the call, with the current time.
     func note(_ event: Event) { stream.yield((event, clock.now())) }
   }
 
