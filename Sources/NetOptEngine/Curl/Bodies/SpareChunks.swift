@@ -6,7 +6,7 @@
 /// download. Confined to the loop.
 final class SpareChunks {
   /// The number of chunks of 64 KiB in the default buffer (`CurlConfiguration.bodyBuffer`, 512 KiB). They
-  /// take half a megabyte for each client that has received large bodies.
+  /// take half a megabyte in each client while it receives bodies.
   private static let most = 8
 
   // Unchecked exclusivity: see CurlMulti.

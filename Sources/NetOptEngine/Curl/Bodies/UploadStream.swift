@@ -29,8 +29,8 @@ final class UploadStream: Sendable {
     var chunks: [[UInt8]] = []
     /// The number of bytes of the first chunk that libcurl has taken.
     var offset = 0
-    /// The chunks that libcurl has taken, from the beginning of the body on. Empty once libcurl has taken
-    /// more than `mostKept` bytes.
+    /// The chunks that libcurl has taken whole, from the beginning of the body on. Empty once libcurl has
+    /// taken more than `mostKept` bytes.
     var kept: [[UInt8]] = []
     /// The number of bytes that libcurl has taken since the body last began.
     var taken = 0

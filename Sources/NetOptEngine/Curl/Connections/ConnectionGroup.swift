@@ -8,6 +8,7 @@ struct ConnectionKey: Hashable {
   let verification: RequestOptions.Verification
   let version: RequestOptions.Version
   let family: IPAddress.Family?
+  /// Whether the requests go to servers directly although a proxy is configured.
   let directDespiteProxy: Bool
 
   init(_ origin: Origin, _ options: RequestOptions) {
@@ -19,31 +20,32 @@ struct ConnectionKey: Hashable {
     directDespiteProxy = options.directDespiteProxy
   }
 
-  /// Whether a request with these options to the same origin has the same key.
+  /// Whether a request with these options has this key, if the request's origin is `origin`.
   func suits(_ options: RequestOptions) -> Bool {
     routing == options.routing && verification == options.verification && version == options.version
       && family == options.family && directDespiteProxy == options.directDespiteProxy
   }
 }
 
-/// The connections that requests with one key share, and the exchanges that wait for a connection. Confined
-/// to the loop's thread.
+/// The connections that requests with one key share, and the exchanges that wait for a race to open one.
+/// Confined to the loop's thread.
 ///
-/// While one exchange runs a race and no connection is ready, later exchanges wait for its outcome instead of
-/// running races of their own.
+/// While one exchange runs a race and no connection is ready, later exchanges wait until that race ends. They
+/// run no race meanwhile.
 final class ConnectionGroup {
   let key: ConnectionKey
-  /// The bundles of the key's origin.
+  /// The bundles of libcurl's pool for the key's origin. All groups of the origin share them.
   let bundles: OriginBundles
-  /// The sockets that have reached the gate, busy or idle.
+  /// The open connections on which a transfer has reached the gate, whether they carry requests now or not.
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var ready:
     [(descriptor: Int32, endpoint: IPEndpoint, source: AddressSource)] = []
+  /// The exchange whose race the waiting exchanges wait for.
   @exclusivity(unchecked) private var racer: Exchange?
   @exclusivity(unchecked) private var waiting: [Exchange] = []
-  /// The TLS sessions of the group's connections.
+  /// The TLS sessions that new connections of the group may resume.
   private(set) lazy var sessions = SessionCache()
-  /// The number of exchanges and sockets that use the group.
+  /// The number of exchanges and open sockets that use the group. A group without users may be dropped.
   @exclusivity(unchecked) var users = 0
 
   init(_ key: ConnectionKey, _ bundles: OriginBundles) {
@@ -56,20 +58,21 @@ final class ConnectionGroup {
   /// Whether a connection is ready.
   var isReady: Bool { !ready.isEmpty }
 
-  /// Records that a connection has reached the gate.
+  /// Records that a transfer reached the gate on a new connection.
   ///
   /// - Parameter source: where the endpoint's address came from.
   func becameReady(_ descriptor: Int32, to endpoint: IPEndpoint, from source: AddressSource) {
     ready.append((descriptor, endpoint, source))
   }
 
+  /// Forgets the connection of a socket that libcurl closes.
   func closed(_ descriptor: Int32) { ready.removeAll { $0.descriptor == descriptor } }
 
   /// Whether a connection to the endpoint is ready.
   func isReady(_ endpoint: IPEndpoint) -> Bool { ready.contains { $0.endpoint == endpoint } }
 
-  /// Returns the endpoint with the most ready connections among the endpoints whose address came from DNS.
-  /// With equal counts, the lowest address wins.
+  /// Returns the endpoint with the most ready connections among the endpoints whose address came from DNS; of
+  /// several such endpoints, the one with the lowest address.
   ///
   /// For plans whose first leg is DNS. Such a plan tries no endpoint of the IP list first: the endpoints are
   /// excluded, the attempt avoids them, or the list does not contain them. So this method ignores a ready
@@ -103,7 +106,10 @@ final class ConnectionGroup {
 
   // MARK: The race
 
-  /// Whether the exchange may race now. If not, the exchange waits until `release`.
+  /// Makes an exchange the racer if no other exchange races. Otherwise the exchange waits until `release` or
+  /// `takeWaiting` returns it.
+  ///
+  /// - Returns: whether the exchange may race now.
   func admit(_ exchange: Exchange) -> Bool {
     guard racer == nil else {
       waiting.append(exchange)
@@ -113,13 +119,13 @@ final class ConnectionGroup {
     return true
   }
 
-  /// Removes and returns the waiting exchanges. They do not learn the outcome of the race.
+  /// Removes and returns the waiting exchanges before the race has ended.
   func takeWaiting() -> [Exchange] {
     defer { waiting = [] }
     return waiting
   }
 
-  /// Ends the race of an exchange, because the race or the whole exchange is over.
+  /// Lets the next exchange race, because the race of this exchange, or the exchange itself, has ended.
   ///
   /// - Returns: the exchanges that waited for the race; none if the exchange was not racing.
   func release(_ exchange: Exchange) -> [Exchange] {

@@ -1,22 +1,28 @@
 import NetOptCore
 
-/// The sockets that libcurl has open. libcurl keeps the pool. The table keeps only the state that decides
-/// whether a call waits for a race, and the readiness that the loop watches for.
+/// The sockets that libcurl has open. libcurl itself keeps the pool of connections. The table keeps only the
+/// state that decides whether a call waits for a race, and the readiness that the loop watches each socket
+/// for. The table is up to date after a call into libcurl, not during the call.
 struct ConnectionTable {
   private final class Socket {
     let group: ConnectionGroup
+    /// The endpoint that the socket connects to; `nil` for a proxy.
     let endpoint: IPEndpoint?
     /// Where the endpoint's address came from, for the leg that opened the socket.
     let source: AddressSource
+    /// The identity of the transfer that opened the socket.
     let opener: ObjectIdentifier
     // Unchecked exclusivity: see CurlMulti.
+    /// Whether the opener has reached the gate on this socket.
     @exclusivity(unchecked) var isReady = false
-    /// The local port, set when the socket reaches the gate.
+    /// The local port, set when `isReady` becomes true; 0 before.
     var localPort: Int32 = 0
+    /// The calls that timed out on this connection.
     var stalls = Stalls()
     /// The readiness that the loop watches the socket for.
     @exclusivity(unchecked) var watched: Readiness = []
-    /// Whether libcurl wants to hear about events on the socket.
+    /// Whether libcurl wants to be told of events on the socket. If false, the connection is idle in the
+    /// pool.
     @exclusivity(unchecked) var isWanted = false
 
     init(
@@ -29,20 +35,24 @@ struct ConnectionTable {
     }
   }
 
-  /// The number of groups from which on the table drops unused groups.
+  /// The number of groups from which on the table drops groups without users.
   private static let mostGroups = 1024
 
   private var sockets = DescriptorTable<Socket>()
   private var groups: [ConnectionKey: ConnectionGroup] = [:]
-  /// When the table last searched for unused groups. A search walks all groups. If all groups are in use, a
-  /// search for each new group would take quadratic time.
+  /// When the table last searched for groups without users. A search visits all groups. If a search ran for
+  /// each new group while all groups have users, the searches would take quadratic time.
   private var lastLook = MonotonicInstant(nanoseconds: .min)
+  /// The bundles of each origin that has a group.
   private var bundles: [Origin: OriginBundles] = [:]
-  /// The group that was requested last, found without hashing.
+  /// The group that was last returned. A comparison finds it without hashing a key.
   private var last: ConnectionGroup?
+  /// The plan of the last exchange for which `group(for:)` searched a group.
   private var lastPlan: RoutePlan?
+  /// For each endpoint, the number of its sockets that have not reached the gate; absent instead of 0.
   private var connecting: [IPEndpoint: Int] = [:]
 
+  /// The number of open sockets.
   private(set) var count = 0
 
   /// Returns the group whose connections an exchange may share.
@@ -73,6 +83,7 @@ struct ConnectionTable {
     return group
   }
 
+  /// Drops the groups without users, at most once in 100 ms.
   private mutating func forgetUnused() {
     let now = SystemTimeSource().now()
     guard now >= lastLook + .milliseconds(100) else { return }
@@ -85,6 +96,7 @@ struct ConnectionTable {
   /// Removes and returns the exchanges of all groups that wait for a race.
   func takeWaiting() -> [Exchange] { groups.values.flatMap { $0.takeWaiting() } }
 
+  /// Records that a transfer opened a socket.
   mutating func opened(_ descriptor: Int32, by transfer: Transfer) {
     closed(descriptor)
     let endpoint = transfer.endpoint
@@ -96,6 +108,7 @@ struct ConnectionTable {
     if let endpoint { connecting[endpoint, default: 0] += 1 }
   }
 
+  /// Records that a transfer reached the gate. Changes nothing unless the transfer opened the socket itself.
   mutating func becameReady(_ descriptor: Int32, of transfer: Transfer) {
     guard let socket = sockets[descriptor], !socket.isReady, socket.opener == ObjectIdentifier(transfer)
     else { return }
@@ -106,6 +119,7 @@ struct ConnectionTable {
     socket.group.becameReady(descriptor, to: endpoint, from: socket.source)
   }
 
+  /// Records that libcurl closed a socket.
   mutating func closed(_ descriptor: Int32) {
     guard let socket = sockets[descriptor] else { return }
     sockets[descriptor] = nil
@@ -115,8 +129,8 @@ struct ConnectionTable {
     if let endpoint = socket.endpoint, !socket.isReady { connected(endpoint) }
   }
 
-  /// Records the end of a transfer. If the transfer's socket is still connecting, libcurl closes the socket
-  /// with the transfer and does not report this.
+  /// Records the end of a transfer. If the socket that the transfer opened is still connecting, libcurl
+  /// closes the socket without a report, so this method removes the socket.
   mutating func ended(_ transfer: Transfer) {
     guard let descriptor = transfer.descriptor, let socket = sockets[descriptor], !socket.isReady,
       socket.opener == ObjectIdentifier(transfer)
@@ -124,33 +138,41 @@ struct ConnectionTable {
     closed(descriptor)
   }
 
-  /// Returns the socket that carries a transfer at the gate: the socket that the transfer opened, or one from
-  /// the pool. `nil` for a pooled connection to a proxy.
+  /// Returns the socket of the connection on which a transfer reached the gate: the socket that the transfer
+  /// opened, or the socket of a pooled connection. `nil` for a pooled connection to a proxy.
   func socket(of transfer: Transfer) -> Int32? {
     if let own = transfer.descriptor, sockets[own]?.opener == ObjectIdentifier(transfer) { return own }
     guard let endpoint = transfer.endpoint, let group = transfer.exchange.group else { return nil }
     return group.sockets(to: endpoint).first { sockets[$0]?.localPort == transfer.localPort }
   }
 
-  /// Records that a call timed out on a connection: see `Stalls`.
+  /// Records that a call timed out after its request was sent.
+  ///
+  /// - Parameters:
+  ///   - sent: when the request was sent.
+  ///   - lastByte: when the last byte arrived on the connection.
+  /// - Returns: whether this is the second such call in a row, so that the connection counts as dead
+  ///   (`Stalls`).
   mutating func stalled(
     _ descriptor: Int32, sent: MonotonicInstant, lastByte: MonotonicInstant, at now: MonotonicInstant
   ) -> Bool {
     sockets[descriptor]?.stalls.noted(sent: sent, lastByte: lastByte, at: now) ?? false
   }
 
-  /// Whether the transfer that opened the socket still owns it, and libcurl still waits for TCP to connect.
+  /// Whether a socket that this transfer opened is still connecting: libcurl waits only for it to become
+  /// writable.
   func isConnecting(_ descriptor: Int32, by transfer: Transfer) -> Bool {
     guard let socket = sockets[descriptor] else { return false }
     return socket.opener == ObjectIdentifier(transfer) && !socket.isReady && socket.isWanted
       && socket.watched == .write
   }
 
-  /// Whether connections to an endpoint are being opened and none is ready.
+  /// Whether connections to an endpoint are being opened, and the group has no ready connection to it.
   func isOnlyConnecting(_ endpoint: IPEndpoint, _ group: ConnectionGroup?) -> Bool {
     !connecting.isEmpty && connecting[endpoint] != nil && group?.isReady(endpoint) != true
   }
 
+  /// Counts one connecting socket less for an endpoint.
   private mutating func connected(_ endpoint: IPEndpoint) {
     guard let count = connecting[endpoint] else { return }
     connecting[endpoint] = count > 1 ? count - 1 : nil
@@ -160,18 +182,20 @@ struct ConnectionTable {
 
   /// What the loop must do when libcurl's interest in a socket changes.
   enum Watching: Equatable {
+    /// Watch the socket for this readiness from now on.
     case watch(Readiness)
+    /// Stop watching the socket.
     case unwatch
-    /// The loop already watches the socket as it should.
+    /// Do nothing: the loop already watches the socket as it should.
     case unchanged
   }
 
   /// Records a change of libcurl's interest in a socket.
   ///
-  /// The loop keeps watching a connection that becomes idle. Otherwise each request would cost two system
-  /// calls, to watch the socket again and to unwatch it. libcurl may close a connecting socket without
-  /// reporting this, and the same descriptor may then be another socket. The loop therefore watches a
-  /// connecting socket anew on each change.
+  /// The loop keeps watching the socket of a connection that becomes idle. Otherwise each request would cost
+  /// two system calls, to watch the socket and to unwatch it. libcurl may close a connecting socket without a
+  /// report, and the descriptor may then be the number of another socket. So for a socket that has not
+  /// reached the gate, the result is never `unchanged`.
   mutating func setInterest(_ descriptor: Int32, _ readiness: Readiness) -> Watching {
     if let socket = sockets[descriptor] {
       socket.isWanted = !readiness.isEmpty
@@ -181,10 +205,11 @@ struct ConnectionTable {
     return readiness.isEmpty ? .unwatch : .watch(readiness)
   }
 
-  /// Whether libcurl wants to hear about an event on a socket.
+  /// Whether to tell libcurl of an event on a socket.
   ///
-  /// - Returns: `false` if the loop must unwatch the socket. In this case the other side has closed an idle
-  ///   connection, and libcurl notices that when it next wants to use the connection.
+  /// - Returns: false if the connection is idle. The caller must then unwatch the socket. Such an event
+  ///   nearly always means that the peer closed the connection. libcurl finds this out before it uses the
+  ///   connection again.
   mutating func isWanted(_ descriptor: Int32) -> Bool {
     guard let socket = sockets[descriptor], !socket.isWanted else { return true }
     socket.watched = []

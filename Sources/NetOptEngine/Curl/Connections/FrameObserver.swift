@@ -2,7 +2,8 @@ import CCurl
 import CFrameObserver
 
 /// Observes the HTTP/2 frames that libcurl receives and sends on the threads of event loops: docs/adr/0025.
-/// The functions below are the handlers; FrameObserver.h says when each handler is called.
+/// The private functions below are the handlers. FrameObserver.h says when each handler is called, and what
+/// its arguments mean.
 enum FrameObserver {
   /// Starts to observe the frames that libcurl processes on this thread.
   static func start() {
@@ -12,33 +13,35 @@ enum FrameObserver {
         leaving: leaving, rejected: rejected, failed: failed, deleted: deleted, hides_reset: hidesReset))
   }
 
-  /// Whether the observer sees the frames of all HTTP/2 connections of this thread. It sees no frames if
-  /// nghttp2 is a part of libcurl itself.
+  /// Whether the observer sees the frames of all HTTP/2 connections of this thread. False if no connection
+  /// has used HTTP/2 yet, or if libcurl contains nghttp2 itself instead of the shared library.
   static var isActive: Bool { netopt_frames_are_observed() != 0 }
 
-  /// Whether the observer also sees when libcurl writes the head of a request.
+  /// Whether the observer also sees when each request's head is about to be written.
   static var observesRequests: Bool { netopt_requests_are_observed() != 0 }
 
-  /// Removes and returns an HTTP/2 session of this thread that failed, or that nghttp2 gave up because the
-  /// peer broke a rule; `nil` if there is none. `LiveConnection.session` holds the same pointer.
+  /// Removes and returns one of this thread's HTTP/2 sessions that failed, or that nghttp2 gave up because
+  /// the peer broke a rule; `nil` if there is none. Compare the pointer with `LiveConnection.session`. It
+  /// must not be dereferenced, because the session may have been freed.
   static func takeAbandonedSession() -> UnsafeRawPointer? { netopt_take_abandoned_session() }
 }
 
-/// The size of a response's body according to the DATA frames of its stream.
+/// The size of a response's body according to the DATA frames of its stream, before content decoding.
 struct ReceivedFrames {
-  /// The number of body bytes in the frames that have arrived whole.
+  /// The total number of body bytes in the frames that have arrived whole.
   private var bytes = 0
-  /// Whether the last frame (END_STREAM) has arrived whole.
+  /// Whether the frame that ends the stream (END_STREAM) has arrived whole.
   private(set) var hasEnded = false
-  /// The number of body bytes in the last frame, set when the frame's header arrives; `nil` before.
+  /// The number of body bytes in the DATA frame that ends the stream, set when the frame's header arrives;
+  /// `nil` before.
   private var last: Int?
 
-  /// Records that the header of the last frame arrived.
+  /// Records that the header of the DATA frame that ends the stream arrived.
   ///
   /// - Parameter count: the number of body bytes in the frame.
   mutating func end(with count: Int) { last = count }
 
-  /// Records a whole frame.
+  /// Records a frame that has arrived whole.
   ///
   /// - Parameters:
   ///   - count: the number of body bytes in the frame.
@@ -48,27 +51,31 @@ struct ReceivedFrames {
     if ends { hasEnded = true }
   }
 
-  /// The length of the body, once its last frame (END_STREAM; RFC 9113, section 8.1) has arrived or begun;
-  /// `nil` before.
+  /// The length of the body in bytes, once the frame that ends the stream (END_STREAM; RFC 9113, section 8.1)
+  /// has begun to arrive; `nil` before.
   var length: Int? { hasEnded ? bytes : last.map { bytes + $0 } }
 }
 
+/// The header of the DATA frame that ends a stream has arrived.
 private func ending(_ easy: UnsafeMutableRawPointer?, _ bytes: Int) {
   guard let easy else { return }
   EasyHandle.transfer(of: easy)?.frames.end(with: bytes)
 }
 
+/// A DATA or HEADERS frame has arrived whole.
 private func received(_ easy: UnsafeMutableRawPointer?, _ bytes: Int, _ end: netopt_stream_end) {
   guard let easy else { return }
   EasyHandle.transfer(of: easy)?.received(
     frameOf: bytes, ends: end != netopt_stream_open, isEarly: end == netopt_stream_ended_early)
 }
 
+/// A stream is closed that ended before its request was sent whole.
 private func closed(_ easy: UnsafeMutableRawPointer?) {
   guard let easy else { return }
   EasyHandle.transfer(of: easy)?.streamClosed()
 }
 
+/// The head of a request is about to be written on a stream.
 private func requested(
   _ easy: UnsafeMutableRawPointer?, _ session: UnsafeRawPointer?, _ stream: Int32, _ limit: UInt32
 ) {
@@ -77,16 +84,19 @@ private func requested(
   transfer.connection?.setSession(session)
 }
 
+/// The server refused a stream (REFUSED_STREAM) without processing its request.
 private func refused(_ easy: UnsafeMutableRawPointer?, _ limit: UInt32) {
   guard let easy else { return }
   EasyHandle.transfer(of: easy)?.sent.streamRefused(limit: limit)
 }
 
+/// The server announced the end of a connection (GOAWAY).
 private func leaving(_ session: UnsafeRawPointer?, _ lastStream: Int32) {
   guard let session else { return }
   LiveConnection.withSession(session)?.noteGoAway(lastStream: lastStream)
 }
 
+/// nghttp2 ends a stream, or without `easy` a session, because received data breaks a rule.
 private func rejected(_ easy: UnsafeMutableRawPointer?, _ session: UnsafeRawPointer?, _ code: UInt32) {
   if let easy {
     EasyHandle.transfer(of: easy)?.wasRejected(code)
@@ -95,6 +105,7 @@ private func rejected(_ easy: UnsafeMutableRawPointer?, _ session: UnsafeRawPoin
   }
 }
 
+/// A session has failed while nghttp2 processed received bytes.
 private func failed(_ session: UnsafeRawPointer?, _ failure: netopt_failure) {
   guard let session, let connection = LiveConnection.withSession(session) else { return }
   switch failure {
@@ -105,8 +116,8 @@ private func failed(_ session: UnsafeRawPointer?, _ failure: netopt_failure) {
   }
 }
 
-/// Whether to hide a reset from libcurl. When a reset follows a complete response, libcurl before 8.1.0 drops
-/// the part of the response that it has received but not handed over.
+/// Whether to hide a reset of a stream with NO_ERROR from libcurl. When such a reset follows a complete
+/// response, libcurl before 8.1.0 drops the part of the response that it has received and not yet delivered.
 private func hidesReset(_ easy: UnsafeMutableRawPointer?) -> Int32 {
   guard CurlLibrary.dropsAnswersAtResets, let easy, let transfer = EasyHandle.transfer(of: easy) else {
     return 0
@@ -114,6 +125,7 @@ private func hidesReset(_ easy: UnsafeMutableRawPointer?) -> Int32 {
   return transfer.hasStreamEnded ? 1 : 0
 }
 
+/// A session is about to be freed.
 private func deleted(_ session: UnsafeRawPointer?) {
   guard let session else { return }
   LiveConnection.withSession(session)?.removeSession()

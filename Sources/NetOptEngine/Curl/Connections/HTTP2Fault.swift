@@ -1,27 +1,28 @@
-/// The reason why nghttp2 gave up a stream or a connection: received frames break a rule of HTTP/2, or exceed
-/// a limit.
+/// The reason why nghttp2 gave up a stream or a connection: the received frames break a rule of HTTP/2, or
+/// exceed a limit of nghttp2 or libcurl.
 struct HTTP2Fault: Hashable, Sendable {
   enum Cause: Hashable, Sendable {
     /// nghttp2 ended the stream or the connection with this error code (RFC 9113, section 7).
     case code(UInt32)
-    /// The peer sent more frames that require an answer than nghttp2 keeps answers for.
+    /// The peer sent more frames that require an answer, such as PING, than nghttp2 queues answers for.
     case flood
-    /// A head comes in more frames than nghttp2 accepts.
+    /// A head comes in more CONTINUATION frames than nghttp2 accepts.
     case continuations
-    /// A callback of libcurl failed because libcurl has no room for more of a head.
+    /// A callback of libcurl failed because a head is longer than libcurl accepts (128 KiB).
     case room
-    /// A callback of a libcurl with `CurlLibrary.refusesInvalidFrames` failed: either libcurl has no room for
-    /// more of a head, or a frame breaks a rule.
+    /// A callback of libcurl failed, and this release of libcurl has `CurlLibrary.refusesInvalidFrames`. So
+    /// either a head is longer than libcurl accepts, or a frame breaks a rule.
     case refusal
   }
 
   let cause: Cause
-  /// Whether nghttp2 gave up the whole connection.
+  /// Whether nghttp2 gave up the whole connection. If false, it gave up one stream.
   let isOfConnection: Bool
-  /// Whether only one stream was open at that time. The fault is then on this stream.
+  /// Whether only one request used the connection when nghttp2 gave it up. The fault then belongs to the
+  /// response to this request.
   var isOfOneStream = false
 
-  /// The fault of the response on the stream that nghttp2 gave up.
+  /// The fault to report for a response that ended because of this fault.
   var responseFault: ResponseFault {
     switch cause {
     case .continuations where isOfOneStream: .head(.continuations)
@@ -30,9 +31,9 @@ struct HTTP2Fault: Hashable, Sendable {
     }
   }
 
-  /// Returns the text for a message.
+  /// Returns the message of the error.
   ///
-  /// - Parameter peer: the sender of the frames.
+  /// - Parameter peer: the sender of the frames, as messages name it.
   func message(_ peer: String) -> String {
     guard isOfConnection else {
       return "\(peer) sent a response that violates HTTP/2 (\(name); RFC 9113, section 8.1.1)"
@@ -48,6 +49,7 @@ struct HTTP2Fault: Hashable, Sendable {
     return "\(peer) \(what), so the connection was closed"
   }
 
+  /// The name of the error code (RFC 9113, section 7), or its number; empty if the cause is not a code.
   private var name: String {
     guard case .code(let code) = cause else { return "" }
     return Self.names[code] ?? "error \(code)"

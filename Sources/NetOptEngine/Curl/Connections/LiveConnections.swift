@@ -3,56 +3,65 @@ import Glibc
 import NetOptCore
 import NetOptLocking
 
-/// An open connection, with the state that the gate and the end of a response need. Confined to the loop's
-/// thread.
+/// An open connection, with the state by which the gate and the end of a response decide. Confined to the
+/// loop's thread.
 final class LiveConnection {
   /// The connection's socket.
   let descriptor: Int32
-  /// Both ends of the connection, set when a transfer reaches the gate on it.
+  /// Both ends of the connection, set when a transfer first reaches the gate on it; `nil` before.
   fileprivate var ends: ConnectionEnds?
   /// Whether the connection negotiated HTTP/2, or a response on it came in HTTP/2.
   var isMultiplexed = false
   /// Whether a request was sent on the connection.
   var hasCarried = false
-  /// The bundle of the connection, set with the first request.
+  /// The number of the bundle that the connection belongs to (`ConnectionClass.bundle`), set when the first
+  /// request is sent on it; `nil` before.
   var bundle: UInt32?
-  /// Whether data followed a response, or the end of a response is uncertain. The next data may belong to
-  /// that response.
+  /// Whether the next data on this HTTP/1.1 connection may not be the response to the next request, for
+  /// example because data followed a response or the end of a response is uncertain. The gate then refuses
+  /// the connection.
   var isTainted = false
-  /// How long a connection rests after a response that has no body but announces one, in case the server
-  /// sends that body.
+  /// How long an HTTP/1.1 connection is not used after a response that has no body but announces one. The
+  /// server may send that body in this time.
   static let quietTime = Duration.milliseconds(100)
-  /// When the rest of `quietTime` ends.
+  /// When `quietTime` after the last such response ends; `nil` if there was none.
   var quietUntil: MonotonicInstant?
-  /// The number of bytes that had arrived on the socket when the last HTTP/1.1 request was sent. 0 before the
-  /// first request, and without OpenSSL.
+  /// The number of bytes that had arrived on the socket since it was opened when the last HTTP/1.1 request
+  /// was sent. 0 before the first request, and without OpenSSL.
   private var receivedAtRequest = 0
-  /// Whether data that arrived before the present request was taken for a part of its response.
+  /// Whether libcurl received data over TLS that had begun to arrive before the present request was sent. The
+  /// data is no response to this request.
   private(set) var hasUnsolicitedData = false
-  /// Whether the socket had unread data when the gate last looked.
+  /// Whether the socket had unread data when the gate last checked the connection.
   var hasUnreadBytes = false
-  /// The TLS version of the connection, if it is known.
+  /// The TLS version of the connection, such as "TLSv1.3"; `nil` if it is unknown or the connection has no
+  /// TLS.
   var tlsVersion: String?
-  /// The TLS connection to the proxy, when plain HTTP goes through one over TLS.
+  /// The TLS connection to the proxy, if the connection carries plain HTTP to a proxy over TLS; otherwise
+  /// `nil`.
   var proxyTLS: ProxyTLS?
-  /// Limits how much libcurl reads from the connection; set if the connection speaks HTTP/2 over OpenSSL.
+  /// Limits how much libcurl reads from the connection in a turn. Set only if the connection speaks HTTP/2
+  /// over OpenSSL.
   var reader: RecordReader?
-  /// The nghttp2 session of the connection, set when a request is sent. Only for comparison.
+  /// The address of the connection's nghttp2 session, set when a request is about to be written. Only for
+  /// comparison; it must not be dereferenced.
   private(set) var session: UnsafeRawPointer?
-  /// The last stream that the server may process, set when the server announces the end of the connection
-  /// (GOAWAY; RFC 9113, section 6.8).
+  /// The number of the last stream that the server may process. Set when the server announces the end of the
+  /// connection (GOAWAY; RFC 9113, section 6.8); `nil` before.
   private(set) var lastStream: Int32?
-  /// When data of a response last arrived on the connection.
+  /// When data of a response last arrived on the connection; `nil` if none has. Recorded once per turn of the
+  /// loop for each response.
   var lastAnswered: MonotonicInstant?
-  /// Whether requests on the connection were given up because the server fell silent.
+  /// Whether netopt gave up requests on the connection because nothing arrived on it any more.
   var isSilent = false
-  /// Whether this side ended the connection.
+  /// Whether netopt ended the connection (`end`).
   private(set) var isEnded = false
   /// Why nghttp2 gave up the connection; `nil` if it did not.
   private(set) var fault: HTTP2Fault?
-  /// The transfer that the HTTP/1.1 connection carries, or carried last.
+  /// The transfer whose request the HTTP/1.1 connection carries. It is set until netopt detaches the transfer
+  /// (`Transfer.leaveConnection`), which may be after libcurl has detached it.
   var carrier: Transfer?
-  /// Whether OpenSSL reports to this object how the peer ends TLS.
+  /// Whether OpenSSL reports to this object how the peer ends TLS, so that `hasCloseNotify` is valid.
   var reportsTLSEnd = false
   /// Whether the peer ended TLS properly, with close_notify (RFC 8446, section 6.1).
   var hasCloseNotify = false
@@ -64,31 +73,32 @@ final class LiveConnection {
   /// Whether this side has decided to send no more requests on the connection.
   var isGivenUp: Bool { isSilent || isEnded }
 
-  /// Ends the connection, whether or not it carries a request. libcurl reads the end in a later turn. Before
-  /// that, libcurl may give the connection to a request, and the gate then refuses it.
+  /// Shuts the socket down, whether or not the connection carries a request. libcurl notices the end in a
+  /// later turn of the loop. Until then libcurl may give the connection to another request, and the gate
+  /// refuses it.
   func end() {
     isEnded = true
     netopt_shutdown(descriptor)
   }
 
-  /// Records that a request is sent over HTTP/1.1.
+  /// Records that an HTTP/1.1 request is about to be sent.
   ///
-  /// - Parameter reader: the reader of the connection's TLS, if it has TLS.
+  /// - Parameter reader: the reader of the connection's TLS; `nil` without TLS.
   func noteRequestSent(_ reader: RecordReader?) {
     guard let reader else { return }
     receivedAtRequest = reader.received(hasUnreadBytes ? Int(netopt_unread_bytes(descriptor)) : 0)
   }
 
-  /// Records that data arrived over TLS.
+  /// Records that libcurl received data over TLS.
   ///
-  /// - Parameter start: where on the socket the TLS record began, in bytes. A record that began before the
-  ///   request was sent is no part of its response, even if the end of the record came later (RFC 9112,
-  ///   section 9.2).
+  /// - Parameter start: the number of bytes that arrived on the socket before the TLS record with the data. A
+  ///   record that began to arrive before the request was sent is no part of its response, even if its end
+  ///   came later (RFC 9112, section 9.2).
   func receivedData(inRecordAt start: Int) {
     if start < receivedAtRequest { hasUnsolicitedData = true }
   }
 
-  /// Records that a request is sent in a session of nghttp2.
+  /// Records the nghttp2 session in which a request is about to be written.
   func setSession(_ session: UnsafeRawPointer) {
     guard session != self.session else { return }
     removeSession()
@@ -96,19 +106,19 @@ final class LiveConnection {
     Self.bySession.withLock { $0[UInt(bitPattern: session)] = Reference(self) }
   }
 
-  /// Records that the connection's session is gone.
+  /// Forgets the connection's session, because it is about to be freed.
   func removeSession() {
     guard let session else { return }
     self.session = nil
     Self.bySession.withLock { connections in
       let key = UInt(bitPattern: session)
-      // Another connection's session may have this address by now.
+      // A later session of another connection may have the same address.
       if connections[key]?.identity == ObjectIdentifier(self) { connections[key] = nil }
     }
   }
 
-  /// Records that the server announced the end of the connection. The server may repeat the announcement with
-  /// a lower stream.
+  /// Records that the server announced the end of the connection (GOAWAY). The server may repeat the
+  /// announcement with a lower stream number.
   func noteGoAway(lastStream stream: Int32) { lastStream = min(stream, lastStream ?? stream) }
 
   /// Records that nghttp2 gave up the connection, because received frames break a rule or a limit. Only the
@@ -120,9 +130,11 @@ final class LiveConnection {
 
   // MARK: Sessions
 
-  /// Unchecked sendable: only the session's thread looks up the connection, and the connection ends on the
-  /// same thread. Until then the connection is in the table, so the reference need not be weak. With a weak
-  /// reference, each retain of the connection would take the slow path.
+  /// An unretained reference to a connection.
+  ///
+  /// Unchecked sendable: only the session's thread looks up the connection, and releases it on the same
+  /// thread. The connection removes its reference in `deinit`, so the reference need not be weak. A weak
+  /// reference would make each retain of the connection slow.
   private struct Reference: @unchecked Sendable {
     unowned let connection: LiveConnection
     let identity: ObjectIdentifier
@@ -133,25 +145,27 @@ final class LiveConnection {
     }
   }
 
-  /// The connections that carry sessions, of all threads. The key is the address of the session. A later
-  /// session may have the same address.
+  /// The connections with sessions, of all loops in the process. The key is the address of the session. A
+  /// later session may have the same address.
   private static let bySession = Locked<[UInt: Reference]>([:])
 
-  /// Returns the connection that carries a session of this thread.
+  /// Returns the connection with a session of this thread; `nil` if it is unknown.
   static func withSession(_ session: UnsafeRawPointer) -> LiveConnection? {
     bySession.withLock { $0[UInt(bitPattern: session)] }?.connection
   }
 }
 
-/// The two ends of a connection as one number: a hash of the addresses and ports, which libcurl gives as
-/// text.
+/// Identifies a connection by its two ends: a hash of both addresses, which libcurl gives as text, and both
+/// ports.
 struct ConnectionEnds: Hashable {
   private let hash: UInt64
   let localPort: Int32
 
+  /// Makes the identity of a connection.
+  ///
   /// - Parameters:
-  ///   - remote: the numeric address of the other side, `nil` when libcurl does not give it.
-  ///   - local: the numeric address of this side.
+  ///   - remote: the peer's IP address as text; `nil` if libcurl does not give it.
+  ///   - local: this machine's IP address as text; `nil` if libcurl does not give it.
   init(remote: UnsafePointer<CChar>?, remotePort: Int32, local: UnsafePointer<CChar>?, localPort: Int32) {
     // Like FNV-1a, but eight bytes at a time: there are few inputs, they are short, and nobody gains from a
     // collision.
@@ -187,21 +201,24 @@ struct ConnectionEnds: Hashable {
 /// may close a connection and open another one with the same descriptor.
 struct LiveConnections {
   private var byDescriptor = DescriptorTable<LiveConnection>()
+  /// The connections that have reached the gate at least once.
   private var byEnds: [ConnectionEnds: LiveConnection] = [:]
-  /// The connection that was found last. Many requests in a row use the same connection.
+  /// The connection that `connection(opened:_:)` last found. Many requests in a row use the same connection.
   private var latest: LiveConnection?
 
   /// The connection of a socket.
   subscript(descriptor: Int32) -> LiveConnection? { byDescriptor[descriptor] }
 
-  /// The connections that have reached the gate at least once.
+  /// The connections on which a transfer has reached the gate at least once.
   var ready: [LiveConnection] { byDescriptor.values.filter { $0.ends != nil } }
 
+  /// Records that libcurl opened a socket.
   mutating func opened(_ descriptor: Int32) {
     closed(descriptor)
     byDescriptor[descriptor] = LiveConnection(descriptor)
   }
 
+  /// Records that libcurl closes a socket.
   mutating func closed(_ descriptor: Int32) {
     guard let connection = byDescriptor[descriptor] else { return }
     byDescriptor[descriptor] = nil
@@ -212,7 +229,7 @@ struct LiveConnections {
   /// Returns the connection on which a transfer reached the gate.
   ///
   /// - Parameter descriptor: the socket that the transfer opened; `nil` if it opened none.
-  /// - Returns: `nil` when the connection is unknown, because libcurl opened it without reporting this.
+  /// - Returns: the connection; `nil` if it is unknown, because libcurl opened it without a report.
   mutating func connection(opened descriptor: Int32?, _ ends: ConnectionEnds) -> LiveConnection? {
     if descriptor == nil, let latest, latest.ends == ends { return latest }
     let found = find(opened: descriptor, ends)
@@ -229,17 +246,19 @@ struct LiveConnections {
     return byDescriptor.values.first { isUnnamed($0, at: ends) }.map { name($0, ends) }
   }
 
+  /// Whether the ends of a connection are unknown so far, and its local port is that of `ends`.
   private func isUnnamed(_ connection: LiveConnection, at ends: ConnectionEnds) -> Bool {
     connection.ends == nil && port(of: connection.descriptor) == ends.localPort
   }
 
+  /// Records the ends of a connection, and returns the connection.
   private mutating func name(_ connection: LiveConnection, _ ends: ConnectionEnds) -> LiveConnection {
     connection.ends = ends
     byEnds[ends] = connection
     return connection
   }
 
-  /// Returns the local port of a socket (getsockname(2)).
+  /// Returns the local port of a socket (getsockname(2)); `nil` if the socket has no address.
   private func port(of descriptor: Int32) -> Int32? {
     var address = sockaddr_storage()
     var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

@@ -1,7 +1,8 @@
 import Glibc
 import NetOptCore
 
-/// The TLS connections that netopt opened ahead of requests, during the first second of each connection.
+/// The new TLS connections that have carried no request, such as those of legs that lost a race, during the
+/// first second of each connection.
 ///
 /// libcurl 7.88 takes a pooled connection for dead when bytes have arrived on it but contain no data that
 /// libcurl can read. A new connection is in this state between the server's session tickets (RFC 8446,
@@ -18,34 +19,36 @@ struct NewConnections {
   private struct Connection {
     let descriptor: Int32
     let localPort: Int32
+    /// When the socket shows its bytes again.
     let until: MonotonicInstant
   }
 
-  /// The number of bytes from which on the socket shows them. A server sends less before the first request,
-  /// and a receive buffer holds more.
+  /// The number of received bytes from which on the socket shows that it has data (SO_RCVLOWAT). A server
+  /// sends fewer bytes before the first request, and a receive buffer has room for more.
   private static let hidden: Int32 = 16_384
+  /// How long after a connection is ready its socket hides received bytes.
   private static let hidingTime = Duration.seconds(1)
 
   /// The connections, oldest first.
   private var connections: [Connection] = []
 
-  /// Whether the list has no connections, which is the usual case.
+  /// Whether there are no such connections, which is the usual case.
   var isEmpty: Bool { connections.isEmpty }
 
-  /// When the first second of the oldest connection ends.
+  /// When the first second of the oldest connection ends; `nil` if there is no connection.
   var due: MonotonicInstant? { connections.first?.until }
 
-  /// Adds a connection that is ready and carries no request.
+  /// Adds a connection that has just become ready and carries no request, and hides its received bytes.
   mutating func add(_ descriptor: Int32, localPort: Int32, at now: MonotonicInstant) {
     guard Self.set(Self.hidden, on: descriptor) else { return }
     connections.append(Connection(descriptor: descriptor, localPort: localPort, until: now + Self.hidingTime))
   }
 
-  /// Shows the bytes of a connection again. A request is about to be sent from its local port, and its
-  /// response must be seen.
+  /// Shows the bytes of the connections with a local port again. A request is about to be sent from this
+  /// port, and the loop must see its response.
   mutating func used(_ localPort: Int32) {
-    // Connections with different local addresses may have the same port. To show the bytes of all of them
-    // does no harm.
+    // Connections with different local addresses may have the same port. It does no harm to show the bytes of
+    // all of them.
     connections.removeAll { connection in
       guard connection.localPort == localPort else { return false }
       _ = Self.set(1, on: connection.descriptor)
@@ -64,6 +67,9 @@ struct NewConnections {
     }
   }
 
+  /// Sets the number of received bytes from which on a socket counts as readable (SO_RCVLOWAT).
+  ///
+  /// - Returns: whether this succeeded.
   private static func set(_ bytes: Int32, on descriptor: Int32) -> Bool {
     var bytes = bytes
     return setsockopt(descriptor, SOL_SOCKET, SO_RCVLOWAT, &bytes, socklen_t(MemoryLayout<Int32>.size)) == 0

@@ -1,10 +1,9 @@
 import NetOptCore
 import Synchronization
 
-/// The connections of libcurl's pool that a transfer may use, and the protocols that a new connection offers.
+/// Which connections of libcurl's pool a transfer may use, and which HTTP versions its new connection offers.
 struct ConnectionClass: Hashable {
-  /// The number of the bundle, set as CURLOPT_ADDRESS_SCOPE(3). 0 is the bundle of all connections without a
-  /// number.
+  /// The number of the bundle, set as CURLOPT_ADDRESS_SCOPE(3). 0 means that no number is set.
   let bundle: UInt32
   /// Whether the TLS handshake offers HTTP/2.
   let offersHTTP2: Bool
@@ -18,65 +17,77 @@ struct ConnectionClass: Hashable {
 /// number for each origin, and for each offer of HTTP/2, therefore keeps apart connections that must not
 /// share a bundle (docs/adr/0022). A transfer that offers only HTTP/1.1 never gets a busy connection.
 ///
-/// When an endpoint chooses HTTP/1.1, later requests to it offer only HTTP/1.1 for some time (`memory`).
+/// When an endpoint chooses HTTP/1.1, later requests to it offer only HTTP/1.1 for the time `memory`.
 /// Connections to the endpoint stay usable: their bundle becomes the bundle for HTTP/1.1, and later offers of
 /// HTTP/2 get a new bundle.
 ///
-/// When an endpoint falls silent, it gets new bundles, so that no request uses its old connections. When an
-/// idle connection was lost, other connections to the endpoint are not reused once they have been idle for
-/// half as long. This limit holds for some time (`memory`).
+/// When an endpoint falls silent, it gets new bundles, so that no request uses its old connections. When a
+/// connection was lost because it had been idle for some time, connections to the endpoint are not reused
+/// once they have been idle for half that time. This limit holds for `memory`.
 final class OriginBundles {
-  /// How long requests to an endpoint that chose HTTP/1.1 offer nothing else, and how long an idle limit
+  /// How long requests to an endpoint that chose HTTP/1.1 offer only HTTP/1.1, and how long an idle limit
   /// holds.
   static let memory = Duration.seconds(600)
-  /// The most endpoints that are remembered. When there are more, all are forgotten.
+  /// The maximum number of endpoints in `choices`, and in `idleLimits`. Before one more is added, all are
+  /// removed.
   private static let mostEndpoints = 64
+  /// The last number that a bundle of any client in the process got.
   private static let lastNumber = Atomic<UInt32>(0)
 
-  /// The bundles of an endpoint that chose HTTP/1.1 or fell silent.
+  /// The bundles of an endpoint that chose HTTP/1.1 or fell silent. They replace the bundles of the origin.
   private struct Choice {
+    /// `nil` for a proxy.
     let endpoint: IPEndpoint?
+    /// The number of the bundle for transfers that offer only HTTP/1.1.
     let http1: UInt32
+    /// The number of the bundle for transfers that offer HTTP/2.
     let http2: UInt32
+    /// Until when requests offer only HTTP/1.1. In the past if the endpoint has no such restriction.
     let until: MonotonicInstant
   }
 
   private let isSecure: Bool
+  /// The bundles of the endpoints that have no `Choice`: for transfers that offer only HTTP/1.1, and for
+  /// those that offer HTTP/2.
   private let http1 = OriginBundles.nextNumber()
   private let http2 = OriginBundles.nextNumber()
-  /// The bundle of connections to a proxy for plain HTTP. Origins do not share this bundle: bytes that one
-  /// server sends unrequested must not answer a request to another origin.
+  /// The bundle of connections to a proxy for plain HTTP. Each origin has its own: a connection to the proxy
+  /// may hold bytes that one server sent without a request, and these must not answer a request to another
+  /// origin.
   private let proxied = OriginBundles.newNumber()
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var choices: [Choice] = []
 
-  /// The shortest idle time of a lost connection for which the idleness counts as the cause of the loss. If
-  /// the connection was idle for less time, the loss counts as having another cause.
+  /// The shortest idle time that counts as the cause when a connection is lost. After less idle time, the
+  /// loss must have another cause.
   static let shortestIdle = Duration.milliseconds(200)
-  /// How long connections to an endpoint may be idle, where a limit is known, and until when the limit holds.
+  /// For endpoints that lost idle connections: the idle time from which on a connection is not reused, and
+  /// until when this limit holds.
   @exclusivity(unchecked) private var idleLimits: [IPEndpoint: (limit: Duration, until: MonotonicInstant)] =
     [:]
 
   init(of origin: Origin) { isSecure = origin.scheme == .https }
 
-  /// Returns a number that no other bundle has. libcurl 8.5 and later needs no numbers, and all bundles get
-  /// 0.
+  /// Returns a number for a bundle that only libcurl before 8.5 needs: a new number, or 0 with a later
+  /// libcurl.
   private static func nextNumber() -> UInt32 {
     CurlLibrary.handsOutBusyConnections ? newNumber() : 0
   }
 
+  /// Returns a number that no other bundle in the process has. Never 0.
   private static func newNumber() -> UInt32 {
     let number = lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     return number == 0 ? newNumber() : number
   }
 
-  /// Returns the class of a request's connections.
+  /// Returns the class of the connections that a transfer may use or open.
   ///
   /// - Parameters:
   ///   - version: the HTTP version that the request asks for.
   ///   - endpoint: the endpoint of the connection; `nil` for a proxy.
-  ///   - isAlone: whether the connection gets a bundle of its own. libcurl limits the connections to a host
-  ///     per bundle, and a probe must connect even if requests use all connections that are allowed.
+  ///   - isAlone: whether the connection gets a bundle that no other connection has. libcurl applies its
+  ///     limit of connections to a host to each bundle, and a probe must connect even if requests use all
+  ///     connections that the limit allows.
   func connectionClass(
     for version: RequestOptions.Version, to endpoint: IPEndpoint?, isAlone: Bool = false,
     at now: MonotonicInstant
@@ -95,8 +106,11 @@ final class OriginBundles {
     return ConnectionClass(bundle: choice?.http2 ?? http2, offersHTTP2: true)
   }
 
-  /// Gives an endpoint new bundles after it fell silent on a connection of a class. Neither that connection
-  /// nor any other from before is used again.
+  /// Gives an endpoint new bundles after it fell silent on a connection. No later transfer uses that
+  /// connection or any other connection opened before.
+  ///
+  /// - Parameter connectionClass: the class of the silent connection. If its bundle has been replaced since,
+  ///   nothing changes.
   func renewBundles(of connectionClass: ConnectionClass, to endpoint: IPEndpoint?, at now: MonotonicInstant) {
     let known = choices.firstIndex { $0.endpoint == endpoint }
     let current = known.map { [choices[$0].http1, choices[$0].http2] } ?? [http1, http2, proxied]
@@ -107,8 +121,10 @@ final class OriginBundles {
       Choice(endpoint: endpoint, http1: Self.newNumber(), http2: Self.newNumber(), until: until))
   }
 
-  /// Records that an idle connection to an endpoint was lost. Load balancers and firewalls drop connections
-  /// that carry nothing. The idle time after which they do so is unknown, but less than `idle`.
+  /// Records that a connection to an endpoint was lost while it was idle. Load balancers and firewalls drop
+  /// idle connections. The idle time after which they do so is unknown, but less than `idle`.
+  ///
+  /// - Parameter idle: how long the connection had been idle when a request was sent on it.
   func noteIdleLoss(of endpoint: IPEndpoint?, idleFor idle: Duration, at now: MonotonicInstant) {
     guard let endpoint, idle >= Self.shortestIdle else { return }
     if idleLimits.count >= Self.mostEndpoints, idleLimits[endpoint] == nil { idleLimits = [:] }
@@ -117,8 +133,8 @@ final class OriginBundles {
     idleLimits[endpoint] = (min(limit, known), now + Self.memory)
   }
 
-  /// Returns the longest idle time after which HTTP/1.1 reuses a connection to an endpoint; `nil` without a
-  /// limit.
+  /// Returns the idle time from which on an HTTP/1.1 connection to an endpoint is not reused; `nil` if no
+  /// limit is known.
   func idleLimit(of endpoint: IPEndpoint?, at now: MonotonicInstant) -> Duration? {
     guard !idleLimits.isEmpty, let endpoint, let known = idleLimits[endpoint], now < known.until else {
       return nil
@@ -126,14 +142,15 @@ final class OriginBundles {
     return known.limit
   }
 
-  /// Records which HTTP version an endpoint chose on a new connection that offered both.
+  /// Records which HTTP version an endpoint chose on a new connection that offered HTTP/2 and HTTP/1.1.
+  ///
+  /// - Parameter connectionClass: the class of the new connection.
   func endpoint(
     _ endpoint: IPEndpoint?, choseHTTP2: Bool, in connectionClass: ConnectionClass, at now: MonotonicInstant
   ) {
     let known = choices.firstIndex { $0.endpoint == endpoint }
     if choseHTTP2 {
-      // This also holds for a bundle that has been replaced since: the next request should offer HTTP/2
-      // again.
+      // Even if the connection's bundle has been replaced since, the next request should offer HTTP/2 again.
       if let known {
         let choice = choices[known]
         choices[known] = Choice(endpoint: endpoint, http1: choice.http1, http2: choice.http2, until: now)
@@ -143,7 +160,7 @@ final class OriginBundles {
     let current = known.map { choices[$0].http2 } ?? http2
     let until = now + Self.memory
     guard connectionClass.bundle == current else {
-      // This is one of several handshakes that ran at once. An earlier one has already replaced the bundle.
+      // Several handshakes ran at once, and an earlier one has already replaced the bundle.
       if let known {
         let choice = choices[known]
         choices[known] = Choice(endpoint: endpoint, http1: choice.http1, http2: choice.http2, until: until)

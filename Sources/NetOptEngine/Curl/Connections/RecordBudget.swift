@@ -1,24 +1,24 @@
 /// Limits how much libcurl reads from an HTTP/2 connection in one turn, and detects a server that keeps
 /// sending data for no request.
 ///
-/// A pure state machine. It counts bytes as they are on the wire, and finds the TLS records among them (RFC
-/// 8446, section 5.1).
+/// A state machine without I/O. It counts the bytes that are read from the socket, and finds the TLS records
+/// in them (RFC 8446, section 5.1). Reads cost at least their bytes, so that expensive input counts for more.
 struct RecordBudget {
-  /// The most bytes that may be read in a turn. libcurl reads as long as bytes arrive, and everything else on
-  /// its loop waits meanwhile.
+  /// The cost from which on nothing more may be read in a turn, in bytes. libcurl reads as long as bytes
+  /// arrive, and everything else on its loop waits meanwhile.
   static let limit = 256 * 1024
-  /// The most bytes that may arrive in a row without data for a request. More are a flood. After a response
-  /// is cancelled, as much as libcurl's window (32 MiB) of it may still arrive.
+  /// The maximum number of bytes in a row without data for a request. A server that sends more floods the
+  /// connection. After a response is cancelled, up to libcurl's window (32 MiB) of it may still arrive.
   static let unclaimed = 64 * 1024 * 1024
 
-  /// The least cost of a read, in bytes. A few bytes can cause much work, such as a key update or a record
+  /// The minimum cost of a read, in bytes. A few bytes can cause much work, such as a key update or a record
   /// with one byte.
   static let leastCost = 512
   /// The cost of a TLS state change after the handshake, in bytes. Reading a session ticket makes three state
   /// changes. A ticket has about 20 bytes, and takes as long as 6 KiB of data.
   static let stateChangeCost = 2 * 1024
 
-  /// The number of streams that use the connection.
+  /// The number of transfers that use the connection, each with one stream.
   var streams = 0
 
   /// The cost of the reads since the turn began, in bytes.
@@ -26,16 +26,20 @@ struct RecordBudget {
   /// The number of bytes read, plus the cost of state changes, since data last went to a request.
   private var unclaimed = 0
 
-  /// The number of bytes read.
+  /// The number of bytes read since the connection was opened.
   private(set) var position = 0
-  /// Where the record began that was read last: the number of bytes that preceded it on the socket.
+  /// Where the last record begins whose header was read, or is being read: the number of bytes before it on
+  /// the socket.
   private(set) var recordStart = 0
 
+  /// The number of bytes of the present record's header that were read, 0 to 5; 0 between records.
   private var headerCount = 0
+  /// The length of the present record in bytes, without the header.
   private var length = 0
+  /// How many of these bytes were not read yet.
   private var missing = 0
 
-  /// Whether a record was read in part.
+  /// Whether a part of a record was read and the rest was not.
   var isInRecord: Bool { headerCount > 0 }
 
   /// Whether more bytes may be read in this turn.
@@ -44,7 +48,7 @@ struct RecordBudget {
   /// Whether the server keeps sending data for no request.
   var isFlooded: Bool { unclaimed > Self.unclaimed }
 
-  /// Records that a request got a part of its response.
+  /// Records that a request received a part of its response.
   mutating func claimed() { unclaimed = 0 }
 
   /// Begins a new turn, after other connections had theirs.
@@ -58,8 +62,8 @@ struct RecordBudget {
 
   /// Records bytes that were read from the connection.
   ///
-  /// - Parameter outer: with TLS inside TLS, where the outer record began that contains the bytes; `nil` when
-  ///   the bytes come from the socket.
+  /// - Parameter outer: with TLS inside TLS, where on the socket the outer record with the bytes begins;
+  ///   `nil` if the bytes come directly from the socket.
   mutating func read(_ bytes: UnsafeRawBufferPointer, in outer: Int? = nil) {
     let start = position
     used += max(bytes.count, Self.leastCost)

@@ -1,6 +1,6 @@
 import CBrotli
 
-/// Decodes br (RFC 7932) with brotli's decoder. The window is at most 16 MiB.
+/// Decodes the coding br (RFC 7932) with the brotli library. The window takes at most 16 MiB.
 final class BrotliDecoder: CodingDecoder {
   private let state: OpaquePointer
   private(set) var isAtEnd = false

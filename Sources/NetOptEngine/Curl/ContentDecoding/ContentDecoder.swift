@@ -3,67 +3,79 @@ import NetOptCore
 
 /// Decodes the content codings of one body as it arrives (RFC 9110, section 8.4).
 ///
-/// libcurl could do this, but it takes a truncated body for a complete one: it does not check whether the
-/// coding reached its end. Confined to the loop.
+/// libcurl could decode too, but it takes a truncated body for a complete one, because it does not check
+/// whether the coding reached its end. Confined to the loop.
 struct ContentDecoder {
   /// The codings that requests ask for and that this decoder supports.
   static let codings = "gzip, deflate, br, zstd"
-  /// The most codings of one body. Each coding has a window of up to 16 MiB, which a few bytes can fill.
+  /// The maximum number of codings of one body. Each coding has a window of up to 16 MiB, which a few bytes
+  /// can fill.
   static let mostCodings = 2
-  /// The most members of the field Content-Encoding, including empty members and `identity`, and the most
-  /// bytes of its value. A cache reads no longer list, and would take the body for one that is still coded.
+  /// The limits for the field Content-Encoding: the number of list members, including empty ones and
+  /// `identity`, and the number of bytes of the value. netopt's cache does not read longer lists, and would
+  /// take the decoded body for an encoded one.
   static let mostMembers = 64
   static let mostBytes = 1024
-  /// The limit for the bytes that codings pass to each other: this many per byte of output, plus
-  /// `mostBeforeFirst` in total. The overhead of a coding on incompressible data is far smaller. Empty blocks
-  /// within empty blocks yield hardly any output, and to read 4 MiB of them takes 0.15 s. A coding may need a
-  /// whole block before it yields output: 128 KiB for Zstandard (RFC 8878, section 3.1.1.2.4).
+  /// The limit for the bytes that one coding passes to the next: this many per byte of output, plus
+  /// `mostBeforeFirst`. The overhead of a coding on incompressible data is far smaller. Without the limit,
+  /// empty blocks within empty blocks would yield hardly any output, and decoding 4 MiB of them takes 0.15 s.
+  /// A coding may need a whole block before it yields output: 128 KiB for Zstandard (RFC 8878, section
+  /// 3.1.1.2.4).
   private static let mostPerByte = 2
   private static let mostBeforeFirst = 256 * 1024
-  /// The limit for the time that the loop spends on decoding a body, in nanoseconds: this time, plus a time
-  /// for each byte in (5 MB a second), for each byte out (40 MB a second) and for each piece. Even slow
-  /// machines are several times as fast. An attacker can make blocks that take a microsecond or more per
-  /// byte. The time for a piece is about the time for the header of an HTTP/2 frame, 9 bytes. To measure a
-  /// piece takes less, even on a slow machine.
+  /// The limit for the time that the loop spends on decoding a body, in nanoseconds: `longestTime`, plus a
+  /// time for each input byte (5 MB a second), for each output byte (40 MB a second) and for each piece. Even
+  /// slow machines decode several times as fast. An attacker can make blocks that take a microsecond or more
+  /// per byte. `timePerPiece` is about the time for 9 input bytes, the size of an HTTP/2 frame's header.
+  /// Measuring the time of a piece takes less, even on a slow machine.
   private static let longestTime: Int64 = 20_000_000
   private static let timePerByteIn: Int64 = 200
   private static let timePerByteOut: Int64 = 25
   private static let timePerPiece: Int64 = 2000
-  /// From this size in bytes on, a piece is measured with the thread's CPU time. To read this time takes a
-  /// system call.
+  /// The size in bytes from which on the decoding of a piece is measured with the thread's CPU time. Reading
+  /// this time takes a system call.
   private static let longPiece = 1024
-  /// A time on the clock that is longer than this, in nanoseconds, may include an interruption of the thread.
+  /// The time in nanoseconds from which on a measurement with the monotonic clock is dropped, because it may
+  /// include an interruption of the thread. Later measurements use the thread's CPU time.
   private static let shortTime: Int64 = 50_000
   /// The size of the pieces that one coding passes to the next, in bytes.
   private static let pieceSize = 16 * 1024
 
+  /// One coding. Its output is the input of the next stage.
   private struct Stage {
     let coding: any CodingDecoder
-    /// Output of the previous stage that this stage has not taken yet.
+    /// The output of the previous stage that this stage has not taken. Always empty in the first stage.
     var input: ArraySlice<UInt8> = []
   }
 
-  /// The decoders. The coding that was applied last comes first.
+  /// The stages in decoding order: the coding that the server applied last comes first.
   private var stages: [Stage] = []
+  /// Whether any byte of the body has arrived.
   private var hasInput = false
   /// The number of bytes that codings passed to each other, and the number of output bytes.
   private var (between, cameOut) = (0, 0)
+  /// The number of input bytes that were taken.
   private var cameIn = 0
+  /// The number of calls of `decode`.
   private var pieces = 0
-  /// The time that decoding has taken, and when the present measurement began, in nanoseconds.
+  /// The time that decoding has taken so far, in nanoseconds.
   private(set) var spent: Int64 = 0
+  /// When the present measurement began, in nanoseconds on the clock that `time` reads.
   private var begun: Int64 = 0
-  /// Whether decoding is measured in the thread's CPU time, which does not count other threads. Short pieces
-  /// are measured with the clock until a piece takes long.
+  /// Whether decoding is measured with the thread's CPU time, which does not include the time of other
+  /// threads. At first, short pieces are measured with the monotonic clock, which is cheaper to read. From
+  /// the first piece that is long or takes long, all are measured with CPU time.
   private var isExact = false
   /// Reads a clock, in nanoseconds (clock_gettime(2)).
   private let clock: @Sendable (clockid_t) -> Int64
 
+  /// Makes a decoder for a body.
+  ///
   /// - Parameters:
   ///   - contentEncoding: the value of the field Content-Encoding, in the order in which the codings were
   ///     applied.
   ///   - clock: reads a clock, in nanoseconds; the system's clock by default.
-  /// - Returns: `nil` when there is no coding to decode.
+  /// - Returns: `nil` when the value names no coding other than `identity`.
   /// - Throws: `CodingFailure` when a coding is unknown or there are too many codings.
   init?(
     _ contentEncoding: String, clock: @escaping @Sendable (clockid_t) -> Int64 = ContentDecoder.systemClock
@@ -95,10 +107,10 @@ struct ContentDecoder {
   /// Whether all codings reached their end, or no input arrived.
   var isComplete: Bool { !hasInput || stages.allSatisfy { $0.coding.isAtEnd && $0.input.isEmpty } }
 
-  /// Decodes some bytes.
+  /// Decodes the next bytes of the body.
   ///
   /// - Parameters:
-  ///   - input: the received bytes. The decoder drops the bytes that it takes.
+  ///   - input: the received bytes. The decoder removes the bytes that it takes.
   ///   - output: the buffer for the decoded bytes.
   /// - Returns: the number of decoded bytes; 0 when more input is needed.
   /// - Throws: `CodingFailure` when the bytes are not in the coding's format, or decoding takes too long.
@@ -117,7 +129,8 @@ struct ContentDecoder {
     return count
   }
 
-  /// Adds the time since the last measurement.
+  /// Adds the time since the present measurement began, and begins the next one. Throws `tooSlow` if decoding
+  /// the body has taken too long in total.
   private mutating func takeTime() throws(CodingFailure) {
     let now = time()
     if !isExact, now - begun >= Self.shortTime {
@@ -131,6 +144,7 @@ struct ContentDecoder {
     guard spent <= Self.longestTime + forBytes + Self.timePerPiece * Int64(pieces) else { throw .tooSlow }
   }
 
+  /// Reads the clock with which decoding is measured at present, in nanoseconds.
   private func time() -> Int64 { clock(isExact ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC) }
 
   private static let systemClock: @Sendable (clockid_t) -> Int64 = { clock in
@@ -139,6 +153,10 @@ struct ContentDecoder {
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 
+  /// Produces output of one stage. The first stage decodes `input`; each other stage decodes what this
+  /// function returns for the stage before it.
+  ///
+  /// - Returns: the number of bytes written to `output`; 0 when more input is needed.
   private mutating func decode(
     _ index: Int, _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(CodingFailure) -> Int {
@@ -181,11 +199,12 @@ struct ContentDecoder {
 enum CodingFailure: Error, Hashable, Sendable {
   /// The coding is unknown.
   case unknown
-  /// The body has more codings than netopt decodes.
+  /// The body has more codings than netopt decodes, or Content-Encoding is too long.
   case tooMany
   /// Decoding takes far longer than the body's size explains.
   case tooSlow
-  /// The body is not in the format of its coding, or continues after the coding's end.
+  /// The body is not in the format of its coding, continues after the coding's end, or has codings within
+  /// codings that yield hardly any output.
   case invalid
   /// The decoder's library has no memory.
   case outOfMemory
@@ -193,13 +212,13 @@ enum CodingFailure: Error, Hashable, Sendable {
 
 /// Decodes one content coding.
 protocol CodingDecoder: AnyObject {
-  /// Whether the coding reached its end.
+  /// Whether the input taken so far is complete in the coding's format.
   var isAtEnd: Bool { get }
 
   /// Decodes until the input is used up or the output is full.
   ///
-  /// - Returns: the number of input bytes taken and of output bytes made. No output is made only when more
-  ///   input is needed.
+  /// - Returns: the number of input bytes taken, and the number of output bytes made. The latter is 0 only
+  ///   when more input is needed, or the coding is at its end.
   /// - Throws: `invalid`, or `outOfMemory`.
   func decode(
     _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer

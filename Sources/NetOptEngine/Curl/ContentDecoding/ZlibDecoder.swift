@@ -1,16 +1,19 @@
 import CZlib
 
-/// Decodes gzip (RFC 1952) and deflate (RFC 1950) with zlib: https://zlib.net/manual.html.
+/// Decodes the codings gzip (RFC 1952) and deflate with zlib: https://zlib.net/manual.html.
 ///
-/// A gzip body may have several members, one after the other. Some servers send bare deflate data (RFC 1951)
-/// for "deflate", so the first two bytes decide.
+/// A gzip body may have several members, one after the other. The coding "deflate" is data in the zlib format
+/// (RFC 1950), but some servers send deflate data without zlib's header (RFC 1951). The first two bytes tell
+/// which.
 final class ZlibDecoder: CodingDecoder {
   enum Format { case gzip, deflate }
 
   private let format: Format
   /// zlib's state, owned by this object. zlib keeps pointers to the state, so it must not move.
   private let stream: UnsafeMutablePointer<z_stream>
+  /// Whether zlib has initialised `stream`.
   private var isOpen = false
+  /// The first bytes of a deflate body, up to two, until they tell its format.
   private var start: [UInt8] = []
   private(set) var isAtEnd = false
 
@@ -26,6 +29,10 @@ final class ZlibDecoder: CodingDecoder {
     stream.deallocate()
   }
 
+  /// Initialises `stream`.
+  ///
+  /// - Parameter windowBits: 15, the largest window, for the zlib format; plus 16 for gzip; negative for data
+  ///   without a header.
   private func open(windowBits: Int32) throws(CodingFailure) {
     // inflateInit2 is a macro for this.
     guard inflateInit2_(stream, windowBits, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else {
@@ -55,6 +62,7 @@ final class ZlibDecoder: CodingDecoder {
     return (taken + rest.taken, rest.made)
   }
 
+  /// Decodes with zlib until the input is used up or the output is full.
   private func inflate(
     _ input: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer
   ) throws(CodingFailure) -> (taken: Int, made: Int) {

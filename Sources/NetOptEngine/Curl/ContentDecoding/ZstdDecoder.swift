@@ -1,13 +1,15 @@
 import CZstd
 
-/// Decodes zstd (RFC 8878), with one frame or several. The decoder refuses windows over 8 MiB (RFC 9659). It
-/// also refuses the formats from before the RFC, which the library reads too, without a limit for the window.
+/// Decodes the coding zstd (RFC 8878), with one frame or several. The decoder refuses windows over 8 MiB (RFC
+/// 9659). It also refuses the formats that are older than the RFC: the library would read them, and without a
+/// limit for the window.
 final class ZstdDecoder: CodingDecoder {
   private let stream: OpaquePointer
   /// Whether the last frame reached its end.
   private(set) var isAtEnd = false
-  /// The magic number of the present frame, as far as it has arrived.
+  /// The magic number of the present frame (little-endian), as far as it has arrived.
   private var magic: UInt32 = 0
+  /// How many bytes of the magic number have arrived, 0 to 4.
   private var magicBytes: UInt32 = 0
 
   init() throws(CodingFailure) {
@@ -37,7 +39,8 @@ final class ZstdDecoder: CodingDecoder {
     return (source.pos, target.pos)
   }
 
-  /// Checks that a frame is one of RFC 8878, or a skippable frame (section 3.1).
+  /// Reads the magic number of the present frame, as far as `input` has it, and checks that the frame is a
+  /// Zstandard frame or a skippable frame of RFC 8878, section 3.1.
   private func readMagic(_ input: Slice<UnsafeRawBufferPointer>) throws(CodingFailure) {
     guard magicBytes < 4 else { return }
     for byte in input.prefix(Int(4 - magicBytes)) {
