@@ -3,9 +3,9 @@ public import NetOptCore
 
 /// A minisign public key (https://jedisct1.github.io/minisign/), which verifies signed lists.
 public struct MinisignPublicKey: Hashable, Sendable, CustomStringConvertible {
-  /// The key id in signatures, 8 bytes.
+  /// The key id, 8 bytes. Signatures name their key by it.
   let idBytes: [UInt8]
-  /// The Ed25519 public key.
+  /// The Ed25519 public key, 32 bytes.
   let key: [UInt8]
 
   /// The key id as minisign shows it: `E2902B60E4943C5F`.
@@ -21,8 +21,9 @@ public struct MinisignPublicKey: Hashable, Sendable, CustomStringConvertible {
 
   /// Reads a key.
   ///
-  /// - Parameter text: the key in base64, or the content of a public key file: a comment and the key.
-  /// - Throws: `NetOptError.Code.invalidKey`, with the reason.
+  /// - Parameter text: the key in base64, or the content of a public key file: a line with a comment, and a
+  ///   line with the key.
+  /// - Throws: `invalidKey`, with the reason.
   public init(_ text: String) throws(NetOptError) {
     try self.init(Array(text.utf8), name: "the public key")
   }
@@ -36,6 +37,9 @@ public struct MinisignPublicKey: Hashable, Sendable, CustomStringConvertible {
     try self.init(bytes, name: path)
   }
 
+  /// Reads a key from text.
+  ///
+  /// - Parameter name: the name of the key in messages.
   private init(_ bytes: [UInt8], name: String) throws(NetOptError) {
     let text = try MinisignText(bytes, file: name, code: .invalidKey)
     let line = text.lines.count == 1 ? 0 : 1

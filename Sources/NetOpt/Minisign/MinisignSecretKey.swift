@@ -4,14 +4,17 @@ package import NetOptCrypto
 
 /// A minisign secret key, which signs files.
 package struct MinisignSecretKey: Sendable {
-  /// The limits for deriving a key from a password: the number of operations, and the memory in bytes.
-  /// minisign's own keys need 2^25 operations and at most 1 GiB. A key from elsewhere could keep the
-  /// processor busy for hours.
+  /// The maximum number of operations for deriving a key from a password. minisign's own keys need 2^25.
+  /// Without a limit, a key from elsewhere could keep the processor busy for hours.
   private static let operationsLimit: UInt64 = 1 << 27
+  /// The maximum memory in bytes for deriving a key from a password. minisign's own keys need 1 GiB.
   private static let memoryLimit: UInt64 = 2 << 30
+  /// The length of the decoded second line of a key file, in bytes.
   private static let length = 158
 
+  /// The key id, 8 bytes.
   private let idBytes: [UInt8]
+  /// The Ed25519 key that makes the signatures.
   private let key: Ed25519.PrivateKey
 
   /// The public key that verifies the signatures of this key.
@@ -23,8 +26,8 @@ package struct MinisignSecretKey: Sendable {
   ///
   /// - Parameters:
   ///   - file: the name of the file in messages.
-  ///   - password: returns the password; called when the key is encrypted. Deriving a key from the password
-  ///     takes a second and 1 GiB of memory.
+  ///   - password: returns the password; called only when the key is encrypted. Deriving a key from the
+  ///     password of a minisign key takes about a second and 1 GiB of memory.
   /// - Throws: `invalidKey`, also for a wrong password; any error of `password`.
   package init(
     _ bytes: [UInt8], file: String, password: () throws(NetOptError) -> SecretBytes
@@ -40,7 +43,7 @@ package struct MinisignSecretKey: Sendable {
     guard isEncrypted || body[2..<4].elementsEqual([0, 0]) else {
       throw text.fault("the key has an encryption that minisign does not support")
     }
-    // The parameters are checked before `password` asks the user.
+    // Invalid parameters are refused here, before `password` asks the user.
     let scrypt = try isEncrypted ? Self.scrypt(body, text) : nil
     (idBytes, key) = try withListErrors {
       // The key id, the seed, the public key, and a checksum of these.
@@ -58,9 +61,10 @@ package struct MinisignSecretKey: Sendable {
   /// Signs a file.
   ///
   /// - Parameters:
-  ///   - algorithm: `prehashed`, or `legacy` if a program older than minisign 0.10 must verify the signature.
-  ///   - untrustedComment: the first line of the signature file, which anyone can change.
-  ///   - trustedComment: a comment that the signature covers.
+  ///   - content: the bytes of the file.
+  ///   - algorithm: `prehashed`; `legacy` if a version of minisign before 0.10 must verify the signature.
+  ///   - untrustedComment: the comment in the first line of the signature file, which anyone can change.
+  ///   - trustedComment: the comment that the signature also covers.
   /// - Throws: `invalidRequest` for a comment that is not one line of at most 4,096 bytes.
   package func signature(
     of content: [UInt8], _ algorithm: MinisignSignature.Algorithm = .prehashed, untrustedComment: String,
@@ -86,7 +90,9 @@ package struct MinisignSecretKey: Sendable {
     }
   }
 
-  /// Reads and checks the parameters that derive a key from the password.
+  /// Reads and checks the scrypt parameters of an encrypted key.
+  ///
+  /// - Parameter body: the decoded second line of the key file.
   private static func scrypt(_ body: [UInt8], _ text: MinisignText) throws(NetOptError) -> Scrypt {
     let operations = number(body, 38)
     let memory = number(body, 46)
@@ -100,7 +106,11 @@ package struct MinisignSecretKey: Sendable {
     return scrypt
   }
 
-  /// Decrypts the encrypted part, and checks by its checksum that the password was right.
+  /// Decrypts the secret part of the key. Its checksum shows whether the password was right.
+  ///
+  /// - Parameters:
+  ///   - body: the decoded second line of the key file.
+  ///   - scrypt: the parameters that derive the decryption key from the password.
   private static func decrypted(
     _ body: [UInt8], by scrypt: Scrypt, with password: SecretBytes, _ text: MinisignText
   ) throws -> SecretBytes {
@@ -125,15 +135,19 @@ package struct MinisignSecretKey: Sendable {
     return secret
   }
 
-  /// Reads a little-endian number of 8 bytes.
+  /// Reads a little-endian number of 8 bytes, which begins at the index `start`.
   private static func number(_ bytes: [UInt8], _ start: Int) -> UInt64 {
     bytes[start..<start + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) }
   }
 }
 
 extension Scrypt {
-  /// Computes the scrypt parameters from libsodium's limits (`crypto_pwhash_scryptsalsa208sha256`), which
-  /// minisign writes into its keys. `nil` for limits that libsodium cannot use.
+  /// Computes the scrypt parameters as libsodium does (`crypto_pwhash_scryptsalsa208sha256`), from the two
+  /// limits in a minisign key. Returns `nil` for limits that libsodium cannot use.
+  ///
+  /// - Parameters:
+  ///   - operations: the maximum number of operations.
+  ///   - memory: the maximum memory in bytes.
   fileprivate init?(operations: UInt64, memory: UInt64) {
     let operations = max(operations, 32_768)
     guard memory >= 1 << 16 else { return nil }

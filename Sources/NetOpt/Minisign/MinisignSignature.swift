@@ -4,7 +4,7 @@ import NetOptCrypto
 
 /// A minisign signature of a file and of a trusted comment.
 package struct MinisignSignature: Hashable, Sendable {
-  /// The data that the signature covers.
+  /// Which data the Ed25519 signature signs.
   package enum Algorithm: String, Sendable {
     /// The file itself: the default of minisign before version 0.10, and of `minisign -l`.
     case legacy
@@ -12,13 +12,17 @@ package struct MinisignSignature: Hashable, Sendable {
     case prehashed
   }
 
-  /// The data that the signature covers.
+  /// Which data the Ed25519 signature signs.
   package let algorithm: Algorithm
+  /// The id of the key that made the signature, 8 bytes.
   let keyID: [UInt8]
+  /// The Ed25519 signature of the file or of its digest, 64 bytes.
   let signature: [UInt8]
+  /// The comment in the first line, which no signature covers.
   let untrustedComment: String
-  /// The signer's comment on the file. Trust it only after the signature is verified.
+  /// The signer's comment on the file, which `commentSignature` covers. Trust it only after `verify`.
   package let trustedComment: String
+  /// The Ed25519 signature of `signature` and the trusted comment together, 64 bytes.
   let commentSignature: [UInt8]
 
   /// The id of the key that made the signature, as minisign shows it.
@@ -26,8 +30,8 @@ package struct MinisignSignature: Hashable, Sendable {
 
   /// Reads a signature file.
   ///
-  /// - Parameter file: the name of the file in messages.
-  /// - Throws: `NetOptError.Code.invalidSignature`, with the line and the rule.
+  /// - Parameter file: the name of the signature file in messages.
+  /// - Throws: `invalidSignature`, with the line and the broken rule.
   package init(_ bytes: [UInt8], file: String) throws(NetOptError) {
     let text = try MinisignText(bytes, file: file, code: .invalidSignature)
     try text.expect(4, "a minisign signature")
@@ -70,11 +74,12 @@ package struct MinisignSignature: Hashable, Sendable {
       """
   }
 
-  /// Verifies the signature of a file and of the comment.
+  /// Verifies the signature of a file, and then the signature of the trusted comment.
   ///
   /// - Parameters:
-  ///   - keys: the trusted keys. The key that the signature names must be one of them.
+  ///   - content: the bytes of the signed file.
   ///   - file: the name of the signed file in messages.
+  ///   - keys: the trusted keys. One of them must have the id that the signature names.
   /// - Returns: the key that made the signature.
   /// - Throws: `invalidSignature`, with the reason.
   @discardableResult

@@ -2,13 +2,16 @@ import FoundationEssentials
 import NetOptCore
 import NetOptCrypto
 
-/// The lines of a minisign file, read strictly: an unknown or malformed line is an error.
+/// The lines of a minisign file. The reader is strict: an unknown or malformed line is an error.
 struct MinisignText {
-  /// The maximum size of a minisign file in bytes: comments are short.
+  /// The maximum size of a minisign file in bytes. It leaves room for two comments of 4,096 bytes.
   static let maximumBytes = 16 * 1024
 
+  /// The name of the file in messages.
   private let file: String
+  /// The code of the errors that `fault` makes.
   private let code: NetOptError.Code
+  /// The lines without line ends, and without empty lines at the end.
   private(set) var lines: [Substring]
 
   /// Splits a file into lines.
@@ -22,7 +25,8 @@ struct MinisignText {
     lines = []
     if bytes.count > Self.maximumBytes { throw fault("it is larger than \(Self.maximumBytes) bytes") }
     guard let text = String(validating: bytes, as: UTF8.self) else { throw fault("it is not UTF-8 text") }
-    // Split by scalars: a carriage return with a line feed is one Character.
+    // The text is split by scalars, because Swift takes a carriage return with a line feed for one
+    // `Character`.
     lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map { line in
       Substring(line.last == "\r" ? line.dropLast() : line)
     }
@@ -35,17 +39,21 @@ struct MinisignText {
     }
   }
 
-  /// Makes an error that names the file.
+  /// Makes an error about the file.
+  ///
+  /// - Parameter rule: what is wrong with the file, for the message.
   func fault(_ rule: String) -> NetOptError { NetOptError(code, phase: .list, "\(file): \(rule)") }
 
-  /// Checks the number of lines.
+  /// Checks that the file has a number of lines.
+  ///
+  /// - Parameter what: the kind of file, for the message.
   func expect(_ count: Int, _ what: String) throws(NetOptError) {
     guard lines.count == count else {
       throw fault("\(what) has \(count) lines, but this file has \(lines.count)")
     }
   }
 
-  /// The text of a line after a prefix.
+  /// Returns the text of a line after a prefix, which the line must have.
   ///
   /// - Parameter index: the index of the line, from 0.
   func comment(_ index: Int, after prefix: String) throws(NetOptError) -> String {
@@ -55,7 +63,12 @@ struct MinisignText {
     return String(lines[index].dropFirst(prefix.count))
   }
 
-  /// The bytes of a line in base64 (RFC 4648, section 4), with padding and no other characters.
+  /// Decodes a line in base64 (RFC 4648, section 4), with padding and without other characters.
+  ///
+  /// - Parameters:
+  ///   - index: the index of the line, from 0.
+  ///   - count: the number of bytes that the line must have.
+  ///   - what: what the line must be, for the message.
   func base64(_ index: Int, count: Int, _ what: String) throws(NetOptError) -> [UInt8] {
     let text = String(lines[index])
     guard let data = Data(base64Encoded: text), data.base64EncodedString() == text else {
@@ -71,18 +84,19 @@ struct MinisignText {
   static let untrusted = "untrusted comment: "
   /// The prefix of the third line of a signature file.
   static let trusted = "trusted comment: "
-  /// The algorithm bytes of an Ed25519 signature of a whole file, and of a key.
+  /// The two algorithm bytes of a key, and of an Ed25519 signature of the file itself.
   static let ed25519 = Array("Ed".utf8)
-  /// The algorithm bytes of an Ed25519 signature of the BLAKE2b-512 digest of a file.
+  /// The two algorithm bytes of an Ed25519 signature of the file's BLAKE2b-512 digest.
   static let prehashed = Array("ED".utf8)
 
-  /// The key id as minisign shows it: the bytes as a little-endian number in hexadecimal.
+  /// The key id as minisign shows it: the 8 bytes as a little-endian number in hexadecimal.
   static func name(ofKey id: [UInt8]) -> String {
     id.reversed().map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
   }
 }
 
-/// Runs a closure that may use libcrypto, and turns its errors into errors of the phase `list`.
+/// Runs a closure that uses libcrypto. Every error that it throws becomes an error of the phase `list`,
+/// except that a `NetOptError` stays as it is.
 func withListErrors<Result>(_ body: () throws -> Result) throws(NetOptError) -> Result {
   do {
     return try body()

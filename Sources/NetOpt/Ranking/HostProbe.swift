@@ -1,7 +1,7 @@
 public import NetOptCore
 public import NetOptRouting
 
-/// The result of probing a host of the list.
+/// The result of probing the endpoints of one host of the list.
 public struct HostProbe: Sendable {
   /// The name of the host.
   public var host: String
@@ -9,7 +9,7 @@ public struct HostProbe: Sendable {
   public var port: UInt16
   /// The probe method.
   public var method: ProbeMethod
-  /// The endpoints in rank order; excluded endpoints come last.
+  /// The endpoints by rank; excluded endpoints come last.
   public var endpoints: [EndpointProbe]
 
   /// Makes a result.
@@ -25,22 +25,24 @@ public struct HostProbe: Sendable {
 public struct EndpointProbe: Sendable {
   /// The IP address of the endpoint.
   public var address: IPAddress
-  /// The region of the endpoint in the list.
+  /// The region of the endpoint, as the list names it; `nil` when the list names none.
   public var region: String?
-  /// The provider of the endpoint in the list.
+  /// The provider of the endpoint's network, as the list names it; `nil` when the list names none.
   public var isp: String?
-  /// The rank of the endpoint, from 1; `nil` when the endpoint is excluded.
+  /// The place of the endpoint in the order of the host's endpoints, from 1; `nil` when the endpoint is
+  /// excluded.
   public var rank: Int?
-  /// The smoothed round-trip time of the endpoint, from TCP handshakes and ICMP echo requests.
+  /// The smoothed round-trip time of the endpoint, from all TCP handshakes and ICMP echo requests so far;
+  /// `nil` when none was measured.
   public var rtt: Duration?
-  /// The durations of the TCP handshakes of this probe, in order. With the method `icmp`, the round-trip
-  /// times of the echo requests.
+  /// What this probe measured, in order: the durations of its TCP handshakes, or with the method `icmp` the
+  /// round-trip times of its echo requests. Empty when the probe failed.
   public var samples: [Duration]
   /// The state of the endpoint's circuit breaker.
   public var state: CircuitState
-  /// Whether the next request tries this endpoint first.
+  /// Whether the next request to the host tries this endpoint first.
   public var chosen: Bool
-  /// The reason why the probe failed, or why the endpoint is excluded.
+  /// Why the probe failed, or why the endpoint is excluded; `nil` when neither is so.
   public var failure: LegFailure?
 
   /// Makes a result.

@@ -4,24 +4,30 @@ import NetOptRouting
 // The part of the prober that takes samples of endpoints.
 
 extension Prober {
-  /// The number of quick samples after the full sample.
+  /// The maximum number of quick samples that follow the full sample of an endpoint.
   private static let furtherSampleCount = 2
 
-  /// An endpoint to probe.
+  /// An endpoint to probe, and what happens with the connection.
   struct Target: Hashable {
+    /// The origin that the endpoint serves.
     let origin: Origin
+    /// The address of the endpoint.
     let address: IPAddress
     /// Whether to keep the connection for requests, if the transport can keep it.
     let isKept: Bool
   }
 
-  /// The result of probing an endpoint.
+  /// What a probe of an endpoint has measured.
   struct Samples {
+    /// The durations of the TCP handshakes, or the round-trip times of the echo requests, in order.
     var connects: [Duration] = []
+    /// Why the probe failed; `nil` when it did not fail.
     var failure: LegFailure?
   }
 
-  /// All endpoints of the given hosts of the list.
+  /// All endpoints of some hosts of the list, as targets. Hosts that are not in the list have none.
+  ///
+  /// - Parameter isKept: whether to keep the connections for requests.
   func targets(of hosts: [String], isKept: Bool) -> [Target] {
     hosts.flatMap { host -> [Target] in
       guard let entry = list?.hosts[host], let origin = list?.origin(of: host) else { return [] }
@@ -29,7 +35,11 @@ extension Prober {
     }
   }
 
-  /// Probes endpoints within the configured budget, at most `concurrency` of them at once.
+  /// Probes endpoints, at most `configuration.concurrency` of them at once. All probes together take at most
+  /// `configuration.budget`.
+  ///
+  /// - Parameter method: the probe method; `nil` for the default method of each origin.
+  /// - Returns: the samples by endpoint.
   func sample(_ targets: [Target], method: ProbeMethod?) async -> [Target: Samples] {
     var targets = targets[...]
     let end = timeSource.now() + configuration.budget
@@ -52,17 +62,19 @@ extension Prober {
     }
   }
 
-  /// Takes one full sample, then quick samples: TCP handshakes, or echo requests.
+  /// Probes one endpoint: takes a full sample, and then quick samples.
   ///
-  /// - Parameter isCut: whether the limit of the full sample is the rest of the budget, because another
-  ///   endpoint has finished before. Otherwise the limit is the whole budget.
+  /// - Parameters:
+  ///   - end: the end of the budget.
+  ///   - isCut: whether another endpoint has finished before this probe began. The time limit of the full
+  ///     sample is then the rest of the budget; otherwise it is the whole budget.
   private func sample(
     _ target: Target, method: ProbeMethod?, until end: MonotonicInstant, isCut: Bool
   ) async -> Samples {
     var samples = Samples()
     let method = self.method(method, for: target.origin)
-    // No probe starts after the end of the budget: a probe with too short a limit says nothing about the
-    // endpoint.
+    // No probe starts after the end of the budget, because a failure within too short a time limit says
+    // nothing about the endpoint.
     let rest = end - timeSource.now()
     guard rest > .zero else {
       giveUp(target)
@@ -88,18 +100,22 @@ extension Prober {
     return samples
   }
 
-  /// Tells the planner that a probe was given up before it began. If the planner had granted the probe the
-  /// one attempt of a half-open endpoint, the planner takes the attempt back.
+  /// Tells the planner that a probe ended before it began. The planner may have granted this probe the one
+  /// attempt of a half-open endpoint; the attempt is then free again.
   private func giveUp(_ target: Target) {
     let never = LegError(LegFailure(.other, "the time limit passed before the probe"), isCancellation: true)
     router.record(
       probe: .failure(never), of: target.address, for: target.origin, started: timeSource.now())
   }
 
-  /// Takes one sample.
+  /// Takes one sample, and tells the planner the result if the method judges endpoints.
   ///
-  /// - Parameter isCut: whether `limit` is the rest of the budget. A timeout then does not count against the
-  ///   endpoint: the limit may be shorter than the round trip to the endpoint.
+  /// - Parameters:
+  ///   - keep: whether to keep the connection for requests.
+  ///   - limit: the time limit of the sample.
+  ///   - isCut: whether `limit` is the rest of the budget and not the whole budget. A timeout then does not
+  ///     count as a failure of the endpoint, because the limit may be shorter than the round trip to the
+  ///     endpoint.
   private func probe(
     _ target: Target, _ method: ProbeMethod, keep: Bool, within limit: Duration, isCut: Bool
   ) async -> Result<ConnectReport, LegError> {
@@ -114,6 +130,8 @@ extension Prober {
     return result
   }
 
+  /// The probe method to use for an origin: the given method; for `nil`, TCP for an `http` origin and TLS for
+  /// an `https` origin.
   func method(_ asked: ProbeMethod?, for origin: Origin) -> ProbeMethod {
     asked ?? (origin.scheme == .http ? .tcp : .tls)
   }

@@ -4,31 +4,37 @@ import NetOptLocking
 import NetOptRouting
 import Synchronization
 
-/// Probes the endpoints of the list: at start, at the first request to a host of a long list, when a caller
-/// asks for probes, and when the planner hands out due probes. Due probes are background probes, attempts of
-/// half-open circuit breakers, certificate checks, and trial connections for requests that wait.
+/// Probes the endpoints of the list. It does so at the start of the client, at the first request to a host of
+/// a long list, when a caller asks for probes, and when the planner says that probes are due. Due probes are
+/// background probes, attempts of half-open circuit breakers, certificate checks, and trial connections for
+/// requests that wait.
 ///
 /// A probe with `tcp` or `tls` is a leg that stops at the gate and sends no request. A probe with `http`
-/// sends a HEAD request. A probe with `icmp` sends an echo request and opens no connection. The connections
-/// of the probes at start stay in the pool when they use HTTP/2, so the first request finds a ready
-/// connection.
+/// sends a HEAD request. A probe with `icmp` sends an echo request and opens no connection. When the
+/// connection of a probe at start uses HTTP/2, it stays in the pool, so the first request finds a ready
+/// connection. Safe from any thread.
 final class Prober: Sendable {
-  /// The maximum number of endpoints of a list that the prober probes as a whole at start.
+  /// The number of endpoints up to which the prober probes a whole list at once, at start and after a change
+  /// of the list. The hosts of a longer list are probed at the first request to each.
   static let mostAtStart = 256
 
+  /// How far the first probes of a host have come, and whether requests wait for them.
   private enum HostState {
-    /// No request has used the host yet.
+    /// Nothing has probed the host yet. The first request starts the probes, and waits for them.
     case unused
-    /// No request has used the host yet, but an earlier run saved its ranking: no request waits for a probe.
+    /// Nothing has probed the host yet, but an earlier run has saved its ranking. The first request starts
+    /// the probes, and does not wait for them.
     case remembered
-    /// The prober probes the host, and no endpoint has answered yet. Holds the requests that wait.
+    /// The first probes of the host run, and no endpoint has answered yet. The value has the continuations of
+    /// the requests that wait, by number.
     case waiting([UInt64: CheckedContinuation<Void, Never>])
-    /// An endpoint has answered, or no endpoint will.
+    /// Requests do not wait any more: an endpoint has answered, all first probes have failed, or the ranking
+    /// was remembered.
     case settled
 
     var isSettled: Bool { if case .settled = self { true } else { false } }
 
-    /// Whether the first request to the host starts its probes.
+    /// Whether nothing has probed the host yet, so that a first request must start the probes.
     var isUnprobed: Bool {
       switch self {
       case .unused, .remembered: true
@@ -36,6 +42,7 @@ final class Prober: Sendable {
       }
     }
 
+    /// The continuations of the requests that wait for the first probes.
     var waiters: [CheckedContinuation<Void, Never>] {
       if case .waiting(let continuations) = self { Array(continuations.values) } else { [] }
     }
@@ -43,17 +50,20 @@ final class Prober: Sendable {
 
   private struct State {
     var list: EndpointList?
+    /// The state of each host of the list, by name. A host without a state counts as settled; without probes
+    /// at start, all hosts begin so.
     var hosts: [String: HostState] = [:]
     /// The number of the last waiting request.
     var lastWait: UInt64 = 0
-    /// The number of the last task.
+    /// The number of the last task in `tasks`.
     var lastTask: UInt64 = 0
-    /// The running probe tasks.
+    /// The running tasks of first probes and of `startProbes`, by number.
     var tasks: [UInt64: Task<Void, Never>] = [:]
-    /// The running probes that a caller asked for.
+    /// The running probes that a caller asked for, by number.
     var samplings: [UInt64: Task<[Target: Samples], Never>] = [:]
+    /// The number of the last entry in `samplings`.
     var lastSampling: UInt64 = 0
-    /// Called when probes have ended.
+    /// Called when first probes, or probes that a caller asked for, have ended.
     var whenProbed: (@Sendable () -> Void)?
     var isStopped = false
   }
@@ -62,16 +72,16 @@ final class Prober: Sendable {
   let transport: any Transport
   let configuration: ClientConfiguration.Probing
   let timeSource: any TimeSource
-  /// The event loop for echo requests; `nil` when the program provides the transport.
+  /// The event loop for ICMP echo requests; `nil` when the program provides the transport.
   let loop: EventLoop?
   private let state: Locked<State>
-  /// The number of hosts that are not settled.
+  /// The number of hosts that are not settled. It is outside of `state`, because every request reads it.
   private let unsettled: Atomic<Int>
 
-  /// The list whose endpoints the prober probes.
+  /// The list whose endpoints the prober probes; `nil` without a list.
   var list: EndpointList? { state.withLock(\.list) }
 
-  /// The number of running probe tasks.
+  /// The number of running tasks of first probes and of `startProbes`.
   var taskCount: Int { state.withLock(\.tasks.count) }
 
   /// - Parameter known: the hosts whose ranking an earlier run saved.
@@ -92,12 +102,13 @@ final class Prober: Sendable {
     state = Locked(State(list: list, hosts: hosts))
   }
 
-  /// Sets a function that the prober calls when probes have ended: the probes of new hosts, and the probes
-  /// that a caller asked for. The prober does not call the function at the end of a due probe.
+  /// Sets a function that the prober calls when first probes, or probes that a caller asked for, have ended.
+  /// The prober does not call it when due probes have ended.
   func whenProbed(_ handler: @escaping @Sendable () -> Void) { state.withLock { $0.whenProbed = handler } }
 
-  /// Switches to another list. Probes at once the hosts with endpoints that they did not have in the old
-  /// list, unless the list is long.
+  /// Switches to another list. If the new list is short, starts to probe the hosts that are new in it, or
+  /// that have new endpoints or another port. Requests that wait for a host which the new list lacks stop
+  /// waiting.
   func adopt(_ list: EndpointList) {
     let (others, waiting) = state.withLock { state in
       let others = list.hosts.filter { host, entry in
@@ -119,14 +130,15 @@ final class Prober: Sendable {
     begin(direct(others))
   }
 
-  /// Starts to probe the whole list, unless the list is long.
+  /// Starts to probe the whole list, unless it has more than `mostAtStart` endpoints.
   func start() {
     guard configuration.atStart, let list, list.endpointCount <= Self.mostAtStart else { return }
     begin(direct(Array(list.hosts.keys)))
   }
 
-  /// Starts anew in another network, with the hosts that are in use. The prober probes the other hosts at the
-  /// first request to each, so that an idle client sends nothing in whatever network the machine is.
+  /// Starts anew after this machine has joined another network. Cancels the running probes, and probes the
+  /// hosts that are in use or for which requests wait. The first request to each other host starts its
+  /// probes. So an idle client sends nothing, whichever networks the machine joins.
   ///
   /// - Parameter known: the hosts with a saved ranking in the new network.
   func probeAgain(known: Set<String>) {
@@ -135,7 +147,7 @@ final class Prober: Sendable {
     let (tasks, hosts) = state.withLock { state -> ([Task<Void, Never>], [String]) in
       guard !state.isStopped else { return ([], []) }
       let hosts = state.hosts.filter { inUse.contains($0.key) || !$0.value.waiters.isEmpty }.map(\.key)
-      // Waiting requests continue to wait, for the new probes.
+      // Requests that wait continue to wait, now for the new probes.
       for (host, old) in state.hosts where old.waiters.isEmpty {
         state.hosts[host] = known.contains(host) ? .remembered : .unused
       }
@@ -147,11 +159,12 @@ final class Prober: Sendable {
     begin(direct(hosts))
   }
 
+  /// The hosts among the given ones whose requests may go to endpoints of the list.
   private func direct(_ hosts: [String]) -> [String] {
     hosts.filter { host in list?.origin(of: host).map(router.isDirect) ?? false }
   }
 
-  /// Stops all probes, and resumes all waiting requests.
+  /// Stops all probes, and lets all waiting requests continue.
   func stop() {
     let (tasks, samplings, waiting) = state.withLock { state in
       state.isStopped = true
@@ -171,7 +184,8 @@ final class Prober: Sendable {
 
   // MARK: The first request
 
-  /// Whether a request need not wait for a probe. Only the first requests to a host wait.
+  /// Whether a request need not wait for a probe. Requests wait only until the first probes of their host
+  /// have a result.
   func isSettled(_ request: NetOptRequest) -> Bool {
     // The usual case, without a look-up of the host.
     if unsettled.load(ordering: .acquiring) == 0 { return true }
@@ -187,13 +201,16 @@ final class Prober: Sendable {
     return isSettled || !request.options.directDespiteProxy && !router.isDirect(origin)
   }
 
-  /// Waits until an endpoint of the host has answered its first probe, all its probes have failed, or
-  /// `firstRequestWait` has passed. Starts to probe the host if nothing has probed it yet.
+  /// Waits until an endpoint of the host has answered, all first probes of the host have ended, or
+  /// `firstRequestWait` has passed. Starts the probes if nothing has probed the host yet. Does not wait for a
+  /// host with a saved ranking.
   ///
-  /// - Parameter deadline: the deadline of the call, which also ends the wait.
+  /// - Parameter deadline: the deadline of the call, which also ends the wait; `nil` for a call without a
+  ///   time limit.
   func waitForFirstAnswer(to request: NetOptRequest, until deadline: MonotonicInstant?) async {
     let origin = request.url.origin
-    // Under the lock: of two concurrent first requests, one starts the probes and both wait.
+    // This decision is made under the lock. So of two concurrent first requests, only one starts the probes,
+    // and both wait.
     let (id, isFirst, mustWait) = state.withLock { state in
       state.lastWait += 1
       let isFirst = state.hosts[origin.host]?.isUnprobed == true
@@ -211,7 +228,7 @@ final class Prober: Sendable {
     let wait = min(rest, configuration.firstRequestWait)
     var limit: Task<Void, Never>?
     await withTaskCancellationHandler {
-      // The state is read under the lock here: a probe may resume the continuation before this task is
+      // The state is read again under the lock, because a probe may have answered before this task was
       // suspended (docs/adr/0006).
       await withCheckedContinuation { continuation in
         let mustWait = state.withLock { state in
@@ -233,7 +250,7 @@ final class Prober: Sendable {
     limit?.cancel()
   }
 
-  /// Ends the wait of one request; the other requests continue to wait.
+  /// Ends the wait of one request. The other requests to the host continue to wait.
   private func endWait(_ id: UInt64, for host: String) {
     let continuation = state.withLock { state -> CheckedContinuation<Void, Never>? in
       guard case .waiting(var waiting) = state.hosts[host], let waiter = waiting.removeValue(forKey: id)
@@ -244,7 +261,7 @@ final class Prober: Sendable {
     continuation?.resume()
   }
 
-  /// Ends the wait of all requests to a host.
+  /// Marks a host as settled, and ends the wait of all requests to it.
   func settle(_ host: String) {
     let waiting = state.withLock { state in
       let old = state.hosts.updateValue(.settled, forKey: host)
@@ -254,6 +271,7 @@ final class Prober: Sendable {
     for continuation in waiting { continuation.resume() }
   }
 
+  /// Starts the first probes of hosts.
   private func begin(_ hosts: [String]) {
     if hosts.isEmpty { return }
     state.withLock { state in
@@ -272,7 +290,8 @@ final class Prober: Sendable {
       state.tasks[id] = Task {
         _ = await self.sample(self.targets(of: hosts, isKept: true), method: self.configuration.method)
         self.state.withLock(\.whenProbed)?()
-        // After a network change new probes replace the cancelled ones, and the requests wait for these.
+        // Only `probeAgain` and `stop` cancel this task. After `probeAgain`, the requests wait for the new
+        // probes.
         if Task.isCancelled { return }
         for host in hosts { self.settle(host) }
         self.state.withLock { $0.tasks[id] = nil }
@@ -284,6 +303,9 @@ final class Prober: Sendable {
 
   /// Probes hosts over new connections and returns their ranking.
   ///
+  /// - Parameters:
+  ///   - hosts: the names of the hosts; `nil` for all hosts of the list.
+  ///   - method: the probe method; `nil` for the configured method.
   /// - Throws: `invalidRequest` for a name that is not in the list.
   func probe(hosts: [String]?, method: ProbeMethod?) async throws(NetOptError) -> [HostProbe] {
     let list = list
@@ -309,6 +331,8 @@ final class Prober: Sendable {
     return names.compactMap { name in result(name, method: method, samples) }
   }
 
+  /// Adds probes that a caller asked for to `samplings`, so that `stop` can cancel them. Returns their
+  /// number.
   private func begin(_ sampling: Task<[Target: Samples], Never>) -> UInt64 {
     let (id, isStopped) = state.withLock { state in
       state.lastSampling += 1
@@ -319,9 +343,10 @@ final class Prober: Sendable {
     return id
   }
 
+  /// Removes the entry with this number from `samplings`.
   private func end(_ sampling: UInt64) { state.withLock { $0.samplings[sampling] = nil } }
 
-  /// Starts due probes in a separate task and returns at once.
+  /// Starts due probes in a task and returns at once.
   func startProbes(_ probes: [DueProbe]) {
     state.withLock { state in
       guard !state.isStopped else { return }
@@ -334,21 +359,24 @@ final class Prober: Sendable {
     }
   }
 
-  /// Performs due probes and returns when they have ended. Certificate checks use TLS. The other probes use
-  /// the configured method if a success with it shows that a failed endpoint works again. Otherwise they use
-  /// the default method.
+  /// Performs due probes, and returns when they have ended. Certificate checks use TLS. The other probes use
+  /// the configured method if its successes show that a failed endpoint works again (`Probe.showsRecovery`);
+  /// otherwise they use the default method.
   func probe(_ due: [DueProbe]) async {
     if due.isEmpty { return }
     let method = configuration.method.flatMap { $0.probe.showsRecovery ? $0 : nil }
     func targets(_ due: [DueProbe]) -> [Target] {
       due.map { Target(origin: $0.origin, address: $0.address, isKept: $0.isKept) }
     }
-    // Not `http`: a failed health check says nothing about the certificate.
+    // Certificate checks do not use `http`, because a failed health check says nothing about the certificate.
     async let checks = sample(targets(due.filter(\.checksCertificate)), method: .tls)
     async let others = sample(targets(due.filter { !$0.checksCertificate }), method: method)
     _ = await (checks, others)
   }
 
+  /// The result of probing a host, with the present ranking of its endpoints.
+  ///
+  /// - Parameter method: the given method; `nil` for the default method of the origin.
   private func result(_ name: String, method: ProbeMethod?, _ samples: [Target: Samples]) -> HostProbe? {
     guard let entry = list?.hosts[name], let origin = list?.origin(of: name) else { return nil }
     let ranking = router.withPlanner { planner, now in planner.status(of: origin, at: now) }

@@ -1,9 +1,9 @@
 import NetOptCore
 import NetOptRouting
 
-/// A probe that completes a TCP handshake.
+/// The probe method `tcp`, which completes a TCP handshake.
 struct TCPProbe: Probe {
-  /// A middlebox may complete the handshake for an endpoint that does not answer.
+  /// False: a middlebox may complete the handshake for an endpoint that is down.
   var showsRecovery: Bool { false }
 
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {
@@ -13,7 +13,7 @@ struct TCPProbe: Probe {
   }
 }
 
-/// A probe that completes TCP and a full TLS handshake.
+/// The probe method `tls`, which completes a TCP handshake and a full TLS handshake.
 struct TLSProbe: Probe {
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {
     await sample.connect(sample.target.origin, by: prober)
@@ -21,6 +21,8 @@ struct TLSProbe: Probe {
 }
 
 extension ProbeSample {
+  /// Opens a connection to the endpoint for an origin. If the time limit was the rest of the budget, a
+  /// timeout is returned as a cancellation, which does not count against the endpoint.
   fileprivate func connect(_ origin: Origin, by prober: Prober) async -> Result<ConnectReport, LegError> {
     do throws(LegError) {
       let endpoint = IPEndpoint(target.address, port: target.origin.port)

@@ -1,7 +1,9 @@
 import NetOptCore
 import NetOptRouting
 
-/// A probe that sends HEAD for the health path of the host, along one leg.
+/// The probe method `http`, which sends a HEAD request for the host's health path to the endpoint. The
+/// response must have the status that the list expects; for a host without a health check in the list, any
+/// status below 500.
 struct HTTPProbe: Probe {
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {
     let target = sample.target
@@ -9,7 +11,8 @@ struct HTTPProbe: Probe {
     let path = health?.path ?? "/"
     var options = RequestOptions()
     options.timeout = sample.limit
-    // The deadline of the call is the limit, so libcurl's own timeout must come later.
+    // The call's deadline is the limit. libcurl's timeout for the connection is longer, so that the deadline
+    // ends the call.
     options.connectTimeout = sample.limit + .seconds(1)
     options.connection = sample.keep ? .pooled : .fresh
     let request = NetOptRequest(.head, HTTPURL(origin: target.origin, target: path), options: options)
@@ -37,7 +40,7 @@ struct HTTPProbe: Probe {
 }
 
 extension ConnectReport {
-  /// The durations of the handshakes of a response's connection.
+  /// Makes a report from the route of a response: the durations of the handshakes of its connection.
   fileprivate init(_ route: RouteReport) {
     guard let leg = route.winner, !leg.reused, let connected = leg.connected else {
       self.init(connect: .zero, reused: true)
@@ -48,10 +51,12 @@ extension ConnectReport {
 }
 
 extension LegError {
-  /// Makes the reason why a health check failed: the failure of its connection, or the error after the
+  /// Makes the error of a failed health check: the failure of its connection, or the error after the
   /// connection was ready.
   ///
-  /// - Parameter isCut: whether the limit was the rest of the budget.
+  /// - Parameters:
+  ///   - path: the health path.
+  ///   - isCut: whether the time limit was the rest of the budget. A timeout then counts as a cancellation.
   fileprivate init(healthCheck error: NetOptError, _ path: String, isCut: Bool) {
     let isExcused = isCut && error.code == .timeout
     let isCancellation = error.code == .cancelled || error.code == .shutDown || isExcused

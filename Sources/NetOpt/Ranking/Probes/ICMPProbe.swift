@@ -2,12 +2,12 @@ import NetOptCore
 import NetOptEngine
 import NetOptRouting
 
-/// A probe with an ICMP echo request. Its result is a measurement, and never counts as a failure of the
-/// endpoint.
+/// The probe method `icmp`, which sends an ICMP echo request. It measures the round-trip time, and its
+/// failure never counts against the endpoint.
 struct ICMPProbe: Probe {
   var furtherSampleMethod: ProbeMethod { .icmp }
   var judgesEndpoint: Bool { false }
-  /// The machine may answer while the server on it does not run.
+  /// False: the machine may reply while the server on it does not run.
   var showsRecovery: Bool { false }
 
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {

@@ -1,21 +1,22 @@
 import NetOptCore
 import NetOptRouting
 
-/// A probe method: how to take a sample of an endpoint.
+/// Implements a probe method: takes samples of an endpoint.
 protocol Probe: Sendable {
-  /// The probe method of the further, quick samples that follow the full sample.
+  /// The probe method of the quick samples that follow the full sample.
   var furtherSampleMethod: ProbeMethod { get }
-  /// Whether a result counts for or against the endpoint. If false, the prober does not report results to the
-  /// planner, and `showsRecovery` must be false too: the planner waits for the result of each due probe.
+  /// Whether a result counts for or against the endpoint. If false, the prober does not tell the planner the
+  /// results. Then `showsRecovery` must be false too, because the planner waits for the result of each due
+  /// probe.
   var judgesEndpoint: Bool { get }
-  /// Whether a success shows that a failed endpoint works again. If not, due probes use the default method
+  /// Whether a success shows that a failed endpoint works again. If false, due probes use the default method
   /// instead (`Prober.probe(_:)`).
   var showsRecovery: Bool { get }
 
   /// Takes a sample.
   ///
-  /// - Returns: the times of the sample, or the failure. For an `https` origin, the planner takes a report of
-  ///   a new connection without `tls` for a measurement only: the report does not count as a success.
+  /// - Returns: the durations of the handshakes or of the echo, or the failure. A report of a new connection
+  ///   without `tls` does not count as a success of an `https` origin; the planner uses only its durations.
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError>
 }
 
@@ -27,11 +28,14 @@ extension Probe {
 
 /// The parameters of a sample.
 struct ProbeSample: Sendable {
+  /// The endpoint.
   let target: Prober.Target
+  /// The time limit of the sample, at least 1 ms.
   let limit: Duration
+  /// When the sample begins.
   let started: MonotonicInstant
-  /// Whether `limit` is the rest of the budget. A timeout then does not count against the endpoint: the limit
-  /// may be shorter than the round trip to the endpoint.
+  /// Whether `limit` is the rest of the budget and not the whole budget. A timeout then does not count as a
+  /// failure of the endpoint, because the limit may be shorter than the round trip to the endpoint.
   let isCut: Bool
   /// Whether to keep the connection for requests, if the transport can keep it.
   let keep: Bool
