@@ -5,7 +5,8 @@ extension HTTPURL {
   package static let longestReference = 16 * 1024
 
   /// Resolves a reference, such as the value of `Location`, against this URL (RFC 3986, section 5.2, strict).
-  /// The path of the result has no dot segments. Spaces in the reference are percent-encoded, because some
+  /// The path of the result has no dot segments, unless the reference has no path and this URL has dot
+  /// segments. Spaces in the reference are percent-encoded, because some
   /// servers send them.
   ///
   /// - Throws: `NetOptError.Code.invalidURL` when the result is not an `http` or `https` URL.

@@ -1,5 +1,5 @@
-/// An HTTP request: method, URL, header fields, body and options. The value is one reference wide; copies
-/// share their storage until one of them changes.
+/// An HTTP request: method, URL, header fields, body and options. The value has the size of one reference.
+/// Copies share their storage until one of them changes.
 public struct NetOptRequest: Sendable {
   @usableFromInline
   struct Parts: Sendable {
@@ -22,8 +22,8 @@ public struct NetOptRequest: Sendable {
     _read { yield parts.value.url }
     _modify { yield &parts.value.url }
   }
-  /// The header fields. The client adds `Host`, `Content-Length` and the fields for `RequestOptions` when it
-  /// sends the request.
+  /// The header fields. When the client sends the request, it adds `Host`, `Content-Length` and the fields
+  /// that `RequestOptions` requires, such as `Accept-Encoding`.
   @inlinable public var headers: HeaderFields {
     _read { yield parts.value.headers }
     _modify { yield &parts.value.headers }
@@ -39,7 +39,7 @@ public struct NetOptRequest: Sendable {
     _modify { yield &parts.value.options }
   }
 
-  /// `options.hedges`, read without copying the other options.
+  /// `RequestOptions.hedges` of this request. Reading it does not copy the other options.
   @inlinable package var hedges: Bool { parts.value.options.hedges }
 
   /// Creates a request.
@@ -60,13 +60,14 @@ public struct NetOptRequest: Sendable {
     self.init(method, try HTTPURL(url), headers: headers, body: body, options: options)
   }
 
-  /// Whether the client may send the request a second time when it does not know what happened to the first.
-  /// True if the method is idempotent or an `Idempotency-Key` tells the server that both are the same
-  /// request, and the body is not a stream. An empty key, or one of punctuation alone, does not count.
+  /// Whether the client may send the request again when it does not know whether a server processed it. This
+  /// requires two things. The method is idempotent, or the request has an `Idempotency-Key`, by which the
+  /// server recognises a repeated request. And the body is not a stream. A key that is empty or only
+  /// punctuation does not count.
   public var mayBeRepeated: Bool { (method.isIdempotent || hasIdempotencyKey) && !body.isStream }
 
-  /// Whether the request has an `Idempotency-Key` field and all such fields have a key. A server may read any
-  /// one of several fields.
+  /// Whether the request has an `Idempotency-Key` field, and every such field contains a key. Every field
+  /// must, because a server may read any of them.
   private var hasIdempotencyKey: Bool {
     let values = headers.values(of: "Idempotency-Key")
     return !values.isEmpty
@@ -96,9 +97,12 @@ extension NetOptRequest: CustomStringConvertible, CustomReflectable {
 
 /// The body of a request.
 public struct RequestBody: Sendable {
+  /// Where the bytes of a body come from.
   package enum Source: Sendable {
     case none
     case bytes([UInt8])
+    /// Chunks that arrive one after the other. `length` is the number of bytes, if known. The closure makes
+    /// the iterator of the chunks. It is called once.
     case stream(length: Int64?, @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>)
   }
 
@@ -113,22 +117,22 @@ public struct RequestBody: Sendable {
   /// A body from a text, encoded as UTF-8.
   public static func text(_ text: String) -> RequestBody { .bytes(Array(text.utf8)) }
 
-  /// A body that arrives in chunks. The client reads chunks as the connection sends them, at most 256 KiB
-  /// ahead.
+  /// A body that the program produces in chunks. The client reads at most 256 KiB more than the connection
+  /// has sent.
   ///
   /// - Parameters:
   ///   - length: the total number of bytes, if known. A negative length, or a length that differs from the
-  ///     sum of the chunks, fails with `invalidRequest`. The client sends the chunk that completes the length
-  ///     only after the sequence has ended.
-  ///   - chunks: the chunks. The client iterates the sequence once. It does not repeat bytes that it has
-  ///     sent, unless the server did not process the request and at most 128 KiB of the body were sent.
+  ///     sum of the chunks, fails with `invalidRequest`. The client keeps back the chunk that completes the
+  ///     length until the sequence has ended, so that a server never receives a body that is too long.
+  ///   - chunks: the chunks. The client iterates the sequence once. It can send the body again only if no
+  ///     server processed the request and at most 128 KiB of the body were sent.
   public static func stream<Chunks: AsyncSequence & Sendable>(
     length: Int64? = nil, _ chunks: Chunks
   ) -> RequestBody where Chunks.Element == [UInt8] {
     RequestBody(source: .stream(length: length) { ChunkIterator(chunks.makeAsyncIterator()) })
   }
 
-  /// The number of bytes, or `nil` if it is unknown before the end.
+  /// The number of bytes; `nil` for a stream of unknown length.
   public var length: Int64? {
     switch source {
     case .none: 0
@@ -141,7 +145,7 @@ public struct RequestBody: Sendable {
   package var isStream: Bool { if case .stream = source { true } else { false } }
 }
 
-/// Gives the iterators of all chunk sequences the same failure type.
+/// Wraps the iterator of a chunk sequence, so that it throws `any Error` whatever the sequence throws.
 private struct ChunkIterator<Base: AsyncIteratorProtocol>: AsyncIteratorProtocol
 where Base.Element == [UInt8] {
   var base: Base

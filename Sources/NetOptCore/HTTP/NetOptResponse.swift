@@ -1,5 +1,5 @@
-/// An HTTP response: the head, and a body that is streamed. The value is one reference wide; copies share
-/// their storage until one of them changes.
+/// An HTTP response: the head, and a body that arrives while the program reads it. The value has the size of
+/// one reference. Copies share their storage until one of them changes.
 public struct NetOptResponse: Sendable {
   @usableFromInline
   struct Parts: Sendable {
@@ -38,7 +38,7 @@ public struct NetOptResponse: Sendable {
     _read { yield parts.value.route }
     _modify { yield &parts.value.route }
   }
-  /// The endpoint that responded, or `nil`.
+  /// The endpoint that sent the response. `nil` if it is unknown, or if no server sent the response.
   @inlinable public var remote: IPEndpoint? {
     _read { yield parts.value.remote }
     _modify { yield &parts.value.remote }
@@ -48,7 +48,7 @@ public struct NetOptResponse: Sendable {
     _read { yield parts.value.reused }
     _modify { yield &parts.value.reused }
   }
-  /// The security of the connection; `nil` for plain HTTP.
+  /// The TLS version and certificate of the connection; `nil` for plain HTTP.
   @inlinable public var tls: TLSReport? {
     _read { yield parts.value.tls }
     _modify { yield &parts.value.tls }
@@ -58,20 +58,21 @@ public struct NetOptResponse: Sendable {
     get { parts.value.socket }
     set { parts.value.socket = newValue }
   }
-  /// How often the client sent the request, resends, retries and a hedge included; 0 if the cache served the
-  /// response. A failed attempt counts at most once. Earlier hops of a redirected call do not count.
+  /// How often the client sent the request: the first time, resends, retries and a hedge. 0 if the cache
+  /// served the response. An attempt without a response counts at most once. If the call followed redirects,
+  /// only the last request counts.
   @inlinable public var attempts: Int {
     _read { yield parts.value.attempts }
     _modify { yield &parts.value.attempts }
   }
-  /// The call's other attempts, in starting order: failed attempts before this response, and a slower hedge.
-  /// Empty for almost all calls.
+  /// The reports of the other attempts of the call: those that failed before this response, and a slower
+  /// attempt of a hedged call. In starting order; empty for nearly all calls.
   @inlinable public var otherAttempts: [AttemptReport] {
     get { parts.value.otherAttempts }
     set { parts.value.otherAttempts = newValue }
   }
 
-  /// The part that the cache played in the response.
+  /// Whether the response comes from the cache, and why.
   @inlinable public var cacheStatus: CacheStatus {
     get { parts.value.cacheStatus }
     set { parts.value.cacheStatus = newValue }
@@ -106,15 +107,16 @@ public struct NetOptResponse: Sendable {
   public var status: Int { head.status }
   /// The version of HTTP of the response.
   public var version: HTTPVersion { head.version }
-  /// The header fields. Parsed at each access: store the result to use it more than once.
+  /// The header fields. Each access parses them again: store the result to use it more than once.
   public var headers: HeaderFields { head.fields }
-  /// The durations of the phases so far. `transfer` and `total` grow until the body has ended.
+  /// The durations of the phases of the exchange so far. `transfer` and `total` grow until the body has
+  /// ended.
   public var timings: Timings { body.timings }
 }
 
-/// The security of a connection.
+/// The TLS version and certificate of a connection.
 public struct TLSReport: Hashable, Sendable {
-  /// Whether the client verified the certificate's chain and name.
+  /// Whether the client verified the certificate's chain and name. False for `Verification.none`.
   public var verified: Bool
   /// The subject of the server's certificate, such as "CN = api.example.com"; `nil` for a pooled connection,
   /// or if libcurl does not report the subject.
@@ -135,8 +137,7 @@ public struct TLSReport: Hashable, Sendable {
 /// The durations of the phases of an exchange. The phases follow each other without gaps, so their sum is
 /// `total`.
 public struct Timings: Hashable, Sendable {
-  // Stored in nanoseconds: a `Duration` has 128 bits, which costs too much for values recorded with each
-  // request.
+  // The durations in nanoseconds, because every request records them: a `Duration` has 128 bits.
   package var queueNanoseconds: Int64 = 0
   package var dnsNanoseconds: Int64 = 0
   package var connectNanoseconds: Int64 = 0
@@ -145,28 +146,28 @@ public struct Timings: Hashable, Sendable {
   package var waitNanoseconds: Int64 = 0
   package var transferNanoseconds: Int64 = 0
 
-  /// The time from the start of the call to the start of the winning leg, plus that leg's wait for a
-  /// connection.
+  /// The time before the connection: from the start of the call until the winning leg opened its socket, or
+  /// had a pooled connection. Does not contain `dns`.
   public var queue: Duration {
     get { .nanoseconds(queueNanoseconds) }
     set { queueNanoseconds = newValue.nanoseconds }
   }
-  /// The duration of the DNS look-up.
+  /// The duration of the DNS look-up; zero if the address of the winning leg did not come from DNS.
   public var dns: Duration {
     get { .nanoseconds(dnsNanoseconds) }
     set { dnsNanoseconds = newValue.nanoseconds }
   }
-  /// The duration of the TCP handshake.
+  /// The duration of the TCP handshake; zero for a pooled connection.
   public var connect: Duration {
     get { .nanoseconds(connectNanoseconds) }
     set { connectNanoseconds = newValue.nanoseconds }
   }
-  /// The duration of the TLS handshake.
+  /// The duration of the TLS handshake; zero for a pooled connection and for plain HTTP.
   public var tls: Duration {
     get { .nanoseconds(tlsNanoseconds) }
     set { tlsNanoseconds = newValue.nanoseconds }
   }
-  /// The time for sending the request.
+  /// The time from the readiness of the connection until the request was sent.
   public var send: Duration {
     get { .nanoseconds(sendNanoseconds) }
     set { sendNanoseconds = newValue.nanoseconds }
@@ -185,7 +186,7 @@ public struct Timings: Hashable, Sendable {
   /// Creates timings that are all zero.
   public init() {}
 
-  /// The time from the start of the call until the answered attempt could send its request.
+  /// The time from the start of the call until the connection was ready for the request.
   package var untilSent: Duration {
     .nanoseconds(queueNanoseconds + dnsNanoseconds + connectNanoseconds + tlsNanoseconds)
   }
@@ -197,11 +198,12 @@ public struct Timings: Hashable, Sendable {
   public var timeToFirstByte: Duration { total - transfer }
 }
 
-/// The kernel's measurements of a connection until it was ready for the request (`TCP_INFO`, tcp(7)).
+/// The kernel's measurements of a TCP connection (`TCP_INFO`, tcp(7)), read when the connection was ready for
+/// its first request.
 public struct SocketReport: Hashable, Sendable {
-  /// The smoothed round-trip time.
+  /// The smoothed round-trip time of TCP segments.
   public let roundTrip: Duration
-  /// The number of retransmitted segments.
+  /// The number of segments that the kernel sent again, since the connection was opened.
   public let retransmits: Int
 
   /// Creates a report.

@@ -1,28 +1,28 @@
-/// Percent-encoding (RFC 3986, section 2.1), with one canonical form for signatures.
+/// Percent-encoding (RFC 3986, section 2.1). The default style is the canonical form for signatures.
 @usableFromInline package enum PercentEncoding {
-  /// The form of the encoded bytes. Only `plain` is correct; the other styles reproduce mistakes of other
-  /// implementations.
+  /// How bytes are encoded. `plain` is the canonical form. Some signature schemes use `form` or `none`. The
+  /// verifier uses the other styles, to find the mistake that explains a wrong signature.
   @usableFromInline package struct Style: OptionSet, Sendable {
     @usableFromInline package let rawValue: Int
 
     /// Creates a style from its bits.
     @inlinable package init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Keeps unreserved bytes and encodes all others as `%XX`.
+    /// Keeps unreserved bytes (letters, digits and -._~) and encodes all others as `%XX`.
     @usableFromInline package static let plain: Style = []
     /// Writes hexadecimal digits in lower case.
     @usableFromInline package static let lowerHex = Style(rawValue: 1)
     /// Writes a space as "+".
     @usableFromInline package static let plusForSpace = Style(rawValue: 2)
-    /// Encodes the encoded bytes once more.
+    /// Encodes the result once more: `%XX` becomes `%25XX`.
     @usableFromInline package static let twice = Style(rawValue: 4)
-    /// Keeps "*" and encodes "~", as HTML forms do.
+    /// Like `plain`, but keeps "*" and encodes "~", as HTML forms do.
     @usableFromInline package static let form = Style(rawValue: 8)
     /// Encodes nothing.
     @usableFromInline package static let none = Style(rawValue: 16)
   }
 
-  /// Appends the encoded bytes.
+  /// Encodes bytes and appends them to `out`.
   @inlinable
   package static func append(
     _ bytes: some Sequence<UInt8>, to out: inout [UInt8], _ style: Style = .plain
@@ -51,7 +51,8 @@
     }
   }
 
-  /// Returns the offset of the first "%" without two hexadecimal digits after it, or `nil`.
+  /// Returns the offset in bytes of the first "%" that two hexadecimal digits do not follow; `nil` if there
+  /// is none.
   package static func fault(in text: String) -> Int? {
     var text = text
     return text.withUTF8 { bytes in
@@ -63,7 +64,7 @@
     }
   }
 
-  /// Returns the bytes with every `%XX` decoded once. A "%" without two hexadecimal digits after it stays.
+  /// Decodes every `%XX` once. A "%" that two hexadecimal digits do not follow stays.
   ///
   /// - Parameter plus: whether "+" stands for a space, as in HTML forms.
   @inlinable

@@ -1,4 +1,5 @@
-/// The decoded parameters of a query in their order. Also writes the canonical form for signatures.
+/// The decoded parameters of a query, in the order of the query. `append` writes them in the canonical form
+/// for signatures.
 package struct QueryParameters: Sendable {
   /// One decoded `key=value` pair.
   package struct Pair: Sendable {
@@ -6,22 +7,27 @@ package struct QueryParameters: Sendable {
     package var value: [UInt8]
   }
 
-  /// The order in which pairs are written.
+  /// The order in which `append` writes the pairs.
   package enum Order {
-    /// Sorted by key alone. Values of the same key keep their order, because servers use either the first or
-    /// the last of them.
+    /// Sorted by the encoded key. Pairs with equal keys keep their order: a server may use only the first or
+    /// only the last of them, so their order has a meaning.
     case byKey
+    /// Sorted by the encoded key, and for equal keys by the encoded value.
     case byKeyAndValue
+    /// In the order of the query.
     case asGiven
   }
 
+  /// The pairs in the order of the query.
   package var pairs: [Pair]
-  /// Whether the query contains an unencoded "+".
+  /// Whether the query contains a "+" that is not percent-encoded.
   package let hasPlus: Bool
 
-  /// Reads a query. Each piece between two "&" is a pair; a piece without "=" has an empty value.
+  /// Parses a query. Each piece between two "&" is a pair; a piece without "=" has an empty value.
   ///
-  /// - Parameter plus: whether "+" stands for a space.
+  /// - Parameters:
+  ///   - query: the query without its "?"; `nil` for no parameters.
+  ///   - plus: whether "+" stands for a space.
   package init(_ query: String?, plus: Bool) {
     pairs = []
     guard let query, !query.isEmpty else {
@@ -44,8 +50,8 @@ package struct QueryParameters: Sendable {
     return (pairs, query.contains(0x2b))
   }
 
-  /// Appends the canonical form of a query in one pass. The result equals that of reading the query and
-  /// calling `append` with order `byKey`.
+  /// Appends the canonical form of a query to `out`. Faster than creating `QueryParameters` and calling its
+  /// `append` in the order `byKey`, which gives the same bytes.
   package static func append(query: String, plus: Bool, to out: inout [UInt8]) {
     var query = query
     query.withUTF8 { bytes in
@@ -66,7 +72,10 @@ package struct QueryParameters: Sendable {
     }
   }
 
-  /// Appends the canonical form: keys and values encoded, sorted by their bytes, joined as `k=v&k=v`.
+  /// Appends the parameters to `out` as `k=v&k=v`, with encoded keys and values. The default arguments give
+  /// the canonical form.
+  ///
+  /// - Parameter dropsEmpty: whether to leave out parameters with an empty value.
   package func append(
     to out: inout [UInt8], style: PercentEncoding.Style = .plain, order: Order = .byKey,
     dropsEmpty: Bool = false
@@ -88,7 +97,8 @@ package struct QueryParameters: Sendable {
     case .byKeyAndValue:
       encoded.sort { $0.key == $1.key ? less($0.value, $1.value) : less($0.key, $1.key) }
     case .byKey:
-      // The standard library's sort is stable in practice, but its documentation does not guarantee that.
+      // Compare the positions of equal keys too: the documentation of the standard library's sort does not
+      // guarantee that equal elements keep their order.
       encoded = encoded.enumerated().sorted {
         $0.element.key == $1.element.key ? $0.offset < $1.offset : less($0.element.key, $1.element.key)
       }.map(\.element)
@@ -102,5 +112,5 @@ package struct QueryParameters: Sendable {
   }
 }
 
-/// Whether one byte string comes before another.
+/// Whether `a` comes before `b` when both are compared byte by byte.
 package func less(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.lexicographicallyPrecedes(b) }

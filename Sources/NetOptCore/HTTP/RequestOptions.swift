@@ -1,7 +1,7 @@
 /// The limits and preferences of one request.
 public struct RequestOptions: Hashable, Sendable {
   /// The maximum duration of the call, from `execute` to the last byte of the body; `nil` for no limit.
-  /// Default: 60 s. Raise it for long downloads and event streams.
+  /// Default: 60 s. Raise the limit for long downloads and event streams.
   public var timeout: Duration? = .seconds(60)
 
   /// The maximum time for one leg of the race to become ready (TCP and TLS). Default: 10 s.
@@ -11,8 +11,8 @@ public struct RequestOptions: Hashable, Sendable {
   public enum Verification: Hashable, Sendable {
     /// Verifies the certificate's chain and name.
     case full
-    /// Verifies neither. Anyone on the network path can read and change the exchange. The response reports it
-    /// (`TLSReport.verified`).
+    /// Does not verify the certificate. Anyone on the network path can read and change the request and the
+    /// response. `TLSReport.verified` of the response is then false.
     case none
   }
 
@@ -49,23 +49,24 @@ public struct RequestOptions: Hashable, Sendable {
   /// families. Default: `nil`.
   public var family: IPAddress.Family?
 
-  /// Whether the request ignores the proxy that is configured, and connects to the server directly: to an
-  /// address from the list or from DNS. Default: false, so that the request uses the proxy.
+  /// Whether the client sends the request directly to the server although a proxy is configured. The address
+  /// of the server then comes from the list or from DNS. Default: false.
   public var directDespiteProxy = false
 
   /// How a request uses pooled connections and cached connection data.
   public enum ConnectionUse: Hashable, Sendable {
     /// Uses a pooled connection if there is one, and returns the connection to the pool afterwards.
     case pooled
-    /// Opens a new connection, without a resumed TLS session or a cached DNS result, and closes it
-    /// afterwards. For measurements.
+    /// Opens a new connection for the request and closes it afterwards. Resumes no TLS session and uses no
+    /// cached DNS result. For measurements.
     case fresh
   }
 
-  /// How the request uses connections. Default: `pooled`.
+  /// How the request uses pooled connections and cached connection data. Default: `pooled`.
   public var connection: ConnectionUse = .pooled
 
-  /// Whether the client requests and decodes compressed responses (gzip, deflate, br, zstd). Default: true.
+  /// Whether the client asks for compressed responses (gzip, deflate, br, zstd) and decodes them. Default:
+  /// true.
   public var decompress = true
 
   /// The maximum number of redirects to follow. With 0, the call returns the redirect itself. Default: 10.
@@ -74,28 +75,28 @@ public struct RequestOptions: Hashable, Sendable {
   /// The maximum number of attempts, for each hop of a redirected call. 1 or less disables retries and
   /// hedges. Default: 3.
   ///
-  /// One attempt may send the request several times: the client replaces a pooled connection that died, and
-  /// resends a request that the server did not process. `maxAttempts` does not limit these resends.
-  /// `NetOptResponse.attempts` counts them.
+  /// Within one attempt, the client may send the request several times: it sends the request again when a
+  /// pooled connection was dead, and when the server did not process the request. `maxAttempts` does not
+  /// limit these resends. `NetOptResponse.attempts` counts them.
   ///
   /// The client retries a request that may be repeated (`NetOptRequest.mayBeRepeated`) after one of these
   /// events, if the caller does not have a response yet: the connection failed after the request was sent,
   /// the server broke the rules of HTTP, the endpoint went silent, or the status was 421, 502, 503 or 504.
   /// The client retries any other request only if no server processed it and its body is not a stream.
   ///
-  /// The retry uses another endpoint if there is one. Each retry draws from the client's retry budget, unless
-  /// the connection went silent before the server's kernel acknowledged the request. The client does not
-  /// retry if the attempt could not end before the deadline.
+  /// The retry uses another endpoint if there is one. Each retry uses a part of the client's retry budget,
+  /// unless the connection went silent before the server's kernel acknowledged the request. The client does
+  /// not retry if too little time is left until the deadline.
   public var maxAttempts = 3
 
   /// Whether the client hedges the request: it sends a second copy to another endpoint if the response takes
   /// longer than 95 % of the origin's responses to requests with this option. The first response wins and the
-  /// client cancels the other copy. Applies only to requests that may be repeated, and draws from the retry
-  /// budget. Default: false.
+  /// client cancels the other copy. Applies only to requests that may be repeated. Each hedge uses a part
+  /// of the retry budget. Default: false.
   public var hedges = false
 
-  /// How the request uses the cache; `nil` for the client's configuration. A client without a cache uses
-  /// none. Default: `nil`.
+  /// How the request uses the cache of the client; `nil` to use the options in the client's configuration.
+  /// Has no effect in a client without a cache. Default: `nil`.
   public var cache: CacheOptions?
 
   /// Creates the default options.

@@ -1,13 +1,14 @@
-/// The source of a body's bytes. An implementation cancels its transfer when it is released before the end.
+/// The source of a body's bytes. When a source is released before the end of the body, it cancels the
+/// transfer.
 package protocol BodySource: AnyObject, Sendable {
-  /// Returns the next chunk, or `nil` at the end. Supports one consumer at a time.
+  /// Waits for the next chunk and returns it; `nil` at the end. Only one task at a time may call this.
   func next() async throws(NetOptError) -> [UInt8]?
   /// The durations of the phases of the exchange so far. Safe from any thread.
   var timings: Timings { get }
 }
 
-/// The body of a response: a sequence of chunks that can be read once. The transfer pauses while nobody
-/// reads.
+/// The body of a response: a sequence of chunks that can be read once. While the program does not read, the
+/// transfer pauses.
 public struct ResponseBody: AsyncSequence, Sendable {
   /// A chunk of the body.
   public typealias Element = [UInt8]
@@ -15,7 +16,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
   public typealias Failure = NetOptError
 
   private let source: any BodySource
-  /// The source, if the whole body is in memory. Reading then needs no waiting.
+  /// The same object as `source`, if the whole body is in memory; otherwise `nil`.
   private let memory: MemoryBody?
 
   /// Creates a body from a source.
@@ -33,15 +34,16 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
   /// Sets the observer of the body's end, if the whole body is in memory.
   ///
-  /// - Returns: whether the whole body is in memory. If not, the observer must wrap the body itself.
+  /// - Returns: whether the observer was set. If false, the caller must replace the body by one that tells
+  ///   the observer of the end.
   package func isObserved(by observer: any BodyEndObserver) -> Bool {
     guard let memory else { return false }
     memory.observe(observer)
     return true
   }
 
-  /// The whole body if it is in memory and reading has not begun, otherwise `nil`. The body can still be read
-  /// afterwards.
+  /// The whole body, if it is in memory and reading has not begun; otherwise `nil`. Does not read the body:
+  /// the bytes can still be read afterwards.
   package var whole: [UInt8]? { memory?.unread }
 
   /// The durations of the phases of the exchange so far.
@@ -63,7 +65,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ) async throws(NetOptError) -> [UInt8]? { try await source.next() }
   }
 
-  /// Starts reading. A body can be read only once: a second iterator continues where the first one stopped.
+  /// Returns an iterator over the chunks. A body can be read only once: a second iterator continues where the
+  /// first iterator stopped.
   public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(source: source) }
 
   /// Reads the whole body.

@@ -1,11 +1,12 @@
-/// The head of a response. Stores the received bytes and parses the fields on demand.
+/// The status, HTTP version and fields of a response. Stores the fields as received bytes, and parses them at
+/// each access.
 @usableFromInline
 package struct ResponseHead: Sendable, Hashable {
   /// The status code.
   package let status: Int
   /// The version of HTTP.
   package let version: HTTPVersion
-  /// The received field lines, each with its CRLF or LF, without the status line.
+  /// The field lines as they were received, each with its CRLF or LF. Does not contain the status line.
   package let lines: [UInt8]
 
   /// Creates a head from its field lines.
@@ -31,6 +32,7 @@ package struct ResponseHead: Sendable, Hashable {
     self.init(status: status, version: version, lines: lines)
   }
 
+  /// Appends a text. Replaces line ends and NULs in it by spaces.
   private static func append(_ text: String, to lines: inout [UInt8]) {
     let start = lines.count
     lines.append(contentsOf: text.utf8)
@@ -56,13 +58,14 @@ package struct ResponseHead: Sendable, Hashable {
   }
 
   /// Returns the value of the first field with this name as a URI reference, for fields such as `Location`.
-  /// Non-ASCII bytes are percent-encoded as received; decoding them as UTF-8 would map different references
-  /// in other encodings to one text. Returns `nil` if there is no such field or its value is longer than
-  /// `HTTPURL.longestReference` bytes.
+  /// Percent-encodes the non-ASCII bytes. Decoding the bytes as UTF-8 instead could make different references
+  /// equal, if they are in another encoding. Returns `nil` if there is no such field, or if its value is
+  /// longer than `HTTPURL.longestReference` bytes.
   package func reference(_ name: String) -> String? {
     firstBytes(name).flatMap { $0.count > HTTPURL.longestReference ? nil : HTTPURL.encodedBeyondASCII($0) }
   }
 
+  /// Returns the bytes of the value of the first field with this name. Ignores the case of the name.
   private func firstBytes(_ name: String) -> ArraySlice<UInt8>? {
     var found: ArraySlice<UInt8>?
     forEachLine { candidate, value in
@@ -77,8 +80,8 @@ package struct ResponseHead: Sendable, Hashable {
 
   private func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7a).contains(byte | 0x20) }
 
-  /// Calls `body` with the name and value of each line until `body` returns false. Lines are never folded
-  /// (RFC 9112, section 5.2), because libcurl unfolds or rejects obsolete line folding.
+  /// Calls `body` with the name and value of each field line until `body` returns false. Each field is on one
+  /// line: libcurl unfolds or rejects fields on several lines (RFC 9112, section 5.2).
   private func forEachLine(_ body: (ArraySlice<UInt8>, ArraySlice<UInt8>) -> Bool) {
     var rest = lines[...]
     while let end = rest.firstIndex(of: 0x0a) {

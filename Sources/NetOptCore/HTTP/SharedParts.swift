@@ -1,15 +1,16 @@
-/// The copy-on-write storage of a value that is one reference wide. Copies of the value share the storage
-/// until one of them changes.
+/// The copy-on-write storage of `NetOptRequest` and `NetOptResponse`. It has the size of one reference.
+/// Copies share the parts until one of them changes.
 ///
-/// Requests and responses pass through every interceptor, and a waiting call holds copies of them in each
-/// interceptor's frame. Accessors are inlinable for other modules, because an accessor that yields a large
-/// value allocates its frame.
+/// The size matters because, while a call waits, the frame of each interceptor holds copies of the request
+/// and the response. Other modules inline the accessors, because an accessor that yields a large value
+/// allocates memory for its frame.
 @usableFromInline
 struct SharedParts<Parts: Sendable>: Sendable {
-  /// Unchecked Sendable: the parts are changed only while exactly one value refers to them.
+  /// The object that copies share. Unchecked `Sendable`: `value` changes the parts only while exactly one
+  /// `SharedParts` refers to the object.
   @usableFromInline
   final class Storage: @unchecked Sendable {
-    // Unchecked exclusivity for the same reason (docs/adr/0009).
+    // Exclusivity is unchecked too: nothing else refers to the object during a change (docs/adr/0009).
     @usableFromInline @exclusivity(unchecked) var parts: Parts
     @usableFromInline init(_ parts: Parts) { self.parts = parts }
   }
@@ -18,7 +19,7 @@ struct SharedParts<Parts: Sendable>: Sendable {
 
   @inlinable init(_ parts: Parts) { storage = Storage(parts) }
 
-  /// The parts. A change does not affect copies made before.
+  /// The parts. A change does not affect other copies of this value.
   @inlinable var value: Parts {
     _read { yield storage.parts }
     _modify {
