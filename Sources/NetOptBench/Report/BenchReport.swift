@@ -127,7 +127,7 @@ package struct BenchReport: Sendable {
   package var targets: [TargetResult]
   /// The address that the start-up probe chose; `nil` when it chose none, failed or did not run.
   package var choice: IPAddress?
-  /// The addresses for which the start-up probe found a usable endpoint, the best first.
+  /// The addresses of the endpoints that the start-up probe found, the best first.
   package var probeRanking: [IPAddress] = []
   /// The processor time that this process used from the start of the first block to the end of the last
   /// block.

@@ -116,9 +116,10 @@ package struct BenchRun: Sendable {
       BenchWarning("dns-changed", "DNS answered \(list(before)) before the run and \(list(after)) after it"))
   }
 
-  /// Sends a first request to each target on each connection. It opens the connections that the warm block
-  /// uses. The requests of the first client decide which targets the run measures. When a request of the
-  /// first client fails, that client sends a second one, because a network may lose a single packet.
+  /// Sends a first request to each target on each connection. These requests open the connections that the
+  /// warm block uses. The requests of the first client decide which targets the run measures. When one of
+  /// them fails, the first client sends it a second time, because a network may lose a single packet. The
+  /// other clients leave out the targets that failed.
   private func preflight(_ report: inout BenchReport) async {
     let targets = settings.targets
     var samples = [Sample?](repeating: nil, count: targets.count)

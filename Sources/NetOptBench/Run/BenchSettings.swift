@@ -25,7 +25,8 @@ package struct BenchSettings: Sendable {
   /// The significance level: the probability that a test calls a difference significant when there is none.
   /// Intervals have the confidence 1 - `alpha`.
   package var alpha = 0.05
-  /// The smallest difference that can be significant, as a share of the p50 of the target compared with.
+  /// The minimum effect. A difference is significant only if it exceeds this share of the p50 of the target
+  /// that it is measured against.
   package var minimumEffect = 0.01
   /// The name of the target with which all others are compared; `nil` for the DNS target.
   package var reference: String?

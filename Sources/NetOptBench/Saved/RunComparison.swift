@@ -89,8 +89,8 @@ package struct RunComparison: Sendable {
   ///   - before: the first run.
   ///   - after: the second run.
   ///   - alpha: the significance level.
-  ///   - minimumEffect: the smallest difference that can be significant, as a share of the median in the
-  ///     first run.
+  ///   - minimumEffect: a difference is significant only if it exceeds this share of the median in the first
+  ///     run.
   package init(_ before: SavedRun, _ after: SavedRun, alpha: Double, minimumEffect: Double) {
     runs = (before.runs, after.runs)
     let others = Dictionary(uniqueKeysWithValues: after.targets.map { ($0.id, $0) })

@@ -198,6 +198,7 @@ extension DiskConnection {
     /// When the response was received, in milliseconds since 1970.
     let received: Int64
     let file: String?
+    /// How often look-ups found the entry, as far as it is written to the database.
     let hits: Int64
   }
 

@@ -68,7 +68,7 @@ struct Chart {
     Self.top + (Double(index) + 0.5) * (height - Self.bottom - Self.top) / Double(max(count, 1))
   }
 
-  /// Adds a line through points, given as values of the two axes. Adds nothing for a single point.
+  /// Adds a line through points, given as values of the two axes. Adds nothing for fewer than two points.
   ///
   /// - Parameter name: the CSS class, which determines the colour.
   mutating func line(_ points: [(Double, Double)], class name: String) {
@@ -79,7 +79,8 @@ struct Chart {
     content += "<polyline class=\"line \(name)\" points=\"\(coordinates.joined(separator: " "))\"/>\n"
   }
 
-  /// Adds an area between a lower and an upper line, given as values of the two axes.
+  /// Adds an area between a lower and an upper line, given as values of the two axes. Adds nothing for fewer
+  /// than two points.
   mutating func band(_ points: [(x: Double, low: Double, high: Double)], class name: String) {
     guard points.count > 1 else { return }
     let edge = points.map { ($0.x, $0.high) } + points.reversed().map { ($0.x, $0.low) }

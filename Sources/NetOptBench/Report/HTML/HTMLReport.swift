@@ -123,8 +123,8 @@ struct ChartedTargets {
   /// charts contain all targets.
   let note: String
 
-  /// Selects the targets that are first in the ranking. If the reference is not among them, it takes the last
-  /// place.
+  /// Selects the targets that are first in the ranking. If the reference is not among them, it replaces the
+  /// last of them.
   init(_ report: BenchReport) {
     let ranking = report.ranking
     var chosen = Array(ranking.prefix(Self.most))

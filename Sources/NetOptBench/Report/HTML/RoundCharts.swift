@@ -17,7 +17,7 @@ struct RoundCharts {
     block = report.rankingBlock
   }
 
-  /// The chart of the response times by round, with a cross for each failure, as HTML.
+  /// The chart of the response times by round, with crosses for the failures, as HTML.
   var overTime: String {
     let lines = targets.all.compactMap { target, colour -> (SampleSeries, [Bin], String, Int)? in
       guard let series = target.blocks[block]?.series, series.count > 1 else { return nil }
