@@ -115,6 +115,7 @@ final class AresSockets {
     return .octets(count)
   }
 
+  /// Sends c-ares's pieces as one message.
   private func send(_ descriptor: Int32, _ pieces: UnsafePointer<iovec>?, _ count: Int32) -> Int {
     var message = msghdr()
     message.msg_iov = UnsafeMutablePointer(mutating: pieces)

@@ -7,7 +7,9 @@
 struct BoundedDictionary<Key: Hashable, Value> {
   /// The most entries of a generation: half of the limit.
   private let half: Int
+  /// The recent generation: the entries used last, at most `half`.
   private var recent: [Key: Value] = [:]
+  /// The older generation. It has no key that `recent` has.
   private var older: [Key: Value] = [:]
 
   /// - Parameter limit: the most entries, at least 2.

@@ -49,6 +49,7 @@ struct DNSCache {
   /// The look-ups under way, by name, with the waiters of each. A look-up that refreshes a stale answer
   /// starts with no waiter.
   private var underWay: [String: [Waiter]] = [:]
+  /// The present network.
   private var network: Network = 0
 
   /// - Parameter limit: the most names in the cache.

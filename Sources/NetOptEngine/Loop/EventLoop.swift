@@ -26,6 +26,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   // Unchecked: only the loop's thread touches `state`, from the start of the thread to its end (`confined`
   // checks this). The other properties are constant, atomic or behind a lock.
 
+  /// What the loop runs: submitted work, an actor's job, or a task's job with its executor.
   private enum Item {
     case work(any LoopWork)
     case serialJob(UnownedJob)

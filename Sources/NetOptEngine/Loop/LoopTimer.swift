@@ -25,6 +25,7 @@ open class LoopTimer {
 /// A queue of timers by due time: a binary heap. Each timer stores its index in the heap, so that cancelling
 /// a timer costs O(log n) and leaves nothing behind. Nearly every call cancels the timer of its deadline.
 struct TimerQueue {
+  /// The timers. None is due earlier than its parent, which is at index `(index - 1) / 2`.
   private var heap: [LoopTimer] = []
 
   var isEmpty: Bool { heap.isEmpty }

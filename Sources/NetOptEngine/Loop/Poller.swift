@@ -37,6 +37,7 @@ package protocol ReadinessHandler: AnyObject {
 struct Poller: ~Copyable {
   private struct Registration {
     let handler: any ReadinessHandler
+    /// The value that epoll returns with the registration's events.
     let generation: UInt32
   }
 
@@ -44,6 +45,7 @@ struct Poller: ~Copyable {
   private var epoll: Int32
   /// The eventfd whose readiness ends a wait. The loop owns it.
   private let wakeUp: Int32
+  /// The handlers of the watched descriptors.
   private var registrations = DescriptorTable<Registration>()
   /// The generation of the latest registration. It wraps around.
   private var generation: UInt32 = 0

@@ -117,7 +117,8 @@ extension CurlMulti {
       guard let transfer = Self.waitingTransfer(of: exchange), let sent = transfer.readyAt,
         now - sent >= Self.shortestWait, let address = transfer.endpoint?.address
       else { continue }
-      // An unknown connection counts as one that has just received data, with all data acknowledged.
+      // If the connection or its state is unknown, the observer is told that data has just arrived and that
+      // all sent data is acknowledged.
       var progress = Progress(lastReceived: now, delivery: .acknowledged)
       if let descriptor = transfer.connection?.descriptor {
         progress = known[descriptor] ?? Self.progress(on: descriptor, at: now) ?? progress

@@ -275,8 +275,8 @@ actor CurlMulti: LoopActor {
   fileprivate func settle() {
     isTurnEndRequested = false
     guard !isShutDown else { return }
-    // libcurl wants its timeout handled at once after handles were added. A few rounds are normal. More
-    // rounds would be libcurl's own doing, and wait for the next turn.
+    // After handles were added, libcurl asks for a timeout of 0. Handling it may report more transfers. Four
+    // rounds normally suffice, and further rounds wait for the next turn.
     var begun: MonotonicInstant?
     for _ in 0..<4 {
       repeat { actOnReportedTransfers() } while hasReportedTransfers

@@ -6,6 +6,7 @@ import Glibc
 enum CertificateLine: String {
   case subject = "Subject:"
   case expiry = "Expire date:"
+  /// The subject alternative names: the names and addresses for which the certificate is valid.
   case alternativeNames = "X509v3 Subject Alternative Name:"
 
   /// Returns what the line says about the certificate of a transfer's server; `nil` without such a line. The

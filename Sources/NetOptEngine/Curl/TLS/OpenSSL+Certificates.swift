@@ -94,6 +94,7 @@ extension OpenSSL {
     /// The error "excessive message size", which OpenSSL also uses for lists beyond `largestList`.
     static let length = (library: netopt_error_library_tls, reason: netopt_error_message_size)
 
+    // ERR_new(3) and ERR_vset_error(3).
     private let new: @convention(c) () -> Void
     private let set: @convention(c) (Int32, Int32, UnsafePointer<CChar>?, OpaquePointer?) -> Void
 

@@ -30,6 +30,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   let upload: UploadStream?
   let purpose: Purpose
   private let loop: EventLoop
+  /// Gives the multi handle that takes new work when the exchange arrives on the loop.
   private let generations: NetworkGenerations
   /// Set when the caller cancels, on any thread. The loop learns of it by submitted work.
   private let cancelled = Atomic(false)

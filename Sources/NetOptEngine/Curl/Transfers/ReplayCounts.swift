@@ -13,6 +13,7 @@ struct ReplayCounts: Equatable {
 
   /// The leg for which the counts hold; `nil` before the first one.
   private var leg: Int?
+  /// The returns counted so far for `leg`, each kind with its own limit.
   private var refusals = 0
   private var unknownLimits = 0
   private var ends = 0
@@ -33,6 +34,7 @@ struct ReplayCounts: Equatable {
     }
   }
 
+  /// Adds one to a count, unless the count has reached its limit. Returns whether it was added.
   private static func add(to count: inout Int, atMost most: Int) -> Bool {
     guard count < most else { return false }
     count += 1

@@ -7,6 +7,7 @@ final class Transfer {
   /// The call. A reference cycle until the transfer ends: libcurl's callbacks need the call.
   let exchange: Exchange
   let easy: EasyHandle
+  /// The leg's index in `Race.legs`.
   let leg: Int
   /// The endpoint to connect to; `nil` for a leg through a proxy.
   let endpoint: IPEndpoint?
@@ -36,6 +37,7 @@ final class Transfer {
   private(set) var descriptor: Int32?
   /// The `errno` of a failed attempt to open a socket. libcurl does not keep it.
   private(set) var socketError: Int32?
+  /// The race's answer at the gate; `nil` before the transfer reaches the gate.
   var verdict: Race.Verdict?
   /// Why the gate refused the connection; `nil` when it did not.
   var refusal: GateRefusal?
@@ -55,7 +57,7 @@ final class Transfer {
   var proxyTLS: ProxyTLS?
   /// The kernel's measurements of the socket that the leg opened, read at the gate.
   var socket: SocketReport?
-  /// The progress of the last sending of the request, as far as netopt can see it. Unchecked: see CurlMulti.
+  /// The progress of the request's last sending, as netopt sees it. Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) var sent = SentRequest()
   /// How the request was lost before libcurl tried to send it again.
   var lastLoss = RequestLoss()
@@ -147,9 +149,7 @@ final class Transfer {
     callbackState.opened(descriptor, by: self)
   }
 
-  /// Takes a line of a response head or of trailers.
-  ///
-  /// - Returns: whether the transfer continues.
+  /// Takes a line of a response head or of trailers. Returns whether the transfer continues.
   func receive(header line: UnsafeRawBufferPointer) -> Bool {
     // libcurl delivers only the trailers of a proxy's response to CONNECT. They are ignored.
     if isDiscarding || isConnecting { return true }
@@ -201,7 +201,7 @@ final class Transfer {
     chunks = ChunkReader()
     readBytes = 0
     earlyEnd = .none
-    // libcurl rewinds a body only if it has written some of it. It may have taken more than it has written.
+    // libcurl rewinds a body only if libcurl has written some of it. libcurl may have taken more than that.
     // The race refuses to resend a stream that cannot be rewound.
     _ = rewind(to: 0)
     return true
@@ -293,9 +293,8 @@ final class Transfer {
     return .paused
   }
 
-  /// Whether the transfer may take more in this turn. The time limit does not apply where a pause can lose
-  /// data: libcurl 7.88 may end a transfer whose response ended before its upload, and keep a piece of the
-  /// body.
+  /// Whether the turn's time limit lets the transfer take more. Always true where a pause can lose data:
+  /// libcurl 7.88 may end a transfer whose response ended before its upload, and keep a piece of the body.
   private var mayReceive: Bool {
     !callbackState.receiving.isOver || earlyEnd != .none
       || CurlLibrary.losesPausedBodies && speaksHTTP2 == false
@@ -351,6 +350,7 @@ final class Transfer {
     return step
   }
 
+  /// Makes the request's body begin again, if it can. Returns whether it does. `offset` must be 0.
   func rewind(to offset: Int64) -> Bool {
     guard offset == 0, exchange.upload?.rewind() ?? true else { return false }
     (sentBytes, sentEnd) = (0, false)
