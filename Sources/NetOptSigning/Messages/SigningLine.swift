@@ -19,8 +19,8 @@ package struct SigningLine: Sendable {
   package let nonce: String?
   /// The scheme's options as a JSON object; `nil` if the line has none.
   package let options: JSONPart?
-  /// The string that the signer signed. The verifier compares it with its own string. `nil` if the line has
-  /// none.
+  /// The string that the signer signed, for comparison with the string that the verifier builds from the
+  /// request. `nil` if the line has none.
   package let stringToSign: String?
 
   /// A line that cannot be used.

@@ -148,8 +148,8 @@ package struct NetOpt1: SigningScheme {
     return SigningStrings(mistakes.applied(toWhole: out))
   }
 
-  /// Appends the path. Each segment is percent-decoded once and then encoded, so equal segments have equal
-  /// bytes.
+  /// Appends the path. Each segment is percent-decoded once and then encoded, so paths that differ only in
+  /// needless encoding have one signature.
   static func appendPath(_ path: String, to out: inout [UInt8], _ mistakes: Mistakes) {
     if mistakes.contains(.pathNotNormalised) {
       out.append(text: path)

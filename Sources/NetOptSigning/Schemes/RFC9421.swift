@@ -43,7 +43,7 @@ package struct RFC9421: SigningScheme {
     package var makesNonce = true
     /// The tag of the application (RFC 9421, section 2.3). A verifier requires it; `nil` for none.
     package var tag: String?
-    /// The algorithm, which `alg` then names; `nil` for the usual algorithm of the key, without `alg`.
+    /// The algorithm; the signature names it as `alg`. `nil` for the key's usual algorithm, without `alg`.
     package var algorithm: Algorithm?
 
     /// Makes the defaults.

@@ -64,7 +64,7 @@ package struct SigV4: SigningScheme {
     let region = try Self.scopePart(options.region, "region", as: "us-east-1")
     let service = try Self.scopePart(options.service, "service", as: "execute-api")
     var request = request
-    // A time in the request overrides the given time.
+    // The X-Amz-Date field of the request, if it is a valid time, overrides the given time.
     let given = request.headers["X-Amz-Date"].flatMap { CivilTime(basic: $0) }
     let time = given ?? CivilTime(seconds: moment.now)
     guard (0...9999).contains(time.year) else {
