@@ -1,16 +1,17 @@
-/// The result of replaying a trace with an eviction policy.
+/// The result of a replay: all requests of a trace, made to a simulated cache with one eviction policy and
+/// capacity.
 package struct CacheReplay: Hashable, Sendable {
-  /// The policy.
+  /// The eviction policy.
   package let policy: SimulatedPolicy
-  /// The capacity in bytes.
+  /// The capacity of the simulated cache, in bytes.
   package let capacity: Int
   /// The number of hits.
   package private(set) var hits = 0
-  /// The total size of the hits, in bytes.
+  /// The total size of the objects of all hits, in bytes.
   package private(set) var hitBytes: UInt128 = 0
   /// The number of requests.
   package let requests: Int
-  /// The total size of all requests, in bytes. One size fits into 63 bits; the sum may not.
+  /// The total size of the objects of all requests, in bytes. The sum may need more than 64 bits.
   package private(set) var bytes: UInt128 = 0
 
   /// Replays a trace.

@@ -1,38 +1,41 @@
 package import NetOptCore
 
-/// A log of requests, each with a key and the size of the requested object.
+/// A trace: a log of requests, each with a key and the size of the requested object.
 ///
-/// Each line has a key, or a key and a size, separated by a comma, a semicolon, a tab or spaces, like
-/// libCacheSim's text and comma-separated traces. Without a size, every object has the size 1. A first line
-/// with column names may say which columns hold keys and sizes; other columns are ignored. Empty lines and
-/// lines that begin with # are skipped.
+/// In the text form, each line has a key, or a key and a size, separated by a comma, a semicolon, a tab or
+/// spaces. This includes the text and the comma-separated traces of libCacheSim. An object without a size has
+/// the size 1. The first line may have the names of the columns. They tell which columns have the keys and
+/// the sizes; other columns are ignored. Empty lines and lines that begin with # are skipped.
 package struct CacheTrace: Sendable {
   /// A request.
   package struct Request: Hashable, Sendable {
-    /// A hash of the key.
+    /// A 64-bit hash of the key in the trace.
     package let key: UInt64
-    /// The size in bytes.
+    /// The size of the requested object, in bytes.
     package let size: Int
   }
 
-  /// The requests in order.
+  /// The requests, in the order of the trace.
   package private(set) var requests: [Request] = []
   /// The number of distinct keys.
   package private(set) var keyCount = 0
-  /// The total size of all objects in bytes, each with its size at the first request.
+  /// The total size of all objects in bytes. Each object counts once, with its size in the first request.
   package private(set) var footprint = 0
 
+  /// The lowercase names of columns with keys.
   private static let keyNames: Set<String> = ["key", "obj_id", "obj", "object", "id", "lbn", "url"]
+  /// The lowercase names of columns with sizes.
   private static let sizeNames: Set<String> = ["size", "obj_size", "bytes", "length"]
 
   /// Reads a trace.
   ///
   /// - Parameters:
   ///   - text: the lines.
-  ///   - file: the name of the trace in errors.
-  ///   - columns: the columns of the keys and the sizes, counted from 1; `nil` when the trace says so itself.
-  ///   - ignoresSizes: whether every object has the size 1.
-  /// - Throws: `unreadableFile` with the line and the reason.
+  ///   - file: the name of the trace for error messages.
+  ///   - columns: the columns of the keys and the sizes, counted from 1. If it is `nil`, the first line with
+  ///     names decides; without such a line, keys are in column 1 and sizes in column 2.
+  ///   - ignoresSizes: whether every object counts with the size 1.
+  /// - Throws: `unreadableFile` with the number of the line and the reason.
   package init(
     _ text: [UInt8], file: String, columns selected: (key: Int, size: Int?)? = nil, ignoresSizes: Bool = false
   ) throws(NetOptError) {
@@ -88,9 +91,11 @@ package struct CacheTrace: Sendable {
     }
   }
 
+  /// Splits a line into its columns, without the white space around them. A line with a comma or semicolon is
+  /// split there; any other line is split at white space.
   private static func fields(_ line: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
     let hasComma = line.contains { $0 == 0x2c || $0 == 0x3b }
-    // A column between commas may be empty; adjacent spaces make no empty columns.
+    // Two commas in a row have an empty column between them. Two spaces in a row count as one.
     return line.split(omittingEmptySubsequences: !hasComma) { byte in
       hasComma ? byte == 0x2c || byte == 0x3b : byte == 0x20 || byte == 0x09 || byte == 0x0d
     }.map { field in
@@ -100,11 +105,13 @@ package struct CacheTrace: Sendable {
     }
   }
 
-  /// The columns that a first line names; `nil` when the line is a request.
+  /// The columns of keys and sizes, counted from 0, if the first line has names of columns; `nil` if the line
+  /// is a request.
   private static func header(
     _ fields: [ArraySlice<UInt8>], _ file: String, _ number: Int
   ) throws(NetOptError) -> (key: Int, size: Int?)? {
-    // A longer field is no name of a column. To compare it as a string may take long (`CombiningMarks`).
+    // Compares at most 64 bytes, because no name of a column is longer, and because the comparison of a long
+    // string may take long (`CombiningMarks`).
     let names = fields.map { String(decoding: $0.prefix(64), as: UTF8.self).loweredASCII }
     let size = names.firstIndex { sizeNames.contains($0) }
     guard let key = names.firstIndex(where: { keyNames.contains($0) }) else {
@@ -116,7 +123,8 @@ package struct CacheTrace: Sendable {
     return (key, size)
   }
 
-  /// Whether a first line has a name in the column of the sizes.
+  /// Whether the first line has names of columns, because its text in the column of the sizes is not a
+  /// number.
   private static func isHeader(_ fields: [ArraySlice<UInt8>], _ columns: (key: Int, size: Int?)) -> Bool {
     guard let size = columns.size, size - 1 < fields.count else { return false }
     return Int(String(decoding: fields[size - 1], as: UTF8.self)) == nil

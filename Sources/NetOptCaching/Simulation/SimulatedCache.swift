@@ -1,24 +1,25 @@
-/// A simulated cache, which stores no data and only tells whether each request would be a hit.
+/// A simulated cache. It stores no data, and tells for each request whether a real cache would have a hit.
 package protocol SimulatedCache: Sendable {
   /// Processes a request.
   ///
   /// - Parameters:
   ///   - key: the requested key.
   ///   - size: the size of the requested object in bytes.
-  /// - Returns: whether the request is a hit. After a miss the cache contains the object, if the policy
-  ///   accepts it.
+  /// - Returns: whether the request is a hit. After a miss, the object is in the cache if the policy accepts
+  ///   it.
   mutating func request(_ key: UInt64, size: Int) -> Bool
 }
 
-/// The eviction policies that can be replayed.
+/// The eviction policies of simulated caches.
 package enum SimulatedPolicy: String, CaseIterable, Sendable {
   /// S3-FIFO, as in the memory tier.
   case s3fifo
-  /// Greedy dual size frequency (GDSF), as in the disk tier, with the same cost for all entries.
+  /// Greedy dual size frequency (GDSF), as in the disk tier, but with the same cost of a fetch for all
+  /// entries.
   case gdsf
   /// Evicts the least recently used entry first.
   case lru
-  /// Evicts the oldest entry first.
+  /// Evicts the entry first that was inserted first.
   case fifo
 
   /// Makes an empty cache.
@@ -34,9 +35,10 @@ package enum SimulatedPolicy: String, CaseIterable, Sendable {
   }
 }
 
-/// The queues of the memory tier, with keys as items.
+/// A simulated cache with S3-FIFO. It uses the queues of the memory tier, with keys as items.
 struct SimulatedS3FIFO: SimulatedCache {
   private var queues: S3FIFO<UInt64>
+  /// The index of each key in `queues`.
   private var indices: [UInt64: S3FIFO<UInt64>.Index] = [:]
 
   init(capacity: Int) { queues = S3FIFO(capacity: capacity) }
@@ -54,24 +56,38 @@ struct SimulatedS3FIFO: SimulatedCache {
   }
 }
 
-/// One queue, in the order of insertion or of use.
+/// A simulated cache that evicts the oldest entry of one queue. The queue is in the order of insertion (FIFO)
+/// or of use (LRU).
 struct SimulatedQueue: SimulatedCache {
   private struct Node {
     let key: UInt64
+    /// The size of the object in bytes.
     let size: Int
+    /// The index of the next newer node; -1 for none.
     var newer: Int
+    /// The index of the next older node; -1 for none.
     var older: Int
   }
 
+  /// The capacity in bytes.
   private let capacity: Int
+  /// Whether a hit makes the entry the newest of the queue.
   private let movesHits: Bool
+  /// The total size of the objects in the cache, in bytes.
   private var bytes = 0
+  /// The index of each key in `nodes`.
   private var indices: [UInt64: Int] = [:]
   private var nodes: [Node] = []
+  /// The indices of nodes that are not in the queue.
   private var free: [Int] = []
+  /// The index of the newest node; -1 for an empty queue.
   private var newest = -1
+  /// The index of the oldest node; -1 for an empty queue.
   private var oldest = -1
 
+  /// - Parameters:
+  ///   - capacity: the capacity in bytes.
+  ///   - movesHits: whether a hit makes the entry the newest of the queue: true for LRU, false for FIFO.
   init(capacity: Int, movesHits: Bool) {
     self.capacity = capacity
     self.movesHits = movesHits

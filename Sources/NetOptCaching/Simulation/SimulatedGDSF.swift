@@ -1,22 +1,33 @@
-/// Greedy dual size frequency (Cherkasova, 1998) with a cost of one. The priority of an entry is the clock
-/// plus its hits divided by its size. The clock is the priority of the entry evicted last.
+/// A simulated cache with greedy dual size frequency (Cherkasova, 1998), in which each fetch costs 1. It
+/// evicts the entry with the lowest priority. At each request for an entry, its priority becomes the clock
+/// plus its number of requests divided by its size. The clock is the priority of the entry that was evicted
+/// last.
 struct SimulatedGDSF: SimulatedCache {
   private struct Entry {
     let key: UInt64
+    /// The size of the object in bytes.
     let size: Int
+    /// The number of requests for the entry, including the one that inserted it.
     var hits: Int
+    /// The entry with the lowest priority is evicted first.
     var priority: Double
-    /// The time of the last priority change. Of two entries with the same priority, the one with the earlier
-    /// time is evicted first.
+    /// The number of the last request for the entry. Of two entries with the same priority, the one with the
+    /// lower number is evicted first.
     var moment: Int
   }
 
+  /// The capacity in bytes.
   private let capacity: Int
+  /// The total size of the objects in the cache, in bytes.
   private var bytes = 0
+  /// The priority of the entry that was evicted last.
   private var clock = 0.0
+  /// The number of requests so far.
   private var moment = 0
+  /// The index of each key in `heap`.
   private var indices: [UInt64: Int] = [:]
-  /// A binary heap: no entry comes before its parent.
+  /// The entries as a binary heap: no entry is evicted before its parent. So the entry at index 0 is evicted
+  /// next.
   private var heap: [Entry] = []
 
   init(capacity: Int) { self.capacity = capacity }
@@ -52,6 +63,7 @@ struct SimulatedGDSF: SimulatedCache {
     siftDown(0)
   }
 
+  /// Whether the entry at index `a` is evicted before the entry at index `b`.
   private func comesBefore(_ a: Int, _ b: Int) -> Bool {
     (heap[a].priority, heap[a].moment) < (heap[b].priority, heap[b].moment)
   }

@@ -1,13 +1,13 @@
 import NetOptCore
 
-/// The limits of a store. All of them apply at the same time.
+/// The limits of a memory store or a disk store. The store evicts entries until it meets all of them.
 package struct CacheLimits: Hashable, Sendable {
   /// The maximum number of bytes, including keys, header fields and the overhead of the store.
   package var maxBytes: Int
-  /// The maximum number of entries; `nil` for as many as fit.
+  /// The maximum number of entries in a disk store, and of keys in a memory store; `nil` for no such limit.
   package var maxEntries: Int?
-  /// How long the store keeps an entry at most, counted from when the response was received; `nil` for as
-  /// long as there is room. It does not affect freshness.
+  /// How long the store keeps an entry after its response was received; `nil` for no such limit. It does not
+  /// affect how long the response is fresh.
   package var maxAge: Duration?
 
   /// Makes limits.
@@ -22,6 +22,6 @@ package struct CacheLimits: Hashable, Sendable {
   /// The default limits of a disk store: 1 GiB.
   package static let disk = CacheLimits(maxBytes: 1 << 30)
 
-  /// `maxAge` in milliseconds.
+  /// `maxAge` in milliseconds, rounded down.
   var maxAgeMilliseconds: Int64? { maxAge?.wholeMilliseconds }
 }

@@ -5,7 +5,7 @@ package protocol CacheStore: Sendable {
   func entries(for key: CacheKey) -> [CacheEntry]
   /// Inserts an entry, and removes the key's entries that it overlaps (`CacheEntry.overlaps`).
   func insert(_ entry: CacheEntry)
-  /// Removes the key's entries that this entry overlaps. A memory store keeps newer ones.
+  /// Removes the key's entries that this entry overlaps. A memory store keeps those that were received later.
   func remove(_ entry: CacheEntry)
   /// Removes all entries of a key.
   func removeAll(for key: CacheKey)

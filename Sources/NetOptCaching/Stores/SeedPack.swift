@@ -4,18 +4,26 @@ package import NetOptCore
 import NetOptCrypto
 import NetOptLocking
 
-/// Responses that are shipped with a service: a directory with `index.json`
-/// (docs/schemas/seed-pack.schema.json) and a file for each body. A seed pack is read-only and counts against
-/// no limit. Newer stored entries take precedence.
+/// A seed pack: responses that are shipped with a service. It is a directory with `index.json`
+/// (docs/schemas/seed-pack.schema.json) and a file for each body. A seed pack is read-only, and no
+/// `CacheLimits` apply to it. A stored entry that is newer than the seed takes precedence.
 ///
-/// The pack reads a body at its first request, compares it with its SHA-256, and keeps it in memory.
+/// The pack reads the file of a body when the resource is requested for the first time. It compares the file
+/// with the SHA-256 in the index, and then keeps the body in memory.
 package final class SeedPack: Sendable {
-  /// Checks that a trusted key signed the index. The parameters are the bytes of the index and the bytes of
-  /// `index.json.minisig`, or `nil` without that file. It throws when the pack must not be used.
+  /// Checks that a trusted key has signed the index. Throws when the pack must not be used.
+  ///
+  /// - Parameters:
+  ///   - index: the bytes of `index.json`.
+  ///   - signature: the bytes of `index.json.minisig`; `nil` when there is no such file.
   package typealias SignatureCheck =
     @Sendable (_ index: [UInt8], _ signature: [UInt8]?) throws(NetOptError) -> Void
 
+  /// The content of `index.json`.
   private struct Index: Decodable {
+    /// The response for one key. `key` and `parameters` are the two parts of `CacheKey.text`, `file` is the
+    /// path of the body inside the directory, `sha256` is its SHA-256 in hexadecimal digits, `fields` are
+    /// pairs of a name and a value. A missing `status` is 200.
     struct Resource: Decodable {
       let key: String
       let parameters: String?
@@ -25,14 +33,20 @@ package final class SeedPack: Sendable {
       let status: Int?
       let fields: [[String]]?
     }
+    /// The version of the format, which must be 1.
     let schema: Int
+    /// When the pack was issued, in seconds since 1970.
     let issued: Int64
     let resources: [Resource]
   }
 
+  /// The state of a resource.
   private enum Body: Sendable {
+    /// The file was not read yet.
     case unread
+    /// The file was read and matches the index.
     case entry(CacheEntry)
+    /// The file is missing or does not match the index.
     case unusable
   }
 
@@ -40,14 +54,19 @@ package final class SeedPack: Sendable {
   package let directory: String
   /// The number of resources.
   package var count: Int { resources.count }
+  /// The resources by `CacheKey.text`.
   private let resources: [String: Index.Resource]
+  /// When the pack was issued, in milliseconds since 1970.
   private let issued: Int64
+  /// The states of the resources by `CacheKey.text`. A missing state is `unread`.
   private let bodies = Locked<[String: Body]>([:])
   private let warn: @Sendable (NetOptError) -> Void
+  /// The thread that reads the files of bodies.
   private let thread = DiskThread()
 
-  /// The maximum sizes of the index and of a body, in bytes.
+  /// The maximum size of the index in bytes.
   private static let mostIndexBytes = 16 << 20
+  /// The maximum size of a body in bytes.
   private static let mostBodyBytes = 64 << 20
   /// The valid dates, in seconds since 1970: up to the end of the year 9999.
   private static let dates: ClosedRange<Int64> = 0...253_402_300_799
@@ -57,8 +76,8 @@ package final class SeedPack: Sendable {
   /// - Parameters:
   ///   - directory: the directory of the pack.
   ///   - check: checks the signature of the index.
-  ///   - warn: receives files that are missing or do not match the index. The pack then acts as if it did not
-  ///     have their resources.
+  ///   - warn: receives an error for each file that is missing or does not match the index. The pack then
+  ///     acts as if it did not have the resource.
   /// - Throws: `unreadableFile` when the index cannot be read or is invalid; errors of `check`.
   package init(
     _ directory: String, check: SignatureCheck, warn: @escaping @Sendable (NetOptError) -> Void
@@ -101,8 +120,8 @@ package final class SeedPack: Sendable {
     self.warn = warn
   }
 
-  /// The entry of a key, in any partition; `nil` when the pack does not have the key. The pack reads bodies
-  /// on its own thread.
+  /// The entry of a key; `nil` when the pack does not have the key, or cannot use its file. A pack answers
+  /// for a key in every partition. It reads files on its own thread.
   package func entry(for key: CacheKey) async -> CacheEntry? {
     guard let resource = resources[key.text] else { return nil }
     let body = bodies.withLock { $0[key.text] ?? .unread }
@@ -113,12 +132,14 @@ package final class SeedPack: Sendable {
     }
   }
 
-  /// Whether a seed is newer than a stored entry: by version if both have one, otherwise by date.
+  /// Whether a seed is newer than a stored entry. Their versions decide if both have one, otherwise the dates
+  /// when the responses were received. The date of a seed is the date when its pack was issued.
   static func isNewer(_ seed: CacheEntry, than stored: CacheEntry) -> Bool {
     if let ours = seed.resourceVersion, let theirs = stored.resourceVersion { return ours > theirs }
     return seed.received > stored.received
   }
 
+  /// Reads and checks the file of a resource, and sets the state of the resource.
   private func read(_ resource: Index.Resource, _ key: CacheKey) -> CacheEntry? {
     do throws(NetOptError) {
       let path = "\(directory)/\(resource.file)"
@@ -142,11 +163,12 @@ package final class SeedPack: Sendable {
     }
   }
 
+  /// The text of the resource's key, as in `CacheKey.text`.
   private static func text(of resource: Index.Resource) -> String {
     resource.key + "\0" + (resource.parameters ?? "")
   }
 
-  /// Whether a path stays inside the directory.
+  /// Whether a path in the index names a file inside the directory of the pack.
   private static func isInside(_ path: String) -> Bool {
     !path.isEmpty && !path.hasPrefix("/") && !path.utf8.contains(0)
       && path.split(separator: "/", omittingEmptySubsequences: false).allSatisfy {
@@ -158,6 +180,7 @@ package final class SeedPack: Sendable {
     NetOptError(.unreadableFile, phase: .cache, "the seed pack's \(path) cannot be used: \(reason)")
   }
 
+  /// Describes an error of the JSON decoder, with the place in the index.
   private static func reason(for error: any Error) -> String {
     func path(_ context: DecodingError.Context) -> String {
       context.codingPath.reduce("$") { path, key in

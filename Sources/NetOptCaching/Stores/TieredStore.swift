@@ -1,16 +1,20 @@
 import NetOptCore
 
-/// A memory tier above a disk tier, with seed packs below both. The store writes an entry through to the disk
-/// if the entry meets `WriteThrough`. So entries that memory evicts are still on the disk, and return to
-/// memory when they are requested.
+/// A store of three tiers: memory, then disk, then seed packs. A look-up asks the next tier only if the tier
+/// before it has no entry; but a newer seed replaces a stored entry.
+///
+/// The store inserts each entry into memory, and also writes it to the disk if the entry meets the conditions
+/// of `WriteThrough`. So entries that memory evicts are still on the disk. They return to memory when they
+/// are requested.
 ///
 /// A hit in memory does not wait and does not change threads. Safe from any thread, including event loops.
 package final class TieredStore: Sendable {
   /// The conditions for writing an entry to the disk.
   package struct WriteThrough: Hashable, Sendable {
-    /// The minimum time that the entry must stay fresh; 10 s by default. Ignored when that time is unknown.
+    /// The minimum time for which the entry must still be fresh; 10 s by default. An entry of which this time
+    /// is unknown meets the condition.
     package var leastAgeLeft: Duration = .seconds(10)
-    /// The maximum size of a body in bytes; 16 MiB by default.
+    /// The maximum size of the body in bytes; 16 MiB by default.
     package var mostBodyBytes = 16 << 20
 
     /// Makes the default conditions.
@@ -19,9 +23,9 @@ package final class TieredStore: Sendable {
 
   /// The memory tier.
   package let memory: MemoryStore
-  /// The disk tier.
+  /// The disk tier; `nil` for a store without a disk cache.
   package let disk: DiskCache?
-  /// The seed packs shipped with the service. Earlier packs take precedence.
+  /// The seed packs. The first pack that has a key answers for this key.
   package let seeds: [SeedPack]
   private let writeThrough: WriteThrough
 
@@ -36,10 +40,10 @@ package final class TieredStore: Sendable {
     self.writeThrough = writeThrough
   }
 
-  /// The entries of a key, newest first, from memory or, if memory has none, from the disk. A newer seed
-  /// replaces them.
+  /// The entries of a key, newest first, from memory or, if memory has none, from the disk. If a seed is
+  /// newer than all of them, the result is only the seed.
   ///
-  /// - Parameter limit: how long to wait for the disk.
+  /// - Parameter limit: how long to wait for the disk. After this time, the disk counts as having no entry.
   package func entries(for key: CacheKey, within limit: Duration = DiskCache.patience) async -> [CacheEntry] {
     let found = memory.entries(for: key)
     if seeds.isEmpty, disk == nil || !found.isEmpty { return found }
@@ -47,6 +51,8 @@ package final class TieredStore: Sendable {
     return await seeded(stored, for: key)
   }
 
+  /// The entries of a key on the disk. They also return to memory, unless memory has changed during the
+  /// look-up.
   private func entriesOnDisk(_ key: CacheKey, _ limit: Duration) async -> [CacheEntry] {
     guard let disk else { return [] }
     let changeCount = memory.changeCount(of: key)
@@ -55,6 +61,7 @@ package final class TieredStore: Sendable {
     return found
   }
 
+  /// The stored entries, or a seed that is newer than all of them.
   private func seeded(_ stored: [CacheEntry], for key: CacheKey) async -> [CacheEntry] {
     for pack in seeds {
       guard let seed = await pack.entry(for: key) else { continue }
@@ -66,15 +73,16 @@ package final class TieredStore: Sendable {
   /// Inserts an entry into memory and removes the entries that it overlaps. The entry also goes to the disk
   /// if it meets `WriteThrough`.
   ///
-  /// - Parameter ageLeft: how long the entry stays fresh; `nil` when unknown. The default for an entry with a
-  ///   declared expiry is the time until that expiry.
+  /// - Parameter ageLeft: for how long the entry is still fresh. If it is `nil`, the time from `received`
+  ///   until `declaredExpiry` of the entry counts. Without `declaredExpiry`, the time is unknown.
   package func insert(_ entry: CacheEntry, ageLeft: Duration? = nil) {
-    // Queues the work of the disk first, as the methods below do. A caller that sees the change in memory
-    // reads the disk after that work.
+    // Queues the work of the disk before the change in memory, as the methods below do. So a caller that sees
+    // the change in memory, and then reads the disk, reads it after this work.
     if isWorthWriting(entry, ageLeft) { disk?.insert(entry) } else { disk?.remove(entry) }
     memory.insert(entry)
   }
 
+  /// Whether an entry meets the conditions of `WriteThrough`.
   private func isWorthWriting(_ entry: CacheEntry, _ ageLeft: Duration?) -> Bool {
     guard entry.body.count <= writeThrough.mostBodyBytes else { return false }
     let declared = entry.declaredExpiry.map { Duration.milliseconds($0 - entry.received) }
