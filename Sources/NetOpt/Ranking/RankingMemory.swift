@@ -11,6 +11,7 @@ final class RankingMemory: Sendable {
   /// The interval between writes of the ranking while the client is in use.
   private static let saveInterval = Duration.seconds(300)
 
+  /// The networks and their rankings. The lock of `state` protects it.
   private struct State {
     /// The network that the machine is in now.
     var network: NetworkFingerprint
@@ -21,6 +22,7 @@ final class RankingMemory: Sendable {
     var lastSaved: MonotonicInstant
   }
 
+  /// The owner of the planner, which learns the ranking of the current network.
   private let router: Router
   /// The ranking files; `nil` when the configuration keeps no ranking, or when there is no state directory.
   private let store: RankingStore?

@@ -40,6 +40,7 @@ package struct Comparison: Hashable, Sendable {
 /// is also compared with the first target of the rank before it.
 struct Comparisons {
   private let settings: BenchSettings
+  /// The block whose samples are compared: the ranking block.
   private let block: Block
   /// The measured targets with a p50, the lowest first.
   private let ranking: [BenchReport.TargetResult]

@@ -1,6 +1,6 @@
 package import NetOptCore
 
-/// The operations of a client that a run uses. Tests pass a client without a network.
+/// The operations of a client that a run uses. Tests pass their own implementation.
 package protocol BenchClient: Sendable {
   /// Sends a request. Returns when the header of the response has arrived; the body follows.
   func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse
@@ -14,8 +14,8 @@ package protocol BenchClient: Sendable {
   /// the client would use.
   func startUpChoice(for host: String) async throws(NetOptError) -> StartUpChoice
 
-  /// The task executor for tasks that mostly send requests: there they need the fewest thread switches. `nil`
-  /// for the default executor of the concurrency runtime.
+  /// The task executor on which tasks that mostly send requests cost the least; `nil` for the default
+  /// executor of the concurrency runtime.
   var executor: (any TaskExecutor)? { get }
 }
 

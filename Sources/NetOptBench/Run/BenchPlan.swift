@@ -36,6 +36,7 @@ package enum BenchLength: Hashable, Sendable {
 /// report a "difference" for an unchanged server most of the time.
 package struct BenchPlan: Sequence, IteratorProtocol, Sendable {
   private var generator: SplitMix64
+  /// The number of targets.
   private let targets: Int
 
   /// Makes the plan of a block. The sequence has no end.

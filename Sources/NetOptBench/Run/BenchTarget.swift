@@ -25,6 +25,7 @@ package struct BenchTarget: Hashable, Sendable {
     self.region = region
   }
 
+  /// Makes the DNS target with a port.
   private init(dnsAt port: UInt16) {
     address = nil
     region = nil

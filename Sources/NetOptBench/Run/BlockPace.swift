@@ -7,6 +7,7 @@ struct BlockPace {
   private let planned: Int?
   /// The block's part of the run's duration; `nil` when a number of rounds limits the run.
   private let share: Duration?
+  /// When the block began.
   private let start: MonotonicInstant
 
   /// Makes the pace of a block that begins at `start`.

@@ -40,7 +40,9 @@ final class BlockRecord: Sendable {
 
   private let state: Locked<State>
   private let pace: BlockPace
+  /// The names of the targets. The index of a target is its index here.
   private let ids: [String]
+  /// The maximum number of rounds that may begin.
   private let roundLimit: Int
   private let progress: @Sendable (BenchProgress) -> Void
 

@@ -9,6 +9,7 @@ struct BlockRun: Sendable {
   static let maxCallsInProgress = 10_000
 
   private let block: Block
+  /// The targets of the rounds. The orders of rounds contain indices of this array.
   private let targets: [BenchTarget]
   /// One sampler for each connection to a target.
   private let samplers: [Sampler]

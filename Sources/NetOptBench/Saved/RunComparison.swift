@@ -195,6 +195,7 @@ package struct RunComparison: Sendable {
     return nil
   }
 
+  /// The root of the sum of squares, which combines the half widths of two intervals.
   private static func hypotenuse(_ a: Double, _ b: Double) -> Double { (a * a + b * b).squareRoot() }
 }
 
@@ -202,6 +203,7 @@ package struct RunComparison: Sendable {
 /// medians, whose intervals have the level of that run. When the wanted level is another one, the reader
 /// computes the interval from the histogram, with three digits.
 private struct MedianReader {
+  /// Computes the intervals of the wanted level.
   private let order: OrderStatistics
   /// For each run, whether the intervals in its file have the wanted level.
   private let hasSameLevel: (before: Bool, after: Bool)
@@ -237,6 +239,8 @@ private struct MedianReader {
     times.total >= needed && times.histogram.total >= UInt64(Percentile.p50.nearestRank(of: times.total))
   }
 
+  /// The median from the file when its interval has the wanted level. Otherwise the interval comes from the
+  /// histogram.
   private func median(
     _ times: SavedRun.Times, _ hasSameLevel: Bool
   ) -> (value: Int64, low: Int64, high: Int64)? {

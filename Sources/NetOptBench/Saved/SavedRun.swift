@@ -201,6 +201,7 @@ private struct SavedRunFile: Decodable {
     let hi: Int64?
   }
 
+  /// One kind of time in a block: `n` values without the timeouts, and in `hdr` their encoded histogram.
   struct Distribution: Decodable {
     let n: Int
     let timeouts: Int?
@@ -246,6 +247,7 @@ private struct SavedRunFile: Decodable {
     }
   }
 
+  /// The results of a target in one block: `n` requests, failed requests included.
   struct BlockEntry: Decodable {
     let n: Int
     let dependence: Double?

@@ -110,6 +110,7 @@ package struct SignedRank: Sendable {
   /// with itself included (Walsh averages); `nil` without differences. In the unit of the differences.
   package var shift: Double? { Self.shift(of: sorted) }
 
+  /// The Hodges-Lehmann shift of differences in ascending order; `nil` without differences.
   private static func shift(of sorted: [Double]) -> Double? {
     if sorted.isEmpty { return nil }
     let averages = WalshAverages(sorted)

@@ -14,6 +14,7 @@ final class DiskConnection {
   let database: Database
   /// The files of the bodies that are too large for the database.
   let files: BodyFiles
+  /// The directory that contains the database and the files.
   let directory: DiskDirectory
   /// The identity of the database file when it was opened. It shows later whether another process has
   /// replaced the file.

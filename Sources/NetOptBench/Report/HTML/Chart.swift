@@ -15,11 +15,13 @@ struct Chart {
   private let id: String
   private let title: String
   private let description: String
+  /// The horizontal axis.
   private let x: Scale
   /// The vertical axis; `nil` when the chart has named rows.
   private let y: Scale?
   private let xTitle: String
   private let yTitle: String
+  /// The height of the chart.
   private let height: Double
   /// The width of the left margin of this chart.
   private let left: Double

@@ -98,6 +98,7 @@ struct DataTables {
       })
   }
 
+  /// A paragraph for each dead address of the failover drill; empty when the drill did not run.
   private var drills: String {
     guard let drills = report.drills, !drills.isEmpty else { return "" }
     return "<h3>Failover drill</h3>\n"
@@ -105,6 +106,7 @@ struct DataTables {
       .joined()
   }
 
+  /// The table with the result of each target for each objective.
   private var objectives: String {
     guard !report.verdicts.isEmpty else { return "" }
     return Markup.table(

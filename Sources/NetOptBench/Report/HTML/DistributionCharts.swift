@@ -5,6 +5,7 @@ struct DistributionCharts {
   private static let points = 240
 
   private let targets: ChartedTargets
+  /// The block whose requests the charts show: the ranking block.
   private let block: Block
 
   init(_ report: BenchReport, _ targets: ChartedTargets) {
@@ -51,9 +52,9 @@ struct DistributionCharts {
     return chart.markup
   }
 
-  /// The chart of the time of each percentile. The parameters are those of `shares`.
+  /// The chart of the time of each percentile. `sorted` and `high` are those of `shares`.
   ///
-  /// - Parameter most: the largest number of requests of a target.
+  /// - Parameter most: the largest number of requests of a target, timeouts included.
   private func percentiles(
     _ sorted: [(values: [Double], total: Int, colour: Int)], _ high: Double, _ most: Int
   ) -> String {

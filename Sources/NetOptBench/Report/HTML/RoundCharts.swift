@@ -9,6 +9,7 @@ struct RoundCharts {
 
   private let report: BenchReport
   private let targets: ChartedTargets
+  /// The block whose requests the charts show: the ranking block.
   private let block: Block
 
   init(_ report: BenchReport, _ targets: ChartedTargets) {
