@@ -42,8 +42,8 @@ static inline int netopt_unread_bytes(int descriptor) {
 }
 
 // Ends a connection in both directions (shutdown(2)), so that libcurl reads the end of the connection.
-// Swift's optimised builds do not find SHUT_RDWR, because glibc and this module both define it as an
-// enumerator and as a macro. So this function is in C.
+// Swift's optimised builds do not find SHUT_RDWR, because Swift's Glibc module and this module both define it
+// as an enumerator and as a macro. So this function is in C.
 static inline void netopt_shutdown(int descriptor) {
   shutdown(descriptor, SHUT_RDWR);
 }

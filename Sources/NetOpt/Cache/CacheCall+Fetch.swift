@@ -75,8 +75,8 @@ extension CacheCall {
   /// Fetches, or waits for a fetch of another call with an equal key.
   ///
   /// - Parameters:
-  ///   - hasWaited: whether the call has already waited for a fetch, whose response then was for other values
-  ///     of the fields in its `Vary`. A call waits for such a response only once.
+  ///   - hasWaited: whether the call has already waited for a fetch in vain: its response was for other
+  ///     values of the fields in its `Vary`. After such a wait, the call waits for one more fetch at most.
   ///   - isForSameFields: whether the call shares only fetches of requests with the same fields. This is so
   ///     after it has waited for a fetch that failed, possibly because of the fields of that request.
   private func share(

@@ -88,6 +88,7 @@ final class InFlightFetches: Sendable {
   /// is deallocated before that, it hands the fetch over to a waiting call.
   final class Leader: Sendable {
     let fetch: InFlightFetch
+    /// The fetches of the client, among which `fetch` is.
     private let owner: InFlightFetches
     /// The fields of the request that the fetch sends.
     private let fields: HeaderFields
@@ -367,9 +368,11 @@ final class InFlightFetches: Sendable {
     state.withLock { $0.removeAll(for: key) }
   }
 
+  /// The error of a call that was cancelled while it waited.
   private static let cancelled = NetOptError(
     .cancelled, phase: .cache,
     "the call was cancelled while it waited for the response to an identical request")
+  /// The error of a call whose deadline passed while it waited.
   private static let timeout = NetOptError(
     .timeout, phase: .cache,
     "the call's time limit passed while it waited for the response to an identical request"

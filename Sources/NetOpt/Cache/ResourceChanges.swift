@@ -103,12 +103,14 @@ final class ResourceChanges: Sendable {
     }
   }
 
+  /// A shard with its lock.
   private final class LockedShard: Sendable {
     let state = Locked(Shard())
   }
 
   /// The maximum number of resources whose latest responses a shard keeps.
   private static let maxResources = 256
+  /// The shards. The low 8 bits of a key's `tableHash` select its shard.
   private let shards = (0..<256).map { _ in LockedShard() }
 
   private func shardIndex(of key: CacheKey) -> Int { Int(key.tableHash & 255) }

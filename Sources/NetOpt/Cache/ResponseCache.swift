@@ -16,7 +16,9 @@ final class ResponseCache: Sendable {
     var isStopped = false
   }
 
+  /// The stored responses in memory, on the disk and in seed packs.
   let store: TieredStore
+  /// The rules of RFC 9111, for requests in `http` mode.
   let policy: CachePolicy
   /// The cache options of requests whose own options do not name any.
   let options: CacheOptions
@@ -29,6 +31,7 @@ final class ResponseCache: Sendable {
   let trust: String
   /// The `User-Agent` of requests whose caller sets none.
   let userAgent: String
+  /// The running fetches that further calls may share.
   let inFlightFetches: InFlightFetches
   /// The known changes and latest responses, which keep older responses out of the store.
   let changes = ResourceChanges()
@@ -234,6 +237,7 @@ final class ResponseCache: Sendable {
     }
   }
 
+  /// Ends a refresh that `beginRefresh` has counted.
   func endRefresh(of origin: Origin) {
     state.withLock { state in
       let count = state.refreshes[origin, default: 0] - 1

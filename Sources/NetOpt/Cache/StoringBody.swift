@@ -38,6 +38,7 @@ final class StoringBody: BodySource {
 
   /// The body from the transport.
   private let base: ResponseBody
+  /// Receives the whole body at its end, or learns why there is none.
   private let pendingEntry: PendingEntry
   private let state = Locked(State())
 
@@ -71,6 +72,7 @@ final class StoringBody: BodySource {
     }
   }
 
+  /// What the reader does next. After `.read` the reader must call `read`.
   private func nextStep() -> Step {
     state.withLock { state in
       if let chunk = state.chunks.take() { return .chunk(chunk) }
@@ -100,6 +102,7 @@ final class StoringBody: BodySource {
     }
   }
 
+  /// What the read-ahead task does next. After `.read` the task must call `read`.
   private func nextReadAheadStep() -> Step {
     state.withLock { state in
       if state.end != nil || !state.chunks.areKept || Task.isCancelled { return .end(nil) }
@@ -200,6 +203,7 @@ final class StoringBody: BodySource {
     return body
   }
 
+  /// Handles an error of `base`. The reader gets the error after the chunks that it has not taken.
   private func fail(_ error: NetOptError) {
     state.withLock { state in
       state.isReading = false

@@ -23,6 +23,7 @@ final class BackgroundProbes: Sendable {
 
   private let router: Router
   private let prober: Prober
+  /// Saves the ranking from time to time.
   private let ranking: RankingMemory
   private let timeSource: any TimeSource
   /// Whether the configuration allows background probes (`Probing.inBackground`).
@@ -80,6 +81,7 @@ final class BackgroundProbes: Sendable {
     sleep?.cancel()
   }
 
+  /// Probes until no origin is in use or the client shuts down.
   private func run() async {
     // When there is no next probe, no origin is in use. The condition is checked again after the last probes
     // have ended, because an origin may be in use again by then.

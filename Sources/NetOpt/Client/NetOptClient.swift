@@ -16,8 +16,7 @@ public final class NetOptClient: Sendable {
   /// The status of the list in use: its source, its serial, and its last refresh.
   public var listStatus: ListStatus { listInUse.status }
   /// The problem with the list in use; `nil` when there is none. When the list has expired, the problem is
-  /// the expiry, and requests do not use the list. Otherwise it is the error of the last attempt to refresh
-  /// or read the list, if this attempt failed.
+  /// the expiry, and requests do not use the list. Otherwise it is `lastError` of `listStatus`.
   public var listWarning: NetOptError? { listInUse.warning(at: Date()) }
   /// An executor that runs tasks on the client's event loop. `Task(executorPreference: client.loopExecutor)`
   /// saves a thread switch per call. Use it only for tasks that make many calls and neither compute nor
@@ -27,6 +26,7 @@ public final class NetOptClient: Sendable {
   private let engine: Engine
   private let router: Router
   private let prober: Prober
+  /// Keeps the rankings of networks and saves them.
   private let ranking: RankingMemory
   let backgroundProbes: BackgroundProbes
   private let retries: Retries
@@ -324,6 +324,7 @@ final class Engine: Sendable {
   let waits: WaitWatch?
   /// The task that shuts the engine down; `nil` before the shutdown.
   private let ending = Locked<Task<Void, Never>?>(nil)
+  /// Notices changes of the network; `nil` before the start and after the shutdown.
   private let monitor = Locked<NetworkMonitor?>(nil)
 
   init(

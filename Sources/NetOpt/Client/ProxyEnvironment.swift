@@ -48,6 +48,7 @@ struct ProxyEnvironment: Sendable, Equatable {
   /// Reads the variables. A variable in lower case takes precedence over the one in upper case, even when it
   /// is empty. An empty variable names no proxy.
   init(_ environment: [String: String]) {
+    /// The value of the first of these variables that is set; `nil` when it is empty or none is set.
     func value(_ names: String...) -> String? {
       names.lazy.compactMap { environment[$0] }.first.flatMap { $0.isEmpty ? nil : $0 }
     }

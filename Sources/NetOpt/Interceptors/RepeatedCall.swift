@@ -82,7 +82,7 @@ struct RepeatedCall {
   /// Performs one attempt.
   ///
   /// - Parameters:
-  ///   - attempt: the attempt; `nil` for a call that can have only one.
+  ///   - attempt: the attempt; `nil` for the first attempt of a call that gets no hedge.
   ///   - onFreshConnection: whether to send the request on a new connection.
   func perform(_ attempt: Attempt?, onFreshConnection: Bool = false) async -> RetryPolicy.Outcome {
     var chain = chain

@@ -13,6 +13,7 @@ final class Retries: Sendable {
   private struct State {
     /// Limits the number of retries and hedges to a part of the calls.
     var budget: RetryBudget
+    /// Decides on retries. It is in the lock because it has the state of the random numbers for waits.
     var policy: RetryPolicy
     /// The times to the first byte per origin, from calls that may have a hedge.
     var latencies: [Origin: LatencyQuantile] = [:]

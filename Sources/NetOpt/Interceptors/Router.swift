@@ -43,7 +43,7 @@ final class Router: Sendable {
   /// `ended` or to a `record` function with `along`.
   ///
   /// - Parameters:
-  ///   - attempt: the attempt; `nil` for a call with only one attempt.
+  ///   - attempt: the attempt; `nil` for the first attempt of a call that gets no hedge.
   ///   - isUse: whether the call counts as use of the origin, whose endpoints the client then probes.
   /// - Throws: `connectFailed` when the attempt must go to another endpoint and there is none.
   @inline(never)

@@ -10,7 +10,7 @@ import NetOptSigning
 /// If the `Date` of this response is at least 60 s away from the time in the signature, the interceptor keeps
 /// the difference for later requests to the origin, and sends this request once more. This is safe, because a
 /// server that answers 401 or 403 has not carried the request out. A 400 may have another reason, so after a
-/// 400 the interceptor sends only a request again that may be repeated.
+/// 400 the interceptor sends a request again only if it may be repeated.
 ///
 /// The interceptor believes only a server that proved its name with TLS (except with `trustsPlainDates`), and
 /// a difference of at most a day. It does not believe a response that a cache on the path has stored, because
@@ -117,6 +117,7 @@ private final class ClockOffsets: Sendable {
   /// origin. When one more would be added, all differences are dropped and learnt again.
   private static let capacity = 1024
 
+  /// The known differences by origin. An unknown difference is 0.
   private let kept = Locked<[Origin: Int64]>([:])
 
   /// The difference of an origin's clock; 0 when it is unknown.

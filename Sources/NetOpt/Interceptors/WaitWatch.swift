@@ -28,6 +28,8 @@ final class WaitWatch: WaitObserver {
     parts.withLock { $0 = Parts(prober: prober, retries: retries, probes: probes) }
   }
 
+  /// Passes the waiting requests to the planner. Starts the trial connections that the planner asks for, and
+  /// returns the requests to take from their endpoints.
   func observe(waiting: [WaitingRequest], at now: MonotonicInstant) -> WaitOutcome {
     let (prober, retries, probes) = parts.withLock { ($0.prober, $0.retries, $0.probes) }
     guard let prober, let retries else { return WaitOutcome() }

@@ -9,6 +9,7 @@ struct ListChoice: Sendable {
   /// The list that the configuration names.
   struct Configured: Sendable {
     let list: EndpointList
+    /// Where the list is from.
     let source: ListStatus.Source
     /// The content of the list file; `nil` when the list is not from a file.
     var bytes: [UInt8]?
@@ -19,9 +20,11 @@ struct ListChoice: Sendable {
 
   /// A list that this process fetched, or that an earlier process fetched and saved as the last good copy.
   struct Fetched: Sendable {
+    /// The list, which this process has checked.
     let list: VerifiedList
     /// The list as it was fetched, in the form in which it is saved.
     let copy: ListStore.Copy
+    /// Where the list is from: `fetched` or `lastGoodCopy`.
     let source: ListStatus.Source
   }
 

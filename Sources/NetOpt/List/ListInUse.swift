@@ -17,8 +17,7 @@ final class ListInUse: Sendable {
   func set(_ list: EndpointList?, _ status: ListStatus) { state.withLock { $0 = (list, status) } }
 
   /// The problem with the list in use; `nil` when there is none. When the list has expired, the problem is
-  /// the expiry. Otherwise it is the error of the last attempt to refresh or read the list, if this attempt
-  /// failed.
+  /// the expiry. Otherwise it is `lastError` of the status.
   func warning(at date: Date) -> NetOptError? {
     let (list, status) = state.withLock { ($0.list, $0.status) }
     guard let list, list.isExpired(at: date), let expires = list.expires else { return status.lastError }

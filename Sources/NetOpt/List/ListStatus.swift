@@ -48,8 +48,9 @@ public struct ListStatus: Sendable {
   /// When a refresh last succeeded, whether or not it brought a newer list. This process or an earlier one
   /// may have made this refresh. `nil` when no successful refresh is known.
   public internal(set) var lastCheck: Date?
-  /// The error of the last attempt to refresh or read the list, or to load or save its last good copy, if
-  /// this attempt failed; otherwise `nil`. The list in use stayed in use.
+  /// The error of the last attempt to read the list file, if this attempt failed; otherwise the error of the
+  /// last attempt to refresh the list, or to load or save its last good copy, if this attempt failed;
+  /// otherwise `nil`. The list in use stayed in use.
   public internal(set) var lastError: NetOptError?
 
   /// Makes a status with only the source of the list.

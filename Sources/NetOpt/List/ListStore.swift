@@ -224,6 +224,7 @@ private enum Header {
 }
 
 extension ListStore.Copy {
+  /// The first line of the file.
   private static let kind = "netopt-list 1"
 
   /// The content of the file: a header with the lengths and a digest, then the list, then the signature.

@@ -32,6 +32,7 @@ actor ListUpdater {
 
   /// The configured list and the newest fetched list.
   private var choice: ListChoice
+  /// When to refresh; `nil` when the list in use names no refresh URL, and before the first use.
   private var schedule: RefreshSchedule?
   /// The error of the last attempt to read the list file, if it failed.
   private var fileError: NetOptError?
@@ -187,9 +188,8 @@ actor ListUpdater {
     if let error = await refreshOnce() { throw error }
   }
 
-  /// Begins a refresh, or waits for the running one.
-  ///
-  /// - Returns: the reason why the refresh brought no good list; `nil` after a success.
+  /// Begins a refresh, or waits for the running one. Returns the reason why it brought no good list; `nil`
+  /// after a success.
   private func refreshOnce() async -> NetOptError? {
     let task = refreshing ?? beginRefresh()
     // Other callers may wait for this refresh, so the cancellation of one caller must not cancel it. It only
@@ -249,6 +249,7 @@ actor ListUpdater {
     }
   }
 
+  /// Handles the result of a fetch; `copy` is `nil` when the server's list has not changed.
   private func accept(_ copy: ListStore.Copy?, from url: HTTPURL) throws(ListFetch.Failure) {
     var isNewer = false
     if let copy {

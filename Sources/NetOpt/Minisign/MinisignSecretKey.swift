@@ -152,6 +152,7 @@ extension Scrypt {
     let operations = max(operations, 32_768)
     guard memory >= 1 << 16 else { return nil }
     let blockSize: UInt64 = 8
+    /// The exponent of the largest power of two that is not greater than `most`; at least 1.
     func exponent(_ most: UInt64) -> UInt64 {
       (1..<63).first { UInt64(1) << $0 > most / 2 } ?? 63
     }
