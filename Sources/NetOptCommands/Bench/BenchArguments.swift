@@ -1,7 +1,7 @@
 import NetOptBench
 import NetOptCore
 
-/// The options of `netopt bench`, and the settings that the arguments select.
+/// The options of `netopt bench`, and the settings that the user chooses with them.
 struct BenchArguments {
   private static let rounds = Option(
     "rounds", short: "n", takes: .required("N"),
@@ -101,7 +101,7 @@ struct BenchArguments {
 
   /// The files that a run writes in addition to standard output.
   struct Files: Hashable {
-    /// The paths of the JSON reports.
+    /// The paths of the files for the JSON report: of `--json=FILE` and of `--export-json`, at most two.
     var json: [String] = []
     /// The path of the CSV file with all samples.
     var csv: String?
@@ -111,22 +111,22 @@ struct BenchArguments {
     var html: String?
   }
 
-  /// The settings of the run, without targets. The command selects the targets after the client has loaded
-  /// the list.
+  /// The settings of the run. They have no targets yet, because the command selects the targets after the
+  /// client has loaded the list.
   let settings: BenchSettings
-  /// The kinds of targets to measure.
+  /// The kinds of targets to measure: addresses of the list, addresses from DNS, or both (`--targets`).
   let kinds: Set<BenchTarget.Kind>
-  /// Whether standard output receives the JSON report instead of the text.
+  /// Whether the command prints the JSON report on standard output instead of the text.
   let printsJSON: Bool
   /// The files to write.
   let files: Files
-  /// Whether the command runs the failover drill after the run.
+  /// Whether the command runs the failover drill after the run (`--drill`, `BenchDrill`).
   let drills: Bool
-  /// Whether the exit code is 3 when a target was left out or failed.
+  /// Whether the exit code is 3 when a target was excluded or failed (`--strict`).
   let isStrict: Bool
-  /// Whether the command shows no progress.
+  /// Whether the command shows no progress (`--quiet`).
   let isQuiet: Bool
-  /// Whether the text has no colour, even on a terminal.
+  /// Whether the user forbids colour in the text, even on a terminal (`--no-color`).
   let refusesColour: Bool
 
   /// Reads the options.
@@ -140,7 +140,7 @@ struct BenchArguments {
     if let limit = try arguments.seconds(Self.connectTimeout), limit > .zero {
       request.options.connectTimeout = limit
     }
-    // The seed has at most 53 bits, because JSON readers agree only on integers of this size (RFC 8259,
+    // The seed has at most 53 bits, because not all JSON readers read larger integers exactly (RFC 8259,
     // section 6).
     let seed = try arguments.integer(Self.seed, in: 0...(1 << 53 - 1)) ?? Int.random(in: 0..<(1 << 53))
     var settings = BenchSettings(request, targets: [], seed: UInt64(seed))
@@ -171,6 +171,7 @@ struct BenchArguments {
     refusesColour = arguments.has(Self.noColour)
   }
 
+  /// Reads the options for the rate and the number of parallel requests.
   private static func load(_ arguments: Arguments, _ settings: inout BenchSettings) throws(UsageError) {
     settings.rate = try arguments.number(rate, in: 0.001...100_000)
     settings.concurrency = try arguments.integer(connections, in: 1...64) ?? 1
@@ -181,7 +182,7 @@ struct BenchArguments {
     }
   }
 
-  /// Returns the name of a target as in reports: `dns`, or the address in its standard form.
+  /// Returns the name of a target as reports write it: `dns`, or the address in its standard form.
   private static func target(_ text: String) throws(UsageError) -> String {
     if text == BenchTarget.Kind.dns.rawValue { return text }
     guard let address = IPAddress(text) else {
@@ -190,6 +191,7 @@ struct BenchArguments {
     return address.description
   }
 
+  /// Returns the blocks to run. Both run by default, and when the options contradict each other.
   private static func blocks(_ arguments: Arguments) -> [Block] {
     switch (arguments.has(cold), arguments.has(warm), arguments.has(both)) {
     case (true, false, false): [.cold]
@@ -198,6 +200,7 @@ struct BenchArguments {
     }
   }
 
+  /// Returns the length of the run: from `--duration`, else from `--rounds`, else the default.
   private static func length(_ arguments: Arguments) throws(UsageError) -> BenchLength {
     guard let text = arguments.value(of: duration) else {
       return try arguments.integer(rounds, in: 1...100_000).map { .rounds(cold: $0, warm: $0) } ?? .standard
@@ -222,6 +225,7 @@ struct BenchArguments {
     return .nanoseconds(Int64((seconds * 1e9).rounded()))
   }
 
+  /// Returns the kinds of targets in `--targets`; all kinds without this option.
   private static func kinds(_ arguments: Arguments) throws(UsageError) -> Set<BenchTarget.Kind> {
     guard let text = arguments.value(of: targets) else { return Set(BenchTarget.Kind.allCases) }
     var kinds: Set<BenchTarget.Kind> = []

@@ -3,7 +3,8 @@ import NetOptBench
 import NetOptCore
 import NetOptRouting
 
-/// `netopt bench`: measures a host's addresses in the list against each other and against DNS.
+/// `netopt bench`: measures the addresses that the list has for a host, and compares them with each other and
+/// with the addresses from DNS.
 struct BenchCommand: Command {
   let declaration = CommandDeclaration(
     name: "bench",
@@ -53,8 +54,8 @@ struct BenchCommand: Command {
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     let wanted = try BenchArguments(arguments, in: context)
-    // Creates the output files before the run, so that a file that cannot be written fails before any
-    // measurement.
+    // Creates the output files before the run, so that the command fails before any measurement if it cannot
+    // write a file.
     var files = try BenchFiles(wanted.files)
     let run = RunContext(arguments, in: context)
     var configuration = try ClientOptions.configuration(arguments, in: context)
@@ -62,13 +63,13 @@ struct BenchCommand: Command {
     configuration.proxy = .none
     // The ranking from one run must not influence the next run.
     configuration.rankingHistory = .none
-    // Each target keeps an idle connection for the warm block. The total leaves room for the other
-    // connections: those of the first requests to the targets, and those that cold requests open and close.
+    // `idle` has room for one idle connection to each target, for the warm block. `total` also has room for
+    // the connections of the first requests to the targets, and for those that cold requests open and close.
     configuration.connections.idle = EndpointList.maximumEndpoints
     configuration.connections.total =
       EndpointList.maximumEndpoints + Preflight.concurrency + wanted.settings.streams
-    // The client sends no background probes while it times requests. The drill's clients have the usual
-    // settings.
+    // Background probes would disturb the measurement, so the clients of the run send none. The clients of
+    // the drill have the usual settings.
     var measuring = configuration
     measuring.probing.inBackground = false
     var report = try await Self.withClients(wanted.settings.concurrency, measuring, in: context) {
@@ -81,9 +82,8 @@ struct BenchCommand: Command {
       isRefused: wanted.refusesColour, isTerminal: context.output.isTerminal, environment: context.environment
     )
     let finished = report
-    // The report runs in a task of its own, because the signal that stopped the run has cancelled this task.
-    // The report goes to standard output even if a file fails, and to the files even if standard output
-    // fails.
+    // A new task prints the report, because a signal that stopped the run has cancelled this task. If
+    // printing fails, the files are still written, and the error is thrown afterwards.
     let printed = await Task {
       Result {
         if wanted.printsJSON {
@@ -98,8 +98,8 @@ struct BenchCommand: Command {
     return Self.exitCode(report, isStrict: wanted.isStrict)
   }
 
-  /// Runs the failover drill and adds its results to a report. If there are no results, adds a warning with
-  /// the reason.
+  /// Runs the failover drill and adds its results to the report. Without results, it adds a warning with the
+  /// reason instead.
   private static func drill(
     _ request: NetOptRequest, _ configuration: ClientConfiguration, _ report: inout BenchReport,
     in context: CommandContext
@@ -119,7 +119,8 @@ struct BenchCommand: Command {
     context.say("warning: \(warning.text)")
   }
 
-  /// Creates `count` clients, one for each connection to a target, and shuts them down after the work.
+  /// Creates `count` clients, runs the work with them, and shuts them down. A client has one connection to
+  /// each target, so `count` is the number of connections to each target.
   private static func withClients(
     _ count: Int, _ configuration: ClientConfiguration, in context: CommandContext,
     _ work: ([any Client]) async throws -> BenchReport
@@ -130,6 +131,7 @@ struct BenchCommand: Command {
     }
   }
 
+  /// Selects the targets, runs the measurement and returns its report. Prints warnings on standard error.
   private static func measure(
     _ wanted: BenchArguments, _ run: RunContext, _ clients: [any Client], in context: CommandContext
   ) async -> BenchReport {
@@ -148,7 +150,7 @@ struct BenchCommand: Command {
         BenchWarning("no-reference", "\(reference) is not a target of this run: there is no comparison"))
     }
     for warning in warnings { context.say("warning: \(warning.text)") }
-    // `withClient` has already printed this warning.
+    // Only the report gets this warning here, because `withClient` has already printed it.
     if let warning = client.listWarning { warnings.append(BenchWarning("list", warning.message)) }
     let known = warnings.count
 
@@ -162,8 +164,8 @@ struct BenchCommand: Command {
     return report
   }
 
-  /// Returns the warnings about the conditions of the measurement: unverified certificates and an unused
-  /// proxy.
+  /// Returns warnings if certificates are not verified, and if bench ignores a proxy that the environment
+  /// names.
   private static func circumstances(_ settings: BenchSettings, in context: CommandContext) -> [BenchWarning] {
     var warnings: [BenchWarning] = []
     if settings.request.options.verification == .none {
@@ -186,13 +188,14 @@ struct BenchCommand: Command {
   }
 }
 
-/// Adapts a command's client to the interface that a run uses.
+/// A client of the command as a `BenchClient`, the interface through which a run sends requests.
 private struct BenchedClient: BenchClient {
   private let client: any Client
 
   init(_ client: any Client) { self.client = client }
 
-  /// The executor of the client's event loop. On it, a request and its response need no thread switch.
+  /// The executor of the client's event loop. A task on this executor sends requests and gets responses
+  /// without a change of threads.
   var executor: (any TaskExecutor)? { (client as? NetOptClient)?.loopExecutor }
 
   func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {

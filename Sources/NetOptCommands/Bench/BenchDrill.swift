@@ -4,7 +4,8 @@ import NetOptBench
 import NetOptCore
 import NetOptRouting
 
-/// Runs the failover drill of a run with separate clients.
+/// Runs the failover drill: measures what an address that cannot be used costs the calls of a new client.
+/// Each measurement uses a new client.
 struct BenchDrill {
   private let request: NetOptRequest
   private let configuration: ClientConfiguration
@@ -17,8 +18,9 @@ struct BenchDrill {
     self.context = context
   }
 
-  /// Runs the drill for each address whose first request in the run failed. Returns no results if the run
-  /// measured no address.
+  /// Runs the drill for each address that the run excluded because its first request failed. An address that
+  /// answered with a wrong status is not among them. Returns no results if the run measured no address
+  /// successfully.
   func results(after report: BenchReport) async -> [Drill.Result] {
     let live = report.ranking.compactMap(\.target.address)
     guard !live.isEmpty else { return [] }
@@ -27,7 +29,7 @@ struct BenchDrill {
       calls: { addresses, count in await calls(addresses, count, dead: addresses.first) })
     var results: [Drill.Result] = []
     for target in report.targets {
-      // An endpoint that was excluded for its status is not dead.
+      // An address that was excluded for its status accepts connections, so it is not dead.
       guard let address = target.target.address, let exclusion = target.exclusion, exclusion.code != "status",
         let result = await drill.result(of: address, exclusion)
       else { continue }
@@ -36,6 +38,12 @@ struct BenchDrill {
     return results
   }
 
+  /// Makes calls with a new client, one after the other, until there are `count` or a signal cancels the
+  /// task.
+  ///
+  /// - Parameters:
+  ///   - addresses: the addresses of the host in the list of the client, in this order.
+  ///   - dead: the address that cannot be used. A call is affected if it tried this address in vain.
   private func calls(_ addresses: [IPAddress], _ count: Int, dead: IPAddress?) async -> [Drill.Call] {
     var configuration = configuration
     let origin = request.url.origin
@@ -43,8 +51,8 @@ struct BenchDrill {
       EndpointList(hosts: [
         origin.host: HostEntry(port: origin.port, endpoints: addresses.map { ListedEndpoint($0) })
       ]))
-    // Only the order of the list decides: the routing ignores `NETOPT_REGION`, `NETOPT_ISP` and
-    // `NETOPT_POLICY`.
+    // Without the variables `NETOPT_REGION`, `NETOPT_ISP` and `NETOPT_POLICY`, a new client tries the
+    // addresses in the order of the list.
     configuration.routing = RoutingConfiguration(environment: [:])
     var request = request
     request.options.routing = .automatic
@@ -66,6 +74,7 @@ struct BenchDrill {
     return found ?? []
   }
 
+  /// Sends a request and reads the whole response. Returns the route of the call, and whether it succeeded.
   private static func call(_ request: NetOptRequest, _ client: any Client) async -> (RouteReport?, Bool) {
     do throws(NetOptError) {
       let response = try await client.execute(request)

@@ -1,9 +1,11 @@
 import NetOptBench
 
-/// The output files of a run. The initializer creates a draft of each file before the run. `write` puts each
-/// file in its place when the file is complete.
+/// The output files of a run. The initializer, which runs before the measurement, creates a draft of each
+/// file. `write` completes each draft and then puts it in the place of the file.
 struct BenchFiles: ~Copyable {
+  /// The first file for the JSON report.
   private var json: FileReplacement?
+  /// The second file for the JSON report, which has the same content.
   private var otherJSON: FileReplacement?
   private var csv: FileReplacement?
   private var markdown: FileReplacement?
@@ -25,8 +27,8 @@ struct BenchFiles: ~Copyable {
     if let name = names.html { html = try FileReplacement(name) }
   }
 
-  /// Writes all files, even if a signal has cancelled the task. When a file fails, the function still writes
-  /// the other files.
+  /// Writes the report to all files, even if a signal has cancelled the task. If a file cannot be written,
+  /// the method still writes the other files.
   ///
   /// - Throws: the first failure.
   mutating func write(_ report: BenchReport) throws(OutputError) {
@@ -40,6 +42,7 @@ struct BenchFiles: ~Copyable {
     if let failure { throw failure }
   }
 
+  /// Writes the chunks to a file, if there is one, and puts it in place. Keeps the first error in `failure`.
   private static func write(
     _ file: consuming FileReplacement?, _ failure: inout OutputError?, _ chunks: () -> [[UInt8]]
   ) {

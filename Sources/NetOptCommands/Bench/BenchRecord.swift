@@ -5,7 +5,7 @@ import NetOptBench
 import NetOptCore
 
 extension RunContext {
-  /// Creates the context of a run that starts now on this machine.
+  /// Creates the description of a run that starts now on this machine, for reports.
   init(_ arguments: Arguments, in context: CommandContext) {
     let libraries = NetOptVersion.libraries
     func version(_ name: String) -> String? { libraries.first { $0.name == name }?.version }
@@ -16,7 +16,8 @@ extension RunContext {
         os: Self.system, libcurl: version("libcurl"), tls: version("TLS"), cares: version("c-ares")))
   }
 
-  /// The processor time that this process has used: clock_gettime(2), `CLOCK_PROCESS_CPUTIME_ID`.
+  /// The processor time that all threads of this process have used so far (clock_gettime(2),
+  /// `CLOCK_PROCESS_CPUTIME_ID`).
   static func cpuTime() -> Duration {
     var time = timespec()
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
@@ -35,8 +36,9 @@ extension RunContext {
 }
 
 extension Arguments {
-  /// The arguments as a report stores them, without credentials, because other people may receive the report.
-  /// Omits bodies and the values of header fields other than `plainFields`, and removes secrets from URLs.
+  /// The arguments in the form in which a report stores them. They have no credentials, because users pass
+  /// reports on. The form omits bodies and the values of header fields other than `plainFields`, and has no
+  /// secrets in URLs.
   var recorded: [String] {
     given.map { given in
       guard let value = given.value else { return given.option.name }
@@ -44,11 +46,13 @@ extension Arguments {
     } + operands.map(HTTPURL.shown)
   }
 
+  /// The lowercase names of header fields whose values contain no credentials.
   private static let plainFields: Set<String> = [
     "accept", "accept-encoding", "accept-language", "cache-control", "content-type", "host", "range",
     "user-agent",
   ]
 
+  /// The value of an option in this form.
   private static func recorded(_ value: String, of option: Option) -> String {
     switch option {
     case RequestArguments.data: return "..."

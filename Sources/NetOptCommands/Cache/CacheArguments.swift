@@ -1,7 +1,7 @@
 import NetOpt
 import NetOptCore
 
-/// The cache options of commands that make requests.
+/// The values of the cache options, for commands that make requests.
 struct CacheArguments: Sendable {
   /// The rules for storing and reusing responses.
   enum Mode: String, CaseIterable, Sendable {
@@ -9,7 +9,7 @@ struct CacheArguments: Sendable {
     case http
     /// Responses are fresh for the time that `--cache-ttl` declares.
     case api
-    /// The client does not use the cache.
+    /// The client has no cache.
     case off
   }
 
@@ -29,9 +29,10 @@ struct CacheArguments: Sendable {
 
   /// The directory of the disk cache; `nil` for a cache in memory only.
   let directory: String?
-  /// The mode from `--cache-mode`, else `http` if a directory is given, else `nil`.
+  /// The mode from `--cache-mode`, else `http` if a directory is given, else `nil`, which means no cache.
   var mode: Mode?
-  /// How long responses are fresh in mode `api`, at most a year; `nil` to store no responses.
+  /// How long responses are fresh in mode `api` (`--cache-ttl`), at most a year. With `nil`, the mode stores
+  /// no response.
   let timeToLive: Duration?
 
   /// Reads the options.
@@ -49,7 +50,7 @@ struct CacheArguments: Sendable {
     self.mode = mode
   }
 
-  /// The client's cache; `nil` when the arguments ask for no cache.
+  /// The settings of the client's cache; `nil` when the arguments ask for no cache.
   var configuration: ClientConfiguration.Cache? {
     guard let mode, mode != .off else { return nil }
     var cache = ClientConfiguration.Cache()
@@ -58,7 +59,7 @@ struct CacheArguments: Sendable {
     return cache
   }
 
-  /// Returns the cache options of requests in a mode.
+  /// Returns the cache options for requests in this mode.
   func options(_ mode: Mode) -> NetOptCore.CacheOptions {
     switch mode {
     case .http: .http

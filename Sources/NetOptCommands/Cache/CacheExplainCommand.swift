@@ -2,7 +2,8 @@ import NetOpt
 import NetOptCaching
 import NetOptCore
 
-/// `netopt cache explain`: explains how the cache handles a request.
+/// `netopt cache explain`: explains which stored responses match a request, how the cache handles the
+/// request, and whether it stores the response.
 struct CacheExplainCommand: Command {
   private static let offline = Option(
     "offline", "do not send the request; show the stored entries and the decision")
@@ -44,15 +45,15 @@ struct CacheExplainCommand: Command {
       context.say("warning: \($0.message)")
     }
     if !arguments.has(Self.offline) {
-      // The client uses a memory cache with copies of the stored entries, so that the disk cache does not
-      // change.
+      // The client gets a memory cache with the entries of the disk cache, so that the command does not
+      // change the disk cache.
       cache.directory = nil
       cache.entries = explanation.entries
       var configuration = try ClientOptions.configuration(arguments, in: context)
       configuration.cache = cache
       configuration.signing = signing
       var asked = request
-      // The explanation is about the response to this URL, not about the response at the end of a redirect.
+      // Does not follow redirects, because the explanation is about the response to this URL.
       asked.options.maxRedirects = 0
       try await context.withClient(configuration) { [asked] client in
         explanation.response = try await client.execute(asked)

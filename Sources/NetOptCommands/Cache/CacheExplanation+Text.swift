@@ -3,8 +3,8 @@ import NetOptCaching
 import NetOptCore
 
 extension CacheExplanation {
-  /// The explanation as text, one fact per line. It contains no bodies and no values of header fields, except
-  /// the `Cache-Status` of this cache.
+  /// The explanation as text, one fact on each line. It has no bodies, and no values of header fields except
+  /// the `Cache-Status` that this cache would send.
   var lines: [String] {
     var lines = ["URL       \(url.shown)"]
     if entries.isEmpty { lines.append("STORED    nothing") }
@@ -24,6 +24,7 @@ extension CacheExplanation {
     return lines
   }
 
+  /// The lines about a stored entry: what it is, and whether it is fresh.
   private static func lines(_ entry: CacheEntry, at moment: Int64) -> [String] {
     let (isFresh, seconds, rule) = entry.freshness(at: moment)
     var stored =
@@ -79,6 +80,7 @@ extension CacheExplanation {
       ])
   }
 
+  /// The rule that explains an eviction.
   private static func rule(of reason: EvictionReason) -> CacheRule {
     switch reason {
     case .room: CacheRule("the cache was full, and this entry had the lowest value", "netopt, disk tier")
@@ -86,6 +88,7 @@ extension CacheExplanation {
     }
   }
 
+  /// Formats a time in milliseconds since 1970 as RFC 3339, in whole seconds.
   private static func date(_ milliseconds: Int64) -> String {
     CivilTime(seconds: milliseconds / 1000).rfc3339
   }

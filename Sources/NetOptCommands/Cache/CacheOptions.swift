@@ -2,9 +2,9 @@ import NetOptCaching
 import NetOptCore
 import NetOptSigning
 
-/// The options and functions that the commands about disk caches share.
+/// The option and the functions that the commands `netopt cache stats`, `list`, `verify` and `clear` share.
 enum CacheOptions {
-  /// The directory of a disk cache.
+  /// `--cache DIR`: the directory of the disk cache.
   static let directory = Option(
     "cache", takes: .required("DIR"), "the directory of the cache", environment: "NETOPT_CACHE")
 

@@ -1,7 +1,8 @@
 import NetOptCaching
 import NetOptCore
 
-/// `netopt cache sim`: replays a trace of keys and sizes against cache policies.
+/// `netopt cache sim`: simulates the requests of a trace with several cache policies and capacities, and
+/// prints their hit ratios.
 struct CacheSimCommand: Command {
   private static let capacity = Option(
     "capacity", short: "c", takes: .required("SIZE"),
@@ -75,6 +76,7 @@ struct CacheSimCommand: Command {
     return .ok
   }
 
+  /// Returns the policies that the arguments name, each once; all policies if they name none.
   private static func policies(_ arguments: Arguments) throws(UsageError) -> [SimulatedPolicy] {
     let names = arguments.values(of: policy)
     var policies: [SimulatedPolicy] = []
@@ -88,7 +90,9 @@ struct CacheSimCommand: Command {
     return policies.isEmpty ? SimulatedPolicy.allCases : policies
   }
 
-  /// Parses a capacity into bytes. A share is relative to `footprint`, the total size of all keys in bytes.
+  /// Parses the value of `--capacity` and returns bytes.
+  ///
+  /// - Parameter footprint: `CacheTrace.footprint`, of which a value such as 10% is a share.
   private static func bytes(_ text: String, of footprint: Int) throws(UsageError) -> Int {
     let units: [Character: Int] = [
       "k": 1 << 10, "K": 1 << 10, "m": 1 << 20, "M": 1 << 20, "g": 1 << 30, "G": 1 << 30,
@@ -109,12 +113,14 @@ struct CacheSimCommand: Command {
       "--capacity takes a number of bytes, as 1000 or 64M, or a share, as 0.1 or 10%, not \"\(text)\"")
   }
 
+  /// Returns a share, from 0 to 1, of a number of bytes; at least 1 byte.
   private static func part(_ share: Double, of footprint: Int) -> Int {
     let part = Double(footprint) * share
-    // A `footprint` near `Int.max` rounds up to 2^63 as a `Double`, which `Int` cannot hold.
+    // As a `Double`, a `footprint` near `Int.max` becomes 2^63, which does not fit into an `Int`.
     return part >= 0x1p63 ? footprint : max(Int(part), 1)
   }
 
+  /// The object that `--json` prints: docs/schemas/cache-sim.schema.json.
   private static func json(_ trace: CacheTrace, _ replays: [CacheReplay]) -> JSONValue {
     [
       "schema_version": 1,
@@ -133,6 +139,7 @@ struct CacheSimCommand: Command {
     ]
   }
 
+  /// The text that the command prints: a line about the trace, and a table with a row for each replay.
   private static func lines(_ trace: CacheTrace, _ replays: [CacheReplay]) -> [String] {
     func ratio(_ value: Double) -> String {
       let digits = String(Int((value * 10_000).rounded()))

@@ -1,7 +1,8 @@
 import NetOptCaching
 import NetOptCore
 
-/// `netopt cache stats`: shows how much a disk cache holds.
+/// `netopt cache stats`: prints the number of entries of a disk cache, their size, the number of requests for
+/// them and the number of evictions.
 struct CacheStatsCommand: Command {
   let declaration = CommandDeclaration(
     name: "cache stats",

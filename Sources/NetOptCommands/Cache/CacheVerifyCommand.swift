@@ -1,7 +1,7 @@
 import NetOptCaching
 import NetOptCore
 
-/// `netopt cache verify`: checks that a disk cache still holds the bytes that were stored.
+/// `netopt cache verify`: checks that the bytes of a disk cache are still those that were stored.
 struct CacheVerifyCommand: Command {
   let declaration = CommandDeclaration(
     name: "cache verify",

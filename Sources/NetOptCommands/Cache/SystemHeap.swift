@@ -2,14 +2,15 @@ import CHeap
 import Glibc
 package import NetOptCaching
 
-/// The heap of glibc. The program passes the heap to the cache of a long-running process.
+/// The heap of glibc, which the whole process uses. A long-running program passes it to its cache.
 package struct SystemHeap: ProcessHeap {
   package let page = sysconf(Int32(_SC_PAGESIZE))
 
   package init() {}
 
-  /// Returns whole free pages to the system (malloc_trim(3)). The call takes in the order of 1 ms for 64 MiB
-  /// of free memory in the process. A thread that allocates from the arena being trimmed waits for the call.
+  /// Returns the free pages of the heap to the system (malloc_trim(3)). The call takes about 1 ms for 64 MiB
+  /// of free memory. It locks one arena of the heap after the other. A thread that allocates from a locked
+  /// arena waits.
   package func trim() -> HeapTrimResult {
     let before = resident()
     malloc_trim(0)
@@ -18,7 +19,7 @@ package struct SystemHeap: ProcessHeap {
       returned: before.flatMap { before in after.map { before - $0 } }, free: netopt_heap_free())
   }
 
-  /// Returns the resident memory in bytes (proc(5), statm); `nil` when the size cannot be read.
+  /// Returns the resident memory of the process in bytes (proc(5), statm); `nil` when it cannot be read.
   private func resident() -> Int? {
     let descriptor = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
