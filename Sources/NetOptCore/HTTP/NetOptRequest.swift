@@ -102,7 +102,7 @@ public struct RequestBody: Sendable {
     case none
     case bytes([UInt8])
     /// Chunks that arrive one after the other. `length` is the number of bytes, if known. The closure makes
-    /// the iterator of the chunks. It is called once.
+    /// the iterator of the chunks.
     case stream(length: Int64?, @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>)
   }
 
@@ -117,13 +117,14 @@ public struct RequestBody: Sendable {
   /// A body from a text, encoded as UTF-8.
   public static func text(_ text: String) -> RequestBody { .bytes(Array(text.utf8)) }
 
-  /// A body that the program produces in chunks. The client reads at most 256 KiB more than the connection
-  /// has sent.
+  /// A body that the program produces in chunks. The client reads no chunk while 256 KiB or more
+  /// wait to be sent.
   ///
   /// - Parameters:
   ///   - length: the total number of bytes, if known. A negative length, or a length that differs from the
   ///     sum of the chunks, fails with `invalidRequest`. The client keeps back the chunk that completes the
-  ///     length until the sequence has ended, so that a server never receives a body that is too long.
+  ///     length until the sequence has ended, so that a server never takes a body for complete that
+  ///     is too long.
   ///   - chunks: the chunks. The client iterates the sequence once. It can send the body again only if no
   ///     server processed the request and at most 128 KiB of the body were sent.
   public static func stream<Chunks: AsyncSequence & Sendable>(

@@ -1,7 +1,7 @@
 /// Percent-encoding (RFC 3986, section 2.1). The default style is the canonical form for signatures.
 @usableFromInline package enum PercentEncoding {
-  /// How bytes are encoded. `plain` is the canonical form. Some signature schemes use `form` or `none`. The
-  /// verifier uses the other styles, to find the mistake that explains a wrong signature.
+  /// How bytes are encoded. `plain` is the canonical form. Some signature schemes use `form`, `none` or
+  /// `twice`. The verifier also uses the styles to find the mistake that explains a wrong signature.
   @usableFromInline package struct Style: OptionSet, Sendable {
     @usableFromInline package let rawValue: Int
 

@@ -1,12 +1,13 @@
-// The text of a string node. `bytes` must be the text that the reader read: the ranges of the nodes lie
-// within it, and its escapes are complete.
+// The text of a string node. `bytes` must be the JSON text from which the reader made the node. The functions
+// do not check it: the reader has checked that the range lies within the text and that the escapes are valid.
 
 extension JSONNode {
-  /// Returns the text of a string.
+  /// Returns the text of a string node, with its escapes decoded.
   package func text(in bytes: UnsafeRawBufferPointer) -> String {
     let raw = UnsafeRawBufferPointer(rebasing: bytes[range])
     if isPlain { return String(decoding: raw, as: UTF8.self) }
-    // An escape is longer than the text that it stands for.
+    // The text without escapes is never longer: each escape has more bytes than the character that it
+    // encodes.
     return String(unsafeUninitializedCapacity: raw.count) { room in
       var count = 0
       Self.unescape(raw) { byte in
@@ -17,13 +18,13 @@ extension JSONNode {
     }
   }
 
-  /// Calls `body` with each UTF-8 byte of a string's text. For texts, such as secrets, that must not be
-  /// copied into a `String`.
+  /// Calls `body` with each UTF-8 byte of the text of a string node. For secrets, which must not be copied
+  /// into a `String`.
   package func forEachByte(in bytes: UnsafeRawBufferPointer, _ body: (UInt8) -> Void) {
     Self.unescape(UnsafeRawBufferPointer(rebasing: bytes[range]), body)
   }
 
-  /// Whether a string equals a text, byte for byte.
+  /// Whether the text of a string node equals `text` byte for byte.
   package func isText(_ text: String, in bytes: UnsafeRawBufferPointer) -> Bool {
     let raw = bytes[range]
     if isPlain { return raw.count == text.utf8.count && raw.elementsEqual(text.utf8) }
@@ -33,6 +34,9 @@ extension JSONNode {
     return isSame && rest.isEmpty
   }
 
+  /// Decodes the escapes of a string, and calls `take` with each UTF-8 byte of the result.
+  ///
+  /// - Parameter raw: the bytes between the quotes.
   private static func unescape(_ raw: UnsafeRawBufferPointer, _ take: (UInt8) -> Void) {
     var index = 0
     func unit() -> UInt32 {

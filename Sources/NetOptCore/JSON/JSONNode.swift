@@ -1,7 +1,7 @@
-/// The position in a JSON text of a value or of a member's key. Never contains the value itself.
+/// A value or a member's key in a JSON text: its kind and its position. Never contains the value itself.
 ///
-/// The nodes of a text are in the order of their first bytes. The contents of an array or object follow its
-/// node, and a key precedes its value.
+/// `JSONOutline.nodes` has the nodes of a text in the order of their first bytes. The contents of an array or
+/// object follow its node, and each value of an object follows its key. A key is a node of kind `string`.
 @usableFromInline
 package struct JSONNode: Sendable {
   /// The kinds of JSON values.
@@ -9,12 +9,16 @@ package struct JSONNode: Sendable {
   package enum Kind: UInt8, Sendable { case object, array, string, number, `true`, `false`, null }
 
   @usableFromInline package let kind: Kind
-  /// Whether the node is a string that is ASCII without escapes, so that its bytes are its text.
+  /// Whether the node is a string of ASCII characters without escapes, so that its bytes are its text.
   @usableFromInline package let isPlain: Bool
-  /// 32 bits suffice, because the reader rejects longer texts.
+  /// The offset in bytes of the value in the text. 32 bits suffice for the offsets and counts, because the
+  /// reader rejects texts of 2 GiB and more.
   @usableFromInline let start: Int32
+  /// The offset after the last byte of the value.
   @usableFromInline var end: Int32
+  /// The value of `next`.
   @usableFromInline var following: Int32
+  /// The value of `count`.
   @usableFromInline var children: Int32 = 0
 
   init(_ kind: Kind, _ range: Range<Int>, next: Int, isPlain: Bool = false) {
@@ -25,16 +29,18 @@ package struct JSONNode: Sendable {
     following = Int32(truncatingIfNeeded: next)
   }
 
-  /// The range of the value's bytes. A string's range excludes the quotes.
+  /// The offsets of the value's bytes in the text. The range of a string does not contain the quotes.
   @inlinable package var range: Range<Int> { Range(uncheckedBounds: (Int(start), Int(end))) }
 
-  /// The index of the next node after this node and its contents.
+  /// The index in `JSONOutline.nodes` of the first node after this node and its contents.
   @inlinable package var next: Int { Int(following) }
 
   /// The number of elements of an array or members of an object.
   @inlinable package var count: Int { Int(children) }
 
-  /// Sets the end of an array or object.
+  /// Sets what is known only at the end of an array or object.
+  ///
+  /// - Parameter position: the offset after the closing bracket.
   mutating func close(_ position: Int, next: Int, count: Int) {
     end = Int32(truncatingIfNeeded: position)
     following = Int32(truncatingIfNeeded: next)
@@ -42,37 +48,38 @@ package struct JSONNode: Sendable {
   }
 }
 
-/// A step from an array or object to one of its elements or members.
+/// One step of a path to a value: from an array to an element, or from an object to a member.
 package enum JSONStep: Hashable, Sendable {
   /// The element at this index.
   case index(Int)
-  /// The member whose key is the node with this index.
+  /// The member whose key is the node with this index in `JSONOutline.nodes`.
   case key(Int)
 }
 
-/// A key that occurs earlier in the same object.
+/// A key that another member of the same object had before.
 package struct JSONDuplicate: Sendable {
-  /// The index of the node of the later key.
+  /// The index in `JSONOutline.nodes` of the later key.
   package let key: Int
-  /// The path to the key.
+  /// The path to the member with the later key.
   package let path: [JSONStep]
 }
 
-/// The position at which a text violates the JSON grammar.
+/// Where and how a text violates the JSON grammar, or a limit of the reader.
 package struct JSONSyntaxFault: Error, Sendable {
-  /// The offset in bytes.
+  /// The offset in the text, in bytes.
   package let offset: Int
-  /// The violated rule. Contains nothing of the text.
+  /// The violated rule in words, such as "this string is not closed". Contains nothing of the text.
   package let rule: String
-  /// The path to the value or key that was read last.
+  /// The path to the element or member that the reader was reading, or had read last.
   package let path: [JSONStep]
 }
 
-/// The structure of a JSON text.
+/// The result of reading a JSON text: the positions of its values, and its faults.
 package struct JSONOutline: Sendable {
-  /// The nodes of the values and keys. If there is a fault, only the nodes before it.
+  /// The nodes of all values and keys, in the order of their first bytes. If there is a fault, only the nodes
+  /// before it.
   package let nodes: [JSONNode]
-  /// The first keys that occur more than once in one object, up to the caller's limit.
+  /// The duplicate keys in the order of the text, up to the maximum number that the caller gave.
   package let duplicates: [JSONDuplicate]
   /// The number of duplicate keys, including those not in `duplicates`.
   package let duplicateCount: Int

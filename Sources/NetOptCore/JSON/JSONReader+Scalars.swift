@@ -16,6 +16,7 @@ extension JSONReader {
     nodes.append(JSONNode(kind, start..<position, next: nodes.count + 1))
   }
 
+  /// Reads `true`, `false` or `null`, and returns `kind`.
   private mutating func literal(_ text: StaticString, _ kind: JSONNode.Kind) throws(Fault) -> JSONNode.Kind {
     let count = text.utf8CodeUnitCount
     let isThere =
@@ -27,6 +28,7 @@ extension JSONReader {
 
   // MARK: Numbers
 
+  /// Reads a number. Checks its form, and does not convert it.
   private mutating func number() throws(Fault) {
     let start = position
     if bytes[position] == UInt8(ascii: "-") { position += 1 }
@@ -44,7 +46,7 @@ extension JSONReader {
     if !isNumber { throw fault("this is not a valid JSON number", at: start) }
   }
 
-  /// Skips digits and returns their number.
+  /// Skips decimal digits and returns how many there were.
   private mutating func digits() -> Int {
     let start = position
     while position < bytes.count, ByteClass.isDigit(bytes[position]) { position += 1 }
@@ -53,7 +55,8 @@ extension JSONReader {
 
   // MARK: Strings
 
-  /// Reads a string. `position` moves from the opening quote to the byte after the closing quote.
+  /// Reads a string and appends its node. Moves `position` from the opening quote to the byte after the
+  /// closing quote.
   mutating func appendString() throws(Fault) {
     let start = position
     position += 1
@@ -65,7 +68,7 @@ extension JSONReader {
     }
     let hasLongRun = try skipRest(from: start)
     nodes.append(JSONNode(.string, (start + 1)..<(position - 1), next: nodes.count + 1))
-    // Later code compares the string, which takes minutes for 1 MB of combining marks.
+    // Comparing such a string takes minutes for 1 MB of combining marks (`CombiningMarks`).
     if hasLongRun {
       throw fault(
         "this string has more than \(CombiningMarks.most) combining marks in a row, which no real text has",
@@ -73,10 +76,12 @@ extension JSONReader {
     }
   }
 
-  /// Skips the rest of a string that is not plain ASCII, and counts its combining marks.
+  /// Skips the rest of a string, up to the byte after the closing quote. Counts combining marks if the key
+  /// rule is `sameCharacters`.
   ///
   /// - Parameter start: the offset of the opening quote.
-  /// - Returns: whether the string has more combining marks in a row than the rule allows.
+  /// - Returns: whether the string has more than `CombiningMarks.most` combining marks in a row. False if
+  ///   they are not counted.
   private mutating func skipRest(from start: Int) throws(Fault) -> Bool {
     var hasLongRun = false
     var marks = 0
@@ -102,7 +107,7 @@ extension JSONReader {
     throw fault("this string is not closed", at: start)
   }
 
-  /// Skips ordinary ASCII characters, which are most of a text.
+  /// Skips ASCII characters other than control characters, the quote and the backslash.
   @inline(__always)
   private mutating func passASCII() {
     var next = position
@@ -114,7 +119,7 @@ extension JSONReader {
     position = next
   }
 
-  /// Reads a scalar of two to four UTF-8 bytes and skips it (Unicode 16, table 3-7).
+  /// Reads a scalar of two to four UTF-8 bytes (Unicode 16, table 3-7). Moves `position` past it.
   private mutating func encoded() throws(Fault) -> Unicode.Scalar {
     let first = bytes[position]
     let count = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4
@@ -136,7 +141,8 @@ extension JSONReader {
     throw fault("this string is not UTF-8")
   }
 
-  /// Reads an escape sequence and skips it. A surrogate pair counts as one escape.
+  /// Reads an escape sequence and returns its character. Moves `position` past it. A surrogate pair, such as
+  /// `\ud83d\ude00`, is one escape sequence.
   private mutating func escape() throws(Fault) -> Unicode.Scalar {
     let start = position
     position += 2
@@ -164,7 +170,7 @@ extension JSONReader {
     throw fault("this escape sequence does not encode a character", at: start)
   }
 
-  /// Reads four hexadecimal digits.
+  /// Reads four hexadecimal digits and moves `position` past them. Returns `nil` if there are no four digits.
   private mutating func hexadecimal() -> UInt16? {
     guard position + 4 <= bytes.count else { return nil }
     var value: UInt16 = 0

@@ -1,5 +1,6 @@
-/// The random number generator SplitMix64 (Steele, Lea, Flood 2014). The seed determines the sequence on
-/// every machine and with every version of Swift, so that random decisions can be reproduced.
+/// The random number generator SplitMix64 (Steele, Lea, Flood 2014). The same seed
+/// gives the same sequence on every machine and with every version of Swift, so random decisions can be
+/// reproduced. Not for secrets.
 package struct SplitMix64: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
@@ -15,8 +16,8 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
     return mixed ^ (mixed >> 31)
   }
 
-  /// Returns a uniformly distributed number from 0 to `bound` - 1 (Lemire 2019). The algorithm of the
-  /// standard library may change between versions, so it is not used.
+  /// Returns a uniformly distributed number from 0 to `bound` - 1 (Lemire 2019). Use this function instead of
+  /// the standard library's, whose algorithm may change between versions.
   ///
   /// - Precondition: `bound` is greater than 0.
   package mutating func below(_ bound: UInt64) -> UInt64 {

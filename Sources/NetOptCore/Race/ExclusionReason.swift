@@ -1,7 +1,7 @@
 /// The reason why an endpoint of the list is not usable for a request. `description` is the reason as text.
 ///
-/// A plan may have a leg to an endpoint whose circuit breaker is open, but after DNS: the endpoint is a last
-/// resort. A plan has no leg to an endpoint that is excluded for another reason.
+/// An endpoint whose circuit breaker is open is a last resort: the plan may have a leg to it, usually after
+/// DNS. If an endpoint is excluded for another reason, the plan normally has no leg to it.
 ///
 /// ```swift
 /// for candidate in response.route.candidates {
@@ -9,24 +9,25 @@
 /// }
 /// ```
 public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
-  /// The endpoint has an address of the other IP version. The associated value is the version that the
-  /// request asked for.
+  /// The request allows only one IP version, which is the associated value, and the endpoint's address has
+  /// the other version.
   case family(IPAddress.Family)
-  /// The circuit breaker is open after `inARow` consecutive failures. `last` is the last failure.
+  /// The circuit breaker is open because the last `inARow` attempts failed. `last` is the last failure.
   case failures(inARow: Int, last: LegFailure?)
   /// The circuit breaker is open because `failed` of `attempts` attempts within 30 s failed. `last` is the
   /// last failure.
   case failureRate(failed: Int, attempts: Int, last: LegFailure?)
-  /// The endpoint asked for a pause with `Retry-After`. `for` is the remaining time, `last` the endpoint's
-  /// last failure.
+  /// The endpoint asked with `Retry-After` that clients do not use it for a time. `for` is the remaining
+  /// time. `last` is the endpoint's last failure.
   case resting(for: Duration, last: LegFailure?)
-  /// The circuit breaker is half-open, and its single trial attempt is under way.
+  /// The circuit breaker is half-open: it allows one attempt, and this attempt is under way.
   case attemptUnderWay
-  /// The endpoint presented an invalid certificate for `host`. The next check is due after `nextCheck`, in
-  /// whole seconds, rounded up; `nil` while a check is under way. If `byProbe` is true, a background probe
-  /// makes the check; otherwise a request does.
+  /// The endpoint presented an invalid certificate for `host`, as the associated kind of failure says.
+  /// `nextCheck` is the time until the next check of the certificate, rounded up to whole seconds; `nil`
+  /// while a check is under way. `byProbe` says who makes the check: a background probe if true, a request if
+  /// false.
   case certificate(LegFailure.Kind, host: String, nextCheck: Duration?, byProbe: Bool)
-  /// Another attempt of the same call has sent its request to the endpoint and waits for the response.
+  /// Another attempt of the same call has sent the request to the endpoint, and waits for the response.
   case otherAttempt
 
   /// The maximum number of certificate names in a message.
@@ -48,6 +49,7 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// Returns the end of a sentence about the last failure; an empty text for `nil`.
   private static func text(of last: LegFailure?) -> String {
     last.map { "; the last time: \($0.message)" } ?? ""
   }
@@ -63,6 +65,9 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// Returns when and how the certificate is checked again.
+  ///
+  /// - Parameter wait: the time until the check; `nil` while a check is under way.
   private static func text(ofCheck wait: Duration?, byProbe: Bool) -> String {
     guard let wait else { return "it is being checked again" }
     let time = wait > .zero ? "in \(wait.components.seconds) s" : "now"

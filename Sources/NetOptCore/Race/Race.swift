@@ -1,17 +1,18 @@
 /// Decides, for the legs of one plan, when each leg starts and which leg may send the request.
 ///
-/// `Race` is a state machine without I/O. The caller performs the plan: it reports events to the race and
-/// carries out the `Step` that the race returns. A leg asks the gate (`ready`) when its connection is ready,
-/// before it sends the first byte of the request. The first leg at the gate wins. So only one leg sends
-/// the request: the leg that completed the TLS handshake first.
+/// `Race` is a state machine without I/O. The caller opens the connections. It reports events to the race and
+/// carries out the `Step` that the race returns. When the connection of a leg is ready, the caller calls
+/// `ready`, which is the gate, before the leg sends the first byte of the request. The first leg at the gate
+/// wins. So only one leg sends the request: the leg that completed the TLS handshake first.
 ///
-/// The front leg is the connecting leg that started last. When the front leg's stagger is over, or when any
-/// leg fails, the race starts the next leg: the first waiting leg whose source (list or DNS) has fewer than
-/// three legs under way. The race starts a leg that `startsAlone` only when no leg is under way.
+/// The front leg is the connecting leg that started last. Its stagger (`RoutePlan.Leg.stagger`) is the time
+/// that it has before the race starts another leg beside it. When the stagger is over, or when any leg fails,
+/// the race starts the next leg: the first waiting leg whose source (list or DNS) has fewer than three legs
+/// under way. The race starts a leg that `startsAlone` only when no leg is under way.
 ///
-/// The DNS look-up comes after the legs to usable endpoints and before the last resorts. Its wait is limited:
-/// if no leg is ready 1 s after the first leg opened its socket, the look-up starts beside the legs that are
-/// under way. So a list full of addresses that drop packets delays a call by 1 s at most. The race tries the
+/// The DNS look-up comes after the legs to usable endpoints and before the last resorts. But if no leg is
+/// ready 1 s after the first leg opened its socket, the look-up starts out of turn, beside the legs under
+/// way. So a list full of addresses that drop packets delays a call by 1 s at most. The race tries the
 /// addresses from the look-up before the remaining addresses of the list.
 @usableFromInline
 package struct Race: Sendable {
@@ -19,10 +20,10 @@ package struct Race: Sendable {
   package enum Step: Equatable, Sendable {
     /// Start the leg with this index.
     case start(Int)
-    /// Wait for the legs under way. Call `timeIsUp` at this moment, if there is one; it may already be in the
-    /// past.
+    /// Wait for events of the legs under way. If there is a moment, call `timeIsUp` at this moment, or at
+    /// once if it is in the past.
     case wait(until: MonotonicInstant?)
-    /// Every leg has failed.
+    /// Stop: every leg has failed.
     case exhausted
   }
 
@@ -32,47 +33,58 @@ package struct Race: Sendable {
     case send
     /// The leg must not send the request: another leg has won, or the leg is over. Release the connection.
     case release
-    /// The request was already sent and may not be repeated. End the transfer.
+    /// The leg has sent the request before, and the request may not be repeated. End the transfer.
     case replayRefused
   }
 
   /// The maximum number of legs from one source (list or DNS) that are under way at once.
   package static let width = 3
-  /// The delay from the opening of the first leg's socket to the latest start of the DNS look-up.
+  /// How long after the first leg opened its socket the DNS look-up starts at the latest.
   package static let lookUpDelay = Duration.seconds(1)
-  /// The leg indices `0..<64`, shared by the races of all plans with at most 64 legs.
+  /// The leg indices `0..<64`. All races of plans with at most 64 legs share this array as their first queue,
+  /// so that they allocate none.
   private static let order = Array(0..<64)
-  /// The maximum extension of the front leg's stagger when its TCP connection is established.
+  /// The maximum time that `timeIsUp` adds to the front leg's stagger when its TCP connection is established.
   static let longestExtension = Duration.milliseconds(250)
 
   /// The state of the front leg's stagger timer.
   private enum Clock {
+    /// The front leg has not opened its socket.
     case notStarted
+    /// The stagger ends at `until`. `isExtended` says whether it was extended, which happens at most once.
     case running(until: MonotonicInstant, isExtended: Bool)
+    /// The stagger has ended, or the front leg has failed.
     case over
   }
 
   /// All legs, by index: first the legs of the plan, then the legs that look-ups and repeated tries added.
   package private(set) var legs: [RoutePlan.Leg]
-  /// The indices of the legs that have not started, in starting order.
+  /// The indices in `legs` of the legs that have not started, in starting order.
   private var queue: ArraySlice<Int>
-  /// The legs that have started and have not ended.
+  /// The legs that have started and have not ended. Contains the winner.
   @usableFromInline var underWay = Legs()
-  /// How many legs of the initial start (one leg, or two if `startsTwo`) have not started yet.
+  /// How many legs `advance` has still to start at the beginning of the race, without waiting for the
+  /// stagger. At first 1, or 2 if the plan `startsTwo`.
   private var initialStartsLeft: Int
-  /// The front leg. Never the DNS look-up: a look-up opens no socket, so its stagger timer would never start.
+  /// The index of the front leg: the leg, other than the DNS look-up, that started last. A look-up opens no
+  /// socket, so its stagger would never begin. The front leg may have failed since. After `withdrawRequest`,
+  /// it is the leg from which the request was taken. `nil` before the first start.
   package private(set) var front: Int?
+  /// The stagger timer of the front leg.
   private var clock = Clock.notStarted
-  /// The index of the DNS look-up, until it starts.
+  /// The index of the DNS look-up; `nil` once it has started, and if there is none.
   private var lookUp: Int?
-  /// When the DNS look-up starts ahead of its turn.
+  /// When the DNS look-up starts out of turn. `nil` before the first leg has opened its socket, and after the
+  /// look-up has started.
   private var lookUpDue: MonotonicInstant?
+  /// Whether the request may be sent again after the connection that carried it failed.
   @usableFromInline let mayBeRepeated: Bool
+  /// The factor for the stagger of each leg: 1, or 2 if a connection carries one request at a time.
   private let staggerMultiplier: Int
-  /// The targets of the legs that `tryAgainLast` has queued.
+  /// The targets of the legs that `tryAgainLast` has queued. It queues each target only once.
   private var triedLast: [RoutePlan.Leg.Target] = []
 
-  /// The leg that won, or `nil`.
+  /// The index of the leg that won; `nil` while no leg has won.
   @usableFromInline package private(set) var winner: Int?
 
   /// Creates the race for a plan.
@@ -84,7 +96,8 @@ package struct Race: Sendable {
       plan.legs, startsTwo: plan.startsTwo, multiplexes: plan.multiplexes, mayBeRepeated: mayBeRepeated)
   }
 
-  /// Creates a race for the given legs.
+  /// Creates a race for the given legs. The parameters are the properties of `RoutePlan` with the same names,
+  /// and `mayBeRepeated` of the other initializer.
   package init(_ legs: [RoutePlan.Leg], startsTwo: Bool, multiplexes: Bool, mayBeRepeated: Bool) {
     self.legs = legs
     queue = Self.queue(of: legs.count)
@@ -96,11 +109,13 @@ package struct Race: Sendable {
     staggerMultiplier = multiplexes ? 1 : 2
   }
 
+  /// Returns the indices of `count` legs.
   private static func queue(of count: Int) -> ArraySlice<Int> {
     count <= order.count ? order[..<count] : Array(0..<count)[...]
   }
 
-  /// Puts a leg first, replaces the leg with the same target, and starts the first leg alone.
+  /// Puts a leg before all others, and removes the leg of the plan with the same target. The race then begins
+  /// with this one leg, even if the plan `startsTwo`.
   ///
   /// - Precondition: no leg has started.
   package mutating func putFirst(_ leg: RoutePlan.Leg) {
@@ -115,15 +130,15 @@ package struct Race: Sendable {
     lookUp = legs.firstIndex { $0.target == .dns }
   }
 
-  /// Starts the race, or continues it after a leg was started. Call repeatedly until the result is not
-  /// `start`.
+  /// Returns the next step at the start of the race, and after a leg was started. Call this repeatedly until
+  /// the result is not `start`.
   package mutating func advance() -> Step {
     winner == nil && initialStartsLeft > 0 ? startNext() : wait
   }
 
   /// Reports that a leg opened its socket, or began to wait for a connection that another transfer is
-  /// opening. The leg's stagger runs from this moment. The caller does not report a leg that waits for a
-  /// stream on a ready connection.
+  /// opening. The leg's stagger begins at this moment. Do not report a leg that waits for a stream on a
+  /// ready connection: it does not count as opened.
   package mutating func opened(_ leg: Int, at now: MonotonicInstant) -> Step {
     guard winner == nil, underWay.contains(leg) else { return wait }
     if lookUp != nil, lookUpDue == nil { lookUpDue = now + Self.lookUpDelay }
@@ -135,8 +150,8 @@ package struct Race: Sendable {
 
   /// Reports that the moment named by `wait` has come.
   ///
-  /// - Parameter connected: whether the front leg has an established TCP connection and is in the TLS
-  ///   handshake. The race then extends that leg's stagger, once.
+  /// - Parameter connected: whether the front leg's TCP connection is established. If true, the race extends
+  ///   the stagger of this leg, at most once, because only the TLS handshake is missing.
   package mutating func timeIsUp(at now: MonotonicInstant, connected: Bool) -> Step {
     guard winner == nil else { return wait }
     if let lookUpDue, now >= lookUpDue, let queueIndex = queue.firstIndex(where: { $0 == lookUp }) {
@@ -151,8 +166,8 @@ package struct Race: Sendable {
     return startNext()
   }
 
-  /// Reports that a leg's connection is ready, and decides whether the leg may send the request. Call again
-  /// each time the leg becomes ready.
+  /// The gate: reports that a leg's connection is ready, and decides whether the leg may send the request.
+  /// The leg may become ready again on a new connection. Then call this again.
   package mutating func ready(_ leg: Int) -> Verdict {
     if winner == leg { return mayBeRepeated ? .send : .replayRefused }
     guard winner == nil, underWay.contains(leg) else { return .release }
@@ -160,29 +175,29 @@ package struct Race: Sendable {
     return .send
   }
 
-  /// Whether `ready` would let the leg send the request. Does not make the leg the winner. Inlined: a call
-  /// across modules would copy a race that is stored in an object.
+  /// Whether `ready` would return `send` for the leg. Does not change the race. Inlined, because a call from
+  /// another module would copy a race that is stored in an object.
   @inlinable package func maySend(_ leg: Int) -> Bool {
     winner == leg ? mayBeRepeated : winner == nil && underWay.contains(leg)
   }
 
-  /// Takes the request back from the winner because the server did not process it: no byte was written, or
-  /// the server said so. The leg is under way again, and the next leg that is ready sends the request. Does
-  /// nothing if the leg is not the winner.
+  /// Takes the request back from the winner, because the server did not process the request: no byte of it
+  /// was written, or the server said that it did not process it. Afterwards no leg has won, only this leg is
+  /// under way, and the next leg that is ready sends the request. Does nothing if the leg is not the winner.
   package mutating func withdrawRequest(from leg: Int) {
     guard winner == leg else { return }
     winner = nil
     underWay = Legs()
     underWay.append(leg)
     front = leg
-    // Other legs start if the leg's new connection takes too long.
+    // The stagger begins again when the leg opens a new socket. If it passes, the race starts another leg.
     clock = .notStarted
     lookUpDue = nil
     initialStartsLeft = 0
   }
 
-  /// Queues another try of a leg, under a new index, after all other legs. Does nothing if a leg with the
-  /// same target was queued this way before, so that a race always ends.
+  /// Queues another try of a leg after all other legs. The new try gets a new index. Does nothing if
+  /// this function has queued the target of the leg before. Otherwise a race might never end.
   package mutating func tryAgainLast(_ leg: Int) {
     guard !triedLast.contains(legs[leg].target) else { return }
     triedLast.append(legs[leg].target)
@@ -190,20 +205,21 @@ package struct Race: Sendable {
     legs.append(legs[leg])
   }
 
-  /// Queues another try of a leg, under a new index, before all other legs. Used when the connection that the
-  /// leg waits for will not be established.
+  /// Queues another try of a leg before all other legs. The new try gets a new index. For a leg that waited
+  /// for a connection of another transfer, when that connection will not be established.
   package mutating func tryAgainNext(_ leg: Int) {
     queue.insert(legs.count, at: queue.startIndex)
     legs.append(legs[leg])
   }
 
-  /// Whether a leg waits to start, apart from legs that start alone (`startsAlone`).
+  /// Whether a leg has not started yet. Does not count legs that start alone (`RoutePlan.Leg.startsAlone`).
   package var hasUntried: Bool { queue.contains { !legs[$0].startsAlone } }
-  /// Whether a leg with an address waits to start, apart from legs that start alone. The look-up does not
-  /// count, because it may find no new address.
+  /// Whether a leg with an address has not started yet. Does not count legs that start alone. Does not count
+  /// the DNS look-up either, because it may find no new address.
   package var hasUntriedAddress: Bool { queue.contains { legs[$0].address != nil && !legs[$0].startsAlone } }
 
-  /// Reports that a leg ended without winning. Starts the next leg at once.
+  /// Reports that a leg ended without winning. The race then starts the next leg without waiting for a
+  /// stagger.
   package mutating func failed(_ leg: Int) -> Step {
     // Count a leg's failure once. A second report would start one leg too many.
     guard winner == nil, let index = underWay.firstIndex(of: leg) else { return wait }
@@ -212,17 +228,19 @@ package struct Race: Sendable {
     return startNext()
   }
 
-  /// The legs of a look-up's answer whose targets no started leg has.
+  /// Returns those legs of a look-up's result whose targets no leg has tried. Removes repeated targets.
   package func untried(_ answers: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
     var tried = Set(Set(legs.indices).subtracting(queue).map { legs[$0].target })
     return answers.filter { tried.insert($0.target).inserted }
   }
 
-  /// Replaces a look-up with legs for the addresses that it found. The race tries these legs next, in their
-  /// order, and drops the list's waiting legs to the same addresses. The new legs get the indices after all
-  /// existing legs.
+  /// Reports that the DNS look-up ended, and adds the legs that it found. The race starts these legs next, in
+  /// their order. It drops legs to the same addresses that have not started. The new legs get the indices
+  /// after all existing legs.
   ///
-  /// - Parameter answers: the legs that `untried` returned.
+  /// - Parameters:
+  ///   - leg: the index of the look-up.
+  ///   - answers: the legs that `untried` returned.
   package mutating func expanded(_ leg: Int, into answers: [RoutePlan.Leg]) -> Step {
     let targets = Set(answers.map(\.target))
     queue.removeAll { targets.contains(legs[$0].target) }
@@ -231,14 +249,16 @@ package struct Race: Sendable {
     return failed(leg)
   }
 
+  /// The step that waits until the stagger ends or the look-up is due, whichever comes first.
   private var wait: Step {
     if winner != nil { return .wait(until: nil) }
     guard case .running(let due, _) = clock else { return .wait(until: lookUpDue) }
     return .wait(until: min(due, lookUpDue ?? due))
   }
 
+  /// Starts the first leg in the queue that may start. If none may start, waits.
   private mutating func startNext() -> Step {
-    // A source at its limit does not delay the legs of the other source.
+    // If one source has `width` legs under way, a leg of the other source can start.
     if let queueIndex = queue.firstIndex(where: { !legs[$0].startsAlone && hasRoom(for: $0) }) {
       return start(at: queueIndex)
     }
@@ -246,6 +266,7 @@ package struct Race: Sendable {
     return queue.isEmpty ? .exhausted : start(at: queue.startIndex)
   }
 
+  /// Whether fewer than `width` legs from the leg's source are under way.
   private func hasRoom(for leg: Int) -> Bool {
     underWay.count(where: { legs[$0].source == legs[leg].source }) < Self.width
   }
@@ -269,7 +290,8 @@ package struct Race: Sendable {
 /// The indices of the legs under way, stored inline so that a race allocates no memory for them.
 @usableFromInline
 struct Legs: Sendable {
-  /// Three legs from each source, and the DNS look-up.
+  /// The indices, in the first `count` elements. There is room for three legs from each source and the DNS
+  /// look-up.
   @usableFromInline var legs = InlineArray<8, Int>(repeating: -1)
   @usableFromInline private(set) var count = 0
 
