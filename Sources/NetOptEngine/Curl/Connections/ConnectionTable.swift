@@ -21,8 +21,7 @@ struct ConnectionTable {
     var stalls = Stalls()
     /// The readiness that the loop watches the socket for.
     @exclusivity(unchecked) var watched: Readiness = []
-    /// Whether libcurl wants to be told of events on the socket. If false, the connection is idle in the
-    /// pool.
+    /// Whether libcurl wants to be told of events on the socket. It wants no events of idle connections.
     @exclusivity(unchecked) var isWanted = false
 
     init(
@@ -208,7 +207,7 @@ struct ConnectionTable {
   /// Whether to tell libcurl of an event on a socket.
   ///
   /// - Returns: false if the connection is idle. The caller must then unwatch the socket. Such an event
-  ///   nearly always means that the peer closed the connection. libcurl finds this out before it uses the
+  ///   usually means that the peer closed the connection. libcurl finds this out before it uses the
   ///   connection again.
   mutating func isWanted(_ descriptor: Int32) -> Bool {
     guard let socket = sockets[descriptor], !socket.isWanted else { return true }

@@ -5,12 +5,13 @@ import NetOptCore
 // Maps libcurl's error codes to the reasons why a leg failed before its connection was ready.
 
 extension CurlCode {
+  /// The codes for a failure of TLS.
   private static let tlsCodes = [
     CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR,
     CURLE_PEER_FAILED_VERIFICATION,
   ]
 
-  /// Returns the failure of a leg that ended with a code.
+  /// Returns the failure of the leg whose transfer ended with this code.
   static func legFailure(_ code: CURLcode, of transfer: Transfer) -> LegFailure {
     let easy = transfer.easy
     let peer = transfer.peer(isInTLS: tlsCodes.contains(code))
@@ -34,6 +35,9 @@ extension CurlCode {
     }
   }
 
+  /// Returns the failure of a leg that could not connect.
+  ///
+  /// - Parameter errno: the error of connect(2) or socket(2); 0 if it is unknown.
   private static func connectFailure(_ errno: Int32, to peer: String) -> LegFailure {
     switch errno {
     case ECONNREFUSED: LegFailure(.refused, "\(peer) refused the connection")
@@ -52,9 +56,10 @@ extension CurlCode {
     }
   }
 
+  /// Returns the failure of a leg whose connection was not ready in time.
   private static func timeout(of transfer: Transfer, _ peer: String) -> LegFailure {
     guard transfer.connectedAt != nil else {
-      // A transfer without a socket of its own waits for a connection that other transfers are opening.
+      // A transfer that opened no socket waits for a connection that other transfers are opening.
       let what = transfer.descriptor == nil ? "did not accept the connection" : "did not answer"
       return LegFailure(.connectTimeout, "\(peer) \(what) in time")
     }
@@ -65,6 +70,7 @@ extension CurlCode {
       .proxy, "\(peer) accepted the connection and did not connect to \(transfer.server) in time")
   }
 
+  /// Returns the failure of a leg whose TLS handshake failed for another reason than the peer's certificate.
   private static func tlsFailure(_ code: CURLcode, of easy: EasyHandle, _ peer: String) -> LegFailure {
     let errorText = easy.errorText
     if errorText.wasReset || Int32(easy.info(CURLINFO_OS_ERRNO) as Int) == ECONNRESET {
@@ -77,14 +83,14 @@ extension CurlCode {
       let reason = String(cString: curl_easy_strerror(code))
       return LegFailure(.tls, "the TLS handshake with \(peer) failed: \(reason)")
     }
-    // The text has the form `tlsv1 alert internal error`.
+    // The reason has the form `tlsv1 alert internal error`.
     if let alert = reason.utf8.firstRange(of: " alert ".utf8),
       reason.hasPrefix("tls") || reason.hasPrefix("ssl")
     {
       return LegFailure(
         .tls, "\(peer) refused the TLS handshake with the alert \"\(reason[alert.upperBound...])\"")
     }
-    // The answer is not a TLS record.
+    // OpenSSL's text for an answer that is not a TLS record.
     if reason == "wrong version number" {
       return LegFailure(
         .tls,
@@ -93,18 +99,20 @@ extension CurlCode {
     return LegFailure(.tls, "the TLS handshake with \(peer) failed: \(reason)")
   }
 
-  /// Codes of x509_vfy.h for a chain that does not lead to a trusted authority:
+  /// The results of X509_verify_cert(3) (x509_vfy.h) for a chain that does not lead to a trusted authority:
   /// X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, the two for self-signed certificates,
   /// X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE.
   private static let unknownIssuer = [2, 18, 19, 20, 21]
 
+  /// Returns the failure of a leg that refused the certificate of the server or the proxy.
   private static func certificateFailure(of transfer: Transfer, _ peer: String) -> LegFailure {
     let easy = transfer.easy
     let errorText = easy.errorText
     let isOfProxy = transfer.proxy != nil && !transfer.isPastProxy(isInTLS: true)
     let host =
       isOfProxy ? transfer.proxy.map { ProxyURL.host(of: $0) } ?? "" : transfer.exchange.plan.origin.host
-    // libcurl checks the name after it has verified the chain. By then it has reported the certificate.
+    // libcurl checks the name after it has verified the chain, and has reported the certificate by then. So a
+    // reported certificate means that the name is wrong.
     let names = CertificateNames.presented(to: transfer)
     if !names.isEmpty || errorText.isAboutName {
       return LegFailure(

@@ -4,7 +4,10 @@ import NetOptCore
 
 /// Translates libcurl's error codes (libcurl-errors(3)).
 enum CurlCode {
-  /// - Parameter errorText: libcurl's error text, which says more than the code.
+  /// Returns libcurl's code and text, for `NetOptError.underlying`.
+  ///
+  /// - Parameter errorText: libcurl's text about the failure, which says more than the code. Without it, the
+  ///   text is libcurl's description of the code.
   static func underlying(_ code: CURLcode, _ errorText: CurlErrorText? = nil) -> NetOptError.Underlying {
     NetOptError.Underlying(
       .curl, code: Int32(code.rawValue), text: errorText?.shown ?? String(cString: curl_easy_strerror(code)))
@@ -17,43 +20,44 @@ enum CurlCode {
     CURLE_PARTIAL_FILE, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM,
   ]
 
-  /// The codes with which opening a connection fails. When a transfer ends with such a code after its request
-  /// was sent, its connection died before a response began, and libcurl could not open a replacement.
+  /// The codes with which a transfer ends when libcurl cannot open a connection. When a transfer ends with
+  /// such a code after its request was sent, its connection died before a response began, and libcurl could
+  /// not open another connection to send the request again.
   private static let replacementFailed = [
     CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION,
   ]
 
-  /// Returns the code of the cause. libcurl may report an HTTP/2 error when reading from the connection, or
-  /// writing to it, failed.
+  /// Returns the code for the cause of a failure: CURLE_RECV_ERROR instead of CURLE_HTTP2 when reading from
+  /// the socket or writing to it failed. libcurl may report an HTTP/2 error in this case.
   static func cause(of code: CURLcode, _ errorText: @autoclosure () -> CurlErrorText) -> CURLcode {
     code == CURLE_HTTP2 && errorText().isAboutSocket ? CURLE_RECV_ERROR : code
   }
 
-  /// Whether a transfer that ends with this code may leave its request unprocessed. `SentRequest.fate` tells
-  /// whether it did.
+  /// Whether it is possible that the server did not process the request of a transfer that ends with this
+  /// code. `SentRequest.fate` says whether netopt knows this.
   static func mayLeaveUnprocessed(_ code: CURLcode) -> Bool {
     connectionLost.contains(code) || replacementFailed.contains(code) || code == CURLE_HTTP2
   }
 
-  /// Whether opening a connection fails with this code.
+  /// Whether libcurl reports this code when it cannot open a connection.
   static func isOfNewConnection(_ code: CURLcode) -> Bool { replacementFailed.contains(code) }
 
-  /// Returns the failure to blame on the endpoint when an exchange ends after its request was sent and before
-  /// a response began. `nil` for a reset stream: the connection works, and the reset may come from a server
-  /// behind the endpoint.
+  /// Returns the failure that counts against the endpoint when a transfer ends after its request was sent and
+  /// before a response began. `nil` for codes that do not mean a lost connection, and for a reset stream: the
+  /// connection works, and the reset may come from a server behind the endpoint.
   static func failureAfterSending(_ code: CURLcode, of transfer: Transfer) -> LegFailure? {
     if replacementFailed.contains(code) { return legFailure(code, of: transfer) }
     guard connectionLost.contains(code), code != CURLE_HTTP2_STREAM else { return nil }
     return LegFailure(.reset, "\(transfer.peer) closed the connection before the response began")
   }
 
-  /// Returns the error of an exchange that ended after its request was sent or while the response arrived.
-  /// The response itself is not at fault.
+  /// Returns the error of an exchange whose transfer ended after its request was sent, for a reason other
+  /// than a faulty response (`ResponseFault`).
   static func error(_ code: CURLcode, of transfer: Transfer) -> NetOptError {
     let peer = transfer.peer
     let errorText = transfer.easy.errorText
     if let refusal = transfer.proxyRefusal(code), let proxy = transfer.proxy {
-      // libcurl was about to send the request again.
+      // The connection had died, and libcurl tried to open another one through the proxy.
       return NetOptError(
         .proxyFailed, phase: .connect,
         "the connection to \(peer) ended, and \(refusal.failure(of: proxy, to: transfer.server).message)",
@@ -68,7 +72,7 @@ enum CurlCode {
       isRetryable: isRetryable)
   }
 
-  /// Returns the kind of the error, its phase and its message.
+  /// Returns the code, phase and message of the error that a code of libcurl means.
   private static func description(
     of code: CURLcode, _ transfer: Transfer
   ) -> (NetOptError.Code, NetOptError.Phase, String) {
@@ -81,8 +85,8 @@ enum CurlCode {
     switch code {
     case CURLE_BAD_CONTENT_ENCODING:
       return (.decodeFailed, .decode, "the body from \(peer) does not match its Content-Encoding")
-    // libcurl may report an HTTP/2 error when the server ends a connection properly and the connection has
-    // nothing left to do.
+    // libcurl may report an HTTP/2 error when the server ends a connection properly (GOAWAY) and no stream is
+    // left on it.
     case CURLE_HTTP2 where !isHeadComplete && (loss.fate.isUnprocessed || loss.wasLeaving):
       return (.sendFailed, .send, loss.description(at: peer, usual: ""))
     case CURLE_HTTP2 where loss.wasLeaving:

@@ -2,45 +2,49 @@ package import NetOptCore
 
 /// The settings that all transfers of a `CurlTransport` share.
 public struct CurlConfiguration: Hashable, Sendable {
-  /// A PEM file with the certificate authorities to trust instead of the system's.
+  /// The name of a PEM file with the certificate authorities to trust instead of the system's. Default:
+  /// `nil`, for the system's authorities.
   public var caFile: String?
   /// The value of `User-Agent` for requests without this field. If the value is empty, the field is not sent.
   public var userAgent = "netopt"
-  /// The most connections of one origin to one endpoint, at least 1. Further requests wait. Default: 16.
-  /// HTTP/2 seldom needs a second connection.
+  /// The maximum number of connections of one origin to one endpoint, at least 1. Further requests wait.
+  /// Default: 16. HTTP/2 seldom needs a second connection.
   public var connectionsPerEndpoint = 16
-  /// The most connections in total, at least 1. Default: 256.
+  /// The maximum number of connections in total, at least 1. Default: 256.
   public var totalConnections = 256
-  /// The most idle connections to keep, at least 0. Default: 64.
+  /// The maximum number of idle connections that are kept, at least 0. Default: 64.
   public var idleConnections = 64
-  /// The longest idle time after which a connection is reused, 1 s to 365 days. It should be shorter than the
-  /// limit of load balancers. Default: 55 s.
+  /// The maximum idle time of a connection, 1 s to 365 days. A connection that was idle for longer is not
+  /// reused. The time should be shorter than the idle time after which load balancers drop connections.
+  /// Default: 55 s.
   public var idleAge = Duration.seconds(55)
-  /// The age up to which a connection is used, 1 s to 365 days; `nil` for no limit, which is the default.
+  /// The maximum age of a connection, 1 s to 365 days. An older connection is not reused. Default: `nil`, for
+  /// no limit.
   public var lifetime: Duration?
-  /// The number of body bytes to hold for a consumer that does not read, before the transfer is paused. 1
-  /// byte to 1 GiB. Default: 512 KiB. An HTTP/2 server may have more on the way: libcurl announces a window
-  /// per stream.
+  /// The number of received body bytes that the caller has not read from which on netopt pauses the transfer,
+  /// 1 byte to 1 GiB. Default: 512 KiB. libcurl may hold more for HTTP/2: a server may send as much as the
+  /// window that libcurl announces for each stream.
   public var bodyBuffer = 512 * 1024
 
-  /// Makes the defaults.
+  /// Makes a configuration with the default values.
   public init() {}
 }
 
 // The ranges of the settings. `ClientConfiguration` checks its own settings against the same ranges. Its
 // errors name the client's setting, such as `connections.idle` and not `idleConnections`.
 extension CurlConfiguration {
-  /// The range of connection counts. libcurl takes 0 for no limit.
+  /// The range of `connectionsPerEndpoint` and `totalConnections`. 0 is excluded, because libcurl takes it
+  /// for no limit.
   package static let connectionCounts = SettingRange(1...1_000_000)
-  /// The range of idle connection counts. With 0, libcurl closes each connection after its last transfer.
+  /// The range of `idleConnections`. With 0, libcurl closes each connection after its last transfer.
   package static let idleCounts = SettingRange(0...1_000_000)
-  /// The range of ages of a connection. libcurl counts whole seconds, and takes 0 for no limit.
+  /// The range of `idleAge` and `lifetime`. libcurl counts whole seconds, and takes 0 for no limit.
   package static let ages = SettingRange(Duration.seconds(1) ... .seconds(31_536_000), "1 s to 365 days")
-  /// The range of body buffers, in bytes. With 0, no byte would ever be received.
+  /// The range of `bodyBuffer`, in bytes. With 0, no byte would ever be received.
   package static let bodyBuffers = SettingRange(1...1 << 30)
 
-  /// Refuses numbers that libcurl would misunderstand or that would stop a transfer, and a `User-Agent` that
-  /// is not a valid field value.
+  /// Checks the settings. Refuses numbers that libcurl would misunderstand or that would stop a transfer, and
+  /// a `User-Agent` that is not a valid field value.
   ///
   /// - Throws: `invalidConfiguration` with the setting, its value and its range.
   func check() throws(NetOptError) {

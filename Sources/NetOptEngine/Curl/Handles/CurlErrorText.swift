@@ -3,7 +3,8 @@ import CCurl
 /// libcurl's text about the failure of a transfer (CURLOPT_ERRORBUFFER(3)). libcurl uses one code for many
 /// causes, and the text tells the causes apart.
 ///
-/// The known texts are those of libcurl 7.88 and OpenSSL 3. An unknown text names no cause.
+/// The texts that this type recognises are those of libcurl 7.88 and OpenSSL 3. With any other text, each
+/// property is false, `nil` or its most general value.
 struct CurlErrorText: Sendable {
   private let text: String
 
@@ -20,7 +21,7 @@ struct CurlErrorText: Sendable {
 
   // MARK: Responses that libcurl refuses
 
-  /// Error texts of lib/http.c and lib/http_chunks.c.
+  /// Parts of the texts of lib/http.c and lib/http_chunks.c, and the faults that they mean.
   private static let faults: [(words: String, fault: ResponseFault)] = [
     ("Received HTTP/0.9", .head(.notHTTP)),
     ("Unsupported HTTP version", .head(.unsupportedVersion)),
@@ -36,7 +37,8 @@ struct CurlErrorText: Sendable {
     ("Out of memory in chunked-encoding", .head(.trailerTooLong)),
   ]
 
-  /// Returns the fault of the response, if libcurl ended the transfer because of it.
+  /// Returns the fault of the response because of which libcurl ended the transfer; `nil` if libcurl ended it
+  /// for another reason.
   ///
   /// - Parameter isHeadComplete: whether the head of the response was complete.
   func fault(_ code: CURLcode, isHeadComplete: Bool) -> ResponseFault? {
@@ -55,7 +57,7 @@ struct CurlErrorText: Sendable {
 
   // MARK: Connections that end
 
-  /// A verb phrase that says how a connection or a stream ended.
+  /// How a connection or a stream ended: a verb phrase whose subject is the connection or the stream.
   var ending: String {
     if wasReset { return "was reset" }
     if let tlsReason { return "broke off (TLS: \(tlsReason))" }
@@ -68,20 +70,21 @@ struct CurlErrorText: Sendable {
     return "ended"
   }
 
-  /// Whether the other side reset the connection.
+  /// Whether the peer reset the TCP connection.
   var wasReset: Bool { has("Connection reset by peer") }
 
-  /// Whether reading from the socket or writing to it failed. libcurl's code may name only a consequence:
-  /// CURLE_HTTP2.
+  /// Whether reading from the socket or writing to it failed. libcurl's code may say only that HTTP/2 failed
+  /// (CURLE_HTTP2).
   var isAboutSocket: Bool { wasReset || has("Recv failure: ") || has("Send failure: ") }
 
-  /// Whether the other side closed the connection during the TLS handshake.
+  /// Whether the peer closed the connection during the TLS handshake.
   var wasClosedInHandshake: Bool { has("SSL_ERROR_SYSCALL") || has("SSL_ERROR_ZERO_RETURN") }
 
-  /// OpenSSL's reason, as in `error:0A00010B:SSL routines::wrong version number`.
+  /// OpenSSL's reason for a failure of TLS, such as `wrong version number` in the text
+  /// `error:0A00010B:SSL routines::wrong version number`. `nil` if the text has none.
   var tlsReason: String? {
     guard has(" routines:"), let last = text.split(separator: ":").last else { return nil }
-    // OpenSSL's text for every refused group (`OpenSSL.limitGroups`).
+    // OpenSSL's text for every group that `OpenSSL.limitGroups` refuses.
     if last.hasPrefix("dh key too small") {
       return "its Diffie-Hellman group is too small, or has more than \(OpenSSL.largestGroup) bits"
     }
@@ -98,21 +101,22 @@ struct CurlErrorText: Sendable {
     return String(last.prefix { $0 != "," })
   }
 
-  /// The fault that OpenSSL found in a certificate, as in `SSL certificate problem: certificate has expired`.
+  /// The fault that OpenSSL found in a certificate, such as `certificate has expired` in the text `SSL
+  /// certificate problem: certificate has expired`. `nil` if the text has none.
   var certificateReason: String? {
     guard has("certificate problem: ") else { return nil }
     return text.split(separator: ":").last.map { String($0.drop { $0 == " " }) }
   }
 
-  /// Whether the certificate is for another name.
+  /// Whether the text says that the certificate is for another name.
   var isAboutName: Bool { has("subject name") }
 
   // MARK: Proxies
 
-  /// Whether a proxy answered CONNECT but opened no tunnel.
+  /// Whether the text says that a proxy answered CONNECT but opened no tunnel.
   var isAboutTunnel: Bool { has("CONNECT tunnel failed") }
 
-  /// Whether the response to CONNECT is longer than libcurl accepts.
+  /// Whether the text says that the response to CONNECT is longer than libcurl accepts.
   var isAboutLongAnswer: Bool { has("CONNECT response too large") }
 
   private func has(_ words: String) -> Bool { text.utf8.firstRange(of: words.utf8) != nil }

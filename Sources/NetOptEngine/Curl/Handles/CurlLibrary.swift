@@ -3,31 +3,32 @@ package import NetOptCore
 
 /// The libcurl that the process uses.
 package enum CurlLibrary {
-  /// Whether libcurl is set up. The first access sets it up, once (curl_global_init(3)).
+  /// Whether libcurl was set up successfully. The first access sets libcurl up (curl_global_init(3)).
   static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
   /// Whether this libcurl may give a busy HTTP/1.1 connection to a second transfer. All releases before 8.5.0
   /// do (`ConnectionExists` in lib/url.c). docs/adr/0022 describes the workaround.
   static let handsOutBusyConnections = isBefore(0x08_05_00)
 
-  /// Whether this libcurl stops in the middle of an HTTP/2 head that is longer than its buffer. All releases
-  /// before 8.1.0 do (`on_frame_recv` in lib/http2.c).
+  /// Whether this libcurl stops in the middle of an HTTP/2 head that is longer than its receive buffer
+  /// (CURLOPT_BUFFERSIZE(3)). All releases before 8.1.0 do (`on_frame_recv` in lib/http2.c).
   package static let stopsAtLongHeads = isBefore(0x08_01_00)
 
   /// Whether this libcurl appends a fold before the first field to a field of the previous transfer, which is
   /// already freed. All releases before 8.1.0 do (`Curl_headers_push` in lib/headers.c).
   static let foldsIntoFreedFields = isBefore(0x08_01_00)
 
-  /// Whether this libcurl drops the received part of a response when it reads a reset after it, even a reset
-  /// with NO_ERROR. All releases before 8.1.0 do (`cf_h2_recv` in lib/http2.c).
+  /// Whether this libcurl drops the part of a response that it has received when a reset of the stream
+  /// follows it, even a reset with NO_ERROR. All releases before 8.1.0 do (`cf_h2_recv` in lib/http2.c).
   static let dropsAnswersAtResets = isBefore(0x08_01_00)
 
-  /// Whether this libcurl keeps TLS sessions in encoded form. All releases from 8.10.0 on do
+  /// Whether this libcurl stores TLS sessions as bytes (i2d_SSL_SESSION(3)). All releases from 8.10.0 on do
   /// (`Curl_ossl_add_session` in lib/vtls/openssl.c).
   static let encodesSessions = !isBefore(0x08_0a_00)
 
-  /// Whether this libcurl shows chunks as received (CURLINFO_DATA_IN in CURLOPT_DEBUGFUNCTION(3)). 8.5.0 and
-  /// 8.6.0 show the decoded contents of the chunks instead (`cw_raw_write` in lib/sendf.c).
+  /// Whether this libcurl passes chunks as received to the debug callback (CURLINFO_DATA_IN in
+  /// CURLOPT_DEBUGFUNCTION(3)). 8.5.0 and 8.6.0 pass only the data of the chunks (`cw_raw_write` in
+  /// lib/sendf.c).
   static let showsChunks = isBefore(0x08_05_00) || !isBefore(0x08_07_00)
 
   /// Whether this libcurl may keep reading while a transfer is paused, and drop the waiting data when the
@@ -46,7 +47,9 @@ package enum CurlLibrary {
   /// libcurl's version, such as "7.88.1".
   static let release = text(netopt_version_info()?.pointee.version) ?? ""
 
-  /// - Parameter version: a release in libcurl's numeric form (curl_version_info(3)).
+  /// Whether this libcurl is older than a release.
+  ///
+  /// - Parameter version: the release in libcurl's numeric form (curl_version_info(3)): 0x080500 for 8.5.0.
   private static func isBefore(_ version: UInt32) -> Bool {
     (netopt_version_info()?.pointee.version_num ?? 0) < version
   }
@@ -70,7 +73,8 @@ package enum CurlLibrary {
       """)
   }
 
-  /// The names and versions of libcurl and of the libraries below it that matter to netopt, at run time.
+  /// The names and versions of libcurl, its TLS library and nghttp2 that the process uses. Empty if libcurl
+  /// could not be set up.
   package static let versions: [(name: String, version: String)] = {
     guard isReady, let info = netopt_version_info()?.pointee else { return [] }
     var versions = [("libcurl", text(info.version))]

@@ -7,6 +7,11 @@ import NetOptCore
 // events after libcurl's call has returned.
 
 extension EasyHandle {
+  /// Sets the handle's callbacks and their user data.
+  ///
+  /// - Parameters:
+  ///   - this: this `EasyHandle`, unretained.
+  ///   - callbackState: the `CallbackState`, unretained. It gets the reports of closed sockets.
   func setCallbacks(this: UnsafeMutableRawPointer, callbackState: UnsafeMutableRawPointer) {
     netopt_setopt_data(raw, CURLOPT_HEADERFUNCTION, receiveHeader)
     netopt_setopt_pointer(raw, CURLOPT_PRIVATE, this)
@@ -25,8 +30,8 @@ extension EasyHandle {
     netopt_setopt_pointer(raw, CURLOPT_OPENSOCKETDATA, this)
     netopt_setopt_debug(raw, reportDebug)
     netopt_setopt_pointer(raw, CURLOPT_DEBUGDATA, this)
-    // A connection outlives the handle that opened it. So libcurl reports its closing to the state, which
-    // outlives all handles.
+    // A connection may outlive the handle that opened it. So libcurl reports the closing of its socket to the
+    // `CallbackState`, which lives as long as the connections.
     netopt_setopt_closesocket(raw, closeSocket)
     if OpenSSL.loaded != nil { netopt_setopt_ssl_context(raw, configureContext) }
     netopt_setopt_pointer(raw, CURLOPT_CLOSESOCKETDATA, callbackState)
@@ -34,9 +39,9 @@ extension EasyHandle {
 }
 
 extension EasyHandle {
-  /// Returns the transfer that a handle of libcurl performs, if there is one.
+  /// Returns the transfer that an easy handle performs; `nil` if it performs none.
   ///
-  /// - Parameter pointer: a handle that an `EasyHandle` owns.
+  /// - Parameter pointer: libcurl's pointer to the handle. An `EasyHandle` must own the handle.
   static func transfer(of pointer: UnsafeMutableRawPointer) -> Transfer? {
     var data: UnsafeMutableRawPointer?
     netopt_getinfo_pointer(pointer, CURLINFO_PRIVATE, &data)
@@ -44,14 +49,15 @@ extension EasyHandle {
   }
 }
 
-/// Returns the transfer of a callback's user data.
+/// Returns the transfer that the `EasyHandle` in a callback's user data performs.
 ///
-/// Unsafe: the handle is not retained here. It is alive, because libcurl is working on it.
+/// Unsafe: the `EasyHandle` is not retained here. It is alive, because libcurl is working on its handle.
 private func transfer(_ data: UnsafeMutableRawPointer?) -> Transfer? {
   guard let data else { return nil }
   return Unmanaged<EasyHandle>.fromOpaque(data)._withUnsafeGuaranteedRef { $0.transfer }
 }
 
+/// Takes a line of a head or of trailers (CURLOPT_HEADERFUNCTION(3)).
 private func receiveHeader(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
 ) -> Int {
@@ -59,6 +65,7 @@ private func receiveHeader(
   return transfer.receive(header: UnsafeRawBufferPointer(start: bytes, count: count)) ? count : 0
 }
 
+/// Takes a piece of a response's body (CURLOPT_WRITEFUNCTION(3)).
 private func receiveBody(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
 ) -> Int {
@@ -71,6 +78,7 @@ private func receiveBody(
   }
 }
 
+/// Gives libcurl more of a request's body (CURLOPT_READFUNCTION(3)).
 private func sendBody(
   _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ data: UnsafeMutableRawPointer?
 ) -> Int {
@@ -82,6 +90,7 @@ private func sendBody(
   }
 }
 
+/// Makes a request's body begin again, because libcurl sends the request again (CURLOPT_SEEKFUNCTION(3)).
 private func rewindBody(_ data: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: Int32) -> Int32 {
   guard let transfer = transfer(data), origin == SEEK_SET, transfer.rewind(to: Int64(offset)) else {
     return CURL_SEEKFUNC_FAIL
@@ -89,6 +98,8 @@ private func rewindBody(_ data: UnsafeMutableRawPointer?, _ offset: curl_off_t, 
   return CURL_SEEKFUNC_OK
 }
 
+/// The gate: decides whether libcurl sends the request on the connection that is ready
+/// (CURLOPT_PREREQFUNCTION(3)).
 private func checkPrerequest(
   _ data: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
   _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
@@ -98,6 +109,8 @@ private func checkPrerequest(
   return CURL_PREREQFUNC_OK
 }
 
+/// Ends a transfer whose proxy sends an endless response to CONNECT (CURLOPT_XFERINFOFUNCTION(3)). libcurl
+/// calls this only for transfers through a proxy.
 private func reportProgress(
   _ data: UnsafeMutableRawPointer?, _ downTotal: curl_off_t, _ down: curl_off_t, _ upTotal: curl_off_t,
   _ up: curl_off_t
@@ -105,6 +118,8 @@ private func reportProgress(
   transfer(data)?.mayContinueTunnel() == false ? 1 : 0
 }
 
+/// Passes on what libcurl reads and writes, before libcurl interprets it (CURLOPT_DEBUGFUNCTION(3)). libcurl
+/// calls this only while `EasyHandle.isVerbose` is set.
 private func reportDebug(
   _ easy: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ text: UnsafeMutablePointer<CChar>?, _ size: Int,
   _ data: UnsafeMutableRawPointer?
@@ -113,18 +128,19 @@ private func reportDebug(
   let bytes = UnsafeRawBufferPointer(start: text, count: size)
   switch kind {
   case CURLINFO_TEXT: transfer.noteDebugText(bytes)
-  // CURLINFO_REQUEST_SIZE does not tell this: it counts only the first write, for which the socket may have
-  // no room.
+  // CURLINFO_REQUEST_SIZE(3) does not show whether bytes were written: it counts only the first write, for
+  // which the socket may have no room.
   case CURLINFO_HEADER_OUT, CURLINFO_DATA_OUT: if size > 0 { transfer.sent.wasWritten() }
   case CURLINFO_DATA_IN: transfer.follow(body: bytes)
-  // libcurl reads the line from this buffer next. With "x" as its first byte, the line is no fold. The
-  // transfer then refuses the line.
+  // libcurl parses the line in this buffer next. With "x" as its first byte, the line is no fold, so libcurl
+  // does not append it to another field. The transfer then refuses the line.
   case CURLINFO_HEADER_IN: if transfer.mustHide(bytes) { text.pointee = 0x78 }
   default: break
   }
   return 0
 }
 
+/// Opens a socket for a connection (CURLOPT_OPENSOCKETFUNCTION(3)).
 private func openSocket(
   _ data: UnsafeMutableRawPointer?, _ purpose: curlsocktype, _ address: UnsafeMutablePointer<curl_sockaddr>?
 ) -> curl_socket_t {
@@ -144,6 +160,7 @@ private func openSocket(
   return descriptor
 }
 
+/// Configures OpenSSL for a new TLS connection (CURLOPT_SSL_CTX_FUNCTION(3)).
 private func configureContext(
   _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ data: UnsafeMutableRawPointer?
 ) -> CURLcode {
@@ -162,6 +179,7 @@ private func configureContext(
   return CURLE_OK
 }
 
+/// Closes the socket of a connection (CURLOPT_CLOSESOCKETFUNCTION(3)).
 private func closeSocket(_ data: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t) -> Int32 {
   if let data, descriptor >= 0 {
     CallbackState.withState(userData: data) { $0.closed(descriptor) }

@@ -3,39 +3,47 @@ import NetOptCore
 
 /// Owns one libcurl easy handle (libcurl-easy(3)) and performs many transfers with it, one after the other.
 ///
-/// Settings that all transfers share are set once. Settings that differ are set for a transfer only if its
-/// values differ from the previous ones. This costs a quarter of resetting the handle. Confined to the loop
-/// of its `CurlMulti`.
+/// Options with the same value for all transfers are set once. The other options are set for a transfer only
+/// if their values differ from those of the previous transfer. This takes a quarter of the time of resetting
+/// the handle and setting all options. Confined to the loop of its `CurlMulti`.
 final class EasyHandle {
+  /// The `CURL`; `raw` is the same pointer with another type.
   let pointer: OpaquePointer
-  /// The receive buffer for long HTTP/2 heads, in bytes: see `CurlLibrary.stopsAtLongHeads`. libcurl refuses
-  /// longer heads (`DYN_H2_HEADERS`).
+  /// The size of the receive buffer in bytes, where `CurlLibrary.stopsAtLongHeads` requires it to be large.
+  /// libcurl refuses longer HTTP/2 heads (`DYN_H2_HEADERS`).
   private static let headBuffer = 128 * 1024
-  /// CURLAUTH_BASIC, a macro that Swift does not see.
+  /// The value of CURLAUTH_BASIC, a macro that Swift does not import.
   private static let basic = 1
 
-  /// The transfer that the handle performs. Callbacks find the transfer here.
+  /// The transfer that the handle performs, for the callbacks; `nil` while the handle is idle.
   var transfer: Transfer?
 
+  /// `CurlConfiguration.userAgent` and `caFile`.
   private let userAgent: String
   private let caFile: String?
   /// The buffer to which libcurl writes why a transfer failed.
   private let errorBuffer: UnsafeMutablePointer<CChar>
+  /// The options that the last transfer set; `nil` before the first transfer, and when setting them failed.
   private var settings: Settings?
-  /// The URL set on the handle. libcurl reads the URL when a transfer begins, so it must stay alive while it
-  /// is set.
+  /// The URL that is set on the handle. libcurl reads it when a transfer begins, so it must be kept alive.
   private var url: URLHandle?
-  /// The TLS sessions set on the handle, kept alive while it uses them.
+  /// The TLS sessions that are set on the handle. The handle uses them, so they must be kept alive.
   private var sessions: SessionCache?
+  /// What the last transfer set for its request.
   private var head = RequestHead()
+  /// The header lines that are set (CURLOPT_HTTPHEADER(3)). libcurl does not copy the list; this object owns
+  /// it.
   private var headers: UnsafeMutablePointer<curl_slist>?
+  /// The endpoint in `connectTo`; `nil` for none.
   private var endpoint: IPEndpoint?
+  /// The list for CURLOPT_CONNECT_TO(3) that is set. libcurl does not copy it; this object owns it.
   private var connectTo: UnsafeMutablePointer<curl_slist>?
 
-  /// The parts of the request that are set only if they differ from the previous transfer.
+  /// The parts of a request that are set only if they differ from those of the previous transfer.
   private struct RequestHead: Equatable {
     var method = MethodSettings()
     var fields: HeaderFields = [:]
+    /// Whether the header lines include Accept-Encoding for the supported codings.
     var decompress = false
   }
 
@@ -44,16 +52,21 @@ final class EasyHandle {
     /// Whether the request sends a body, which may be empty.
     var sendsBody = false
     var method = NetOptRequest.Method.get
+    /// The length of the body in bytes; `nil` if it is unknown.
     var length: Int64? = 0
   }
 
-  /// The options that are set only if they differ from the previous transfer.
+  /// The values for options that are set only if they differ from those of the previous transfer.
   fileprivate struct Settings {
     var verification: RequestOptions.Verification
     var connectTimeout: Duration
     var connectionClass: ConnectionClass
+    /// Whether netopt requires a new connection (`Transfer.opensNew`). Later transfers may reuse it.
     var opensNew: Bool
+    /// Whether the request requires a new connection that no other request uses, without a resumed TLS
+    /// session.
     var fresh: Bool
+    /// The URL of the proxy; `nil` for none.
     var proxy: String?
   }
 
@@ -81,14 +94,15 @@ final class EasyHandle {
 
   var raw: UnsafeMutableRawPointer { UnsafeMutableRawPointer(pointer) }
 
+  /// Sets the options that have the same value for all transfers.
   private func setConstants(
     _ configuration: CurlConfiguration, _ callbackState: CallbackState
   ) throws(NetOptError) {
     netopt_setopt_pointer(raw, CURLOPT_ERRORBUFFER, errorBuffer)
     set(CURLOPT_NOSIGNAL, 1)
-    // libcurl looks up the name of a proxy on a thread of its own. Without this option libcurl waits for that
-    // thread when the call ends. The option exists since 7.87.0. The number is that of CURLOPT_QUICK_EXIT,
-    // which older headers lack.
+    // 322 is the number of CURLOPT_QUICK_EXIT, which the headers of releases before 7.87.0 lack. libcurl
+    // looks up the name of a proxy on a separate thread. Without this option libcurl waits for that thread
+    // when the call ends.
     set(CURLoption(rawValue: 322), 1)
     set(CURLOPT_PATH_AS_IS, 1)
     set(CURLOPT_TCP_KEEPALIVE, 1)
@@ -122,7 +136,7 @@ final class EasyHandle {
     setCallbacks(this: this, callbackState: Unmanaged.passUnretained(callbackState).toOpaque())
   }
 
-  /// Sets everything for one transfer. libcurl copies the strings.
+  /// Sets the options for one transfer.
   ///
   /// - Parameters:
   ///   - url: the request's URL.
@@ -147,20 +161,21 @@ final class EasyHandle {
     if settings?.isWanted(by: transfer) != true { try apply(Settings(transfer)) }
   }
 
-  /// Drops the handle's references to the transfer, so that an idle handle does not keep the caller's body
-  /// alive.
+  /// Drops the reference to the transfer, so that the idle handle does not keep the caller's body alive.
+  /// Resets the options that only this transfer needed.
   func release() {
     transfer = nil
     isVerbose = false
     ignoresLength = false
   }
 
-  /// Makes libcurl free the piece of a body that it holds back. If libcurl itself ends a paused
-  /// transfer while other transfers use the connection, it keeps the piece, even when the handle is freed
-  /// (`multi_done` and `Curl_close` of 7.88). If no other transfer uses the connection, libcurl frees the
-  /// piece at the end of the transfer.
+  /// Makes libcurl free the piece of a body that it kept for a paused transfer. If libcurl by itself ends a
+  /// paused transfer while other transfers use the connection, it keeps the piece, even when the handle is
+  /// freed (`multi_done` and `Curl_close` of 7.88). If no other transfer uses the connection, libcurl frees
+  /// the piece at the end of the transfer.
   ///
-  /// After the call the handle is useless for requests. The handle must not be in a multi handle.
+  /// The method performs a transfer of an empty file, at whose end libcurl frees the piece. After the call
+  /// the handle cannot perform requests. The handle must not be in a multi handle.
   func dropPiece() {
     curl_easy_reset(raw)
     set(CURLOPT_NOSIGNAL, 1)
@@ -172,28 +187,29 @@ final class EasyHandle {
   /// libcurl's text about why the transfer failed.
   var errorText: CurlErrorText { CurlErrorText(String(cString: errorBuffer)) }
 
-  /// The authorities that certificates are verified against.
+  /// The source of the certificate authorities against which libcurl verifies certificates.
   var authorities: Authorities { caFile.map { .named($0) } ?? .system(info(CURLINFO_CAINFO)) }
 
-  /// Whether libcurl reports what it does to the transfer (CURLOPT_VERBOSE(3)).
+  /// Whether libcurl calls the debug callback with what it reads and writes (CURLOPT_VERBOSE(3)).
   var isVerbose = false {
     didSet { if isVerbose != oldValue { set(CURLOPT_VERBOSE, isVerbose ? 1 : 0) } }
   }
 
-  /// Whether libcurl ignores Content-Length (CURLOPT_IGNORE_CONTENT_LENGTH(3)), so that a response ends with
-  /// its stream.
+  /// Whether libcurl ignores Content-Length (CURLOPT_IGNORE_CONTENT_LENGTH(3)), so that it takes the end of
+  /// the HTTP/2 stream for the end of the response.
   var ignoresLength = false {
     didSet { if ignoresLength != oldValue { set(CURLOPT_IGNORE_CONTENT_LENGTH, ignoresLength ? 1 : 0) } }
   }
 
+  /// Sets all options of `Settings`.
   private func apply(_ wanted: Settings) throws(NetOptError) {
     settings = nil
     set(CURLOPT_SSL_VERIFYPEER, wanted.verification == .full ? 1 : 0)
     set(CURLOPT_SSL_VERIFYHOST, wanted.verification == .full ? 2 : 0)
     let offersHTTP2 = wanted.connectionClass.offersHTTP2
     set(CURLOPT_HTTP_VERSION, Int(offersHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
-    // A libcurl without IPv6 refuses this option, and the keys of its bundles do not contain the number. Then
-    // only the gate keeps transfers apart.
+    // A libcurl without IPv6 refuses this option, and does not use the number in the keys of its bundles.
+    // Then only the gate keeps a transfer off a connection that it must not share.
     set(CURLOPT_ADDRESS_SCOPE, Int(wanted.connectionClass.bundle))
     set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, wanted.connectTimeout.nanoseconds / 1_000_000)))
     // With HTTP/2 offered, wait for a connection that is being opened: it may turn out to carry many
@@ -220,6 +236,8 @@ final class EasyHandle {
     settings = wanted
   }
 
+  /// Sets the method, the body's length and the header lines, as far as they differ from the previous
+  /// transfer.
   private func setHead(_ request: NetOptRequest) {
     let sendsBody =
       if case .none = request.body.source {
@@ -240,6 +258,7 @@ final class EasyHandle {
     setHeaders(RequestLines.make(for: request, userAgent: userAgent))
   }
 
+  /// Sets the method, and whether libcurl sends a body.
   private func setMethod(_ settings: MethodSettings) {
     // HTTPGET resets what a previous upload or HEAD set (CURLOPT_HTTPGET(3)).
     set(CURLOPT_HTTPGET, 1)
@@ -258,6 +277,7 @@ final class EasyHandle {
     }
   }
 
+  /// Replaces the header lines.
   private func setHeaders(_ lines: [String]) {
     var list: UnsafeMutablePointer<curl_slist>?
     // `curl_slist_append` walks from the given node to the end of the list, so this keeps the last node.
@@ -271,9 +291,12 @@ final class EasyHandle {
     headers = list
   }
 
-  /// Makes the connection go to an address. The CONNECT_TO entry has no host and no port, so that it applies
-  /// to every URL. To compare a host and a port with the URL's would cost a fiftieth of a request. The
-  /// handle needs no comparison: it requests only one URL, because libcurl never follows a redirect here.
+  /// Makes libcurl connect to an endpoint instead of the URL's host and port. `nil` removes an earlier
+  /// endpoint.
+  ///
+  /// The entry for CURLOPT_CONNECT_TO(3) has no host and no port, so it applies to every URL. This is safe,
+  /// because libcurl never follows a redirect here, and saves a comparison with the URL, which takes a
+  /// fiftieth of the work for a request.
   private func setEndpoint(_ wanted: IPEndpoint?) {
     guard wanted != endpoint else { return }
     let list = wanted.flatMap { curl_slist_append(nil, "::\($0)") }
@@ -319,8 +342,8 @@ extension EasyHandle.Settings {
     proxy = transfer.proxy
   }
 
-  /// Whether these settings fit a transfer. The fields are compared one by one, because copies of two
-  /// `Settings` would cost 400 instructions per request.
+  /// Whether a transfer needs the same settings. The properties are compared one by one, because making a
+  /// second `Settings` for the comparison would cost 400 instructions per request.
   @inline(__always)
   fileprivate func isWanted(by transfer: Transfer) -> Bool {
     opensNew == transfer.opensNew && fresh == (transfer.exchange.request.options.connection == .fresh)

@@ -1,11 +1,13 @@
 import CCurl
 import NetOptCore
 
-/// Owns one libcurl multi handle. The handle's callbacks write to the state, so the multi handle keeps the
-/// state alive.
+/// Owns one libcurl multi handle (libcurl-multi(3)). libcurl's callbacks write to the `CallbackState`, so
+/// this object keeps it alive.
 final class MultiHandle {
+  /// The `CURLM`. Invalid after `close`.
   let raw: UnsafeMutableRawPointer
   private let callbackState: CallbackState
+  /// Whether `close` has not been called.
   private var isOpen = true
 
   /// - Throws: `libraryFailed` when libcurl gives no handle.
@@ -25,27 +27,29 @@ final class MultiHandle {
     netopt_multi_setopt_long(raw, CURLMOPT_MAX_HOST_CONNECTIONS, configuration.connectionsPerEndpoint)
     netopt_multi_setopt_long(raw, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.totalConnections)
     netopt_multi_setopt_long(raw, CURLMOPT_MAXCONNECTS, configuration.idleConnections)
-    // libcurl 8.20.0 and later waits in curl_multi_cleanup for the threads that look up names of proxies, unless
-    // this option is set. The number is that of CURLMOPT_QUICK_EXIT, which older headers lack, and older releases
-    // refuse.
+    // libcurl 8.20.0 and later waits in curl_multi_cleanup for the threads that look up names of proxies,
+    // unless this option is set. The number is that of CURLMOPT_QUICK_EXIT, which older headers lack, and
+    // older releases refuse.
     netopt_multi_setopt_long(raw, CURLMoption(rawValue: 21), 1)
   }
 
   deinit { close() }
 
-  /// Closes all connections. The multi handle must contain no easy handle any more (curl_multi_cleanup(3)).
+  /// Closes all connections and frees the multi handle. All easy handles must have been removed from it
+  /// before (curl_multi_cleanup(3)).
   func close() {
     if isOpen { curl_multi_cleanup(raw) }
     isOpen = false
   }
 }
 
+/// Records the readiness that libcurl wants to be told of on a socket (CURLMOPT_SOCKETFUNCTION(3)).
 private func socketChanged(
   _ easy: UnsafeMutableRawPointer?, _ descriptor: curl_socket_t, _ what: Int32,
   _ data: UnsafeMutableRawPointer?,
   _ socketData: UnsafeMutableRawPointer?
 ) -> Int32 {
-  // libcurl passes -1 for connections without a socket. There is nothing to watch then.
+  // libcurl passes -1 for a connection without a socket, which the loop cannot watch.
   guard let data, descriptor >= 0 else { return 0 }
   var readiness: Readiness = []
   if what == CURL_POLL_IN || what == CURL_POLL_INOUT { readiness.insert(.read) }
@@ -54,6 +58,7 @@ private func socketChanged(
   return 0
 }
 
+/// Records when libcurl wants to be called next (CURLMOPT_TIMERFUNCTION(3)).
 private func timerChanged(
   _ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ data: UnsafeMutableRawPointer?
 ) -> Int32 {

@@ -1,33 +1,34 @@
 import NetOptCore
 
-/// A proxy's URL, in the forms that curl(1) accepts. A URL without a scheme is that of an `http` proxy.
+/// Reads a proxy's URL, in the forms that curl(1) accepts. A URL without a scheme means an `http` proxy.
 package enum ProxyURL {
   private static let schemes: Set = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
   /// Whether the connection to the proxy uses TLS.
   static func isSecure(_ url: String) -> Bool { parts(of: url).scheme == "https" }
 
-  /// Whether it is a SOCKS proxy.
+  /// Whether the URL means a SOCKS proxy.
   package static func isSOCKS(_ url: String) -> Bool { parts(of: url).scheme.hasPrefix("socks") }
 
   /// Whether the URL has a user name or a password.
   static func hasCredentials(_ url: String) -> Bool { credentials(of: url) != nil }
 
-  /// The user name and password as written in the URL; `nil` if it has none.
+  /// Returns the user name and password as written in the URL (`USER:PASSWORD`, percent-encoded); `nil` if
+  /// there are none.
   package static func credentials(of url: String) -> String? {
     let user = parts(of: url).user
     return user.isEmpty ? nil : String(user)
   }
 
-  /// The host in the URL.
+  /// Returns the host in the URL. An IPv6 address has no brackets.
   static func host(of url: String) -> String {
     let hostAndPort = parts(of: url).hostAndPort
     return hostAndPort.hasPrefix("[")
       ? String(hostAndPort.dropFirst().prefix { $0 != "]" }) : String(hostAndPort.prefix { $0 != ":" })
   }
 
-  /// Returns the form of the URL for messages: scheme, host and port, as far as these cannot be parts of a
-  /// password.
+  /// Returns the URL as messages show it: scheme, host and port, without user name and password. In a
+  /// malformed URL, "…" replaces a part that may belong to the password.
   package static func shown(_ url: String) -> String {
     let parts = parts(of: url)
     let hostAndPort = AuthorityText.shown(parts.hostAndPort)
@@ -37,8 +38,9 @@ package enum ProxyURL {
     return isScheme ? "\(parts.scheme)://\(hostAndPort)" : "…"
   }
 
-  /// Returns what is wrong with a URL, without repeating the URL; `nil` if it is valid. When libcurl cannot
-  /// decode the user name or the password, it skips the proxy and connects to servers directly.
+  /// Returns what is wrong with a URL, without any part of the URL; `nil` if the URL is valid. The user name
+  /// and the password are checked, because libcurl skips the proxy and connects to servers directly if it
+  /// cannot decode them.
   package static func fault(of url: String) -> String? {
     let parts = parts(of: url)
     if !schemes.contains(parts.scheme) {
@@ -60,6 +62,10 @@ package enum ProxyURL {
     return nil
   }
 
+  /// Splits a URL.
+  ///
+  /// - Returns: the scheme in lower case, `http` if there is none; whether the URL has a scheme; the user
+  ///   name and password, empty if there are none; the host with the port, if there is one.
   private static func parts(of url: String) -> (
     scheme: String, hasScheme: Bool, user: Substring, hostAndPort: String
   ) {

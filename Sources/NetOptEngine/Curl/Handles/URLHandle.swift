@@ -1,10 +1,11 @@
 import CCurl
 import NetOptCore
 
-/// Owns a URL in libcurl's parsed form (libcurl-url(3)). With CURLOPT_CURLU(3), a handle uses the parsed form
-/// and does not parse the text for each transfer, which takes a ninth of all instructions.
+/// Owns a URL in libcurl's parsed form, a `CURLU` (libcurl-url(3)). With CURLOPT_CURLU(3), an easy handle
+/// uses the parsed form. Otherwise libcurl would parse the text for each transfer, which takes a ninth of all
+/// instructions.
 ///
-/// Confined to the loop of its `CurlMulti`: libcurl reads the URL whenever a transfer begins.
+/// Confined to the loop of its `CurlMulti`, because libcurl reads the URL there whenever a transfer begins.
 final class URLHandle {
   let pointer: OpaquePointer
 
@@ -16,7 +17,7 @@ final class URLHandle {
     self.pointer = pointer
     let code = curl_url_set(pointer, CURLUPART_URL, url.description, UInt32(CURLU_PATH_AS_IS))
     guard code == CURLUE_OK else {
-      // `deinit` frees the handle: it also runs when an initialiser throws after the last property was set.
+      // `deinit` frees the `CURLU`. It also runs when an initialiser throws after setting the last property.
       let reason = String(cString: curl_url_strerror(code))
       throw NetOptError(
         .invalidURL, phase: .send,
@@ -27,19 +28,20 @@ final class URLHandle {
   deinit { curl_url_cleanup(pointer) }
 }
 
-/// The URLs that were requested recently.
+/// A cache of the parsed URLs that were requested recently. Confined to the loop of its `CurlMulti`.
 struct URLHandles {
-  /// The most URLs to remember. When there are more, all are dropped: a caller that keeps requesting new URLs
-  /// gains nothing from this cache.
+  /// The maximum number of URLs in the cache. Before one more is added, all are removed: a caller that
+  /// requests ever new URLs gains nothing from the cache.
   static let most = 512
-  /// The longest URL to remember, in bytes. A parsed URL takes several times its length.
+  /// The maximum length in bytes of a URL in the cache. A parsed URL takes several times the memory of its
+  /// text.
   static let longest = 16 * 1024
 
   private var handles: [HTTPURL: URLHandle] = [:]
-  /// The URL that was requested last, found without hashing.
+  /// The URL that was last requested from the cache. A comparison finds it without hashing.
   private var last: (url: HTTPURL, handle: URLHandle)?
 
-  /// Returns the handle for a URL. The caller keeps the handle alive while it uses it.
+  /// Returns the parsed form of a URL. The caller must keep the `URLHandle` alive while libcurl uses it.
   mutating func handle(for url: HTTPURL) throws(NetOptError) -> URLHandle {
     if let last, last.url == url { return last.handle }
     guard url.length <= Self.longest else { return try URLHandle(url) }

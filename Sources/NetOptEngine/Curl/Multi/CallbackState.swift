@@ -1,51 +1,60 @@
 import CCurl
 
 /// The reports of libcurl's callbacks in this turn of the loop, and the state that the callbacks use.
-/// Confined to the loop's thread. It is written only during calls into libcurl, and read and emptied only
-/// outside of these calls.
+/// Confined to the loop's thread. The callbacks write the reports during calls into libcurl. `CurlMulti`
+/// reads and removes the reports after these calls.
 final class CallbackState {
   /// libcurl's latest interest in one descriptor.
   struct Interest {
     let descriptor: Int32
-    /// The events to watch for; empty for none.
+    /// The readiness that libcurl wants to be told of; empty for none.
     var readiness: Readiness
-    /// Whether the descriptor was closed in between. Its number then means another socket than before.
+    /// Whether the descriptor was closed in this turn. A later interest in it then belongs to another socket
+    /// with the same number.
     var wasClosed: Bool
   }
 
   /// The opening or the closing of a socket.
   enum SocketEvent {
+    /// A transfer opened the socket with this descriptor.
     case opened(Int32, by: Transfer)
+    /// libcurl closes the socket with this descriptor.
     case closed(Int32)
   }
 
   // Unchecked exclusivity: see CurlMulti.
+  /// The changed interests, at most one for each descriptor.
   @exclusivity(unchecked) private(set) var interests: [Interest] = []
-  /// The events in their order: a descriptor may be opened, closed and opened again in one turn.
+  /// The events in the order in which they happened. A descriptor may be opened, closed and opened again in
+  /// one turn.
   @exclusivity(unchecked) private(set) var socketEvents: [SocketEvent] = []
-  /// Transfers that opened a socket, or that wait for a connection that others are opening.
+  /// The transfers that opened a socket, or that wait for a connection that other transfers are opening.
   @exclusivity(unchecked) var opened: [Transfer] = []
-  /// Transfers that reached the gate.
+  /// The transfers that reached the gate.
   @exclusivity(unchecked) var ready: [Transfer] = []
-  /// Transfers that received something, or paused.
+  /// The transfers that received a complete head, a piece of a body or a frame that matters, or that paused.
   @exclusivity(unchecked) var touched: [Transfer] = []
-  /// Connections that were opened recently and have carried no request. Kept here because callbacks use them.
+  /// The connections that were opened recently and have carried no request. They are here because the gate
+  /// adds them, and `closed` removes them.
   @exclusivity(unchecked) var newConnections = NewConnections()
   /// The open connections, for the checks of the gate.
   @exclusivity(unchecked) var live = LiveConnections()
+  /// The time that bodies have taken in this turn, and the transfers that wait for a later turn.
   @exclusivity(unchecked) var receiving = ReceivingTurn()
-  /// The timeout that libcurl wants, in milliseconds: -1 for no timer, `nil` for no change.
+  /// When libcurl wants to be called next, in milliseconds from the report. -1 means that it wants no timer;
+  /// `nil` means that it reported no change.
   @exclusivity(unchecked) var timeout: Int?
 
-  /// Gives a callback of libcurl access to the state.
+  /// Gives a callback of libcurl access to the state in its user data.
   ///
-  /// Unsafe: the state lives as long as the multi handle that calls, and is not retained.
+  /// Unsafe: the state is not retained here. The `MultiHandle` whose callback runs keeps it alive.
   ///
   /// - Parameter data: the callback's user data.
   static func withState(userData data: UnsafeMutableRawPointer, _ body: (CallbackState) -> Void) {
     Unmanaged<CallbackState>.fromOpaque(data)._withUnsafeGuaranteedRef(body)
   }
 
+  /// Records libcurl's interest in a descriptor. The last report counts.
   func setInterest(_ descriptor: Int32, _ readiness: Readiness) {
     if let index = interests.firstIndex(where: { $0.descriptor == descriptor }) {
       interests[index].readiness = readiness
@@ -54,12 +63,14 @@ final class CallbackState {
     }
   }
 
+  /// Records that a transfer opened a socket.
   func opened(_ descriptor: Int32, by transfer: Transfer) {
     socketEvents.append(.opened(descriptor, by: transfer))
     opened.append(transfer)
     live.opened(descriptor)
   }
 
+  /// Records that libcurl closes a socket.
   func closed(_ descriptor: Int32) {
     live.closed(descriptor)
     socketEvents.append(.closed(descriptor))
@@ -70,16 +81,17 @@ final class CallbackState {
     }
   }
 
-  /// Whether interests or socket events wait to be applied.
+  /// Whether there are interests or socket events that `CurlMulti` has not applied.
   var hasSocketChanges: Bool { !interests.isEmpty || !socketEvents.isEmpty }
 
-  /// Clears the interests and the socket events, which have been applied.
+  /// Removes the interests and the socket events after `CurlMulti` has applied them.
   func removeSocketChanges() {
     interests.removeAllOfTurn()
     socketEvents.removeAllOfTurn()
   }
 
-  /// Drops the transfers: nothing acts on them any more, and they refer back to the owner of the state.
+  /// Removes all transfers. Used at the end of the `CurlMulti`, when nothing acts on the transfers any more:
+  /// they refer to this state, so they would keep it and themselves alive.
   func removeTransfers() {
     opened = []
     ready = []
@@ -89,8 +101,8 @@ final class CallbackState {
 }
 
 extension Array {
-  /// Removes all elements and keeps the capacity. For at most one element, as in most turns, this costs a
-  /// third of `removeAll(keepingCapacity:)`.
+  /// Removes all elements and keeps the capacity. For arrays with at most one element, which are the most
+  /// frequent, this takes a third of the time of `removeAll(keepingCapacity:)`.
   mutating func removeAllOfTurn() {
     switch count {
     case 0: break
