@@ -133,6 +133,7 @@ private actor LineOutput {
 
   init(_ output: any ByteOutput) { self.output = output }
 
+  /// Writes a line and its line end.
   func write(_ line: JSONValue) throws {
     try line.write { (piece) throws(OutputError) in try output.write(piece) }
     try output.write([0x0a])

@@ -20,7 +20,9 @@ struct FetchLine: Sendable {
   let method: NetOptRequest.Method
   let url: HTTPURL
   let headers: HeaderFields
+  /// The body in UTF-8; `nil` if the line has none.
   let body: [UInt8]?
+  /// What the command does when the response is a redirect. Default: `follow`.
   let redirect: Redirect
   /// The cache mode of the request; `nil` to use the mode from the command line.
   let cache: CacheArguments.Mode?
@@ -72,6 +74,7 @@ struct FetchLine: Sendable {
     partition = try root.member("partition")?.string() ?? ""
   }
 
+  /// Returns the error for a line that is not valid JSON or breaks a rule of the schema.
   private static func malformed(_ fault: JSONFault) -> NetOptError {
     NetOptError(
       .invalidRequest, phase: .send, "the line is not a valid request: \(fault.location): \(fault.rule)")

@@ -65,6 +65,9 @@ struct GetCommand: Command {
     }
   }
 
+  /// Sends the request and writes the response to its destination.
+  ///
+  /// - Throws: errors of the body with the route of the response, so that the report can show it.
   private func exchange(
     _ arguments: Arguments, to destination: BodySink.Destination, in context: CommandContext
   ) async throws -> FinishedExchange {
@@ -74,8 +77,8 @@ struct GetCommand: Command {
     configuration.signing = try RequestSigning.configuration(arguments, request)
     configuration.cache = try CacheArguments(arguments).configuration
     let signing = configuration.signing
-    // The command opens the destination before it sends the request: without a place for the response, there
-    // is no request.
+    // Open the destination before the request is sent: if it cannot be written, the command must not send the
+    // request.
     let sink = try BodySink(destination, output: context.output)
     return try await context.withClient(configuration) { client in
       let response = try await client.execute(request)
@@ -91,6 +94,8 @@ struct GetCommand: Command {
     }
   }
 
+  /// Returns where the body goes: to the file of `-o`, to standard output, or nowhere, because `--json`
+  /// prints its own output there.
   private static func destination(_ arguments: Arguments) -> BodySink.Destination {
     switch arguments.value(of: output) {
     case nil: arguments.has(.json) ? .nowhere : .output

@@ -11,6 +11,7 @@ struct LegChart: Sendable {
     case wait = "W"
     case transfer = "X"
 
+    /// The name of the phase in the legend.
     var name: String {
       switch self {
       case .dns: "dns"
@@ -28,6 +29,7 @@ struct LegChart: Sendable {
     let phase: Phase
     let range: Range<Duration>
 
+    /// Creates a piece. If `end` is before `start`, the piece is empty.
     init(_ phase: Phase, from start: Duration, to end: Duration) {
       self.phase = phase
       range = start..<max(start, end)
@@ -38,7 +40,9 @@ struct LegChart: Sendable {
   private struct Row {
     /// The address of the leg, "proxy" or "look-up"; "request" for the line of the request.
     let name: String
+    /// Where the address came from: "list" or "dns". Empty for the request.
     let source: String
+    /// The result of the leg, such as "won". Empty for the request.
     let outcome: String
     let pieces: [Piece]
     /// When the leg or the response ended, as an offset from the start of the call.
@@ -56,6 +60,9 @@ struct LegChart: Sendable {
     self.rows = rows
   }
 
+  /// Returns the line of a leg.
+  ///
+  /// - Parameter timings: the timings of the request, whose DNS look-up belongs to the winning leg.
   private static func row(_ leg: RouteReport.Leg, of route: RouteReport, _ timings: Timings?) -> Row {
     var pieces: [Piece] = []
     let reachedTCP = leg.connected ?? leg.ended

@@ -42,6 +42,7 @@ struct Waterfall: Sendable {
     return Text.lines(Array(blocks.filter { !$0.isEmpty }.joined(separator: [""])))
   }
 
+  /// Returns the URL, and at the right edge the status of the response or FAILED.
   private func heading(_ columns: Int) -> [String] {
     let end = exchange.map { "\($0.method) HTTP/\($0.head.version) \($0.head.status)" } ?? "FAILED"
     let start = "netopt get  " + Text.printable(url)
@@ -64,6 +65,7 @@ struct Waterfall: Sendable {
     ]
   }
 
+  /// Returns the line about the cache; none if no cache was used.
   private func cache(_ exchange: FinishedExchange) -> [String] {
     let status = exchange.cacheStatus
     guard status.outcome != .off else { return [] }
@@ -71,11 +73,13 @@ struct Waterfall: Sendable {
     return [fact("CACHE", "\(status.outcome.rawValue): \(status.rule)\(storing)")]
   }
 
+  /// The line about the race; none unless the call used the result of another call's race.
   private var race: [String] {
     route.isShared
       ? [fact("RACE", "shared: this request used the result of another request's race")] : []
   }
 
+  /// The line about this machine's network; none unless the network seems to be down.
   private var network: [String] {
     guard route.plan.suspectsNetwork else { return [] }
     return [
@@ -86,6 +90,7 @@ struct Waterfall: Sendable {
   /// Returns a line with a label.
   private func fact(_ name: String, _ text: String) -> String { Text.left(name, 9) + text }
 
+  /// Returns the TLS version, and whether the certificate was verified.
   private func security(_ tls: TLSReport?) -> String {
     guard let tls else { return "none, plain HTTP" }
     return (tls.version.map { $0 + ", " } ?? "")

@@ -8,6 +8,7 @@ struct ListReport: Sendable {
   /// The list; `nil` if it has faults or the file could not be read.
   private let list: EndpointList?
   private let faults: [ListFault]
+  /// Why the file could not be read; `nil` if it was read.
   private let error: NetOptError?
 
   /// Creates the report of a list that was read.

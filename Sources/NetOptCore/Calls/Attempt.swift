@@ -50,7 +50,7 @@ public struct AttemptReport: Sendable {
 
   /// How an attempt ended.
   public enum Outcome: Sendable {
-    /// A server responded with this status, and the call dropped the response: a retry followed.
+    /// A server responded with this status, but the call did not return this response to its caller.
     case answered(status: Int)
     /// The attempt failed.
     case failed(NetOptError)

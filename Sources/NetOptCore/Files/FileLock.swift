@@ -20,6 +20,7 @@ package struct FileLock: ~Copyable {
   private static let shortestPause = Duration.milliseconds(1)
   private static let longestPause = Duration.milliseconds(50)
 
+  /// The descriptor that holds the lock. Closing it releases the lock.
   private let descriptor: Int32
 
   /// Acquires a lock. Blocks the thread while it waits.

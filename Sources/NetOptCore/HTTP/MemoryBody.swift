@@ -30,6 +30,7 @@ final class MemoryBody: BodySource {
   }
 
   private let state: Locked<State>
+  /// The durations of the phases of the exchange. They do not change, because the body is complete.
   let timings: Timings
 
   init(_ bytes: [UInt8], _ timings: Timings) {
@@ -45,6 +46,7 @@ final class MemoryBody: BodySource {
   /// The whole body; `nil` if reading has begun. Does not begin the reading.
   var unread: [UInt8]? { state.withLock { $0.isBegun ? nil : $0.rest } }
 
+  /// Returns the whole rest of the body as one chunk; `nil` at the end.
   func next() async throws(NetOptError) -> [UInt8]? {
     let chunk = take(all: false)
     return chunk.isEmpty ? nil : chunk

@@ -1,6 +1,7 @@
 /// An HTTP request: method, URL, header fields, body and options. The value has the size of one reference.
 /// Copies share their storage until one of them changes.
 public struct NetOptRequest: Sendable {
+  /// The properties of the request, which copies of it share.
   @usableFromInline
   struct Parts: Sendable {
     @usableFromInline var method: Method
@@ -106,6 +107,7 @@ public struct RequestBody: Sendable {
     case stream(length: Int64?, @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>)
   }
 
+  /// Where the bytes come from.
   package let source: Source
 
   /// No body.

@@ -3,7 +3,9 @@
 package struct QueryParameters: Sendable {
   /// One decoded `key=value` pair.
   package struct Pair: Sendable {
+    /// The key, without percent-encoding.
     package var key: [UInt8]
+    /// The value, without percent-encoding.
     package var value: [UInt8]
   }
 

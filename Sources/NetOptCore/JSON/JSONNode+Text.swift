@@ -39,6 +39,7 @@ extension JSONNode {
   /// - Parameter raw: the bytes between the quotes.
   private static func unescape(_ raw: UnsafeRawBufferPointer, _ take: (UInt8) -> Void) {
     var index = 0
+    /// Reads the four hexadecimal digits of an escape: one UTF-16 code unit.
     func unit() -> UInt32 {
       defer { index += 4 }
       return raw[index..<(index + 4)].reduce(0) { $0 << 4 | UInt32(Hex.digit($1) ?? 0) }

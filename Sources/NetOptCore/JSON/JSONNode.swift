@@ -21,6 +21,11 @@ package struct JSONNode: Sendable {
   /// The value of `count`.
   @usableFromInline var children: Int32 = 0
 
+  /// Creates a node.
+  ///
+  /// - Parameters:
+  ///   - range: the offsets of the value's bytes, as in `range`.
+  ///   - next: the index of the next node, as in `next`.
   init(_ kind: Kind, _ range: Range<Int>, next: Int, isPlain: Bool = false) {
     self.kind = kind
     self.isPlain = isPlain

@@ -140,6 +140,7 @@ package struct JSONReader {
 
   // MARK: Structure
 
+  /// Reads the whole text.
   private mutating func document() throws(Fault) {
     guard bytes.count <= Int32.max else { throw fault("a text must be smaller than 2 GiB") }
     // Enough for a list of 1 MiB. A larger text is usually one long string with few other nodes.

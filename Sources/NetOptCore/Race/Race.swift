@@ -271,6 +271,9 @@ package struct Race: Sendable {
     underWay.count(where: { legs[$0].source == legs[leg].source }) < Self.width
   }
 
+  /// Removes a leg from the queue and puts it under way.
+  ///
+  /// - Parameter queueIndex: the position of the leg in `queue`, not in `legs`.
   private mutating func start(at queueIndex: Int) -> Step {
     // `removeFirst` on the slice copies no elements.
     let leg = queueIndex == queue.startIndex ? queue.removeFirst() : queue.remove(at: queueIndex)
@@ -297,6 +300,7 @@ struct Legs: Sendable {
 
   var isEmpty: Bool { count == 0 }
 
+  /// Returns the position of a leg among the legs under way; `nil` if the leg is not under way.
   @inlinable func firstIndex(of leg: Int) -> Int? {
     for index in 0..<count where legs[index] == leg { return index }
     return nil
@@ -315,6 +319,7 @@ struct Legs: Sendable {
     count += 1
   }
 
+  /// Removes the leg at a position. Moves the last leg to the position, so the order changes.
   mutating func remove(at index: Int) {
     count -= 1
     legs[index] = legs[count]
