@@ -43,7 +43,8 @@ struct BenchDrill {
   ///
   /// - Parameters:
   ///   - addresses: the addresses of the host in the list of the client, in this order.
-  ///   - dead: the address that cannot be used. A call is affected if it tried this address in vain.
+  ///   - dead: the first of the addresses, which cannot be used if the call measures its cost. A call is
+  ///     affected if it tried this address and used another one.
   private func calls(_ addresses: [IPAddress], _ count: Int, dead: IPAddress?) async -> [Drill.Call] {
     var configuration = configuration
     let origin = request.url.origin

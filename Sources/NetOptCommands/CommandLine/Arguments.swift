@@ -1,11 +1,13 @@
 import NetOptCore
 
-/// The arguments of a command, as given, and the environment variables that can replace options.
+/// The parsed arguments of a command. They also have the environment variables, because some options take
+/// their value from a variable if they are not on the command line.
 struct Arguments: Sendable {
   /// An option on the command line.
   struct Given: Hashable, Sendable {
+    /// The declaration of the option.
     let option: Option
-    /// The value of the option; `nil` for an option without a value.
+    /// The value of the option; `nil` when it was given without a value.
     let value: String?
   }
 
@@ -13,6 +15,7 @@ struct Arguments: Sendable {
   let operands: [String]
   /// The options on the command line, in order.
   let given: [Given]
+  /// The environment variables by name.
   private let environment: [String: String]
 
   /// Creates arguments.
@@ -22,11 +25,11 @@ struct Arguments: Sendable {
     self.environment = environment
   }
 
-  /// Whether an option was given.
+  /// Whether an option is on the command line.
   func has(_ option: Option) -> Bool { given.contains { $0.option == option } }
 
-  /// Returns the name of an option for messages. For an option that was not given, this is the environment
-  /// variable of the option, if there is one.
+  /// Returns the name of an option for messages about its value. If the option is not on the command line,
+  /// its value is from its environment variable, and the result is the name of the variable.
   func name(of option: Option) -> String {
     has(option) ? option.name : option.environment ?? option.name
   }
@@ -42,10 +45,11 @@ struct Arguments: Sendable {
   /// Returns all values of an option that may be repeated, in order.
   func values(of option: Option) -> [String] { given.filter { $0.option == option }.compactMap(\.value) }
 
-  /// Returns the option that was given last, out of options that exclude each other.
+  /// Returns the one of the given options that is the last on the command line, for options that exclude each
+  /// other; `nil` if there is none.
   func last(of options: [Option]) -> Option? { given.last { options.contains($0.option) }?.option }
 
-  /// Returns the value of an option that takes an integer.
+  /// Returns the value of an option that takes an integer; `nil` if it has no value.
   ///
   /// - Throws: `UsageError` for a value that is not an integer in the range.
   func integer(_ option: Option, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
@@ -58,12 +62,12 @@ struct Arguments: Sendable {
     return number
   }
 
-  /// Returns the value of an option that takes a number.
+  /// Returns the value of an option that takes a number; `nil` if it has no value.
   ///
   /// - Throws: `UsageError` for a value that is not a number in the range.
   func number(_ option: Option, in range: ClosedRange<Double>) throws(UsageError) -> Double? {
     guard let text = value(of: option) else { return nil }
-    // Swift also reads "0x10", "nan" and "inf" as numbers, but people who type these mean something else.
+    // `Double` also accepts "0x10", "nan" and "inf", which are probably mistakes.
     let plain = text.utf8.allSatisfy {
       (0x30...0x39).contains($0) || [0x2b, 0x2d, 0x2e, 0x45, 0x65].contains($0)
     }
@@ -80,12 +84,17 @@ struct Arguments: Sendable {
     Int(exactly: number).map(String.init) ?? String(number)
   }
 
-  /// Returns the value of an option in seconds, 0 to 31,536,000 (365 days), with or without a fraction.
+  /// Returns the value of an option that takes a number of seconds, 0 to 31,536,000 (365 days), with or
+  /// without a fraction; `nil` if it has no value.
+  ///
+  /// - Throws: `UsageError` for a value that is not such a number.
   func seconds(_ option: Option) throws(UsageError) -> Duration? {
     try number(option, in: 0...31_536_000).map { .nanoseconds(Int64($0 * 1e9)) }
   }
 
-  /// Returns the value of an option that takes one word of a fixed set.
+  /// Returns the value of an option that takes one of the words of an enumeration; `nil` if it has no value.
+  ///
+  /// - Throws: `UsageError` for another word.
   func choice<Word: RawRepresentable & CaseIterable>(
     _ option: Option, of type: Word.Type
   ) throws(UsageError) -> Word? where Word.RawValue == String {

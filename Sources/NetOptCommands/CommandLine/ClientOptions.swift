@@ -2,7 +2,8 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 
-/// The options of every command that makes requests: address sources, connection security and limits.
+/// The options of commands that make requests: where addresses come from, how connections are secured, and
+/// time limits.
 enum ClientOptions {
   static let list = Option(
     "iplist", takes: .required("FILE"), "the IP list; default: the list compiled into the program",
@@ -37,32 +38,32 @@ enum ClientOptions {
     "connect-timeout", takes: .required("SECONDS"),
     "time limit for a connection to one address, including TLS, at most 1 year; 0 for the default: 10")
 
-  /// The options about addresses.
+  /// The options about addresses, as a group of the help text.
   static let routing = OptionGroup(
     "Routing", [list, trustedKey, allowPrivate, dnsServers, noDirect, policy, ipv4, ipv6])
-  /// The options about connections.
+  /// The options about connections, as a group of the help text.
   static let connection = OptionGroup(
     "Connection", [caFile, insecure, http1, http2, maxTime, connectTimeout])
 
-  /// The environment variables that have no option.
+  /// The environment variables that have no option, with their descriptions for the help text.
   static let variables = [
     ("NETOPT_REGION", "your region; netopt tries its endpoints first"),
     ("NETOPT_ISP", "your network (ISP); netopt tries its endpoints first"),
     ("XDG_STATE_HOME", "directory where get saves the ranking for the next run; default: ~/.local/state"),
   ]
 
-  /// Returns the client configuration from the arguments and the environment. Options that the command does
-  /// not declare have their defaults.
+  /// Returns the client configuration from the arguments and the environment. An option that the command does
+  /// not declare has its default.
   ///
-  /// - Throws: `UsageError`; `NetOptError` for a key file without a key.
+  /// - Throws: `UsageError` for an invalid value; `NetOptError` for a key file without a key.
   static func configuration(
     _ arguments: Arguments, in context: CommandContext
   ) throws -> ClientConfiguration {
     var configuration = ClientConfiguration()
     if let file = arguments.value(of: list) { configuration.list = .file(file) }
     configuration.trustedKeys = try trustedKeys(arguments)
-    // A command ends before a refresh of the list completes, so the command uses and reports the list that it
-    // starts with. `iplist update` fetches newer lists.
+    // Most commands end too early for a refresh of the list. A command uses the list that it starts with.
+    // `iplist update` fetches newer lists.
     configuration.listUpdates.refresh = false
     configuration.listUpdates.stateDirectory = ListStore.directory(in: context.environment)
     configuration.allowPrivateAddresses = arguments.has(allowPrivate)
@@ -83,18 +84,18 @@ enum ClientOptions {
     return configuration
   }
 
-  /// Returns the trusted keys. Each value is a key or the path of a key file. Commas separate the values of
-  /// the environment variable.
+  /// Returns the trusted keys: the values of `--trusted-key`, or the values in its environment variable,
+  /// which are separated by commas. Each value is a key or the path of a key file.
   ///
-  /// - Throws: `UsageError` for a value that is neither, and for a variable without a key; `NetOptError` for
-  ///   a file without a key.
+  /// - Throws: `UsageError` for a value that is neither a key nor a readable file, and for a variable without
+  ///   a key; `NetOptError` for a file without a key.
   static func trustedKeys(_ arguments: Arguments) throws -> [MinisignPublicKey] {
     var texts = arguments.values(of: trustedKey)
     if texts.isEmpty, let variable = arguments.value(of: trustedKey) {
       texts = variable.split(separator: ",").map { word in
         String(word.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
       }
-      // Without keys, the client verifies no signature. A user who sets the variable wants verification.
+      // Without keys, the client would verify no signature, although a user who sets the variable wants that.
       if texts.isEmpty {
         throw UsageError(
           "\(arguments.name(of: trustedKey)) contains no key; give a minisign public key or the name of a file with one"
@@ -112,7 +113,7 @@ enum ClientOptions {
     }
   }
 
-  /// Returns the request options from the arguments and the environment.
+  /// Returns the request options from the arguments.
   static func requestOptions(_ arguments: Arguments) throws(UsageError) -> RequestOptions {
     var options = RequestOptions()
     if let limit = try arguments.seconds(maxTime) { options.timeout = limit == .zero ? nil : limit }
@@ -126,8 +127,10 @@ enum ClientOptions {
     return options
   }
 
-  /// Checks a list of name servers: IP addresses with or without a port. An IPv6 address with a port is in
-  /// brackets.
+  /// Splits a list of DNS servers at its commas and checks each. A server is an IP address with or without a
+  /// port. An IPv6 address with a port must be in brackets.
+  ///
+  /// - Parameter name: the name of the option or variable, for the message.
   private static func servers(_ text: String, _ name: String) throws(UsageError) -> [String] {
     let servers = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
     for server in servers where !isServer(server) {

@@ -1,24 +1,25 @@
-/// A command of the program, in a file of its own. `Program` finds the command by name, parses its arguments,
-/// runs the command, and turns a thrown error into a message on standard error and an exit code.
+/// A command of the program. `Program` finds the command by name, parses its arguments and runs it. If the
+/// command throws an error, `Program` prints a message on standard error and chooses the exit code.
 protocol Command: Sendable {
   /// The name, the operands, the options and the help of the command.
   var declaration: CommandDeclaration { get }
 
-  /// Runs the command. SIGINT and SIGTERM cancel the task of the command. The command then ends soon, and may
-  /// still print partial results; the exit code tells that a signal interrupted the command.
+  /// Runs the command. SIGINT and SIGTERM cancel the task in which it runs. The command must then end soon,
+  /// and may print partial results before. After a signal, the exit code of the process names the signal,
+  /// whatever the command returns.
   ///
   /// - Returns: the exit code.
-  /// - Throws: `UsageError`, `NetOptError` or `OutputError`, which `Program` reports.
+  /// - Throws: `UsageError`, `NetOptError` or `OutputError`.
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode
 }
 
-/// The name, the operands, the options and the help of a command.
+/// The declaration of a command: its name, operands and options, and the texts of its help.
 struct CommandDeclaration: Sendable {
   /// An example of a command line, for the help text.
   struct Example: Hashable, Sendable {
     /// The command line.
     let line: String
-    /// The effect of the command line, in words.
+    /// What the command line does.
     let meaning: String
 
     /// Creates an example.
@@ -31,20 +32,20 @@ struct CommandDeclaration: Sendable {
   /// The words of the command line that select the command, without the program's name: `get`,
   /// `iplist check`.
   let name: String
-  /// The effect of the command in one line, without a capital at the start and without a full stop.
+  /// What the command does, in one line that begins with a lowercase letter and has no full stop.
   let summary: String
   /// A description of the command in a few sentences. Empty lines separate paragraphs.
   let details: String
-  /// The operands as the usage line shows them: `URL`, `[HOST…]`.
+  /// The operands as the usage line shows them: `URL`, `[HOST…]`; empty for a command without operands.
   let operands: String
   /// The permitted number of operands.
   let operandCount: ClosedRange<Int>
-  /// The options, without `--help`, which every command has.
+  /// The options in the order of the help text. `--help` is not among them, because every command has it.
   let options: [OptionGroup]
-  /// Examples, at least one.
+  /// The examples. There is at least one, and the help text of the program shows the first.
   let examples: [Example]
 
-  /// Creates a declaration.
+  /// Creates a declaration. The parameters are described at the properties.
   init(
     name: String, summary: String, details: String, operands: String, operandCount: ClosedRange<Int>,
     options: [OptionGroup], examples: [Example]

@@ -4,8 +4,8 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 
-/// The surroundings of a command: environment variables, standard streams, the clock, and the source of
-/// clients. Tests substitute their own.
+/// What a command uses of its process: environment variables, standard streams, the date, and the function
+/// that creates clients. Tests replace all of these.
 package struct CommandContext: Sendable {
   /// The environment variables.
   var environment: [String: String]
@@ -15,14 +15,16 @@ package struct CommandContext: Sendable {
   var output: any ByteOutput
   /// Standard error, for messages to people.
   var errors: any ByteOutput
-  /// Creates the client for a command. The command shuts the client down.
+  /// Creates a client. The caller must shut the client down; `withClient` does both.
   var makeClient: @Sendable (ClientConfiguration) throws(NetOptError) -> any Client
-  /// Returns the current date, for checks of expiry dates.
+  /// Returns the date of the system clock.
   var now: @Sendable () -> Date
 
   /// Returns the context of the process. Call this before the process opens a descriptor or starts a task.
-  /// The function replaces each closed standard stream by /dev/null, opened in the wrong direction. So using
-  /// the stream fails, and no connection gets the descriptor number of the stream.
+  ///
+  /// A process may start with a closed standard stream. Then a connection could get the descriptor number of
+  /// the stream, and output would go to the connection. So the function opens /dev/null under this number,
+  /// for writing instead of reading or the reverse. Every use of the stream then fails.
   package static func process() -> CommandContext {
     for (stream, flags) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
     where fcntl(stream, F_GETFD) < 0 {
@@ -38,7 +40,7 @@ package struct CommandContext: Sendable {
       now: { Date() })
   }
 
-  /// Returns the value of an environment variable; `nil` when the variable is not set or empty.
+  /// Returns the value of an environment variable; `nil` when the variable is missing or empty.
   func variable(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
 
   /// Prints a line on standard output.
@@ -50,34 +52,35 @@ package struct CommandContext: Sendable {
   /// Prints a one-line message on standard error: `netopt: …`.
   func say(_ message: String) { tell("netopt: \(Text.printable(message))\n") }
 
-  /// Writes a text on standard error. Ignores a failure, because there is no other place to report it.
+  /// Writes a text on standard error. Ignores a failure, because it could only be reported on standard error.
   func tell(_ text: String) { try? errors.write(text) }
 
-  /// The number of characters per line of standard error: the width of the terminal, else `COLUMNS`, else 80.
-  /// The range is 1 to 500.
+  /// The number of characters per line of standard error: the width of the terminal, else the value of the
+  /// variable `COLUMNS`, else 80. The range is 1 to 500.
   var lineWidth: Int { width(of: errors) }
 
-  /// The number of characters per line of standard output, for help texts.
+  /// The number of characters per line of standard output, as `lineWidth`, for help texts.
   var helpColumns: Int { width(of: output) }
 
   private func width(of stream: any ByteOutput) -> Int {
     min(max(stream.columns ?? environment["COLUMNS"].flatMap { Int($0) } ?? 80, 1), 500)
   }
 
-  /// The number of characters per line of a report on standard error: at least 80, the width that reports
-  /// need.
+  /// The number of characters per line for a report on standard error: `lineWidth`, but at least 80, because
+  /// reports need this width.
   var columns: Int { max(lineWidth, 80) }
 
-  /// Creates a client, runs the work with it, and shuts the client down, even if the work fails.
+  /// Creates a client, runs the work with it, and shuts the client down, even if the work fails. Prints the
+  /// warnings of the client on standard error.
   ///
-  /// - Throws: the errors of the work; `unreadableFile` for the list and the certificate authorities;
-  ///   `invalidList`.
+  /// - Throws: the errors of the work; `unreadableFile` when the list or the file of certificate authorities
+  ///   cannot be read; `invalidList`; other errors of `makeClient`.
   func withClient<Result>(
     _ configuration: ClientConfiguration, _ work: (any Client) async throws -> Result
   ) async throws -> Result {
-    // The client checks this file too, but reports an unreadable file as an invalid configuration. Here a
-    // user has named the file, so the error is `unreadableFile`. The client also refuses anything but a
-    // regular file; this check skips those, because reading a FIFO would wait for a writer.
+    // Checks here that the file can be read, because the client would report an invalid configuration. The
+    // error for the user, who has named the file, must be `unreadableFile`. Leaves a file that is not regular
+    // to the client, which refuses it, because opening a FIFO here would wait for a writer.
     if let file = configuration.tls.caFile, access(file, F_OK) != 0 || FileBytes.isRegular(file) {
       _ = try read(file, upTo: 0, for: .tls)
     }
@@ -99,10 +102,10 @@ package struct CommandContext: Sendable {
   /// Reads a file, or standard input if the name is "-".
   ///
   /// - Parameters:
-  ///   - limit: the maximum number of useful bytes. For a larger file the function returns one byte more, so
-  ///     that the caller can detect that.
-  ///   - phase: the phase for errors, which tells the purpose of the file.
-  /// - Throws: `unreadableFile` with the system's reason; `cancelled`.
+  ///   - limit: the maximum number of bytes that the caller accepts. Of a larger file, the function returns
+  ///     `limit + 1` bytes, so that the caller can detect the size.
+  ///   - phase: the phase of the errors. It tells what the file is for.
+  /// - Throws: `unreadableFile` with the reason of the system; `cancelled` when the task is cancelled.
   func read(
     _ file: String, upTo limit: Int, for phase: NetOptError.Phase
   ) throws(NetOptError) -> [UInt8] {
@@ -119,7 +122,7 @@ package struct CommandContext: Sendable {
     }
   }
 
-  /// Reads a whole file. Throws for a larger file, because the caller would take a part for the whole file.
+  /// Reads a file as `read` does, but throws an error for a file of more than `limit` bytes.
   ///
   /// - Throws: the errors of `read`; `unreadableFile` when the file has more than `limit` bytes.
   func readWhole(
@@ -133,22 +136,24 @@ package struct CommandContext: Sendable {
     return bytes
   }
 
+  /// The name of a file for messages.
   private static func shown(_ file: String) -> String {
     file == "-" ? "standard input" : FileBytes.shown(file)
   }
 }
 
-/// The part of `NetOptClient` that commands use. Tests implement it with scripts.
+/// The part of `NetOptClient` that commands use. Tests replace it by a client with prepared results.
 protocol Client: Sendable {
   /// The list in use.
   var list: EndpointList? { get }
   /// The status of the list in use, with its source.
   var listStatus: ListStatus { get }
-  /// The problem with the list in use; `nil` when there is none.
+  /// The problem with the list, of which the user should know; `nil` when there is none.
   var listWarning: NetOptError? { get }
   /// Sends a request.
   func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse
-  /// Probes the endpoints of hosts; of all hosts in the list when `hosts` is `nil`.
+  /// Probes the endpoints of hosts. `hosts` is `nil` for all hosts in the list. `method` is `nil` for the
+  /// configured method.
   func probe(hosts: [String]?, method: ProbeMethod?) async throws(NetOptError) -> [HostProbe]
   /// Resolves a host name. With `fresh`, the client ignores cached addresses.
   func resolve(_ host: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses

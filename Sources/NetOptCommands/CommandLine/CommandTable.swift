@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// The commands of the program by name.
+/// The commands of the program, which it finds by name.
 struct CommandTable: Sendable {
   private let commands: [any Command]
 
@@ -10,7 +10,8 @@ struct CommandTable: Sendable {
   /// The declarations of the commands.
   var declarations: [CommandDeclaration] { commands.map(\.declaration) }
 
-  /// Returns the command whose name starts the command line, and the arguments after the name.
+  /// Returns the command with whose name the arguments begin, and the arguments after the name; `nil` if
+  /// there is no such command.
   func find(_ arguments: [String]) -> (command: any Command, rest: [String])? {
     for command in commands {
       let words = command.declaration.words
@@ -19,12 +20,14 @@ struct CommandTable: Sendable {
     return nil
   }
 
-  /// Returns the commands with a name of several words that starts with `word`.
+  /// Returns the commands of a group, such as `cache`: those whose names have several words, of which `word`
+  /// is the first.
   func group(_ word: String) -> [CommandDeclaration] {
     declarations.filter { $0.words.count > 1 && $0.words[0] == word }
   }
 
-  /// Returns the error for a command line that starts with no command.
+  /// Returns the error for arguments that do not begin with the name of a command. It suggests a similar
+  /// name.
   func unknown(_ arguments: [String]) -> UsageError {
     let arguments = arguments.map(HTTPURL.shown)
     let word = arguments[0]

@@ -1,10 +1,10 @@
-/// The edit distance between two words, for suggestions after a typing error.
+/// Computes the edit distance between words, to suggest the right word after a typing error.
 enum EditDistance {
   /// Returns the smallest number of edits that turn one word into the other. An edit inserts, deletes or
   /// replaces a letter, or swaps two neighbours (optimal string alignment).
   static func between(_ a: String, _ b: String) -> Int {
     let (a, b) = (Array(a), Array(b))
-    // Three rows of the table are enough: a swap looks two rows back.
+    // Each row of the table needs only the two rows before it, because a swap looks two rows back.
     var beforeLast: [Int] = []
     var last = Array(0...b.count)
     for i in a.indices {
@@ -19,11 +19,10 @@ enum EditDistance {
     return last[b.count]
   }
 
-  /// Returns the closest word, or `nil` when no word is close enough: about a third of the letters may be
+  /// Returns the most similar word; `nil` when no word is similar enough. About a third of the letters may be
   /// wrong.
   static func closest(to word: String, among words: [String]) -> String? {
-    // Words typed by hand are not longer than 64 characters, and the table grows with the product of the
-    // lengths.
+    // Nobody types a longer word by hand, and the time grows with the product of the lengths.
     guard (2...64).contains(word.count) else { return nil }
     return words.map { (word: $0, distance: between(word, $0)) }
       .filter { $0.distance <= max(1, (max(word.count, $0.word.count) + 1) / 3) }

@@ -3,33 +3,33 @@ import NetOptCore
 
 /// An exit code of the process. The codes have the same meaning for every command.
 package struct ExitCode: Hashable, Sendable {
-  /// The number that the shell sees.
+  /// The exit status of the process, from 0 to 255.
   package let number: Int32
 
   /// Success.
   static let ok = ExitCode(number: 0)
-  /// The request, or the other task of the command, failed.
+  /// The request failed, or whatever else the command had to do or to check.
   static let failed = ExitCode(number: 1)
   /// Some targets failed (`bench --strict`).
   static let someTargetsFailed = ExitCode(number: 3)
   /// A target missed an objective (`bench --slo`).
   static let objectiveMissed = ExitCode(number: 4)
-  /// A target became significantly slower, failed significantly more often, was left out, or lost its median
-  /// (`compare`).
+  /// A target became significantly slower, failed significantly more often, was excluded, or no longer has a
+  /// median (`compare`).
   static let regression = ExitCode(number: 5)
   /// The command line is invalid (`EX_USAGE` of sysexits.h).
   static let usage = ExitCode(number: 64)
   /// An input file cannot be read or is invalid (`EX_DATAERR`).
   static let invalidInput = ExitCode(number: 65)
 
-  /// A signal ended the process: 130 for SIGINT, 143 for SIGTERM, 141 for SIGPIPE, by the convention of
-  /// shells.
+  /// The process ended because of a signal. By the convention of shells, the code is 128 plus the number of
+  /// the signal: 130 for SIGINT, 143 for SIGTERM, 141 for SIGPIPE.
   static func signal(_ number: Int32) -> ExitCode { ExitCode(number: 128 + number) }
 
   /// Creates the exit code for an error.
   init(_ error: NetOptError) {
     switch error.code {
-    // The invalid URL comes from a redirect, not from the command line.
+    // In the phase `receive`, the invalid URL is from a redirect and not from the command line.
     case .invalidURL where error.phase == .receive: self = .failed
     case .invalidURL, .invalidRequest, .invalidConfiguration: self = .usage
     case .invalidList, .invalidSignature, .invalidKey, .invalidKeys, .unreadableFile: self = .invalidInput
@@ -37,7 +37,8 @@ package struct ExitCode: Hashable, Sendable {
     }
   }
 
-  /// Creates the exit code for a failed output.
+  /// Creates the exit code for a failure to write output: as after SIGPIPE if the reader closed the output,
+  /// else `failed`.
   init(_ error: OutputError) { self = error.kind == .closed ? .signal(SIGPIPE) : .failed }
 
   private init(number: Int32) { self.number = number }

@@ -1,12 +1,15 @@
 import NetOpt
 
-/// The help texts, built from the declarations.
+/// Makes the help texts from the declarations of the commands.
 struct HelpText {
-  /// The widths to which the texts are adapted, in characters. Longer lines are hard to read.
+  /// The possible widths of the texts, in characters. Wider lines are hard to read.
   static let widths = 60...100
+  /// The number of spaces before a label.
   private static let indent = 2
+  /// The column in which the text beside a label begins, counted from 0.
   private static let helpColumn = 30
 
+  /// The width of the texts, in characters.
   private let width: Int
 
   /// - Parameter columns: the width of the terminal, in characters.
@@ -27,7 +30,7 @@ struct HelpText {
     ])
   }
 
-  /// The help text of a group: the commands with a name that starts with `word`.
+  /// The help text of a group: of the commands whose names begin with `word`.
   func group(_ word: String, _ commands: [CommandDeclaration]) -> String {
     joined([
       ["Usage: netopt \(word) COMMAND [OPTIONS] [OPERANDS]"],
@@ -46,6 +49,7 @@ struct HelpText {
         + [examples(command.examples)])
   }
 
+  /// Joins blocks of lines, with an empty line between two blocks.
   private func joined(_ blocks: [[String]]) -> String {
     blocks.map { $0.joined(separator: "\n") }.joined(separator: "\n\n") + "\n"
   }
@@ -57,8 +61,8 @@ struct HelpText {
       }
   }
 
-  /// Returns the lines of a command line. A command line that is too long continues after a backslash, as in a
-  /// shell: at a space that is not between quotes.
+  /// Breaks an example of a command line into lines that fit the width. It breaks at spaces that are not
+  /// between quotes, and ends each line except the last with a backslash, as in a shell.
   private func broken(_ command: String) -> [String] {
     var words = [""]
     var quote: Character?
@@ -76,7 +80,7 @@ struct HelpText {
     }
     var lines = ["  " + words[0]]
     for word in words.dropFirst() {
-      // Room for the space and the backslash.
+      // The 2 is the room for a space and a backslash.
       if lines[lines.count - 1].count + 1 + word.count + 2 <= width {
         lines[lines.count - 1] += " " + word
       } else {
@@ -87,6 +91,7 @@ struct HelpText {
     return lines
   }
 
+  /// The names of an option and its value, as the help text shows them: `-d, --data DATA`.
   private func label(_ option: Option) -> String {
     let short = option.short.map { "-\($0), " } ?? "    "
     return switch option.value {
@@ -96,15 +101,18 @@ struct HelpText {
     }
   }
 
+  /// The description of an option, with its environment variable.
   private func text(_ option: Option) -> String {
     option.help + (option.environment.map { " [\($0)]" } ?? "")
   }
 
+  /// The lines of a section: its title, and its rows with a label and a text.
   private func section(_ title: String, _ rows: [(label: String, text: String)]) -> [String] {
     ["\(title):"] + rows.flatMap { row($0.label, $0.text) }
   }
 
-  /// Returns the label and the text side by side. If the label is too long, the text is on the lines below.
+  /// The lines of a row: the label and the text side by side. If the label is too long, the text begins below
+  /// it.
   private func row(_ label: String, _ text: String) -> [String] {
     var lines = Text.wrapped(text, at: width - Self.helpColumn)
     let label = String(repeating: " ", count: Self.indent) + label
@@ -114,7 +122,8 @@ struct HelpText {
     return [label + margin.dropFirst(label.count) + first] + lines.map { margin + $0 }
   }
 
-  /// Returns the environment variables that can replace options of the commands, each variable once.
+  /// Returns the environment variables from which options of the commands take their values, each variable
+  /// once.
   private func variables(of commands: [CommandDeclaration]) -> [(String, String)] {
     var seen: Set<String> = []
     return commands.flatMap(\.options).flatMap(\.options).compactMap { option in
@@ -123,6 +132,7 @@ struct HelpText {
     }
   }
 
+  /// The exit codes (`ExitCode`) and their meanings.
   private static let exitCodes = [
     ("0", "success"),
     ("1", "failure"),

@@ -1,26 +1,28 @@
-/// An option of a command. Parsing, the help text and suggestions use the same declaration.
+/// The declaration of an option of a command. The parser, the help text and suggestions use it.
 struct Option: Hashable, Sendable {
-  /// Whether an option takes a value.
+  /// Whether an option takes a value, and its name in the help text.
   enum Value: Hashable, Sendable {
-    /// The option is a switch.
+    /// The option takes no value.
     case none
-    /// The option needs a value. The help text shows the value under this name: `--data DATA`, `--data=DATA`,
-    /// `-d DATA`, `-dDATA`.
+    /// The option needs a value. Users write `--data DATA`, `--data=DATA`, `-d DATA` or `-dDATA`. The text is
+    /// the name of the value in the help text, such as `DATA`.
     case required(String)
-    /// The option may have a value, but only joined to it: `--json`, `--json=FILE`.
+    /// The option may have a value, but only after an equals sign. Users write `--json` or `--json=FILE`. The
+    /// text is the name of the value in the help text.
     case optional(String)
   }
 
-  /// The letter after a single dash.
+  /// The letter after a single dash; `nil` for an option without one.
   let short: Character?
-  /// The name after two dashes.
+  /// The name after two dashes, without them.
   let long: String
   /// Whether the option takes a value.
   let value: Value
-  /// The effect and the default of the option, for the help text: a sentence without a capital at the start
-  /// and without a full stop.
+  /// The effect and the default of the option, for the help text. It begins with a lowercase letter and has
+  /// no full stop.
   let help: String
-  /// The environment variable with the value of the option if the option is not given.
+  /// The name of the environment variable that has the value of the option when the option is not on the
+  /// command line; `nil` for an option without such a variable.
   let environment: String?
 
   /// Declares an option.
@@ -35,14 +37,14 @@ struct Option: Hashable, Sendable {
     self.environment = environment
   }
 
-  /// The option as messages name it: `--data`.
+  /// The name with two dashes, as messages show it: `--data`.
   var name: String { "--" + long }
 }
 
 extension Option {
-  /// Shows the help text. Every command has this option.
+  /// `--help`, which every command has.
   static let help = Option("help", short: "h", "show this help")
-  /// Prints JSON on standard output.
+  /// `--json` without a value, which several commands have.
   static let json = Option("json", "print one JSON object; its schema is in docs/schemas")
 }
 

@@ -1,13 +1,16 @@
-/// Parses the arguments of a command by the rules of `getopt_long(3)`. Short options may be bundled
-/// (`-kvd x`, `-dx`). Long options have `=` or a space before the value, and may have any unambiguous
-/// abbreviation. Options may follow operands. After `--`, all arguments are operands, even if they begin with
-/// a dash. A single dash is an operand.
+/// Parses the arguments of a command by the rules of getopt_long(3):
+///
+/// - Several short options may follow one dash, the last with a value (`-kvd x`, `-dx`).
+/// - A long option has `=` or a space before its value. It may be abbreviated if only one option fits.
+/// - Options may follow operands.
+/// - After `--`, all arguments are operands, even if they begin with a dash. A single dash is an operand.
 struct OptionParser: Sendable {
   /// The result of parsing.
   enum Outcome: Sendable {
-    /// The arguments for running the command.
+    /// The parsed arguments, with which the command runs.
     case arguments(Arguments)
-    /// The arguments contain `--help`. The parser ignores the arguments after it.
+    /// The user asks for help with `--help` or `-h`. The parser does not check the arguments after this
+    /// option.
     case help
   }
 
@@ -18,8 +21,8 @@ struct OptionParser: Sendable {
   ///
   /// - Parameters:
   ///   - options: the options of the command. The parser adds `--help`.
-  ///   - environment: the environment variables, which give values to options that are not on the command
-  ///     line.
+  ///   - environment: the environment variables by name. `Arguments` looks there for the values of options
+  ///     that are not on the command line.
   init(_ options: [Option], environment: [String: String] = [:]) {
     self.options = options + [.help]
     self.environment = environment
@@ -48,6 +51,11 @@ struct OptionParser: Sendable {
     return .arguments(Arguments(given, operands: operands, environment: environment))
   }
 
+  /// Parses a long option.
+  ///
+  /// - Parameters:
+  ///   - argument: the argument without its two dashes.
+  ///   - rest: the arguments after it. The method removes the first if it is the value of the option.
   private func long(
     _ argument: Substring, _ rest: inout ArraySlice<String>
   ) throws(UsageError) -> Arguments.Given {
@@ -68,6 +76,7 @@ struct OptionParser: Sendable {
     }
   }
 
+  /// Returns the option with this long name, or the only one whose name begins with it.
   private func find(_ name: Substring) throws(UsageError) -> Option {
     if let exact = options.first(where: { $0.long == name }) { return exact }
     let matches = name.isEmpty ? [] : options.filter { $0.long.hasPrefix(name) }
@@ -84,6 +93,11 @@ struct OptionParser: Sendable {
     EditDistance.closest(to: String(name), among: options.map(\.long)).map { "; did you mean --\($0)?" } ?? ""
   }
 
+  /// Parses the short options after a dash.
+  ///
+  /// - Parameters:
+  ///   - letters: the argument without its dash.
+  ///   - rest: the arguments after it. The method removes the first if it is the value of the last option.
   private func bundle(
     _ letters: Substring, _ rest: inout ArraySlice<String>
   ) throws(UsageError) -> [Arguments.Given] {
@@ -91,8 +105,8 @@ struct OptionParser: Sendable {
     var letters = letters
     while let letter = letters.popFirst() {
       guard let option = options.first(where: { $0.short == letter }) else {
-        // A user who writes `-json` means `--json`. The parser makes no suggestion after a valid letter of
-        // the bundle.
+        // Suggests `--json` to a user who writes `-json`. Makes no suggestion if the letters before are
+        // valid.
         let whole =
           given.isEmpty ? EditDistance.closest(to: "\(letter)\(letters)", among: options.map(\.long)) : nil
         throw UsageError("unknown option -\(letter)" + (whole.map { "; did you mean --\($0)?" } ?? ""))
@@ -108,6 +122,7 @@ struct OptionParser: Sendable {
     return given
   }
 
+  /// Removes the next argument and returns it as the value of an option.
   private func next(
     of rest: inout ArraySlice<String>, for name: String, _ what: String
   ) throws(UsageError) -> String {

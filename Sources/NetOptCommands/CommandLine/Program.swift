@@ -1,17 +1,19 @@
 import NetOpt
 import NetOptCore
 
-/// The program: finds the command, runs it, and reports the error that the command throws.
+/// The program `netopt`. It finds the command, runs it, and reports the error that the command throws.
 package struct Program: Sendable {
+  /// The commands, in the order of the help text.
   let commands: CommandTable
 
   private static let version = Option("version", short: "V", "show the versions of netopt and its libraries")
+  /// The arguments after a command or a group that ask for its help text.
   private static let askForHelp = ["--help", "-h"]
 
   /// Creates a program with commands, in the order of the help text.
   init(_ commands: [any Command]) { self.commands = CommandTable(commands) }
 
-  /// The installed program.
+  /// The program that is installed, with all its commands.
   package static let netopt = Program([
     GetCommand(), FetchCommand(), ProbeCommand(), BenchCommand(), CompareCommand(), MergeCommand(),
     ListCheckCommand(), ListSignCommand(), ListVerifyCommand(), ListUpdateCommand(), ListSuggestCommand(),
@@ -24,13 +26,13 @@ package struct Program: Sendable {
   ///
   /// - Parameters:
   ///   - arguments: the command line without the program's name.
-  ///   - interruption: the signal handling, which can cancel the command.
-  /// - Returns: the exit code. When the function returns, the command has ended.
+  ///   - interruption: receives SIGINT and SIGTERM. The first signal cancels the task of the command.
+  /// - Returns: the exit code of the command, or of the signal. The function returns after the command has
+  ///   ended.
   package func run(
     _ arguments: [String], in context: CommandContext, interruption: Interruption
   ) async -> ExitCode {
-    // The command starts after the signal action is set. A signal in between would cancel the command too
-    // late.
+    // The task waits until `onSignal` was called, so that a signal can cancel the command from its beginning.
     let (beginning, begin) = AsyncStream.makeStream(of: Never.self)
     let task = Task {
       for await _ in beginning {}
@@ -42,7 +44,8 @@ package struct Program: Sendable {
     return interruption.signal.map(ExitCode.signal) ?? code
   }
 
-  /// Runs the command from the command line of the process.
+  /// Runs the program with the command line of the process. An argument or variable that is not usable is a
+  /// usage error.
   package func run(in context: CommandContext, interruption: Interruption) async -> ExitCode {
     let arguments: [String]
     do throws(UsageError) {
@@ -57,8 +60,9 @@ package struct Program: Sendable {
 
   /// Returns the arguments without the program's name.
   ///
-  /// - Throws: `UsageError` for an argument that is not UTF-8. Swift would repair the argument, so the
-  ///   request would contain other bytes.
+  /// - Throws: `UsageError` for an argument that is not UTF-8, because Swift would replace the invalid bytes,
+  ///   and the request would contain other bytes than the argument; also for an argument with a long run of
+  ///   combining marks (`CombiningMarks`).
   private static func arguments(
     _ count: Int32, _ values: UnsafePointer<UnsafeMutablePointer<CChar>?>
   ) throws(UsageError) -> [String] {
@@ -78,7 +82,7 @@ package struct Program: Sendable {
     return arguments
   }
 
-  /// Checks the environment variables that netopt reads, as it checks arguments.
+  /// Checks that the environment variables that netopt reads have no long run of combining marks.
   private static func check(_ environment: [String: String]) throws(UsageError) {
     for (name, value) in environment where name.hasPrefix("NETOPT_") || name.loweredASCII.hasSuffix("_proxy")
     {
@@ -88,6 +92,7 @@ package struct Program: Sendable {
     }
   }
 
+  /// Runs the program and reports its error on standard error.
   private func run(_ arguments: [String], in context: CommandContext) async -> ExitCode {
     do {
       return try await dispatch(arguments, in: context)
@@ -95,8 +100,8 @@ package struct Program: Sendable {
       context.say(error.message)
       return .usage
     } catch let error as NetOptError {
-      // A user who interrupts the program needs no message. A user who closes a pipe needs none either (see
-      // below).
+      // A user who interrupts the program needs no message, and neither does a user who closes the pipe that
+      // reads the output (the next case).
       if error.code != .cancelled { context.say(Self.text(of: error)) }
       return ExitCode(error)
     } catch let error as OutputError {
@@ -108,13 +113,14 @@ package struct Program: Sendable {
     }
   }
 
-  /// Returns the message, followed by the error code of the library unless the message contains the library's
-  /// text.
+  /// Returns the message of an error. If the error comes from a library, and the message does not contain the
+  /// text of the library, the library's error follows.
   private static func text(of error: NetOptError) -> String {
     let saysAll = error.underlying.map { error.message.contains($0.text) } ?? true
     return saysAll ? error.message : error.description
   }
 
+  /// Runs the command, or prints the help text or the versions, as the arguments say.
   private func dispatch(_ arguments: [String], in context: CommandContext) async throws -> ExitCode {
     guard let first = arguments.first else {
       context.tell(HelpText(columns: context.lineWidth).program(commands.declarations, options: Self.options))
@@ -136,6 +142,9 @@ package struct Program: Sendable {
     return try await run(command, rest, in: context)
   }
 
+  /// Parses the arguments of a command, and runs it or prints its help text.
+  ///
+  /// - Parameter arguments: the arguments after the name of the command.
   private func run(
     _ command: any Command, _ arguments: [String], in context: CommandContext
   ) async throws -> ExitCode {
@@ -153,7 +162,7 @@ package struct Program: Sendable {
     }
   }
 
-  /// Handles a command line that starts with an option: `--help` or `--version`.
+  /// Handles a command line that begins with an option, which must be `--help` or `--version`.
   private func runOptions(_ arguments: [String], in context: CommandContext) throws -> ExitCode {
     let seeHelp = "(see netopt --help)"
     let outcome: OptionParser.Outcome
@@ -173,9 +182,11 @@ package struct Program: Sendable {
     return .ok
   }
 
+  /// The options of the program itself.
   private static let options: [Option] = [.help, version]
 
-  /// Returns the help text for the given words: the program, a group of commands, or a command.
+  /// Returns the help text of the command or the group of commands that the words name; without words, the
+  /// help text of the program.
   private func help(for words: [String], in context: CommandContext) throws(UsageError) -> String {
     let text = HelpText(columns: context.helpColumns)
     if words.isEmpty || words == ["help"] {
