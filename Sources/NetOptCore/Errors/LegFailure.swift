@@ -1,4 +1,4 @@
-/// The reason why a leg of a race failed, or a probe. From the kind of failure, routing decides whether the
+/// The reason why a leg of a race, or a probe, failed. From the kind of failure, routing decides whether the
 /// failure counts against the endpoint.
 public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
   /// The kinds of failure.
