@@ -17,6 +17,7 @@ package final class AsymmetricKey: @unchecked Sendable {
     case rsaPSS
   }
 
+  /// The `EVP_PKEY`, which this object owns.
   private let key: OpaquePointer
   /// The kind of key.
   package let kind: Kind
@@ -50,6 +51,7 @@ package final class AsymmetricKey: @unchecked Sendable {
   // EVP_PKEY_free(3) wipes a private key.
   deinit { EVP_PKEY_free(key) }
 
+  /// Reads a private key; `nil` if the text is none, or the key is encrypted.
   private static func privateKey(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
     guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return nil }
     defer { BIO_free(bio) }
@@ -71,6 +73,7 @@ package final class AsymmetricKey: @unchecked Sendable {
     return OSSL_DECODER_from_data(decoder, &start, &count) == 1 ? key : nil
   }
 
+  /// Returns the kind of a key; `nil` if its type, curve or size is not supported.
   private static func kind(of key: OpaquePointer) -> Kind? {
     switch EVP_PKEY_get_id(key) {
     case EVP_PKEY_ED25519: return .ed25519
@@ -164,6 +167,7 @@ package final class AsymmetricKey: @unchecked Sendable {
     return isValid
   }
 
+  /// Returns the digest to pass to EVP_DigestSignInit(3); `nil` for Ed25519, which takes none.
   private static func digest(_ algorithm: SignatureAlgorithm) -> OpaquePointer? {
     switch algorithm {
     case .ed25519: nil
@@ -172,6 +176,9 @@ package final class AsymmetricKey: @unchecked Sendable {
     }
   }
 
+  /// Sets the RSA padding that an algorithm requires. Does nothing for the other algorithms.
+  ///
+  /// - Returns: whether this succeeded.
   private static func pad(_ parameters: OpaquePointer?, _ algorithm: SignatureAlgorithm) -> Bool {
     switch algorithm {
     case .ed25519, .ecdsaP256: true

@@ -33,6 +33,7 @@ package struct Digest: ~Copyable, Sendable {
     self.algorithm = algorithm
   }
 
+  /// Makes a context and initialises it for a message.
   private static func context(
     _ algorithm: DigestAlgorithm, _ handle: OpaquePointer?
   ) throws(CryptoError) -> Context {
@@ -92,6 +93,7 @@ package struct Digest: ~Copyable, Sendable {
     hasFailed = EVP_DigestInit_ex2(context.handle, nil, nil) != 1
   }
 
+  /// The operation as an error names it.
   private static func operation(_ algorithm: DigestAlgorithm) -> String { "the \(algorithm.rawValue) digest" }
 }
 

@@ -115,6 +115,7 @@ package final class HMAC: Sendable {
     return Context(handle)
   }
 
+  /// The operation as an error names it.
   private static func operation(_ algorithm: DigestAlgorithm) -> String { "HMAC with \(algorithm.rawValue)" }
 }
 

@@ -76,6 +76,7 @@ public struct RouteReport: Sendable {
       get { Int(storedIndex) }
       set { storedIndex = Int32(newValue) }
     }
+    /// `index` in 32 bits, to keep the report small.
     private var storedIndex: Int32 = 0
 
     /// Creates the report of a leg that has just started.

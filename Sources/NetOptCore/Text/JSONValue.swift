@@ -89,9 +89,9 @@ extension JSONValue: CustomStringConvertible {
     return out
   }
 
-  /// Writes the JSON text in UTF-8 on one line, in pieces of about 16 KiB. Writing in pieces bounds the
-  /// memory use: an escape takes up to six bytes for one byte of text, so the whole output could be several
-  /// times as large as the text.
+  /// Writes the JSON text in UTF-8 on one line, in pieces. A piece ends only within a long string or at an
+  /// escape, once it has 16 KiB. This bounds the memory for escapes: an escape takes up to six bytes for one
+  /// byte of text, so the whole output could be several times as large as the strings.
   ///
   /// - Throws: the error of the sink. The function writes nothing after an error.
   package func write<Failure: Error>(to sink: ([UInt8]) throws(Failure) -> Void) throws(Failure) {

@@ -26,6 +26,7 @@ package enum SecretNames {
 
   private static let patterns = NamePatterns(parts: partsAndPairs, words: words, names: names)
 
+  /// The texts of `parts`, and each of `pairs` with each separator.
   private static var partsAndPairs: [String] {
     parts + pairs.flatMap { pair in ["", "-", "_", "."].map { pair.replacing(" ", with: $0) } }
   }

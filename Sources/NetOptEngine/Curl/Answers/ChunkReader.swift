@@ -102,6 +102,7 @@ struct ChunkReader: Sendable {
     return nil
   }
 
+  /// Returns the value of a hexadecimal digit in either case; `nil` for any other byte.
   private static func value(ofDigit byte: UInt8) -> UInt64? {
     switch byte {
     case 0x30...0x39: UInt64(byte - 0x30)

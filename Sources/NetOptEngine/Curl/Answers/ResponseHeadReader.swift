@@ -47,6 +47,7 @@ struct ResponseHeadReader {
   private var state = State.statusLine
   /// The number of bytes and of lines of all heads so far.
   private var (total, lineCount) = (0, 0)
+  /// The number of folds in all heads so far.
   private var folds = 0
   /// The field lines of the present head, with their line ends.
   private var lines: [UInt8] = []
@@ -102,6 +103,7 @@ struct ResponseHeadReader {
     }
   }
 
+  /// Reads the first line of a head, and forgets the previous head.
   private mutating func readStatus(_ line: UnsafeRawBufferPointer, isMultiplexed: Bool) -> HeadFault? {
     guard let start = StatusLine(line) else { return StatusLine.fault(of: line) }
     // Newer releases of libcurl accept a status line of HTTP/3 on an HTTP/1.1 connection.
@@ -252,6 +254,7 @@ struct ResponseHeadReader {
     byte == 0x20 || byte == 0x09 || byte == 0x0d || byte == 0x0a
   }
 
+  /// Removes spaces, tabs and line ends at both ends.
   private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
     var (start, end) = (bytes.startIndex, bytes.endIndex)
     while start < end, isSpace(bytes.base[start]) { start += 1 }

@@ -29,6 +29,7 @@ final class BodyChannel: Sendable {
     state = Locked(State(timings: timings))
   }
 
+  /// The timings of the call so far, as the loop last reported them.
   var timings: Timings { state.withLock { $0.timings } }
 
   // MARK: From the loop

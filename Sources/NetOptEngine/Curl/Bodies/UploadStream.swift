@@ -38,6 +38,7 @@ final class UploadStream: Sendable {
     var waiting = 0
     /// Whether `pump` is done: the sequence has ended, or the body has failed.
     var hasEnded = false
+    /// Why the body failed; `nil` if it did not.
     var failure: NetOptError?
     /// Whether libcurl found no bytes and paused, so that `pump` must wake it.
     var isStarved = false
@@ -48,6 +49,7 @@ final class UploadStream: Sendable {
   private let state = Locked(State())
   /// The length of the body in bytes that the request announces; `nil` if it announces none.
   private let length: Int64?
+  /// Makes an iterator over the chunks of the caller's sequence.
   private let makeIterator: @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>
 
   init(

@@ -42,6 +42,7 @@ final class ConnectionGroup {
     [(descriptor: Int32, endpoint: IPEndpoint, source: AddressSource)] = []
   /// The exchange whose race the waiting exchanges wait for.
   @exclusivity(unchecked) private var racer: Exchange?
+  /// The exchanges that wait for the race of `racer`, in the order in which they came.
   @exclusivity(unchecked) private var waiting: [Exchange] = []
   /// The TLS sessions that new connections of the group may resume.
   private(set) lazy var sessions = SessionCache()
@@ -119,7 +120,7 @@ final class ConnectionGroup {
     return true
   }
 
-  /// Removes and returns the waiting exchanges before the race has ended.
+  /// Removes and returns the waiting exchanges, although the race of `racer` has not ended.
   func takeWaiting() -> [Exchange] {
     defer { waiting = [] }
     return waiting

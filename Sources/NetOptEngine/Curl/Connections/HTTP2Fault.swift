@@ -55,6 +55,7 @@ struct HTTP2Fault: Hashable, Sendable {
     return Self.names[code] ?? "error \(code)"
   }
 
+  /// The names of the error codes with which nghttp2 ends streams and connections.
   private static let names: [UInt32: String] = [
     1: "PROTOCOL_ERROR", 2: "INTERNAL_ERROR", 3: "FLOW_CONTROL_ERROR", 4: "SETTINGS_TIMEOUT",
     5: "STREAM_CLOSED", 6: "FRAME_SIZE_ERROR", 9: "COMPRESSION_ERROR", 11: "ENHANCE_YOUR_CALM",

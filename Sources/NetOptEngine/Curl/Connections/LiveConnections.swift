@@ -201,7 +201,7 @@ struct ConnectionEnds: Hashable {
 /// may close a connection and open another one with the same descriptor.
 struct LiveConnections {
   private var byDescriptor = DescriptorTable<LiveConnection>()
-  /// The connections that have reached the gate at least once.
+  /// The connections on which a transfer has reached the gate at least once.
   private var byEnds: [ConnectionEnds: LiveConnection] = [:]
   /// The connection that `connection(opened:_:)` last found. Many requests in a row use the same connection.
   private var latest: LiveConnection?
@@ -237,6 +237,7 @@ struct LiveConnections {
     return found
   }
 
+  /// Finds a connection by the socket that the transfer opened or by its ends, and records its ends.
   private mutating func find(opened descriptor: Int32?, _ ends: ConnectionEnds) -> LiveConnection? {
     let own = descriptor.flatMap { byDescriptor[$0] }
     if let own, own.ends == ends { return own }

@@ -46,6 +46,7 @@ final class OriginBundles {
     let until: MonotonicInstant
   }
 
+  /// Whether the origin's scheme is https. Only TLS connections offer HTTP/2.
   private let isSecure: Bool
   /// The bundles of the endpoints that have no `Choice`: for transfers that offer only HTTP/1.1, and for
   /// those that offer HTTP/2.

@@ -63,6 +63,7 @@ package enum CurlLibrary {
     (OpenSSL.loaded == nil ? [OpenSSL.warning(of: tlsName)] : [])
     + (losesPausedBodies || !showsChunks ? [faultyRelease] : [])
 
+  /// The warning about a release with faults that netopt cannot work around.
   private static var faultyRelease: NetOptError {
     NetOptError(
       .unsupported, phase: .receive,

@@ -7,6 +7,7 @@ import NetOptCore
 ///
 /// Confined to the loop of its `CurlMulti`, because libcurl reads the URL there whenever a transfer begins.
 final class URLHandle {
+  /// The `CURLU`.
   let pointer: OpaquePointer
 
   /// - Throws: `invalidURL` when libcurl does not accept the URL; `libraryFailed` without memory.
