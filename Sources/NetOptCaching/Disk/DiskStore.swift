@@ -16,6 +16,7 @@ package final class DiskStore: CacheStore {
   package let directory: String
   /// The limits of the store.
   package let limits: CacheLimits
+  /// The state under the lock of the store. Each call holds the lock while it reads and writes files.
   private let state = Locked(State())
   /// Returns the date of the system clock in milliseconds since 1970.
   private let now: @Sendable () -> Int64
@@ -37,6 +38,7 @@ package final class DiskStore: CacheStore {
     // Unchecked: the connection is used only under the lock.
     /// The open database; `nil` before the first use, and after a fault.
     var connection: DiskConnection?
+    /// The kinds of faults that were reported, which are not reported again.
     var reportedFaults: Set<Fault> = []
     /// The removals that failed. The store performs them before any other work.
     var pendingRemovals = PendingRemovals()
@@ -156,6 +158,7 @@ package final class DiskStore: CacheStore {
     }
   }
 
+  /// Writes the pending hit counts of a connection in a transaction.
   private func flush(_ connection: DiskConnection) throws(DiskError) {
     try connection.transaction { () throws(DiskError) in
       try connection.database { () throws(SQLiteError) in try connection.flushHits() }

@@ -19,6 +19,7 @@ final class DiskThread: Sendable {
     // exists.
     // Counts the calls of `append`, `end` and `abandon` that `run` has not yet seen.
     private let ready = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+    /// The items of the queue, oldest first.
     private struct Work {
       /// The submitted items, oldest first. Items that were taken are `nil`.
       private var items: [Item?] = []
@@ -27,6 +28,7 @@ final class DiskThread: Sendable {
       /// Whether the queue rejects new items.
       var isEnded = false
 
+      /// Adds an item at the end.
       mutating func append(_ item: Item) { items.append(item) }
 
       /// Returns the oldest item and removes it from the queue; `nil` when the queue is empty.
@@ -69,6 +71,7 @@ final class DiskThread: Sendable {
       return isTaken
     }
 
+    /// Whether the queue rejects new items.
     var isEnded: Bool { work.withLock { $0.isEnded } }
 
     /// Makes the queue reject new items. The thread ends after the items that it already has.

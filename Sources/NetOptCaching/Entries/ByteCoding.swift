@@ -38,8 +38,10 @@ struct ByteReader {
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
+  /// Whether all bytes were read.
   var isAtEnd: Bool { offset == bytes.count }
 
+  /// Reads a number that `ByteWriter.integer` has written.
   mutating func integer() -> Int64? { number(Int64.self) }
 
   /// Reads an optional number. The result is `.some(nil)` when the writer wrote `nil`, and `nil` when the
@@ -50,8 +52,10 @@ struct ByteReader {
     return integer().map { .some($0) }
   }
 
+  /// Reads a count that `ByteWriter.count` has written.
   mutating func count() -> Int? { number(UInt32.self).map(Int.init) }
 
+  /// Reads a string that `ByteWriter.text` has written; `nil` also when its bytes are not UTF-8.
   mutating func text() -> String? {
     guard let count = count(), count <= bytes.count - offset else { return nil }
     defer { offset += count }

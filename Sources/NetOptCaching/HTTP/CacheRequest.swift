@@ -66,6 +66,7 @@ package struct CacheRequest: Sendable {
 
 /// Content codings (RFC 9110, section 8.4).
 package enum ContentCoding {
+  /// The codings that libcurl can decode, in lowercase.
   private static let known: Set = ["gzip", "x-gzip", "deflate", "br", "zstd", "identity"]
 
   /// Whether content with these fields is encoded, and libcurl can decode it.

@@ -54,9 +54,9 @@ package enum Freshening {
     case nothing
   }
 
-  /// Compares a response to HEAD with the response that is stored for GET. The result is `remove` when `Vary`,
-  /// a validator or the length differs, or when only the new status is 200. It is `update` when nothing differs
-  /// and a validator is equal, and otherwise `nothing`.
+  /// Compares a response to HEAD with the response that is stored for GET. The result is `remove` when
+  /// `Vary`, a validator or the length differs, or when only the new status is 200. It is `update` when
+  /// nothing differs and a validator is equal, and otherwise `nothing`.
   package static func afterHead(_ entry: CacheEntry, status: Int, _ fields: HeaderFields) -> AfterHead {
     guard status == 200 else { return .nothing }
     // When the entry was stored, the resource was gone, moved or failing. Now it is available.

@@ -133,6 +133,7 @@ package struct RequestConditions: Sendable {
   package let isForOrigin: Bool
   /// Whether the request has `If-None-Match` or `If-Modified-Since`, which a cache evaluates.
   package let isForCache: Bool
+  /// The header fields of the request.
   private let fields: HeaderFields
 
   /// Reads the conditions of a request. Returns quickly when no field name begins with "I", as in nearly all

@@ -55,5 +55,6 @@ final class MemoryShard: Sendable {
     }
   }
 
+  /// The table, under the lock of the shard.
   let table = Locked(Table())
 }

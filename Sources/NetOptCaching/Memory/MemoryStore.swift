@@ -33,7 +33,9 @@ package final class MemoryStore: CacheStore {
 
   /// The limits of the store.
   package let limits: CacheLimits
+  /// The tables of the keys. The hash of a key selects its shard.
   private let shards: [MemoryShard]
+  /// The shared state, with the lock that changes take first.
   private let queues: Locked<Queues>
   /// The heap to which the store returns freed memory; `nil` for a store that returns none.
   private let heap: (any ProcessHeap)?

@@ -48,8 +48,11 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   private var nodes: [Node] = []
   /// The first node of the list of free nodes; -1 when no node is free.
   private var firstFree: Index = -1
+  /// The small queue.
   private var small = Ends()
+  /// The main queue.
   private var main = Ends()
+  /// The ghost queue.
   private var ghost: GhostQueue
   /// The capacity of the small queue, in bytes.
   private let smallCapacity: Int
@@ -337,6 +340,7 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     count -= 1
   }
 
+  /// Changes the ends and the totals of the small or the main queue.
   private mutating func withEnds(of queue: Queue, _ change: (inout Ends) -> Void) {
     if queue == .small { change(&small) } else { change(&main) }
   }

@@ -112,6 +112,7 @@ struct SimulatedQueue: SimulatedCache {
     return false
   }
 
+  /// Evicts the oldest entry.
   private mutating func evict() {
     let index = oldest
     unlink(index)
@@ -120,6 +121,7 @@ struct SimulatedQueue: SimulatedCache {
     free.append(index)
   }
 
+  /// Makes a node, which is not in the queue, the newest of the queue.
   private mutating func link(_ index: Int) {
     nodes[index].older = newest
     nodes[index].newer = -1
@@ -128,6 +130,7 @@ struct SimulatedQueue: SimulatedCache {
     if oldest < 0 { oldest = index }
   }
 
+  /// Takes a node out of the queue.
   private mutating func unlink(_ index: Int) {
     let node = nodes[index]
     if node.newer >= 0 { nodes[node.newer].older = node.older } else { newest = node.older }

@@ -51,6 +51,7 @@ struct SimulatedGDSF: SimulatedCache {
     return false
   }
 
+  /// Evicts the entry with the lowest priority, which becomes the clock.
   private mutating func evict() {
     let entry = heap[0]
     clock = entry.priority
@@ -68,12 +69,14 @@ struct SimulatedGDSF: SimulatedCache {
     (heap[a].priority, heap[a].moment) < (heap[b].priority, heap[b].moment)
   }
 
+  /// Exchanges two entries of the heap.
   private mutating func swap(_ a: Int, _ b: Int) {
     heap.swapAt(a, b)
     indices[heap[a].key] = a
     indices[heap[b].key] = b
   }
 
+  /// Moves a new entry of the heap towards index 0 until its parent is evicted before it.
   private mutating func siftUp(_ index: Int) {
     var index = index
     while index > 0, comesBefore(index, (index - 1) / 2) {
@@ -82,6 +85,7 @@ struct SimulatedGDSF: SimulatedCache {
     }
   }
 
+  /// Moves an entry of the heap away from index 0 until it is evicted before its children.
   private mutating func siftDown(_ index: Int) {
     var index = index
     while true {

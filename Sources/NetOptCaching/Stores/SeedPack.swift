@@ -60,6 +60,7 @@ package final class SeedPack: Sendable {
   private let issued: Int64
   /// The states of the resources by `CacheKey.text`. A missing state is `unread`.
   private let bodies = Locked<[String: Body]>([:])
+  /// Receives an error for each file that cannot be used.
   private let warn: @Sendable (NetOptError) -> Void
   /// The thread that reads the files of bodies.
   private let thread = DiskThread()

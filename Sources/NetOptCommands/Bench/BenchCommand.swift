@@ -181,6 +181,7 @@ struct BenchCommand: Command {
     return warnings
   }
 
+  /// Returns the exit code for a report. A missed objective takes precedence over targets that failed.
   private static func exitCode(_ report: BenchReport, isStrict: Bool) -> ExitCode {
     if !report.hasAnswers { return .failed }
     if report.verdicts.contains(where: { !$0.isMet }) { return .objectiveMissed }
@@ -206,6 +207,8 @@ private struct BenchedClient: BenchClient {
     try await client.resolve(host, fresh: fresh)
   }
 
+  /// Probes a host over new connections. Returns the address that the client chooses at its start, and the
+  /// ranking of the addresses that answered.
   func startUpChoice(for host: String) async throws(NetOptError) -> StartUpChoice {
     let endpoints = try await client.probe(hosts: [host], method: nil).first?.endpoints ?? []
     let ranked = endpoints.filter { $0.rank != nil && $0.failure == nil }

@@ -4,6 +4,7 @@ package import NetOptCaching
 
 /// The heap of glibc, which the whole process uses. A long-running program passes it to its cache.
 package struct SystemHeap: ProcessHeap {
+  /// The size of a memory page in bytes.
   package let page = sysconf(Int32(_SC_PAGESIZE))
 
   package init() {}

@@ -141,6 +141,7 @@ enum ClientOptions {
     return servers
   }
 
+  /// Whether a text is an IP address with or without a port from 1 to 65535.
   private static func isServer(_ text: String) -> Bool {
     if IPAddress(text) != nil { return true }
     guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {

@@ -62,6 +62,7 @@ package struct CommandContext: Sendable {
   /// The number of characters per line of standard output, as `lineWidth`, for help texts.
   var helpColumns: Int { width(of: output) }
 
+  /// The number of characters per line of a standard stream, by the rule of `lineWidth`.
   private func width(of stream: any ByteOutput) -> Int {
     min(max(stream.columns ?? environment["COLUMNS"].flatMap { Int($0) } ?? 80, 1), 500)
   }
