@@ -17,7 +17,7 @@ enum UploadStep {
 /// The stream keeps the beginning of the body, so that a request that the server did not process can be sent
 /// again.
 final class UploadStream: Sendable {
-  /// The number of bytes from which on the task waits until libcurl has taken some.
+  /// The task waits while libcurl has this many bytes or more to take.
   static let highWater = 256 * 1024
   /// The maximum number of bytes at the beginning of the body that are kept for sending them again. This
   /// covers the bytes that an HTTP/2 client may send before the server first answers (65,535 bytes; RFC 9113,

@@ -34,7 +34,7 @@ struct ConnectionTable {
     }
   }
 
-  /// The number of groups from which on the table drops groups without users.
+  /// When the table has this many groups and needs one more, it drops the groups without users.
   private static let mostGroups = 1024
 
   private var sockets = DescriptorTable<Socket>()

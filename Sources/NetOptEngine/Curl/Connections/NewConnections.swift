@@ -23,7 +23,7 @@ struct NewConnections {
     let until: MonotonicInstant
   }
 
-  /// The number of received bytes from which on the socket shows that it has data (SO_RCVLOWAT). A server
+  /// A socket hides received bytes until it has this many (SO_RCVLOWAT). A server
   /// sends fewer bytes before the first request, and a receive buffer has room for more.
   private static let hidden: Int32 = 16_384
   /// How long after a connection is ready its socket hides received bytes.

@@ -4,7 +4,7 @@
 /// A state machine without I/O. It counts the bytes that are read from the socket, and finds the TLS records
 /// in them (RFC 8446, section 5.1). Reads cost at least their bytes, so that expensive input counts for more.
 struct RecordBudget {
-  /// The cost from which on nothing more may be read in a turn, in bytes. libcurl reads as long as bytes
+  /// The limit for the cost of the reads in a turn, in bytes. libcurl by itself reads as long as bytes
   /// arrive, and everything else on its loop waits meanwhile.
   static let limit = 256 * 1024
   /// The maximum number of bytes in a row without data for a request. A server that sends more floods the
@@ -36,7 +36,7 @@ struct RecordBudget {
   private var headerCount = 0
   /// The length of the present record in bytes, without the header.
   private var length = 0
-  /// How many of these bytes were not read yet.
+  /// How many of the record's `length` bytes have not been read.
   private var missing = 0
 
   /// Whether a part of a record was read and the rest was not.

@@ -32,10 +32,10 @@ struct ContentDecoder {
   private static let timePerByteIn: Int64 = 200
   private static let timePerByteOut: Int64 = 25
   private static let timePerPiece: Int64 = 2000
-  /// The size in bytes from which on the decoding of a piece is measured with the thread's CPU time. Reading
-  /// this time takes a system call.
+  /// The decoding of a piece with at least this many bytes is measured with the thread's CPU time. Reading
+  /// this time takes a system call, which costs too much for shorter pieces.
   private static let longPiece = 1024
-  /// The time in nanoseconds from which on a measurement with the monotonic clock is dropped, because it may
+  /// A measurement with the monotonic clock of at least this time, in nanoseconds, is dropped, because it may
   /// include an interruption of the thread. Later measurements use the thread's CPU time.
   private static let shortTime: Int64 = 50_000
   /// The size of the pieces that one coding passes to the next, in bytes.

@@ -21,9 +21,9 @@ public struct CurlConfiguration: Hashable, Sendable {
   /// The maximum age of a connection, 1 s to 365 days. An older connection is not reused. Default: `nil`, for
   /// no limit.
   public var lifetime: Duration?
-  /// The number of received body bytes that the caller has not read from which on netopt pauses the transfer,
-  /// 1 byte to 1 GiB. Default: 512 KiB. libcurl may hold more for HTTP/2: a server may send as much as the
-  /// window that libcurl announces for each stream.
+  /// How many received bytes of a body may wait for the caller to read them before netopt pauses the
+  /// transfer, 1 byte to 1 GiB. Default: 512 KiB. Over HTTP/2, libcurl may hold more: a server may send as
+  /// much as the window that libcurl announces for each stream.
   public var bodyBuffer = 512 * 1024
 
   /// Makes a configuration with the default values.
