@@ -2,8 +2,8 @@ import Glibc
 package import NetOptCore
 import NetOptSQLite
 
-/// Shows the content of a disk cache to a person, for the commands `netopt cache …`. Only `clear` changes the
-/// cache. Two threads must not use an inspection at the same time.
+/// Shows the content of a disk cache to a person, for the commands of `netopt cache`. Only `clear` changes
+/// the cache. Two threads must not use an inspection at the same time.
 package final class DiskInspection {
   /// The totals of all entries.
   package struct Usage: Hashable, Sendable {

@@ -53,8 +53,8 @@ package enum StoredFields {
     // Removes the old `Age` even if the new response has none, because it is no longer true.
     merged.removeAll { names.contains($0.name.loweredASCII) || isNamed($0, ["age"]) }
     merged.append(contentsOf: fresh)
-    // `no-cache="…"` in the merged fields may name fields of the other response. Removes these fields, except
-    // those of `terms`.
+    // `no-cache="…"` in the merged fields may name fields of the other response. Removes these fields,
+    // except those of `terms`.
     let uncached = Set(CacheControl(merged).uncachedFields).subtracting(terms)
     if !uncached.isEmpty { merged.removeAll { uncached.contains($0.name.loweredASCII) } }
     return merged
