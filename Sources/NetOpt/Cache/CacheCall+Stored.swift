@@ -77,8 +77,9 @@ extension CacheCall {
       for key in keys {
         // The change is recorded before the removal, so that `insert` refuses older responses from then on.
         cache.changes.recordChange(of: key)
-        cache.inFlightFetches.forget(key)
         cache.store.removeAll(for: key)
+        // See `ResponseCache.forget` for the order.
+        cache.inFlightFetches.forget(key)
         if cache.changes.areCountedTogether(key, self.key) { count += 1 }
       }
     }

@@ -153,9 +153,9 @@ final class ResponseCache: Sendable {
     let isStored = changes.storeUnlessOvertaken(entry.key, entry.selectors, since: count, begun: begun) {
       store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil)
     }
+    if !isStored { store.removeAll(for: entry.key) }
     // A fetch that began earlier brings an older response. Calls that begin from now on must not share it.
     inFlightFetches.forget(entry.key)
-    if !isStored { store.removeAll(for: entry.key) }
   }
 
   /// Which stored responses of a key to forget.
@@ -176,11 +176,13 @@ final class ResponseCache: Sendable {
   func forget(_ scope: ForgetScope, for key: CacheKey, begun: MonotonicInstant) {
     // The new response is recorded before the removal, so that `insert` refuses older responses from then on.
     changes.recordUnstoredResponse(for: key, begun: begun)
-    inFlightFetches.forget(key)
     switch scope {
     case .overlapping(let selectors): store.remove(key) { $0.overlaps(selectors) }
     case .all: store.removeAll(for: key)
     }
+    // After the removal: until then the leader of a new fetch can find the removed response in memory, and give
+    // it to all calls that join.
+    inFlightFetches.forget(key)
   }
 
   // MARK: Unfinished bodies
