@@ -65,7 +65,8 @@ import Testing
       #expect(try await client.probe().map(\.method) == [method])
       await client.shutdown()
     }
-    #expect(try await lab.log(1).map(\.method) == ["HEAD", "HEAD", "HEAD"])
+    let requests = try await lab.log(1)
+    #expect(requests.allSatisfy { $0.method == "HEAD" })
   }
 
   @Test("the http method without a health path requests the root")
