@@ -73,7 +73,7 @@ public struct CacheStatus: Hashable, Sendable {
       self.rule = rule
       self.forward = forward
       self.forwardedStatus = forwardedStatus
-      // Integers in structured fields have at most 15 digits (RFC 8941, section 3.3.1).
+      // Integers in structured fields have at most 15 digits (RFC 9651, section 3.3.1).
       self.timeToLive = timeToLive.map { min(max($0, -999_999_999_999_999), 999_999_999_999_999) }
       self.storing = storing
       self.isStored = isStored

@@ -8,8 +8,6 @@ public struct RequestSigner: Sendable {
   public let key: SigningKey
   /// The scheme of the signatures.
   package let scheme: any SigningScheme
-  /// Whether the signer may use a weak scheme.
-  private let allowWeak: Bool
 
   /// Makes a signer in `netopt1`.
   ///
@@ -40,7 +38,6 @@ public struct RequestSigner: Sendable {
     }
     self.key = key
     self.scheme = scheme
-    self.allowWeak = allowWeak
     guard !scheme.isWeak || allowWeak else {
       throw SigningFault(
         .weakScheme,

@@ -90,14 +90,6 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
     case .timeInMilliseconds: "the time was signed in milliseconds"
     }
   }
-
-  /// Whether the mistake is in the string to sign. If false, the mistake is in the use of the key.
-  var isOfString: Bool {
-    switch self {
-    case .otherKeyVersion, .wrongSalt, .wrongScheme: false
-    default: true
-    }
-  }
 }
 
 /// A set of mistakes that a signer makes in one signature.

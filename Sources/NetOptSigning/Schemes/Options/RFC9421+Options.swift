@@ -11,7 +11,7 @@ extension RFC9421: SchemeKind {
       let label = try part.string()
       guard StructuredFieldSerializer.isKey(label) else {
         throw part.fault(
-          "must be a key of RFC 8941: small letters, digits, _ - . *, with a letter or * in front")
+          "must be a key of RFC 9651: small letters, digits, _ - . *, with a letter or * in front")
       }
       made.label = label
     }
