@@ -21,11 +21,13 @@ public struct RouteReport: Sendable {
     /// No endpoint of the list worked: each one that the call tried failed. Also the reason when DNS came
     /// before all endpoints of the list, so that the call tried none.
     case allFailed = "all-failed"
-    /// No endpoint of the list was usable, and the circuit breaker of at least one is open. The others may be
-    /// excluded for other reasons. The call also tried an endpoint whose circuit breaker is open.
+    /// No endpoint of the list was usable, and the circuit breaker of at least one excluded it: it was open,
+    /// or half-open with its one attempt under way. The others may have been excluded for other reasons. The
+    /// call tried DNS and, beside DNS, one of the endpoints that circuit breakers excluded. A retry that
+    /// avoids this endpoint tries it last; a hedge does not try it.
     case circuitsOpen = "circuits-open"
-    /// All endpoints of the list were excluded for reasons other than an open circuit breaker: a wrong
-    /// certificate, or the other IP version.
+    /// All endpoints of the list were excluded, none by its circuit breaker. The reasons are a wrong
+    /// certificate and the wrong IP version.
     case excluded
     /// An endpoint of the list that had not failed was not connected in time: an address from DNS was ready
     /// first, or the call ended. The reason is about connections, not about responses.
@@ -134,8 +136,9 @@ public struct RouteReport: Sendable {
     public let score: Duration?
     /// The source of the address.
     public let source: AddressSource
-    /// Why the endpoint was excluded when the plan was made, or `nil` if it was not. If the reason is an open
-    /// circuit breaker, the plan may still have a leg to the endpoint after DNS, as a last resort.
+    /// Why the endpoint was excluded when the plan was made, or `nil` if it was not. If the circuit breaker
+    /// excluded the endpoint, the plan may still have a leg to the endpoint: as a last resort after DNS, or
+    /// beside DNS when no endpoint was usable.
     public let excluded: ExclusionReason?
     /// The certificate failure for which the endpoint is not tried, or `nil` if it is tried or excluded for
     /// another reason.
