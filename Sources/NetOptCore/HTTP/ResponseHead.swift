@@ -105,7 +105,8 @@ public enum HTTPVersion: String, Hashable, Sendable, CustomStringConvertible {
   case http1_1 = "1.1"
   /// HTTP/2 (RFC 9113).
   case http2 = "2"
-  /// HTTP/3 (RFC 9114), if libcurl supports it.
+  /// HTTP/3 (RFC 9114). netopt's own transport refuses responses with this version. A transport of the
+  /// program may report it.
   case http3 = "3"
 
   /// The version number: `1.1`, `2`.

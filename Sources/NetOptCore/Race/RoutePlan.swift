@@ -171,11 +171,14 @@ package struct RoutePlan: Sendable {
   @inlinable package var legs: [Leg] { storage.legs }
   /// Why no endpoint of the list is usable. `nil` if one is usable, or if the request does not use the list.
   ///
-  /// With `circuitsOpen`, the plan still begins with one endpoint of the list, whose circuit breaker is open.
-  /// With `excluded`, the plan has no leg to an endpoint of the list.
+  /// With `circuitsOpen`, the planner still begins the plan with one endpoint of the list that its circuit
+  /// breaker excludes. With `excluded`, the plan has no leg to an endpoint of the list. A plan that
+  /// `avoiding` returns keeps the reason. Its legs may be in another order, and some may be missing.
   package var noneUsable: RouteReport.Fallback? { storage.noneUsable }
-  /// Whether the first two legs start together. True when `noneUsable` is `circuitsOpen`: the first leg goes
-  /// to an endpoint whose circuit breaker is open, which may work again. The second leg is DNS.
+  /// Whether the first two legs start together. The planner sets this property when `noneUsable` is
+  /// `circuitsOpen`. The first leg then goes to an endpoint that its circuit breaker excludes, because this
+  /// endpoint may work again. The second leg is DNS. A plan that `avoiding` returns keeps the property if the
+  /// plan has at least two legs. Its first two legs may be others.
   package var startsTwo: Bool { storage.startsTwo }
   /// Whether connections to this origin are expected to speak HTTP/2. A leg that loses the race then keeps
   /// its connection for later requests. On HTTP/1.1 libcurl closes the connection, so the race waits twice

@@ -18,8 +18,8 @@ public struct RouteReport: Sendable {
   /// A call does not use the list when the list has expired, or when the caller asked for DNS. Such a call
   /// has no `Fallback`, even if the list contains the host.
   public enum Fallback: String, Hashable, Sendable {
-    /// No endpoint of the list worked: each one that the call tried failed. Also the reason when DNS came
-    /// before all endpoints of the list, so that the call tried none.
+    /// Each endpoint of the list that the call tried failed. A call that tried no endpoint of the list has
+    /// this reason too: its race began with DNS, and DNS won or the call ended before it tried one.
     case allFailed = "all-failed"
     /// No endpoint of the list was usable, and the circuit breaker of at least one excluded it: it was open,
     /// or half-open with its one attempt under way. The others may have been excluded for other reasons. The
@@ -29,14 +29,15 @@ public struct RouteReport: Sendable {
     /// All endpoints of the list were excluded, none by its circuit breaker. The reasons are a wrong
     /// certificate and the wrong IP version.
     case excluded
-    /// An endpoint of the list that had not failed was not connected in time: an address from DNS was ready
-    /// first, or the call ended. The reason is about connections, not about responses.
+    /// The call tried an endpoint of the list that neither failed nor won the race. A connection to an
+    /// address from DNS was ready first, or the call ended first. Slow responses do not lead to this reason.
     case noAnswerInTime = "no-answer-in-time"
   }
 
   /// One leg that was started. All times are offsets from the start of the call.
   public struct Leg: Hashable, Sendable {
-    /// The address that the leg connected to; `nil` for a failed DNS look-up and for a proxy.
+    /// The address of the leg; `nil` for a leg to a proxy, and for a DNS look-up that failed or was
+    /// cancelled.
     public var address: IPAddress?
     /// The source of the address.
     public var source: AddressSource
@@ -68,8 +69,8 @@ public struct RouteReport: Sendable {
     package var endedNanoseconds: Int64
     /// The result of the leg.
     public var outcome: Outcome
-    /// Why the leg failed. For the winning leg: why its connection failed after the request was sent and
-    /// before a response began.
+    /// The failure of the leg; `nil` if the leg did not fail. The winning leg has a failure if its connection
+    /// failed after the request was sent and before a response began.
     public var failure: LegFailure?
     /// Whether the leg used a pooled connection and opened none.
     public var reused: Bool

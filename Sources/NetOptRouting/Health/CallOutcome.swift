@@ -11,8 +11,9 @@ package enum CallOutcome: Hashable, Sendable {
   /// `retryAfter` is the number of seconds in the `Retry-After` field; `nil` when the response has no such
   /// number.
   case unavailable(status: Int, retryAfter: Duration?)
-  /// The exchange failed after the request was sent. Either the connection failed (the winning leg of the
-  /// report then has a failure), or only the stream was reset, or the response violated the rules of HTTP.
+  /// The exchange failed after the request was sent, for one of three reasons. The connection failed (the
+  /// winning leg of the report then has a failure), only the stream was reset, or the response violated the
+  /// rules of HTTP.
   case broke
   /// No response began before the deadline of the call. `HostRoutes.adjustedOutcome` decides whether the wait
   /// was long enough to count.

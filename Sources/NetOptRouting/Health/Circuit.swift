@@ -9,8 +9,9 @@ public enum CircuitState: String, Hashable, Sendable {
   /// The open time is over. One attempt, by a request or a probe, is allowed. Its success closes the circuit
   /// breaker, and its failure opens it again.
   case halfOpen = "half-open"
-  /// The endpoint's certificate was wrong. Requests leave the endpoint alone until a probe verifies a right
-  /// certificate. The first probe comes after 1 s, later ones after up to 60 s.
+  /// The endpoint's certificate was wrong. Requests leave the endpoint alone until a new connection, normally
+  /// a probe's, verifies the right certificate. The first check comes 1 s after the failure. Each failed
+  /// check doubles the wait before the next check, up to 60 s.
   case quarantined
 }
 
@@ -19,8 +20,9 @@ public enum CircuitState: String, Hashable, Sendable {
 /// Opens after three failures in a row, or when fewer than 80 % of at least five attempts within 30 s
 /// succeeded. It stays open for 5 s at first. Each failed attempt doubles this time, up to 300 s. Jitter
 /// changes each open time by up to 20 %, so that clients do not come back together. A response with status
-/// 502, 503 or 504 counts as half a failure. A success closes the circuit breaker. It forgets a streak of
-/// failures 10 minutes after the last failure or, when that is later, 10 minutes after it became half-open.
+/// 502, 503 or 504 counts as half a failure. A success closes the circuit breaker. A circuit breaker forgets
+/// a streak of failures 10 minutes after the last failure or after the end of the open time, whichever is
+/// later.
 struct Circuit: Hashable, Sendable {
   /// The number of failures in a row that open a circuit breaker.
   static let threshold = 3

@@ -92,8 +92,10 @@ struct EndpointHealth: Sendable {
   /// Whether the endpoint's certificate was wrong when it was last checked.
   var isQuarantined: Bool { quarantine != nil }
 
-  /// When a probe is to check the certificate of an endpoint in quarantine: after a check under way, and
-  /// after the open time of the circuit breaker. `nil` when the endpoint is not in quarantine.
+  /// When a probe is to check the certificate of an endpoint in quarantine; `nil` when the endpoint is not in
+  /// quarantine. While an attempt is under way, this is the moment at which the attempt ends at the latest.
+  /// Otherwise it is the moment at which the check is due, or the end of the circuit breaker's open time if
+  /// that is later.
   func certificateCheck(at now: MonotonicInstant) -> MonotonicInstant? {
     guard let quarantine else { return nil }
     return circuit.attemptEnds(at: now) ?? max(quarantine.due, circuit.openUntil(at: now) ?? quarantine.due)

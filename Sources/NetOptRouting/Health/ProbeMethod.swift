@@ -3,7 +3,9 @@ public enum ProbeMethod: String, Hashable, Sendable, CaseIterable {
   /// A TCP handshake. It shows only that something answers at the address. A middlebox may answer for any
   /// address.
   case tcp
-  /// TCP and a full TLS handshake, with the host's name in SNI and the certificate verified.
+  /// A TCP handshake and a TLS handshake, with the host's name in SNI and the certificate verified. The TLS
+  /// handshake may resume an earlier session if the connection is kept for requests. For port 80, the probe
+  /// makes no TLS handshake, as with `tcp`.
   case tls
   /// A HEAD request for the host's health path. The response must have the status that the list names. The
   /// connection is as with `tls`, or without TLS for port 80. For a host without a health path, the request

@@ -71,8 +71,8 @@ extension HostRoutes {
   /// - Every plan contains a half-open endpoint that ranks lower. A request tries such an endpoint only when
   ///   no earlier leg works, so the plan does not take the endpoint's one attempt.
   ///
-  /// An endpoint whose certificate was wrong is half-open only when a certificate check is due that no probe
-  /// has made.
+  /// Probes normally check a wrong certificate again. An endpoint in quarantine becomes half-open only when
+  /// no probe has made a due check in time (`Quarantine.opens`).
   mutating func plan(
     _ constraints: PlanConstraints, at now: MonotonicInstant, using random: inout SplitMix64
   ) -> RoutePlan {
@@ -212,10 +212,11 @@ extension HostRoutes {
 
   /// Makes the plan when no endpoint is usable.
   ///
-  /// When circuit breakers exclude endpoints, the plan begins with the one of these endpoints whose last
-  /// failure is the oldest, because this endpoint may work again. DNS starts at the same time. An endpoint
-  /// that asked for a rest (`Retry-After`) begins the plan only when all these endpoints did. When all
-  /// endpoints are excluded for other reasons, the plan uses DNS alone.
+  /// When circuit breakers exclude endpoints, the plan begins with one of these endpoints, because it may
+  /// work again. The chosen endpoint is the one whose last failure is the oldest. An endpoint that asked for
+  /// a rest (`Retry-After`) is chosen only when all endpoints that circuit breakers exclude asked for a rest.
+  /// DNS starts at the same time as the chosen endpoint. When no circuit breaker excludes an endpoint, the
+  /// plan uses DNS alone.
   private func planWithoutUsableEndpoint(
     _ excluded: [ExcludedEndpoint], _ constraints: PlanConstraints, at now: MonotonicInstant
   ) -> RoutePlan {

@@ -144,7 +144,8 @@ package struct RoutePlanner: Sendable {
   private func directOff(_ origin: Origin, _ options: RequestOptions) -> RoutePlan.DirectOff {
     if options.routing == .dns { return .requested }
     guard let entry = list?.hosts[origin.host], !entry.endpoints.isEmpty else { return .noList }
-    // With equal ports, the host is an IP address: `entry(of:)` ignores the list for such a host.
+    // The entry has the port of the request, but the planner did not use the entry. The only reason is that
+    // the host is an IP address: `entry(of:)` ignores the list for such a host.
     return entry.port == origin.port ? .noList : .port
   }
 

@@ -141,14 +141,15 @@ package struct RetryPolicy: Sendable {
     return .decideLater(after: pause)
   }
 
-  /// Whether the retry needs nothing from the budget, because netopt took the request from a silent endpoint.
-  /// At that moment the budget paid for the retry, or the retry was free (`WaitWatch`).
+  /// Whether the retry takes nothing from the budget. True when netopt took the request from a silent
+  /// endpoint: at that moment, `WaitWatch` took the retry from the budget, or the retry was free.
   private static func isPaid(_ outcome: Outcome) -> Bool {
     if case .failure(let error) = outcome { error.route?.winner?.failure?.kind == .silent } else { false }
   }
 
-  /// Why the call ends with this error. `nil` when another attempt may help: the request was sent and the
-  /// connection failed, or no server processed the request.
+  /// The reason why the call ends with this error; `nil` when another attempt may help. Another attempt may
+  /// help in two cases. In the first case, the request was sent and got no correct response. In the second
+  /// case, no server processed the request.
   private static func finalReason(for error: NetOptError, _ request: NetOptRequest) -> Reason? {
     switch error.code {
     case .sendFailed, .receiveFailed, .protocolViolation: break
