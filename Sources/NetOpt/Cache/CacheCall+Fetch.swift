@@ -23,9 +23,10 @@ extension CacheCall {
     var leader: InFlightFetches.Leader?
     /// Whether the cache may store the response.
     var stores = true
-    /// When the request was sent, by the cache's clock, in milliseconds since 1970.
+    /// When the request was sent, by the cache's clock, in milliseconds since 1970. Until a response comes,
+    /// the start of the fetch (`sent`).
     var requested: Int64 = 0
-    /// When the request was sent, by the monotonic clock.
+    /// When the request was sent, by the monotonic clock. Until a response comes, the start of the fetch.
     var begun = MonotonicInstant(nanoseconds: 0)
     /// The deadline of the call; `nil` for a call without a time limit.
     var deadline: MonotonicInstant?

@@ -22,7 +22,7 @@ struct PendingEntry: Sendable {
   let declaredExpiry: Int64?
   /// The version of the resource in versioned mode; otherwise `nil`.
   let resourceVersion: Int64?
-  /// When the request was sent, by the monotonic clock.
+  /// When the attempt that got the response sent its request, by the monotonic clock (`Fetch.sent`).
   let begun: MonotonicInstant
   /// The deadline of the call that fetches the response; `nil` for a call without a time limit.
   let deadline: MonotonicInstant?

@@ -212,7 +212,8 @@ public final class NetOptClient: Sendable {
     return InterceptorChain(links, context: context)
   }
 
-  /// Probes endpoints of the list now, each over new connections, and returns their ranking.
+  /// Probes endpoints of the list now, and returns their ranking. Each sample opens a new connection, except
+  /// a sample with `icmp`, which opens none.
   ///
   /// - Parameters:
   ///   - hosts: names of hosts in the list; `nil` for all hosts.

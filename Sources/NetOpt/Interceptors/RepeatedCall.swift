@@ -67,8 +67,8 @@ struct RepeatedCall {
       guard case .decideLater(let pause) = decision else { return decision }
       waits += 1
       await retries.wait(pause)
-      // After a cancellation or shutdown the policy is not asked. `retry(after:)` checks for both after any
-      // `.retry`, ends the call and sends nothing.
+      // After a cancellation or a shutdown, this function does not ask the policy again. It returns `.retry`.
+      // `retry(after:)` then finds the cancellation or the shutdown, ends the call and sends nothing.
       if Task.isCancelled || retries.isStopped { return .retry(after: .zero, onFreshConnection: false) }
     }
   }

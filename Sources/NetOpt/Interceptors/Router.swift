@@ -116,11 +116,13 @@ final class Router: Sendable {
     }
   }
 
-  /// Records the result of a probe of an endpoint.
+  /// Records the error of a request.
   ///
   /// - Parameters:
-  ///   - address: the address of the endpoint.
-  ///   - started: when the probe began.
+  ///   - plan: the plan of the request; `nil` when it was not planned.
+  ///   - started: when the call began.
+  /// - Returns: the error for the caller. If the planner suspects this machine's network, the message of the
+  ///   error may say so (`suspectingTheNetwork`).
   func record(_ error: NetOptError, along plan: RoutePlan?, started: MonotonicInstant) -> NetOptError {
     let now = timeSource.now()
     let isSuspected = planner.withLock {
@@ -147,7 +149,11 @@ final class Router: Sendable {
     }
   }
 
-  /// Records the result of a probe.
+  /// Records the result of a probe of an endpoint.
+  ///
+  /// - Parameters:
+  ///   - address: the address of the endpoint.
+  ///   - started: when the probe began.
   func record(
     probe result: Result<ConnectReport, LegError>, of address: IPAddress, for origin: Origin,
     started: MonotonicInstant

@@ -35,8 +35,9 @@ public struct EndpointProbe: Sendable {
   /// The smoothed round-trip time of the endpoint, from all TCP handshakes and ICMP echo requests so far;
   /// `nil` when none was measured.
   public var rtt: Duration?
-  /// What this probe measured, in order: the durations of its TCP handshakes, or with the method `icmp` the
-  /// round-trip times of its echo requests. Empty when the probe failed.
+  /// The times that this probe measured, in order: the durations of its TCP handshakes, or with the method
+  /// `icmp` the round-trip times of its echo requests. Empty when the probe failed, and when the budget ended
+  /// before the probe began.
   public var samples: [Duration]
   /// The state of the endpoint's circuit breaker.
   public var state: CircuitState

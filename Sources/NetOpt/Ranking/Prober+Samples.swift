@@ -66,8 +66,8 @@ extension Prober {
   ///
   /// - Parameters:
   ///   - end: the end of the budget.
-  ///   - isCut: whether another endpoint has finished before this probe began. The time limit of the full
-  ///     sample is then the rest of the budget; otherwise it is the whole budget.
+  ///   - isCut: whether the probe of another endpoint had ended before this probe began. If so, the time
+  ///     limit of the full sample is the rest of the budget. If not, the time limit is the whole budget.
   private func sample(
     _ target: Target, method: ProbeMethod?, until end: MonotonicInstant, isCut: Bool
   ) async -> Samples {
@@ -100,8 +100,8 @@ extension Prober {
     return samples
   }
 
-  /// Tells the planner that a probe ended before it began. The planner may have granted this probe the one
-  /// attempt of a half-open endpoint; the attempt is then free again.
+  /// Tells the planner that the prober did not begin a probe. The planner may have given this probe the one
+  /// attempt of a half-open endpoint. Another request or probe can then make this attempt.
   private func giveUp(_ target: Target) {
     let never = LegError(LegFailure(.other, "the time limit passed before the probe"), isCancellation: true)
     router.record(

@@ -50,8 +50,8 @@ final class Prober: Sendable {
 
   private struct State {
     var list: EndpointList?
-    /// The state of each host of the list, by name. A host without a state counts as settled; without probes
-    /// at start, all hosts begin so.
+    /// The states of the hosts of the list, by name. A host without a state counts as settled. When the
+    /// configuration asks for no probes at start, no host has a state at first.
     var hosts: [String: HostState] = [:]
     /// The number of the last waiting request.
     var lastWait: UInt64 = 0
@@ -301,7 +301,8 @@ final class Prober: Sendable {
 
   // MARK: Probing
 
-  /// Probes hosts over new connections and returns their ranking.
+  /// Probes hosts and returns the ranking of their endpoints. Each sample opens a new connection, except a
+  /// sample with `icmp`, which opens none.
   ///
   /// - Parameters:
   ///   - hosts: the names of the hosts; `nil` for all hosts of the list.

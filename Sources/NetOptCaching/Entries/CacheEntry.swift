@@ -29,8 +29,8 @@ package final class CacheEntry: Sendable {
   /// The version of the resource that the request named in `versioned` mode, or that a seed pack states;
   /// otherwise `nil`.
   package let resourceVersion: Int64?
-  /// The time from the start of the fetch until the body was complete, in microseconds. The disk tier prefers
-  /// to keep entries that took long to fetch.
+  /// The time from the sending of the request until the body was complete, in microseconds. The disk tier
+  /// prefers to keep entries that took long to fetch.
   package let fetchMicroseconds: Int64
   /// The caching terms that the header fields state.
   package let terms: ResponseTerms

@@ -13,7 +13,9 @@ struct TCPProbe: Probe {
   }
 }
 
-/// The probe method `tls`, which completes a TCP handshake and a full TLS handshake.
+/// The probe method `tls`, which completes a TCP handshake and a TLS handshake. The TLS handshake may resume
+/// an earlier session if the connection is kept. For an `http` origin, the probe completes only the TCP
+/// handshake.
 struct TLSProbe: Probe {
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {
     await sample.connect(sample.target.origin, by: prober)

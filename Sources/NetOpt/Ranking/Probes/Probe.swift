@@ -6,8 +6,8 @@ protocol Probe: Sendable {
   /// The probe method of the quick samples that follow the full sample.
   var furtherSampleMethod: ProbeMethod { get }
   /// Whether a result counts for or against the endpoint. If false, the prober does not tell the planner the
-  /// results. Then `showsRecovery` must be false too, because the planner waits for the result of each due
-  /// probe.
+  /// results. The planner waits for the result of each due probe, so due probes must then use another method:
+  /// `showsRecovery` must be false too.
   var judgesEndpoint: Bool { get }
   /// Whether a success shows that a failed endpoint works again. If false, due probes use the default method
   /// instead (`Prober.probe(_:)`).
@@ -15,8 +15,9 @@ protocol Probe: Sendable {
 
   /// Takes a sample.
   ///
-  /// - Returns: the durations of the handshakes or of the echo, or the failure. A report of a new connection
-  ///   without `tls` does not count as a success of an `https` origin; the planner uses only its durations.
+  /// - Returns: a report with the durations of the handshakes or of the echo; or the failure. For an `https`
+  ///   origin, the report of a new connection without a TLS handshake (`tls` is `nil`) does not count as a
+  ///   success. The planner then uses only the durations in the report.
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError>
 }
 
