@@ -3,8 +3,9 @@ import Glibc
 import NetOptCore
 
 // libcurl calls these functions from within `curl_multi_socket_action` and `curl_easy_pause`, on the loop's
-// thread. The functions only record events, on the transfer and in the `CallbackState`. netopt acts on these
-// events after libcurl's call has returned.
+// thread. The functions record events, on the transfer and in the `CallbackState`. netopt acts on these
+// events after libcurl's call has returned. The return value of a function is an answer that libcurl obeys at
+// once. For example, the gate decides whether libcurl sends the request.
 
 extension EasyHandle {
   /// Sets the handle's callbacks and their user data.

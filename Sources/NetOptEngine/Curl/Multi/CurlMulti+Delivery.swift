@@ -79,7 +79,8 @@ extension CurlMulti {
     let timings = timings(of: transfer)
     let channel = BodyChannel(lowWater: exchange.bodyBuffer / 2, timings: timings)
     exchange.state.receive(into: channel)
-    // In any other state, `receive` changes nothing, and `deliver` would call this method again and again.
+    // In some states, `receive` does not keep the channel. `deliver` and this method would then call each
+    // other without end.
     guard exchange.state.body === channel else { return }
     exchange.prepare(.response(response(transfer, ResponseBody(StreamedBody(channel, of: exchange)))))
     deliver(transfer)

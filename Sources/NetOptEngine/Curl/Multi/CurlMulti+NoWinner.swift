@@ -132,8 +132,8 @@ extension CurlMulti {
 
 extension NetOptError {
   /// Returns the error with an addition to its message: why the plan excludes the first of its excluded
-  /// addresses. Returns the error unchanged if the plan has a usable endpoint, or if an excluded endpoint has
-  /// failed.
+  /// addresses. Returns the error unchanged in two cases: the plan has a usable endpoint, or the plan
+  /// excludes an endpoint for its certificate (`Candidate.failure`).
   fileprivate func with(exclusionsOf plan: RoutePlan) -> NetOptError {
     let excluded = plan.candidates.filter { $0.excluded != nil }
     guard plan.noneUsable != nil, !excluded.contains(where: { $0.failure != nil }),

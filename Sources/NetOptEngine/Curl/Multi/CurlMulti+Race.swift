@@ -273,8 +273,8 @@ extension CurlMulti {
     let failure = CurlCode.legFailure(code, of: transfer)
     note(transfer, .failed, failure)
     end(transfer)
-    // This leg had won and sent the request, and the connection on which it was to send the request again
-    // could not be opened. A race with a winner starts no other leg, so the call fails.
+    // If this leg is the winner, it has already sent the request. It needed a new connection to send the
+    // request again, and this connection failed. A race with a winner starts no other leg, so the call fails.
     guard exchange.race.winner != transfer.leg else {
       return fail(exchange, NetOptError(failure, at: transfer.endpoint))
     }

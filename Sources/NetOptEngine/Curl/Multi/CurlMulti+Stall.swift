@@ -71,8 +71,8 @@ struct Stalls: Sendable {
   /// - Returns: whether this is the second timeout in a row.
   mutating func noted(sent: MonotonicInstant, lastByte: MonotonicInstant, at now: MonotonicInstant) -> Bool {
     guard now - sent >= Self.shortest, lastByte - sent < Self.tolerance else { return false }
-    // If the error of the clocks leaves open whether a byte arrived after the earlier timeout, a byte counts
-    // as arrived, and a new row begins.
+    // A byte that arrives after the earlier timeout begins a new row of timeouts. `lastByte` may be wrong by
+    // `tolerance`. In case of doubt, the byte counts as arrived after the earlier timeout.
     guard let last, last - lastByte > Self.tolerance else {
       self.last = now
       return false

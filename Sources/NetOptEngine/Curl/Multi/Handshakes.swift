@@ -32,7 +32,8 @@ struct Handshakes<Probe: AnyObject> {
 
   func contains(_ probe: Probe) -> Bool { waiting.contains { $0 === probe } }
 
-  /// Adds a probe whose TCP is connected.
+  /// Adds a probe whose TCP is connected. The probe gets a head start if its connection is kept, no other
+  /// probe waits, and no probe whose connection is kept was added within the last `headStart`.
   ///
   /// - Parameter isKept: whether the probe's connection is kept, so that a request may wait for it.
   mutating func add(_ probe: Probe, at now: MonotonicInstant, isKept: Bool) {
@@ -74,7 +75,8 @@ struct Handshakes<Probe: AnyObject> {
     nextBeginning = min(nextBeginning, now + Self.apart)
   }
 
-  /// Removes and returns a probe that has ended, or that has begun TLS without `next`.
+  /// Removes and returns a waiting probe that need not wait any more: it has ended, or has begun TLS although
+  /// `next` has not returned it.
   @discardableResult
   mutating func remove(_ isOver: (Probe) -> Bool) -> Probe? {
     guard let index = waiting.firstIndex(where: isOver) else { return nil }

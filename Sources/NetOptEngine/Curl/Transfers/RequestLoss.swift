@@ -22,10 +22,10 @@ struct RequestLoss: Equatable {
 
     /// The end of the message about a request whose last send was not processed.
     ///
-    /// If the request may not be repeated, no earlier send was processed either: after a send with an unknown
-    /// fate, netopt would not have sent the request again. So the message says that the request took no
-    /// effect. If the request may be repeated, an earlier send may have an unknown fate. So the message does
-    /// not speak of the effect.
+    /// - If the request may not be repeated, netopt sends it again only when no server processed the send
+    ///   before. So no server processed any send, and the message says that the request took no effect.
+    /// - If the request may be repeated, the fate of an earlier send may be unknown. So the message does not
+    ///   mention the effect.
     var outcome: String {
       let times = count == 1 ? "once" : "\(count) times"
       if mayBeRepeated { return "netopt tried to send the request \(times)" }

@@ -78,14 +78,14 @@ extension Transfer {
     }
   }
 
-  /// Whether libcurl has delivered a whole response that ended before the request was sent whole, and the
-  /// stream is closed. Nothing more is sent then: the request was sent meanwhile, or the server wants no more
-  /// of it.
+  /// Whether libcurl has delivered a whole response that ended before the whole request was sent, and the
+  /// stream has closed since. On a closed stream, nothing more is sent. Either the rest of the request was
+  /// sent before the stream closed, or the server does not want the rest.
   var isAnsweredEarly: Bool {
     earlyEnd == .closed && head.isComplete && fault == nil && isWholeStream
   }
 
-  /// Whether libcurl has delivered a whole response that ended before the request was sent whole, and waits
+  /// Whether libcurl has delivered a whole response that ended before the whole request was sent, and waits
   /// for room to send the rest. A server that needs no more of a request should end the stream (RFC 9113,
   /// section 8.1), but some leave it open.
   var waitsBehindAnswer: Bool {

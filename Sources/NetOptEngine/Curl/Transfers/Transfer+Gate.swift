@@ -68,7 +68,8 @@ extension Transfer {
     callbackState.ready.append(self)
     refusal = exchange.maySend(leg) ? refusalReason(with: tls, at: now) : nil
     guard refusal == nil else { return false }
-    // A stream that was refused late (RFC 9113, section 8.7) may have delivered a part of a response.
+    // Before a resend, the transfer drops the part of a response that has come. A server may send such a part
+    // and then refuse the stream (RFC 9113, section 8.7). After a complete head, a resend is not possible.
     guard exchange.sends == 0 || restartAnswer() else { return false }
     let verdict = exchange.gate(leg)
     self.verdict = verdict

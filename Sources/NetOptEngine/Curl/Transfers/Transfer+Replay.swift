@@ -20,9 +20,9 @@ extension Transfer {
       sending: exchange.sending)
   }
 
-  /// Whether the request waits on an HTTP/2 connection that has not begun to write it. The head is not
-  /// subject to flow control: either the server's limit of streams is reached, or the connection is full of
-  /// other bytes.
+  /// Whether the request waits on an HTTP/2 connection, and no byte of the request was written. Flow control
+  /// does not delay the head of a request. So the wait has one of two causes: the server's limit of streams
+  /// is reached, or other bytes fill the connection.
   var waitsForStream: Bool { verdict == .send && speaksHTTP2 == true && fate == .unwritten }
 
   /// Whether the server refused the stream, and libcurl has not brought the request to the gate again.

@@ -1,8 +1,9 @@
 import CCurl
 import NetOptCore
 
-/// The libcurl transfer of one leg. It connects, asks the race at the gate, and carries request and response
-/// if it wins. Confined to the event loop. Methods that libcurl's callbacks call only record.
+/// The libcurl transfer of one leg. The transfer connects and asks the race at the gate. If its leg wins, the
+/// transfer carries request and response. Confined to the event loop. Methods that libcurl's callbacks call
+/// record events, and return libcurl's answer at once, such as the decision of the gate.
 final class Transfer {
   /// The call. A reference cycle until the transfer ends: libcurl's callbacks need the call.
   let exchange: Exchange
@@ -201,8 +202,9 @@ final class Transfer {
     chunks = ChunkReader()
     readBytes = 0
     earlyEnd = .none
-    // libcurl rewinds a body only if libcurl has written some of it. libcurl may have taken more than that.
-    // The race refuses to resend a stream that cannot be rewound.
+    // libcurl rewinds the request's body only if libcurl has written a part of it. libcurl may have taken a
+    // part and written none of it. So the body is rewound here too. The race refuses to resend a stream that
+    // cannot be rewound.
     _ = rewind(to: 0)
     return true
   }
