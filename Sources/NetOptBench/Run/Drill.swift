@@ -3,17 +3,19 @@ package import NetOptCore
 /// The failover drill. It measures what a dead address at the front of the list costs a new client, which
 /// knows nothing about the address yet. It also measures how soon the client's calls avoid that address.
 ///
-/// Each trial uses two new clients: one whose list does not contain the dead address, and one whose list
-/// begins with it. From trial to trial they take turns in going first. Otherwise a cost that only the first
-/// client pays, such as an empty cache on the way, would look like a cost of the dead address.
+/// Each trial uses two new clients. The list of one client does not contain the dead address. The list of the
+/// other client begins with this address. The clients take turns in going first, from trial to trial.
+/// Otherwise a cost that only the first client pays, such as an empty cache on the way, would look like a
+/// cost of the dead address.
 package struct Drill: Sendable {
   /// The result of one call.
   package struct Call: Hashable, Sendable {
     /// The duration of the call.
     package let duration: Duration
-    /// Whether the call tried the dead address.
+    /// Whether the call tried the dead address without success. For a client whose list does not contain the
+    /// dead address, the first address of its list counts instead.
     package let isAffected: Bool
-    /// Whether the call got a response.
+    /// Whether the call got a whole response with a status that counts as success (`Sample.isSuccess`).
     package let isAnswered: Bool
 
     /// Makes the result of a call.
@@ -78,8 +80,8 @@ package struct Drill: Sendable {
   ///   - live: the usable addresses, the best first.
   ///   - now: returns microseconds since 1970.
   ///   - calls: makes a new client, whose list has the given addresses in the given order, and then the given
-  ///     number of calls with it. Returns the result of each call; a call is affected when it tried the first
-  ///     address of the list. Returns fewer results when the task is cancelled.
+  ///     number of calls with this client. Returns the result of each call. A call is affected when it tried
+  ///     the first address of the list without success. Returns fewer results when the task is cancelled.
   package init(
     live: [IPAddress], now: @escaping @Sendable () -> Int64,
     calls: @escaping @Sendable ([IPAddress], Int) async -> [Call]

@@ -1,11 +1,13 @@
 /// Charts of the distribution of response times. One chart shows the share of requests below each time. The
 /// other shows the time of each percentile, with the upper percentiles spread out.
 struct DistributionCharts {
-  /// The number of points that a line has when its ranks are evenly spread.
+  /// The number of evenly spread points of a line. A line with at most this number of values has one point
+  /// for each value. A line of percentiles has more points, for the highest ranks.
   private static let points = 240
 
   private let targets: ChartedTargets
-  /// The block whose requests the charts show: the ranking block.
+  /// The block whose requests the charts show: the block that determines the ranking
+  /// (`BenchReport.rankingBlock`).
   private let block: Block
 
   init(_ report: BenchReport, _ targets: ChartedTargets) {
