@@ -171,6 +171,8 @@ def gzip_shorter_than_length(exchange: Exchange) -> None:
     exchange.close()
 
 
+# `head` is the header of the member. In `gzip-bomb`, `head` has blocks of data too. An empty last block
+# follows, and then zeros for the checksum and the length.
 def member(head: bytes) -> bytes:
     """A gzip member of `head` with an empty body."""
     return head + b"\x03\x00" + struct.pack("<II", 0, 0)

@@ -3,6 +3,8 @@ import Testing
 @testable import NetOptBench
 
 @Suite struct MillisecondsTests {
+  // Each argument has the smallest time and the time to format, both in microseconds, and the expected text
+  // in milliseconds. The text has 0 to 3 decimals: as many as the smallest time needs for three digits.
   @Test(
     "times have the decimals that the smallest time needs for three digits",
     arguments: [

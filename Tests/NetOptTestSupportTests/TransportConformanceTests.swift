@@ -23,7 +23,8 @@ import Testing
   }
 }
 
-/// A bench whose transport reports success and does nothing.
+/// A bench whose transport reports success and does nothing. `ConformanceBench` describes the members. The
+/// bench has no servers: no request arrives, and no wait takes time.
 private struct BrokenBench: ConformanceBench {
   struct NothingTransport: Transport {
     func execute(

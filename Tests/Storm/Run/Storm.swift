@@ -19,6 +19,7 @@ package final class Storm: Sendable {
   private let report = Locked(StormReport())
   private let nextIndex = Atomic<Int>(0)
   private let isOver = Atomic<Bool>(false)
+  /// The deadlines of the calls under way, by the index of their plan (`RequestPlan.index`).
   private let underWay = Locked<[Int: MonotonicInstant]>([:])
   private let clock = SystemTimeSource()
 
@@ -170,6 +171,10 @@ package final class Storm: Sendable {
     report.withLock { $0.cacheEntries = entries }
   }
 
+  /// Counts a violation when a call failed although nothing disturbed it, or with an error that no
+  /// disturbance explains.
+  ///
+  /// - Parameter isCalm: whether nothing disturbed the servers and the network during the call.
   private func judge(_ outcome: StormCall.Outcome, of plan: RequestPlan, isCalm: Bool) {
     guard case .failed(let error) = outcome else { return }
     let text = "\(error.code) in \(error.phase): \(error); \(plan)"
