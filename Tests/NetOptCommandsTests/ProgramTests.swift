@@ -85,7 +85,10 @@ import Testing
       #expect(text.split(separator: "\n").contains { $0.count > width - 12 })
       guard let command = commands.first(where: { $0.name == words.joined(separator: " ") }) else { continue }
       let joined = text.replacing(" \\\n    ", with: " ")
-      #expect(command.examples.allSatisfy { joined.contains("\n  \($0.line)\n") })
+      #expect(
+        command.examples.allSatisfy { joined.contains("\n  \($0.line)\n      \($0.meaning.prefix(8))") })
+      let flowing = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+      #expect(command.examples.allSatisfy { flowing.contains($0.meaning) })
     }
   }
 

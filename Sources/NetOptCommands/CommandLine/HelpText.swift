@@ -57,7 +57,7 @@ struct HelpText {
   private func examples(_ examples: [CommandDeclaration.Example]) -> [String] {
     ["Examples:"]
       + examples.flatMap { example in
-        broken(example.line)
+        broken(example.line) + Text.wrapped(example.meaning, at: width - 6).map { "      " + $0 }
       }
   }
 
