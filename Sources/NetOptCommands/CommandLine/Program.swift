@@ -123,20 +123,21 @@ package struct Program: Sendable {
   /// Runs the command, or prints the help text or the versions, as the arguments say.
   private func dispatch(_ arguments: [String], in context: CommandContext) async throws -> ExitCode {
     guard let first = arguments.first else {
-      context.tell(HelpText(columns: context.lineWidth).program(commands.declarations, options: Self.options))
+      context.tell(try help(for: [], columns: context.lineWidth))
       return .usage
     }
     if first.hasPrefix("-") { return try runOptions(arguments, in: context) }
     if first == "help" {
       try context.output.write(
-        try help(for: arguments.dropFirst().filter { !Self.askForHelp.contains($0) }, in: context))
+        try help(
+          for: arguments.dropFirst().filter { !Self.askForHelp.contains($0) }, columns: context.helpColumns))
       return .ok
     }
     guard let (command, rest) = commands.find(arguments) else {
       guard arguments.count == 2, Self.askForHelp.contains(arguments[1]) else {
         throw commands.unknown(arguments)
       }
-      try context.output.write(try help(for: [first], in: context))
+      try context.output.write(try help(for: [first], columns: context.helpColumns))
       return .ok
     }
     return try await run(command, rest, in: context)
@@ -170,7 +171,7 @@ package struct Program: Sendable {
       throw UsageError("\(error.message) \(seeHelp)")
     }
     guard case .arguments(let arguments) = outcome else {
-      try context.output.write(try help(for: [], in: context))
+      try context.output.write(try help(for: [], columns: context.helpColumns))
       return .ok
     }
     guard arguments.has(Self.version) else { throw UsageError("a command is missing \(seeHelp)") }
@@ -182,15 +183,12 @@ package struct Program: Sendable {
     return .ok
   }
 
-  /// The options of the program itself.
-  private static let options: [Option] = [.help, version]
-
   /// Returns the help text of the command or the group of commands that the words name; without words, the
   /// help text of the program.
-  private func help(for words: [String], in context: CommandContext) throws(UsageError) -> String {
-    let text = HelpText(columns: context.helpColumns)
+  private func help(for words: [String], columns: Int) throws(UsageError) -> String {
+    let text = HelpText(columns: columns)
     if words.isEmpty || words == ["help"] {
-      return text.program(commands.declarations, options: Self.options)
+      return text.program(commands.declarations, options: [.help, Self.version])
     }
     if let (command, rest) = commands.find(words), rest.isEmpty { return text.command(command.declaration) }
     let group = commands.group(words[0])
