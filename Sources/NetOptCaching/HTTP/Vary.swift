@@ -68,14 +68,16 @@ package enum Vary: Hashable, Sendable {
   private static func value(of name: String, in request: HeaderFields) -> String? {
     let values = request.values(of: name)
     guard !values.isEmpty else { return nil }
+    let isListed = listed.contains(name)
+    let isText = isListed || name == "accept"
     let isShort = values.reduce(0) { $0 + $1.utf8.count } <= mostBytes
-    if isShort, listed.contains(name) { return normalized(values).loweredASCII }
+    if isListed, isShort { return normalized(values).loweredASCII }
     let joined = values.map { FieldText.trimmed($0[...]) }.joined(separator: ", ")
-    if isShort, name == "accept" { return joined }
+    if isText, isShort { return joined }
     // The digest does not fail here, because TLS and the cache keys already need libcrypto.
     guard let digest = try? Digest.of("netopt vary\0" + joined, .sha256) else { return joined }
     // No field value contains a NUL. So the digest of a long value never equals the text of a short value.
-    return (listed.contains(name) || name == "accept" ? "\0" : "") + Hex.text(digest)
+    return (isText ? "\0" : "") + Hex.text(digest)
   }
 
   /// The members of the lists, without white space around them, joined by commas.
