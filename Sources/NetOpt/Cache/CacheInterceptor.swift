@@ -8,6 +8,12 @@ struct CacheInterceptor: Interceptor {
 
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
+    // The transport checks fields too, but after the cache has compared and hashed their values.
+    for field in request.headers {
+      if let fault = HeaderFields.marksFault(of: field) {
+        throw NetOptError(.invalidRequest, phase: .send, fault)
+      }
+    }
     guard let call = CacheCall(request, cache) else { return try await next.proceed(request) }
     // Memory answers most requests, and this look-up does not suspend the task.
     let found =

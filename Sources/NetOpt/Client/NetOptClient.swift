@@ -192,13 +192,7 @@ public final class NetOptClient: Sendable {
   /// - Throws: `NetOptError`. Its `route` lists every connection that was tried, its `otherAttempts` the
   ///   earlier attempts of the call.
   public func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
-    // This check comes first, because the cache and other interceptors compare the values of fields.
-    for field in request.headers {
-      if let fault = HeaderFields.marksFault(of: field) {
-        throw NetOptError(.invalidRequest, phase: .send, fault)
-      }
-    }
-    return try await call(request).proceed(request)
+    try await call(request).proceed(request)
   }
 
   /// Gives a call its number, start and deadline. Not inlined: its local variables would enlarge the frame of

@@ -132,9 +132,7 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
   /// Returns the reason why the value of a field is refused: it has so many combining marks in a row that
   /// comparing it as a string would take seconds (`CombiningMarks`). `nil` if the value is accepted.
   package static func marksFault(of field: HeaderField) -> String? {
-    guard !ByteClass.all(field.value, { $0 < 0x80 }), CombiningMarks.hasLongRun(field.value) else {
-      return nil
-    }
+    guard CombiningMarks.hasLongRun(field.value) else { return nil }
     return "the value of the header \(field.name) cannot be sent: \(CombiningMarks.violation)"
   }
 

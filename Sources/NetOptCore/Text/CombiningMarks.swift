@@ -10,8 +10,9 @@ package enum CombiningMarks {
   package static let most = 30
 
   /// Whether a text has more than `most` combining marks in a row.
-  package static func hasLongRun(_ text: some StringProtocol) -> Bool {
-    text.utf8.contains { $0 >= 0x80 } && Array(text.utf8).withUnsafeBytes { hasLongRun($0) }
+  package static func hasLongRun(_ text: String) -> Bool {
+    var text = text
+    return text.withUTF8 { hasLongRun(UnsafeRawBufferPointer($0)) }
   }
 
   /// The reason for rejecting a text with a long run, in words for users.
