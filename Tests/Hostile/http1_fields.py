@@ -31,8 +31,11 @@ MARKS = "\u0301\u0316".encode()
 fields("marks", b"X-Odd: x" + MARKS * 20_000)
 fields("marks-in-a-coding", b"Content-Encoding: x" + MARKS * 20_000)
 fields("marks-in-cache-control", b"Cache-Control: x" + MARKS * 20_000 + b"=1")
+fields("flags", b"X-Odd: x" + "\U0001f1e6".encode() * 10_000)
+fields("flags-in-vary", b"Vary: x" + "\U0001f1e6".encode() * 10_000)
+fields("three-hundred-flags", b"X-Odd: x" + "\U0001f1e6".encode() * 600)
 fields("marks-in-vary", b"Vary: x" + MARKS * 20_000)
-# netopt refuses a text with more than 30 combining marks in a row (`CombiningMarks.most`). The first value
+# netopt refuses a text with more than 30 combining marks in a row (`SlowText.mostMarks`). The first value
 # has 20 and 32 marks, with a fold between them. The second value has two runs of exactly 30 marks.
 fields("marks-in-folds", b"X-Odd: x" + MARKS * 10 + b"\r\n " + MARKS * 16)
 fields("thirty-marks-twice", b"X-Odd: x" + MARKS * 15 + b"y" + MARKS * 15)

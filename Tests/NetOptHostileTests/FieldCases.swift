@@ -16,8 +16,11 @@ enum FieldCases {
       "fold-before-the-first-field", "fold-in-length", "fold-in-transfer-encoding",
     ]),
     .fails(["fold-hides-second-length"]),
-    .fails(["marks", "marks-in-a-coding", "marks-in-cache-control", "marks-in-vary", "marks-in-folds"]),
-    .answers(["thirty-marks-twice"]),
+    .fails([
+      "marks", "marks-in-a-coding", "marks-in-cache-control", "marks-in-vary", "marks-in-folds", "flags",
+      "flags-in-vary",
+    ]),
+    .answers(["thirty-marks-twice", "three-hundred-flags"]),
     .either([
       "fold-hides-no-store", "fold-hides-no-store-behind-lf", "fold-by-tab-hides-no-store",
       "fold-hides-vary-of-all",

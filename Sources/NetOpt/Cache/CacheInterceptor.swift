@@ -10,7 +10,7 @@ struct CacheInterceptor: Interceptor {
   {
     // The transport checks fields too, but after the cache has compared and hashed their values.
     for field in request.headers {
-      if let fault = HeaderFields.marksFault(of: field) {
+      if let fault = HeaderFields.longRunFault(of: field) {
         throw NetOptError(.invalidRequest, phase: .send, fault)
       }
     }

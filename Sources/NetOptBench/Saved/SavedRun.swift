@@ -128,8 +128,8 @@ package struct SavedRun: Sendable {
   ///   - mostCounters: the maximum number of counters in all histograms together.
   /// - Throws: `Fault` when the content is not a valid saved run.
   package init(_ bytes: [UInt8], mostCounters: Int = SavedRun.maximumCounters) throws(Fault) {
-    guard !CombiningMarks.hasLongRun(inJSON: bytes) else {
-      throw Fault(description: "a string is not usable: \(CombiningMarks.violation)")
+    guard !SlowText.hasLongRun(inJSON: bytes) else {
+      throw Fault(description: "a string is not usable: \(SlowText.violation)")
     }
     let file: SavedRunFile
     do {

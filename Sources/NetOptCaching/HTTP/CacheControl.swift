@@ -216,7 +216,7 @@ enum FieldText {
 
   /// The members that are tokens, in lowercase. Other members cannot be field names. They could also take
   /// long to compare, because a quoted string can hide a long run of combining marks behind escapes
-  /// (`CombiningMarks`).
+  /// (`SlowText`).
   static func names(_ members: [Substring]) -> [String] {
     members.map(\.loweredASCII).filter { HeaderFields.isToken($0) }
   }

@@ -111,7 +111,7 @@ package struct CacheTrace: Sendable {
     _ fields: [ArraySlice<UInt8>], _ file: String, _ number: Int
   ) throws(NetOptError) -> (key: Int, size: Int?)? {
     // Compares at most 64 bytes, because no name of a column is longer, and because the comparison of a long
-    // string may take long (`CombiningMarks`).
+    // string may take long (`SlowText`).
     let names = fields.map { String(decoding: $0.prefix(64), as: UTF8.self).loweredASCII }
     let size = names.firstIndex { sizeNames.contains($0) }
     guard let key = names.firstIndex(where: { keyNames.contains($0) }) else {

@@ -90,8 +90,8 @@ package final class SeedPack: Sendable {
       hasSignature
       ? try FileBytes.read(path + ".minisig", upTo: 4096, as: "the seed pack's signature", in: .cache) : nil
     try check(bytes, signature)
-    guard !CombiningMarks.hasLongRun(inJSON: bytes) else {
-      throw Self.fault(path, "a string is not usable: \(CombiningMarks.violation)")
+    guard !SlowText.hasLongRun(inJSON: bytes) else {
+      throw Self.fault(path, "a string is not usable: \(SlowText.violation)")
     }
     let index: Index
     do { index = try JSONDecoder().decode(Index.self, from: Data(bytes)) } catch {

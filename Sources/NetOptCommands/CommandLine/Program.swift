@@ -61,8 +61,8 @@ package struct Program: Sendable {
   /// Returns the arguments without the program's name.
   ///
   /// - Throws: `UsageError` for an argument that is not UTF-8, because Swift would replace the invalid bytes,
-  ///   and the request would contain other bytes than the argument; also for an argument with a long run of
-  ///   combining marks (`CombiningMarks`).
+  ///   and the request would contain other bytes than the argument; also for an argument with a long run
+  ///   (`SlowText`).
   private static func arguments(
     _ count: Int32, _ values: UnsafePointer<UnsafeMutablePointer<CChar>?>
   ) throws(UsageError) -> [String] {
@@ -74,20 +74,20 @@ package struct Program: Sendable {
           "argument \(index) is not UTF-8; percent-encode the bytes in a URL, and put the bytes of a body in a file (-d @FILE)"
         )
       }
-      guard !CombiningMarks.hasLongRun(argument) else {
-        throw UsageError("argument \(index) is not usable: \(CombiningMarks.violation)")
+      guard !SlowText.hasLongRun(argument) else {
+        throw UsageError("argument \(index) is not usable: \(SlowText.violation)")
       }
       arguments.append(argument)
     }
     return arguments
   }
 
-  /// Checks that the environment variables that netopt reads have no long run of combining marks.
+  /// Checks that the environment variables that netopt reads have no long run (`SlowText`).
   private static func check(_ environment: [String: String]) throws(UsageError) {
     for (name, value) in environment where name.hasPrefix("NETOPT_") || name.loweredASCII.hasSuffix("_proxy")
     {
-      guard !CombiningMarks.hasLongRun(value) else {
-        throw UsageError("the environment variable \(name) is not usable: \(CombiningMarks.violation)")
+      guard !SlowText.hasLongRun(value) else {
+        throw UsageError("the environment variable \(name) is not usable: \(SlowText.violation)")
       }
     }
   }

@@ -98,8 +98,8 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
         bad == 0x20
           ? "it has a space; write %20" : "it has the control character \(bad); percent-encode it")
     }
-    // Comparing such a text as a string would later take seconds (`CombiningMarks`).
-    guard !CombiningMarks.hasLongRun(text) else { throw invalid(CombiningMarks.violation) }
+    // Comparing such a text as a string would later take seconds (`SlowText`).
+    guard !SlowText.hasLongRun(text) else { throw invalid(SlowText.violation) }
     // The search compares bytes: a slash followed by a combining mark is not the `Character` "/".
     guard let mark = text.utf8.firstRange(of: "://".utf8) else {
       throw invalid("it has no scheme; begin with https://")

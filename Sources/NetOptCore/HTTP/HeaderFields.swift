@@ -126,14 +126,14 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
     guard field.value.utf8.allSatisfy({ $0 != 0 && $0 != 0x0a && $0 != 0x0d }) else {
       return "the value of the header \(field.name) has a line end or a NUL"
     }
-    return marksFault(of: field)
+    return longRunFault(of: field)
   }
 
-  /// Returns the reason why the value of a field is refused: it has so many combining marks in a row that
-  /// comparing it as a string would take seconds (`CombiningMarks`). `nil` if the value is accepted.
-  package static func marksFault(of field: HeaderField) -> String? {
-    guard CombiningMarks.hasLongRun(field.value) else { return nil }
-    return "the value of the header \(field.name) cannot be sent: \(CombiningMarks.violation)"
+  /// Returns the reason why the value of a field is refused: it has a long run, so that
+  /// comparing it as a string could take seconds (`SlowText`). `nil` if the value is accepted.
+  package static func longRunFault(of field: HeaderField) -> String? {
+    guard SlowText.hasLongRun(field.value) else { return nil }
+    return "the value of the header \(field.name) cannot be sent: \(SlowText.violation)"
   }
 
   /// Whether the text is a token (RFC 9110, section 5.6.2).

@@ -68,23 +68,18 @@ extension JSONReader {
     }
     let hasLongRun = try skipRest(from: start)
     nodes.append(JSONNode(.string, (start + 1)..<(position - 1), next: nodes.count + 1))
-    // Comparing such a string takes minutes for 1 MB of combining marks (`CombiningMarks`).
-    if hasLongRun {
-      throw fault(
-        "this string has more than \(CombiningMarks.most) combining marks in a row, which no real text has",
-        at: start)
-    }
+    // Comparing such a string may take minutes for 1 MB (`SlowText`).
+    if hasLongRun { throw fault("this string has \(SlowText.longRun)", at: start) }
   }
 
-  /// Skips the rest of a string, up to the byte after the closing quote. Counts combining marks if the key
-  /// rule is `sameCharacters`.
+  /// Skips the rest of a string, up to the byte after the closing quote. Searches it for long runs
+  /// (`SlowText`) if the key rule is `sameCharacters`.
   ///
   /// - Parameter start: the offset of the opening quote.
-  /// - Returns: whether the string has more than `CombiningMarks.most` combining marks in a row. False if
-  ///   they are not counted.
+  /// - Returns: whether the search found a long run.
   private mutating func skipRest(from start: Int) throws(Fault) -> Bool {
     var hasLongRun = false
-    var marks = 0
+    var run = SlowText.Run()
     while position < bytes.count {
       let scalar: Unicode.Scalar
       switch bytes[position] {
@@ -97,12 +92,11 @@ extension JSONReader {
       case 0x80...: scalar = try encoded()
       default:
         passASCII()
-        marks = 0
+        run = SlowText.Run()
         continue
       }
       guard rule == .sameCharacters else { continue }
-      marks = CombiningMarks.isMark(scalar) ? marks + 1 : 0
-      if marks > CombiningMarks.most { hasLongRun = true }
+      if run.add(scalar) { hasLongRun = true }
     }
     throw fault("this string is not closed", at: start)
   }

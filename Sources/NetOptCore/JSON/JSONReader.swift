@@ -16,10 +16,9 @@ package struct JSONReader {
   package enum KeyRule: Sendable {
     /// Keys are equal if their Swift strings are equal, as in a `Dictionary`. An accented letter of one
     /// Unicode scalar equals the letter followed by a combining accent. For texts whose strings are later
-    /// compared as `String`. The reader rejects strings with more than `CombiningMarks.most` combining marks
-    /// in a row.
+    /// compared as `String`. The reader rejects strings with a long run (`SlowText`).
     case sameCharacters
-    /// Keys are equal if their UTF-8 bytes are equal. Strings may have any number of combining marks.
+    /// Keys are equal if their UTF-8 bytes are equal. Strings may have long runs.
     case sameBytes
   }
 

@@ -112,8 +112,8 @@ private struct HTTPMessageReader {
     guard let text = String(validating: line, as: UTF8.self) else {
       throw Self.fault("the head is not UTF-8")
     }
-    guard !CombiningMarks.hasLongRun(text) else {
-      throw Self.fault("a line of the head is not usable: \(CombiningMarks.violation)")
+    guard !SlowText.hasLongRun(text) else {
+      throw Self.fault("a line of the head is not usable: \(SlowText.violation)")
     }
     return text
   }

@@ -116,7 +116,7 @@ public struct SigningRequest: Sendable {
       // Only other names and values need the slower checks.
       if !isPlain {
         if let fault = HeaderFields.fault(of: field) { throw SigningFault(.malformedRequest, fault) }
-        try Self.checkMarks(Array(field.value.utf8), "the field \(field.name)")
+        try Self.checkRuns(Array(field.value.utf8), "the field \(field.name)")
       }
       // Schemes sign the Host field or the authority, and scopes check the authority. So both must name the
       // same host.
@@ -141,7 +141,7 @@ public struct SigningRequest: Sendable {
     }
     // Schemes compare the decoded target. Most targets have nothing to decode.
     for part in [path, query ?? ""] where !ByteClass.all(part, { $0 < 0x80 && $0 != UInt8(ascii: "%") }) {
-      try Self.checkMarks(PercentEncoding.decoded(part.utf8), "the target")
+      try Self.checkRuns(PercentEncoding.decoded(part.utf8), "the target")
     }
     try checkAuthority()
   }
@@ -174,10 +174,10 @@ public struct SigningRequest: Sendable {
     }
   }
 
-  /// Refuses a text with a long run of combining marks. Comparing such a text as a `String` can take seconds.
-  private static func checkMarks(_ text: [UInt8], _ part: String) throws(SigningFault) {
-    guard text.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) else { return }
-    throw SigningFault(.malformedRequest, "\(part) is not usable: \(CombiningMarks.violation)")
+  /// Refuses a text with a long run (`SlowText`). Processing such a text as a `String` can take seconds.
+  private static func checkRuns(_ text: [UInt8], _ part: String) throws(SigningFault) {
+    guard text.withUnsafeBytes({ SlowText.hasLongRun($0) }) else { return }
+    throw SigningFault(.malformedRequest, "\(part) is not usable: \(SlowText.violation)")
   }
 
   /// The fault of a target with an unencoded "#". Some servers read "#" as the start of a fragment and drop

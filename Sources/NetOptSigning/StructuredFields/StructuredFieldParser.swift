@@ -269,8 +269,8 @@ package struct StructuredFieldParser {
         guard let string = String(validating: out, as: UTF8.self) else {
           throw fault("a display string must be UTF-8")
         }
-        guard !out.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) else {
-          throw fault("a display string is not usable: \(CombiningMarks.violation)")
+        guard !out.withUnsafeBytes({ SlowText.hasLongRun($0) }) else {
+          throw fault("a display string is not usable: \(SlowText.violation)")
         }
         return string
       case 0x25:

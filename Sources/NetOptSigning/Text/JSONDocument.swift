@@ -58,7 +58,7 @@ package struct JSONPart: Sendable {
   /// The members of an object.
   ///
   /// - Throws: `JSONFault` if the value is not an object, or a name takes long to compare as a string
-  ///   (`CombiningMarks`).
+  ///   (`SlowText`).
   package func members() throws(JSONFault) -> [(name: String, value: JSONPart)] {
     guard node.kind == .object else { throw fault("must be an object") }
     let named: [(String, Int)] = document.text.withUnsafeBytes { bytes in
@@ -68,8 +68,8 @@ package struct JSONPart: Sendable {
         return (document.nodes[key].text(in: bytes), key + 1)
       }
     }
-    guard !named.contains(where: { CombiningMarks.hasLongRun($0.0) }) else {
-      throw fault("a member's name is not usable: \(CombiningMarks.violation)")
+    guard !named.contains(where: { SlowText.hasLongRun($0.0) }) else {
+      throw fault("a member's name is not usable: \(SlowText.violation)")
     }
     return named.map { ($0.0, JSONPart(document: document, index: $0.1, path: "\(path).\($0.0)")) }
   }
@@ -108,10 +108,10 @@ package struct JSONPart: Sendable {
   /// A text.
   ///
   /// - Throws: `JSONFault` if the value is not a text, or takes long to compare as a string
-  ///   (`CombiningMarks`).
+  ///   (`SlowText`).
   package func string() throws(JSONFault) -> String {
     let text = try anyString()
-    guard !CombiningMarks.hasLongRun(text) else { throw fault(CombiningMarks.violation) }
+    guard !SlowText.hasLongRun(text) else { throw fault(SlowText.violation) }
     return text
   }
 

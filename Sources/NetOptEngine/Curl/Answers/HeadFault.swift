@@ -26,8 +26,8 @@ enum HeadFault: Hashable, Sendable {
   case value(UInt8)
   /// libcurl found a NUL in a line of the head.
   case nul
-  /// A head has more combining marks in a row than `CombiningMarks.most`.
-  case marks
+  /// A field has a long run (`SlowText`).
+  case longRun
   /// The first line after the status line is a fold: it begins with white space and continues no field.
   case firstFold
   /// A field on several lines (folded) determines the end or the coding of the body.
@@ -79,8 +79,7 @@ enum HeadFault: Hashable, Sendable {
     case .name(let byte): "a field whose name contains \(byte.named) (RFC 9110, section 5.1)"
     case .value(let byte): "a field whose value contains \(byte.named) (RFC 9110, section 5.5)"
     case .nul: "a head that contains a NUL (RFC 9110, section 5.5)"
-    case .marks:
-      "a field with more than \(CombiningMarks.most) combining marks in a row, which no real text has (Unicode UAX #15, section 13)"
+    case .longRun: "a field with \(SlowText.longRun)"
     case .firstFold:
       "a first field line that begins with a space, like the continuation of a field (RFC 9112, section 5.2)"
     case .framingFold:

@@ -123,7 +123,7 @@ struct ResponseHeadReader {
 
   /// Handles the empty line at the end of a head.
   private mutating func endOfHead() -> HeadFault? {
-    if lines.withUnsafeBytes({ CombiningMarks.hasLongRun($0) }) { return .marks }
+    if lines.withUnsafeBytes({ SlowText.hasLongRun($0) }) { return .longRun }
     // Another head follows an interim response.
     state = status < 200 ? .statusLine : .complete
     return nil

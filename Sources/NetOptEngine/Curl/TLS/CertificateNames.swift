@@ -20,7 +20,7 @@ enum CertificateNames {
     return [shown(subject[start.upperBound...].prefix { $0 != "," })]
   }
 
-  /// Removes the bytes that are not ASCII. Comparisons of other text may take long (`CombiningMarks`).
+  /// Removes the bytes that are not ASCII. Comparisons of other text may take long (`SlowText`).
   private static func ascii(_ text: String) -> String {
     String(decoding: text.utf8.filter { $0 < 0x80 }, as: UTF8.self)
   }

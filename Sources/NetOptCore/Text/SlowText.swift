@@ -1,42 +1,62 @@
-/// Finds texts that Swift compares slowly because they have long runs of combining marks.
+/// Finds texts that Swift compares or searches slowly because of long runs of certain scalars.
 ///
-/// Swift compares and hashes strings by canonical equivalence, for which it sorts each run of combining
-/// marks. The sort takes time quadratic in the length of the run: 13 s for one comparison of 95 KB.
-/// Therefore code must not compare or hash an unchecked text of a peer as a `String`. The code either rejects
-/// a text with a long run first, or compares only the bytes of the text.
-package enum CombiningMarks {
+/// - Combining marks: Swift compares and hashes strings by canonical equivalence, for which it sorts each run
+///   of marks. The sort takes time quadratic in the length of the run: 13 s for one comparison of 95 KB.
+/// - Regional indicators, two of which are a flag: to find where a `Character` begins, Swift goes back to the
+///   first indicator of the run. A search from the end takes quadratic time: 12 s for 1.5 MB.
+///
+/// Therefore code must not process an unchecked text of a peer as a `String`. The code either rejects a text
+/// with a long run first, or processes only the bytes of the text.
+package enum SlowText {
   /// The maximum number of combining marks in a row in Unicode's Stream-Safe Text Format (UAX #15, section
   /// 13). No language needs as many.
-  package static let most = 30
+  package static let mostMarks = 30
+  /// The maximum number of regional indicators in a row: 300 flags. There are fewer than 300 different flags.
+  package static let mostIndicators = 600
 
-  /// Whether a text has more than `most` combining marks in a row.
+  /// The runs at the end of a text that is read scalar by scalar.
+  struct Run {
+    private var marks = 0
+    private var indicators = 0
+
+    /// Adds the next scalar.
+    ///
+    /// - Returns: whether a run is now longer than `mostMarks` or `mostIndicators`.
+    mutating func add(_ scalar: Unicode.Scalar) -> Bool {
+      marks = SlowText.isMark(scalar) ? marks + 1 : 0
+      indicators = (0x1f1e6...0x1f1ff).contains(scalar.value) ? indicators + 1 : 0
+      return marks > SlowText.mostMarks || indicators > SlowText.mostIndicators
+    }
+  }
+
+  /// Whether a text has a run longer than `mostMarks` or `mostIndicators`.
   package static func hasLongRun(_ text: String) -> Bool {
     var text = text
     return text.withUTF8 { hasLongRun(UnsafeRawBufferPointer($0)) }
   }
 
-  /// The reason for rejecting a text with a long run, in words for users.
-  package static let violation = "it has more than \(most) combining marks in a row, which no real text has"
+  /// What is wrong with a text with a long run, in words for users: a noun phrase.
+  package static let longRun =
+    "more than \(mostMarks) combining marks or \(mostIndicators / 2) flags in a row, which no real text has"
 
-  /// Whether a text has more than `most` combining marks in a row.
+  /// The reason for rejecting a text with a long run, in words for users: a sentence.
+  package static let violation = "it has \(longRun)"
+
+  /// Whether a text has a run longer than `mostMarks` or `mostIndicators`.
   ///
   /// - Parameter text: the text in UTF-8. Invalid bytes are treated as replacement characters.
   package static func hasLongRun(_ text: UnsafeRawBufferPointer) -> Bool {
     guard !isASCII(text) else { return false }
-    var count = 0
-    for scalar in String(decoding: text, as: UTF8.self).unicodeScalars {
-      count = isMark(scalar) ? count + 1 : 0
-      if count > most { return true }
-    }
-    return false
+    var run = Run()
+    return String(decoding: text, as: UTF8.self).unicodeScalars.contains { run.add($0) }
   }
 
-  /// Whether a JSON text has more than `most` combining marks in a row. A mark may be written as itself or as
-  /// an escape (`\u0301`). Call it before Foundation's JSON decoder reads a text, because the decoder hashes
+  /// Whether a JSON text has a run longer than `mostMarks` or `mostIndicators`. A scalar may be written as
+  /// itself or as an escape (`\u0301`). Call it before Foundation's JSON decoder reads a text, because the decoder hashes
   /// the keys as strings.
   package static func hasLongRun(inJSON text: [UInt8]) -> Bool {
     guard text.contains(UInt8(ascii: "\\")) else { return text.withUnsafeBytes { hasLongRun($0) } }
-    // JSON escapes a mark as one `\u` with four hexadecimal digits, or, from U+10000, as two (surrogates).
+    // JSON escapes a scalar as one `\u` with four hexadecimal digits, or, from U+10000, as two (surrogates).
     var units: [UInt16] = []
     var resolved: [UInt8] = []
     var rest = text[...]

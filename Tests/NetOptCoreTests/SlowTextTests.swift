@@ -2,10 +2,10 @@ import Foundation
 import NetOptCore
 import Testing
 
-/// The search for texts that are slow to compare.
-@Suite struct CombiningMarksTests {
+/// The search for texts that Swift compares or searches slowly.
+@Suite struct SlowTextTests {
   private func hasLongRun(_ text: String) -> Bool {
-    Array(text.utf8).withUnsafeBytes { CombiningMarks.hasLongRun($0) }
+    Array(text.utf8).withUnsafeBytes { SlowText.hasLongRun($0) }
   }
 
   @Test(
@@ -22,15 +22,27 @@ import Testing
     }
   }
 
+  @Test("hasLongRun finds more than 600 regional indicators in a row, at any place")
+  func flags() {
+    for start in 0..<20 {
+      let before = String(repeating: "a", count: start)
+      let most = String(repeating: "\u{1f1e6}\u{1f1ff}", count: 300)
+      #expect(!hasLongRun(before + most + "b" + most))
+      #expect(hasLongRun(before + most + "\u{1f1ec}"))
+    }
+  }
+
   @Test(
     "hasLongRun finds nothing in ordinary texts",
-    arguments: ["", "a", "text/html; charset=utf-8", "é ü ñ", "한국어", "ཧཱུྃ", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "y\u{323}\u{301}\u{304}"])
+    arguments: [
+      "", "a", "text/html; charset=utf-8", "é ü ñ", "한국어", "ཧཱུྃ", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "y\u{323}\u{301}\u{304}", "🇩🇪🇫🇷",
+    ])
   func ordinary(text: String) { #expect(!hasLongRun(text)) }
 
   @Test("hasLongRun finds nothing in invalid UTF-8")
   func noText() {
     let bytes = [UInt8](repeating: 0xcc, count: 1000)
-    #expect(!bytes.withUnsafeBytes { CombiningMarks.hasLongRun($0) })
+    #expect(!bytes.withUnsafeBytes { SlowText.hasLongRun($0) })
   }
 
   @Test("hasLongRun(inJSON:) finds marks written as they are, as escapes or both", arguments: UInt64(1)...4)
@@ -50,19 +62,20 @@ import Testing
       }
       let expected = hasLongRun(try JSONDecoder().decode([String].self, from: Data("[\"\(json)\"]".utf8))[0])
       found += expected ? 1 : 0
-      #expect(CombiningMarks.hasLongRun(inJSON: Array("{\"k\":\"\(json)\"}".utf8)) == expected, "\(json)")
+      #expect(SlowText.hasLongRun(inJSON: Array("{\"k\":\"\(json)\"}".utf8)) == expected, "\(json)")
     }
     #expect((200...1900).contains(found))
   }
 
   @Test(
-    "URLs and field values with a long run of marks are refused at once", .timeLimit(.minutes(1)),
-    arguments: ["https://aMARKS/", "htMARKS://a.test/", "https://a.test/MARKS", "https://a.test/?q=MARKS"])
-  func requests(url: String) {
-    let marks = String(repeating: "\u{301}", count: 100_000) + String(repeating: "\u{316}", count: 100_000)
-    let error = #expect(throws: NetOptError.self) { try HTTPURL(url.replacing("MARKS", with: marks)) }
+    "URLs and field values with a long run are refused at once", .timeLimit(.minutes(1)),
+    arguments: ["https://aRUN/", "htRUN://a.test/", "https://a.test/RUN", "https://a.test/?q=RUN"],
+    [["\u{301}", "\u{316}"], ["\u{1f1e6}"]])
+  func requests(url: String, scalars: [String]) {
+    let run = scalars.map { String(repeating: $0, count: 100_000) }.joined()
+    let error = #expect(throws: NetOptError.self) { try HTTPURL(url.replacing("RUN", with: run)) }
     #expect(error?.code == .invalidURL && error?.message.contains("combining marks") == true)
-    let field = HeaderField("X", "a\(marks)")
+    let field = HeaderField("X", "a\(run)")
     #expect(HeaderFields.fault(of: field)?.contains("combining marks") == true)
     #expect(Set([field, field]).count == 1)
   }
