@@ -72,6 +72,12 @@ enum CurlCode {
       isRetryable: isRetryable)
   }
 
+  /// The message about a connection that died before the response began, and that could not be replaced.
+  static func notReplaced(_ peer: String, _ failure: LegFailure) -> String {
+    "the connection to \(peer) died before the response began, and netopt could not open another one: "
+      + failure.message
+  }
+
   /// Returns the code, phase and message of the error that a code of libcurl means.
   private static func description(
     of code: CURLcode, _ transfer: Transfer
@@ -118,9 +124,7 @@ enum CurlCode {
         .sendFailed, .send,
         loss.description(
           at: peer,
-          usual:
-            "the connection to \(peer) died before the response began, and netopt could not open another one: "
-            + legFailure(code, of: transfer).message)
+          usual: notReplaced(peer, legFailure(code, of: transfer)))
       )
     default:
       return (

@@ -271,13 +271,14 @@ extension CurlMulti {
   func legFailed(_ transfer: Transfer, _ code: CURLcode) {
     let exchange = transfer.exchange
     let failure = CurlCode.legFailure(code, of: transfer)
+    // If this leg is the winner, it has already sent the request. It needed a new connection to send the
+    // request again, and this connection failed.
+    guard exchange.race.winner != transfer.leg else {
+      end(transfer)
+      return resendFailed(exchange, from: transfer.peer, failure, at: transfer.endpoint)
+    }
     note(transfer, .failed, failure)
     end(transfer)
-    // If this leg is the winner, it has already sent the request. It needed a new connection to send the
-    // request again, and this connection failed. A race with a winner starts no other leg, so the call fails.
-    guard exchange.race.winner != transfer.leg else {
-      return fail(exchange, NetOptError(failure, at: transfer.endpoint))
-    }
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 

@@ -31,9 +31,7 @@ extension CurlMulti {
       failure = other
     }
     guard exchange.race.winner == nil else {
-      // This leg had won and sent the request, and libcurl was about to send it again. A race with a winner
-      // starts no other leg, so the call fails.
-      return fail(exchange, NetOptError(failure.failure, at: failure.endpoint))
+      return resendFailed(exchange, from: transfer.peer, failure.failure, at: failure.endpoint)
     }
     exchange.setReport(of: transfer.leg) {
       $0.outcome = .failed
@@ -41,6 +39,23 @@ extension CurlMulti {
       $0.ended = loop.now() - exchange.context.started
     }
     follow(exchange.race.failed(transfer.leg), in: exchange)
+  }
+
+  /// Ends a call whose winner had sent the request, lost the connection before the response began, and could
+  /// not open another connection. A race with a winner starts no other leg. The error is that of a lost
+  /// request, so that a retry may send the request to another endpoint.
+  ///
+  /// - Parameters:
+  ///   - peer: the endpoint, in words for users.
+  ///   - failure: why the leg could not open another connection.
+  func resendFailed(_ exchange: Exchange, from peer: String, _ failure: LegFailure, at endpoint: IPEndpoint?)
+  {
+    if let winner = exchange.race.winner { exchange.setReport(of: winner) { $0.failure = failure } }
+    fail(
+      exchange,
+      NetOptError(
+        .sendFailed, phase: .send, CurlCode.notReplaced(peer, failure), endpoint: endpoint,
+        isRetryable: exchange.request.mayBeRepeated))
   }
 
   /// Takes the request back from the leg if the server did not process it and the leg may send it again.
