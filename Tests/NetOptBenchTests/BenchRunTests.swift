@@ -60,7 +60,7 @@ import Testing
     #expect(excluded[0].exclusion?.code == "certificate-name")
     #expect(excluded[0].counts.isEmpty && excluded[0].blocks.isEmpty)
     #expect(report.targets.filter { $0.exclusion == nil }.count == 4)
-    #expect(report.hasFailures && report.hasAnswers)
+    #expect(report.hasFailures && report.hasUsableAnswers)
   }
 
   @Test("a run whose targets all refuse the connection gives a report")
@@ -68,7 +68,7 @@ import Testing
     let report = try await Fixtures.dead()
     #expect(report.stopReason == .noTarget && !report.isPartial)
     #expect(report.targets.map(\.exclusion?.code) == ["refused", "refused", "refused"])
-    #expect(!report.hasAnswers)
+    #expect(!report.hasUsableAnswers)
   }
 
   @Test("a run counts failures by kind and goes on after a failure")

@@ -11,7 +11,7 @@ import Testing
     #expect(found.mean == 20)
     #expect(found.value(.p50) == 4)
     // The distances from 4, sorted: 0 0 2 3 5 96.
-    #expect(found.deviation == 2)
+    #expect(found.medianDeviation == 2)
   }
 
   @Test(
@@ -43,7 +43,7 @@ import Testing
   func noValues() {
     let found = Distribution([])
     #expect(found.count == 0 && found.percentiles.isEmpty)
-    #expect(found.minimum == nil && found.maximum == nil && found.mean == nil && found.deviation == nil)
+    #expect(found.minimum == nil && found.maximum == nil && found.mean == nil && found.medianDeviation == nil)
   }
 
   @Test("timeouts count as the largest values, and the maximum ignores them")

@@ -116,7 +116,7 @@ struct CachePolicyTests {
   @Test("the cache evaluates If-None-Match and If-Modified-Since of a request")
   func conditions() throws {
     let entry = try stored(["Cache-Control": "max-age=100", "ETag": "\"a\"", "Last-Modified": date(-100)])
-    func part(_ fields: HeaderFields) throws -> RangePart? {
+    func part(_ fields: HeaderFields) throws -> ResponsePart? {
       guard case .serve(let service) = CachePolicy().decide(try asked(fields), [entry], at: start) else {
         return nil
       }
@@ -158,7 +158,7 @@ struct CachePolicyTests {
 
   @Test("a range is served if If-Range equals the response's strong tag or its date")
   func ifRange() throws {
-    func part(_ condition: String, _ tag: String = "\"a\"") throws -> RangePart? {
+    func part(_ condition: String, _ tag: String = "\"a\"") throws -> ResponsePart? {
       let entry = try stored(["Cache-Control": "max-age=100", "ETag": tag, "Last-Modified": date(-9)])
       let request = try asked(["Range": "bytes=0-1", "If-Range": condition])
       guard case .serve(let service) = CachePolicy().decide(request, [entry], at: start) else { return nil }

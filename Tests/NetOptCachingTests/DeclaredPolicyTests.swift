@@ -245,7 +245,7 @@ struct RequestKeyTests {
             let who = "\(name.debugDescription) \(isVerified) \(signer ?? "none") \(trust) \(fields)"
             let partition = try RequestKey.partition(
               name, try asked(fields), credentialFields: Self.credentialFields, isVerified: isVerified,
-              trust: trust, signedBy: signer)
+              settingsDigest: trust, signedBy: signer)
             #expect(seen[partition] == nil, "\(who)")
             seen[partition] = who
           }

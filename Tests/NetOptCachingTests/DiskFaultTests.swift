@@ -420,11 +420,11 @@ struct DiskFaultTests {
     store.close()
   }
 
-  /// A store with `changes: false`.
+  /// A store with `mayChange: false`.
   @Test("a read-only store creates no file, removes no entry and counts no hit")
   func readOnlyStore() throws {
     func look(_ name: String) throws -> [CacheEntry] {
-      let store = DiskStore(directory, pause: .zero, changes: false) { [warnings] in warnings.add($0) }
+      let store = DiskStore(directory, pause: .zero, mayChange: false) { [warnings] in warnings.add($0) }
       defer { store.close() }
       return try store.entries(for: Samples.key(name))
     }

@@ -41,11 +41,11 @@ struct FresheningTests {
       let names = 900 * round..<900 * (round + 1)
       many = Freshening.updated(
         many, with: newFields(names, 1), for: try asked([:]), requested: start, received: start)
-      #expect(Freshening.isKept(many, after: [:]) == (many.fields.count <= 2000))
+      #expect(Freshening.mayBeStored(many, after: [:]) == (many.fields.count <= 2000))
       large = Freshening.updated(
         large, with: newFields(round..<round + 1, 100_000), for: try asked([:]), requested: start,
         received: start)
-      #expect(Freshening.isKept(large, after: [:]) == (round < 2))
+      #expect(Freshening.mayBeStored(large, after: [:]) == (round < 2))
     }
     #expect(many.fields.count > 3600)
   }
@@ -56,13 +56,13 @@ struct FresheningTests {
       ["Vary": names.map { "Foo-\($0)" }.joined(separator: ", ")]
     }
     var entry = try stored(vary(0..<40))
-    #expect(Freshening.isKept(entry, after: [:]))
+    #expect(Freshening.mayBeStored(entry, after: [:]))
     // First the same names, then other names until there are more than 64.
     for (names, isKept) in [(0..<40, true), (40..<64, true), (64..<65, false)] {
       entry = Freshening.updated(
         entry, with: vary(names), for: try asked(["Foo-1": "1"]), requested: start, received: start)
       #expect(entry.selectors.count == names.upperBound)
-      #expect(Freshening.isKept(entry, after: [:]) == isKept)
+      #expect(Freshening.mayBeStored(entry, after: [:]) == isKept)
     }
   }
 
@@ -79,9 +79,9 @@ struct FresheningTests {
     #expect(old.terms.age(at: start + 5100) == 100)
     #expect(
       try updated([:], ["Vary": "Foo"]).selectors == Vary(["Vary": "Foo"]).selectors(of: asked(["Foo": "1"])))
-    #expect(Freshening.isKept(old, after: [:]))
+    #expect(Freshening.mayBeStored(old, after: [:]))
     for newFields in [["Cache-Control": "no-store"], ["Vary": "*"]] as [HeaderFields] {
-      #expect(try !Freshening.isKept(updated([:], newFields), after: newFields))
+      #expect(try !Freshening.mayBeStored(updated([:], newFields), after: newFields))
     }
   }
 
@@ -93,8 +93,8 @@ struct FresheningTests {
       ["Cache-Control": "no-store", "Connection": "cache-control"],
     ] as [HeaderFields])
   func lostTerms(_ newFields: HeaderFields) throws {
-    #expect(try !Freshening.isKept(updated([:], newFields), after: newFields))
-    #expect(try Freshening.isKept(updated([:], newFields), after: ["Connection": "close"]))
+    #expect(try !Freshening.mayBeStored(updated([:], newFields), after: newFields))
+    #expect(try Freshening.mayBeStored(updated([:], newFields), after: ["Connection": "close"]))
   }
 
   /// The origin selected the body by the `Vary` with which it was stored. A 304 whose `Vary` has fewer names

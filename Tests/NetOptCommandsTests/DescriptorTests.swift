@@ -73,7 +73,7 @@ import Testing
     let (pipe, other) = (try Pipe(), try Pipe())
     let bytes = [UInt8](repeating: 0x61, count: 200_000)
     let patient = Task {
-      try DescriptorOutput(pipe.writing, target: "a pipe", isPatient: true).write(bytes)
+      try DescriptorOutput(pipe.writing, target: "a pipe", ignoresCancellation: true).write(bytes)
     }
     patient.cancel()
     let impatient = Task { try DescriptorOutput(other.writing, target: "another").write(bytes) }

@@ -23,7 +23,7 @@ import Testing
     for _ in 0..<3 { scene.probe(one, fails: LegFailure(.refused, "refused")) }
     try scene.waitForProbe()
     #expect(scene.planner.dueProbes(at: scene.now).map(\.address) == [one])
-    let givenUp = LegError(LegFailure(.other, "given up"), isCancellation: true)
+    let givenUp = LegError(LegFailure(.other, "given up"), isInconclusive: true)
     scene.planner.record(probe: .failure(givenUp), of: one, for: scene.origin, at: scene.now)
     let givenUpAt = scene.now
     try scene.waitForProbe()
@@ -115,7 +115,7 @@ import Testing
     scene.wait(6.1)
     #expect(scene.planner.dueProbes(at: scene.now).map(\.address) == [one])
     scene.planner.record(
-      probe: .failure(LegError(.refused, isCancellation: true)), of: one, for: scene.origin, at: scene.now)
+      probe: .failure(LegError(.refused, isInconclusive: true)), of: one, for: scene.origin, at: scene.now)
     #expect(scene.order() == [one, two])
   }
 
@@ -177,29 +177,29 @@ import Testing
     #expect(scene.order() == [one, two])
     var kept: [IPAddress: Set<Bool>] = [:]
     for due in try scene.probeWhatIsDue(for: .seconds(1000)).map(\.probe) {
-      kept[due.address, default: []].insert(due.isKept)
+      kept[due.address, default: []].insert(due.keepsConnection)
     }
     #expect(kept == [one: [true], two: [false]])
     // A half-open endpoint may rank behind the first one. When no endpoint is usable, it will be the first.
     for _ in 0..<3 { scene.probe(two, fails: .refused) }
     var attempt = try scene.probeWhatIsDue(for: .seconds(10), stoppingAt: two).last?.probe
-    #expect(attempt?.isKept == false)
+    #expect(attempt?.keepsConnection == false)
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
     attempt = try scene.probeWhatIsDue(for: .seconds(10), stoppingAt: one).last?.probe
-    #expect(attempt?.isKept == true)
+    #expect(attempt?.keepsConnection == true)
     // The balanced policy spreads requests, so it keeps the connections of all endpoints.
     var balanced = Scene([one, two], configuration: RoutingConfiguration(policy: .balanced))
     balanced.probe(one, milliseconds: 20)
     balanced.probe(two, milliseconds: 40)
     let due = try balanced.probeWhatIsDue(for: .seconds(1000)).map(\.probe)
-    #expect(Set(due.map(\.address)) == [one, two] && due.allSatisfy(\.isKept))
+    #expect(Set(due.map(\.address)) == [one, two] && due.allSatisfy(\.keepsConnection))
   }
 
   /// A client's own requests, such as a look for a newer list, do not keep probes going.
   @Test("a plan for a request of the client itself does not count as use and causes no probes")
   func planWithoutUse() {
     var scene = scene()
-    let plan = scene.planner.plan(for: scene.origin, isUse: false, now: scene.now, wall: today)
+    let plan = scene.planner.plan(for: scene.origin, countsAsUse: false, now: scene.now, wall: today)
     #expect(plan.addresses == [one, two])
     #expect(!scene.planner.isUsed)
     #expect(scene.planner.hostsInUse(at: scene.now).isEmpty)
@@ -208,7 +208,7 @@ import Testing
     #expect(scene.planner.hostsInUse(at: scene.now) == ["a.example"])
     // Such a plan does not prolong the use either.
     scene.wait(299)
-    _ = scene.planner.plan(for: scene.origin, isUse: false, now: scene.now, wall: today)
+    _ = scene.planner.plan(for: scene.origin, countsAsUse: false, now: scene.now, wall: today)
     #expect(scene.planner.nextProbe(after: scene.now) != nil)
     scene.wait(2)
     #expect(scene.planner.nextProbe(after: scene.now) == nil)

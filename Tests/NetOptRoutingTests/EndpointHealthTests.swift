@@ -148,15 +148,15 @@ import Testing
     #expect(health.state(at: due) == .quarantined)
     let moment = due + .seconds(1)
     #expect(health.state(at: moment) == .halfOpen)
-    #expect(!health.isTried(at: moment))
+    #expect(!health.isAttemptUnderWay(at: moment))
     health.take(at: moment)
-    #expect(health.isTried(at: moment))
+    #expect(health.isAttemptUnderWay(at: moment))
     #expect(health.state(at: moment) == .quarantined, "a check that is under way keeps others away")
     _ = health.failed(
       LegFailure(.certificateUntrusted, "still"), of: "a.example", from: moment, at: .at(3), using: &random)
     let next = try #require(health.certificateCheck(at: .at(3)))
     #expect((.at(5) ... .at(5.4)).contains(next))
-    #expect(!health.isTried(at: .at(3)))
+    #expect(!health.isAttemptUnderWay(at: .at(3)))
   }
 
   /// A failure of another kind does not end the quarantine. It delays the next check as a wrong certificate
@@ -168,7 +168,7 @@ import Testing
     fail(.certificateExpired, at: 0)
     health.take(at: .at(2), byProbe: true)
     fail(kind, at: 2)
-    #expect(!health.isTried(at: .at(2)))
+    #expect(!health.isAttemptUnderWay(at: .at(2)))
     #expect(health.state(at: .at(2)) == .quarantined)
     #expect(
       health.exclusion(in: .quarantined, at: .at(2)).reason(at: .at(2))
@@ -184,9 +184,9 @@ import Testing
     // A request that began earlier does not end the check of a probe.
     let isGivenBack = health.giveBack(at: .at(2.1))
     #expect(!isGivenBack)
-    #expect(health.isTried(at: .at(2.1)))
+    #expect(health.isAttemptUnderWay(at: .at(2.1)))
     _ = health.giveBack(at: .at(2.2), byProbe: true)
-    #expect(!health.isTried(at: .at(2.2)))
+    #expect(!health.isAttemptUnderWay(at: .at(2.2)))
     #expect(health.certificateCheck(at: .at(2.2)) == .at(3.2))
     // A check without a result counts as ended after 30 s.
     health.take(at: .at(4), byProbe: true)

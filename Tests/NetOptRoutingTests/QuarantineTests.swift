@@ -40,7 +40,7 @@ import Testing
       #expect(scene.order() == [two])
       let begun = scene.now
       let check = try waitForCheck(&scene, of: one)
-      #expect(check.checksCertificate && !check.isKept)
+      #expect(check.checksCertificate && !check.keepsConnection)
       #expect((.seconds(wait) ... .seconds(Double(wait) * 1.2)).contains(scene.now - begun))
       scene.probe(one, fails: .wrongName)
     }

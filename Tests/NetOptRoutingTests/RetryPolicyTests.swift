@@ -27,7 +27,8 @@ import Testing
 
     func decide(_ outcome: RetryPolicy.Outcome) -> RetryPolicy.Decision {
       policy.decide(
-        after: outcome, of: request, attempts: attempts, waits: waits, at: RetryPolicyTests.start,
+        after: outcome, of: request, attempts: attempts, waits: waits,
+        at: RetryPolicyTests.start,
         until: deadline, shortest: lookForShortest(), wall: wall, budget: &budget)
     }
 

@@ -160,7 +160,7 @@ import Testing
     scene.call(scene.plan(), [.cancelled(one, until: 9000), .cancelled(two, from: 60, until: 9000)])
     #expect(scene.planner.status(of: scene.origin, at: scene.now) == before)
     scene.planner.record(
-      probe: .failure(LegError(.refused, isCancellation: true)), of: one, for: scene.origin, at: scene.now)
+      probe: .failure(LegError(.refused, isInconclusive: true)), of: one, for: scene.origin, at: scene.now)
     #expect(scene.planner.status(of: scene.origin, at: scene.now) == before)
   }
 

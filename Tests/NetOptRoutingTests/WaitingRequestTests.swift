@@ -72,7 +72,7 @@ import Testing
     #expect(scene.plan().addresses.first == Self.a)
     let findings = observe(&scene, [waiting(scene, for: 300)])
     #expect(findings.probes.map(\.address).first == Self.a && findings.probes.count == 2)
-    #expect(findings.probes.allSatisfy { !$0.isKept })
+    #expect(findings.probes.allSatisfy { !$0.keepsConnection })
     #expect(findings.taken.isEmpty)
     #expect(scene.plan().addresses.last == Self.a)
     #expect(scene.state(Self.a) == .closed)
@@ -405,6 +405,6 @@ import Testing
     #expect(lost > 0)
     _ = observe(&scene, [])
     #expect(scene.planner.silentHostIndices.isEmpty)
-    #expect(scene.planner.hosts.allSatisfy { !$0.hasSilentEndpoints })
+    #expect(scene.planner.hosts.allSatisfy { !$0.hasSuspectedEndpoints })
   }
 }

@@ -97,7 +97,7 @@ import Testing
     let handshakes = Locked<[IPAddress: Set<Bool>]>([:])
     let bench = Bench([a, b], host: origin.host) { clock, probe in
       if probe.origin.scheme == .https {
-        handshakes.withLock { _ = $0[probe.endpoint.address, default: []].insert(probe.isKept) }
+        handshakes.withLock { _ = $0[probe.endpoint.address, default: []].insert(probe.keepsConnection) }
       }
       return Self.ready(clock, after: probe.endpoint.address == fast ? 10 : 60)
     }
@@ -124,7 +124,7 @@ import Testing
     let handshakes = Locked<[Bool]>([])
     let bench = Bench([a], host: origin.host, method: method) { clock, probe in
       guard probe.origin.scheme == .https else { return Self.ready(clock, after: 2) }
-      handshakes.withLock { $0.append(probe.isKept) }
+      handshakes.withLock { $0.append(probe.keepsConnection) }
       let failure = LegFailure(.certificateName(presented: ["portal.test"]), "another name")
       return isWrong.withLock(\.self) ? .failure(LegError(failure)) : Self.ready(clock, after: 20)
     }
@@ -176,7 +176,7 @@ private struct ConnectRequest {
   let endpoint: IPEndpoint
   let origin: Origin
   let limit: Duration
-  let isKept: Bool
+  let keepsConnection: Bool
 }
 
 /// A transport that only opens connections.
@@ -186,7 +186,7 @@ private struct ProbedTransport: Transport {
   func connect(
     to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport {
-    try connect(ConnectRequest(endpoint: endpoint, origin: origin, limit: limit, isKept: keep)).get()
+    try connect(ConnectRequest(endpoint: endpoint, origin: origin, limit: limit, keepsConnection: keep)).get()
   }
 
   func execute(

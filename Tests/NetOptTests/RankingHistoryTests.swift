@@ -34,7 +34,7 @@ import Testing
     ) async throws(LegError) -> ConnectReport {
       attempts.withLock { $0 += 1 }
       try? await Task.sleep(for: .seconds(600))
-      throw LegError(LegFailure(.other, "cancelled"), isCancellation: true)
+      throw LegError(LegFailure(.other, "cancelled"), isInconclusive: true)
     }
 
     func shutdown() async { await base.shutdown() }

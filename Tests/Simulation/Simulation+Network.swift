@@ -126,7 +126,8 @@ extension Simulation {
   // MARK: Probes
 
   func probe(
-    _ address: IPAddress, _ client: Int, isKept: Bool, within limit: Duration = Simulation.connectTimeout
+    _ address: IPAddress, _ client: Int, keepsConnection: Bool,
+    within limit: Duration = Simulation.connectTimeout
   ) {
     guard let server = serverIDs[address] else { return }
     clients[client].probes += 1
@@ -141,12 +142,13 @@ extension Simulation {
             connect: connection.connected ?? .zero, tls: connection.end - (connection.connected ?? .zero)))
       }
     queue.add(
-      .probed(client: client, server, result, begun: now, isKept: isKept), at: now + connection.end)
+      .probed(client: client, server, result, begun: now, keepsConnection: keepsConnection),
+      at: now + connection.end)
   }
 
   func probed(
     _ client: Int, _ server: Server.ID, _ result: Result<ConnectReport, LegError>,
-    from begun: MonotonicInstant, isKept: Bool
+    from begun: MonotonicInstant, keepsConnection: Bool
   ) {
     note("client \(client + 1) probed \(server + 1): \(result)")
     clients[client].planner.record(
@@ -158,7 +160,7 @@ extension Simulation {
     case .failure: break
     }
     if case .success = result {
-      if isKept { clients[client].pool[server] = servers[server].generation }
+      if keepsConnection { clients[client].pool[server] = servers[server].generation }
       if begun >= rules.observations[server].changed { rules.measured(server, at: now) }
     } else if begun >= rules.observations[server].changed {
       rules.connectFailed(server, at: now)
@@ -185,7 +187,7 @@ extension Simulation {
     clients[client].probeAt = nil
     clients[client].probedAt = now
     for due in clients[client].planner.dueProbes(at: now) {
-      probe(due.address, client, isKept: due.isKept)
+      probe(due.address, client, keepsConnection: due.keepsConnection)
     }
     setProbeTimer(client)
   }

@@ -51,7 +51,7 @@ extension Simulation {
     }
     let now = now
     let findings = clients[client].planner.observe(waiting: requests, now: now)
-    for due in findings.probes { probe(due.address, client, isKept: false, within: Self.probeLimit) }
+    for due in findings.probes { probe(due.address, client, keepsConnection: false, within: Self.probeLimit) }
     for taken in findings.taken {
       guard takeRetry(client) else {
         calls[taken.position].lacksBudget = true

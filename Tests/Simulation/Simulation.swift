@@ -20,7 +20,7 @@ package final class Simulation {
     case change(Int)
     case probeTime(client: Int, number: Int)
     case probed(
-      client: Int, Server.ID, Result<ConnectReport, LegError>, begun: MonotonicInstant, isKept: Bool)
+      client: Int, Server.ID, Result<ConnectReport, LegError>, begun: MonotonicInstant, keepsConnection: Bool)
   }
 
   /// A client: its planner, its pool of connections, and the time of its next probe.
@@ -119,7 +119,7 @@ package final class Simulation {
   package func run() {
     for client in clients.indices {
       for address in clients[client].planner.endpoints(toProbe: origin) {
-        probe(address.address, client, isKept: true)
+        probe(address.address, client, keepsConnection: true)
       }
       queue.add(.arrival(client: client), at: now + .milliseconds(100 + random.number(in: 0...1000)))
     }
@@ -143,8 +143,8 @@ package final class Simulation {
     case .waitCheck(let client): checkWaiting(client)
     case .change(let number): change(scenario.changes[number].change)
     case .probeTime(let client, let number): probeTime(client, number)
-    case .probed(let client, let server, let result, let begun, let isKept):
-      probed(client, server, result, from: begun, isKept: isKept)
+    case .probed(let client, let server, let result, let begun, let keepsConnection):
+      probed(client, server, result, from: begun, keepsConnection: keepsConnection)
     }
   }
 

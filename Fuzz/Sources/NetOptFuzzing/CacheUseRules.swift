@@ -37,7 +37,7 @@ enum CacheUseRules {
   }
 
   private static func served(
-    _ service: CacheService, _ entry: CacheEntry, _ request: CacheRequest, _ now: Int64
+    _ service: CachedAnswer, _ entry: CacheEntry, _ request: CacheRequest, _ now: Int64
   ) -> String? {
     let (terms, wanted) = (entry.terms, request.control)
     let (left, age) = (terms.timeLeft(at: now), terms.age(at: now))
@@ -60,7 +60,7 @@ enum CacheUseRules {
     return outside(service.part, entry)
   }
 
-  private static func outside(_ part: RangePart, _ entry: CacheEntry) -> String? {
+  private static func outside(_ part: ResponsePart, _ entry: CacheEntry) -> String? {
     guard case .bytes(let range) = part else { return nil }
     return range.isEmpty || range.lowerBound < 0 || range.upperBound > entry.body.count
       ? "the range \(range) is not in the body" : nil
@@ -69,7 +69,7 @@ enum CacheUseRules {
   /// Checks a stored response that replaces a response that did not arrive, or one whose status reports a
   /// failing server.
   private static func covered(
-    _ service: CacheService, _ status: Int?, _ request: CacheRequest, _ now: Int64
+    _ service: CachedAnswer, _ status: Int?, _ request: CacheRequest, _ now: Int64
   ) -> String? {
     let terms = service.entry.terms
     if status == 200 { return "a good answer is covered up" }
@@ -117,7 +117,8 @@ enum CacheUseRules {
     }
     if let fault = CachingRules.unfit(once.fields, false) { return fault }
     if updated(once).fields != once.fields { return "the same 304 twice makes it something else" }
-    if Freshening.isKept(once, after: script.newFields), let fault = againstTerms(once, script.newFields) {
+    if Freshening.mayBeStored(once, after: script.newFields), let fault = againstTerms(once, script.newFields)
+    {
       return fault
     }
     return switch Freshening.afterHead(entry, status: script.newStatus, script.newFields) {

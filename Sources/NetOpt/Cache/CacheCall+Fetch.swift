@@ -15,7 +15,7 @@ extension CacheCall {
     /// Whether the key has stored responses, and the request goes to the origin because of its own fields or
     /// options. Such a response may replace any of the stored responses, and not only the variant that the
     /// request selects.
-    var hasStoredResponses = false
+    var removesAllVariants = false
     /// The request fields that ask the origin to validate `entry` (`If-None-Match`, `If-Modified-Since`);
     /// empty when the origin does not validate it.
     var conditions = HeaderFields()
@@ -63,11 +63,11 @@ extension CacheCall {
     case .bypass(let rule):
       var fetch = Fetch(forward: .bypass, rule: rule)
       fetch.stores = false
-      fetch.hasStoredResponses = hasEntries
+      fetch.removesAllVariants = hasEntries
       return try await perform(fetch, next)
     case .fetch(let forward, let rule):
       return try await share(
-        Fetch(forward: forward, rule: rule, hasStoredResponses: hasEntries && forward.isOfRequest), next)
+        Fetch(forward: forward, rule: rule, removesAllVariants: hasEntries && forward.isOfRequest), next)
     case .validate(let entry, let conditions, let forward, let rule):
       return try await share(Fetch(forward: forward, rule: rule, entry: entry, conditions: conditions), next)
     }
@@ -116,7 +116,7 @@ extension CacheCall {
         return response(service, isCollapsed: true)
       }
     case .serverError(let entry):
-      if cacheRequest.decodes(entry), Vary.selects(entry, cacheRequest) {
+      if cacheRequest.acceptsCoding(of: entry), Vary.selects(entry, cacheRequest) {
         return response(serverError: entry, fetch)
       }
     case .failed(let error): return try await recover(from: error, fetch, next)

@@ -11,7 +11,7 @@ extension CacheCall {
   ///   - status: the status of the origin's response that the entry replaces; `nil` when there was none.
   ///   - error: the error because of which the entry answers; `nil` when the origin was reached or not asked.
   func response(
-    _ service: CacheService, isCollapsed: Bool = false, status: Int? = nil, error: NetOptError? = nil
+    _ service: CachedAnswer, isCollapsed: Bool = false, status: Int? = nil, error: NetOptError? = nil
   ) -> NetOptResponse {
     let entry = service.entry
     let now = cache.now()
@@ -69,7 +69,8 @@ extension CacheCall {
   ///   - route: the route of the call's own request; `nil` when it sent none.
   ///   - further: fields to add to those of the entry.
   private func response(
-    _ entry: CacheEntry, _ part: RangePart, age: Int64?, route: RouteReport?, with further: HeaderFields = [:]
+    _ entry: CacheEntry, _ part: ResponsePart, age: Int64?, route: RouteReport?,
+    with further: HeaderFields = [:]
   ) -> NetOptResponse {
     var fields = entry.fields
     if !further.isEmpty { fields += further }

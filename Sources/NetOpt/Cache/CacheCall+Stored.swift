@@ -21,7 +21,7 @@ extension CacheCall {
     guard cacheRequest.method == .get, status < 500, !Self.uninformative.contains(status) else { return }
     guard fetch.stores || control.noStore || !(200..<300 ~= status) else { return }
     cache.forget(
-      fetch.hasStoredResponses ? .all : .overlapping(Vary(fields).selectors(of: cacheRequest)), for: key,
+      fetch.removesAllVariants ? .all : .overlapping(Vary(fields).selectors(of: cacheRequest)), for: key,
       begun: fetch.begun)
   }
 
@@ -111,12 +111,12 @@ extension CacheCall {
     }
   }
 
-  /// Stores an updated entry, or forgets it when it may not be stored (`Freshening.isKept`).
+  /// Stores an updated entry, or forgets it when it may not be stored (`Freshening.mayBeStored`).
   ///
   /// - Parameter newFields: the fields of the response that updated the entry.
   /// - Returns: false when the updated entry may not be stored.
   func keepUpdated(_ updated: CacheEntry, after newFields: HeaderFields, _ fetch: Fetch) -> Bool {
-    let isKept = Freshening.isKept(updated, after: newFields)
+    let isKept = Freshening.mayBeStored(updated, after: newFields)
     if !isKept {
       cache.forget(.overlapping(updated.selectors), for: key, begun: fetch.begun)
       return false

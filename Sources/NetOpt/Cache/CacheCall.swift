@@ -52,7 +52,7 @@ struct CacheCall: Sendable {
     try RequestKey.partition(
       (request.options.cache ?? cache.options).partition, cacheRequest,
       credentialFields: cache.credentialFields,
-      isVerified: request.options.verification == .full, trust: cache.trust,
+      isVerified: request.options.verification == .full, settingsDigest: cache.settingsDigest,
       signedBy: cache.signer(for: request.url.origin.host),
       proxyUser: cache.proxies.credentials(for: request.url.origin), isAnonymous: isAnonymous)
   }
@@ -134,7 +134,7 @@ struct CacheCall: Sendable {
   /// - Parameters:
   ///   - status: the status of the 5xx response; `nil` when there was no response.
   ///   - entry: the stored response.
-  func afterFailure(_ status: Int?, _ entry: CacheEntry) -> CacheService? {
+  func afterFailure(_ status: Int?, _ entry: CacheEntry) -> CachedAnswer? {
     guard case .http(let policy) = rules else { return nil }
     return policy.afterFailure(status, cacheRequest, entry, at: cache.now())
   }
@@ -180,7 +180,7 @@ struct CacheCall: Sendable {
   ///   - isCollapsed: whether the call waited for the fetch of another call.
   ///   - next: the rest of the chain, which sends the refresh.
   func serve(
-    _ service: CacheService, isCollapsed: Bool = false, refreshingWith next: InterceptorChain
+    _ service: CachedAnswer, isCollapsed: Bool = false, refreshingWith next: InterceptorChain
   ) -> NetOptResponse {
     if service.refreshes { refresh(service.entry, next) }
     return response(service, isCollapsed: isCollapsed)

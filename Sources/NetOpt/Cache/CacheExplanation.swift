@@ -37,7 +37,8 @@ package struct CacheExplanation: Sendable {
   ) async throws(NetOptError) -> CacheExplanation {
     let cache = try ResponseCache(
       configuration, SystemTimeSource(), signing: signing, proxies: ProxyChoice(.environment),
-      trust: try configuration.trust(authorities: authorities), userAgent: userAgent, changes: false,
+      settingsDigest: try configuration.settingsDigest(authorities: authorities), userAgent: userAgent,
+      mayChange: false,
       warn: warn)
     guard let call = CacheCall(request, cache) else {
       throw NetOptError(.invalidRequest, phase: .cache, "netopt does not use the cache for this request")

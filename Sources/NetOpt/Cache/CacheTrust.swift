@@ -11,7 +11,7 @@ extension ClientConfiguration.Cache {
   /// - Parameter authorities: the path of the file of certificate authorities that the client trusts instead
   ///   of the system's; `nil` for the system's.
   /// - Throws: `unreadableFile` for this file; `libraryFailed` when libcrypto fails.
-  func trust(authorities: String?) throws(NetOptError) -> String {
+  func settingsDigest(authorities: String?) throws(NetOptError) -> String {
     var choices: [[UInt8]] = []
     let fields = credentials()
     if fields.text != Self().credentials().text { choices.append(Array(fields.text.utf8)) }
@@ -22,9 +22,9 @@ extension ClientConfiguration.Cache {
     if choices.isEmpty { return "" }
     do throws(CryptoError) {
       let digests = try choices.map { bytes throws(CryptoError) in try Digest.of(bytes, .sha256) }
-      var trust: [UInt8] = []
-      trust.append(hex: Array(try Digest.of(Array(digests.joined()), .sha256).prefix(16)))
-      return String(decoding: trust, as: UTF8.self)
+      var digest: [UInt8] = []
+      digest.append(hex: Array(try Digest.of(Array(digests.joined()), .sha256).prefix(16)))
+      return String(decoding: digest, as: UTF8.self)
     } catch {
       throw NetOptError(
         .libraryFailed, phase: .cache, "netopt cannot compute the keys of cache entries: \(error)")

@@ -27,8 +27,8 @@ final class ResponseCache: Sendable {
   /// The request fields that carry credentials.
   let credentialFields: CredentialFields
   /// The part of each partition that depends on the client's certificate authorities and credential fields
-  /// (`ClientConfiguration.Cache.trust`); empty for the default settings.
-  let trust: String
+  /// (`ClientConfiguration.Cache.settingsDigest`); empty for the default settings.
+  let settingsDigest: String
   /// The `User-Agent` of requests whose caller sets none.
   let userAgent: String
   /// The running fetches that further calls may share.
@@ -52,19 +52,19 @@ final class ResponseCache: Sendable {
   ///     a server may answer each signer differently.
   ///   - proxies: the proxies that requests use. The user of a proxy is a part of the partition, because a
   ///     proxy may answer each user differently.
-  ///   - trust: the part of each partition that depends on the client's settings
-  ///     (`ClientConfiguration.Cache.trust`).
+  ///   - settingsDigest: the part of each partition that depends on the client's settings
+  ///     (`ClientConfiguration.Cache.settingsDigest`).
   ///   - userAgent: the `User-Agent` of requests whose caller sets none.
   ///   - trustedKeys: the keys that may sign seed packs. With no keys the cache does not check signatures.
-  ///   - changes: whether the cache may change files in the directory, and create the directory.
+  ///   - mayChange: whether the cache may change files in the directory, and create the directory.
   ///   - warn: receives errors of the directory and of files of seed packs.
   /// - Throws: `unreadableFile` or `invalidSignature` for a seed pack.
   init(
     _ configuration: ClientConfiguration.Cache, _ timeSource: any TimeSource,
-    signing: ClientConfiguration.Signing? = nil, proxies: ProxyChoice, trust: String = "",
+    signing: ClientConfiguration.Signing? = nil, proxies: ProxyChoice, settingsDigest: String = "",
     userAgent: String = "",
     trustedKeys: [MinisignPublicKey] = [],
-    changes: Bool = true,
+    mayChange: Bool = true,
     warn: @escaping @Sendable (NetOptError) -> Void
   ) throws(NetOptError) {
     var seeds: [SeedPack] = []
@@ -75,7 +75,7 @@ final class ResponseCache: Sendable {
     let disk = configuration.directory.map { directory in
       DiskCache(
         DiskStore(
-          directory, limits: limits(configuration.maxDiskBytes), changes: changes, now: configuration.now,
+          directory, limits: limits(configuration.maxDiskBytes), mayChange: mayChange, now: configuration.now,
           warn: warn))
     }
     store = TieredStore(
@@ -87,7 +87,7 @@ final class ResponseCache: Sendable {
     options = configuration.options
     entryLimit = configuration.maxEntryBytes
     credentialFields = configuration.credentials()
-    self.trust = trust
+    self.settingsDigest = settingsDigest
     self.userAgent = userAgent
     pendingLimit = configuration.maxPendingBytes
     self.signing = signing
@@ -180,8 +180,8 @@ final class ResponseCache: Sendable {
     case .overlapping(let selectors): store.remove(key) { $0.overlaps(selectors) }
     case .all: store.removeAll(for: key)
     }
-    // After the removal: until then the leader of a new fetch can find the removed response in memory, and give
-    // it to all calls that join.
+    // After the removal: until then the leader of a new fetch can find the removed response in memory, and
+    // give it to all calls that join.
     inFlightFetches.forget(key)
   }
 
@@ -273,7 +273,7 @@ extension ClientConfiguration {
     let warningHandler = warningHandler
     return try ResponseCache(
       cache, timeSource, signing: signing, proxies: ProxyChoice(proxy),
-      trust: try cache.trust(authorities: tls.caFile),
+      settingsDigest: try cache.settingsDigest(authorities: tls.caFile),
       userAgent: userAgent, trustedKeys: trustedKeys
     ) {
       warningHandler?($0)

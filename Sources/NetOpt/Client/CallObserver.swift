@@ -82,7 +82,7 @@ private struct ObservedCall: BodyEndObserver {
   @inline(never)
   func didReceiveHead(_ response: consuming NetOptResponse) -> NetOptResponse {
     for observer in observers { observer.callDidReceiveHead(id, response) }
-    if !response.body.isObserved(by: self) {
+    if !response.body.attachObserver(self) {
       response.body = ResponseBody(ObservedBody(response.body, self))
     }
     return response

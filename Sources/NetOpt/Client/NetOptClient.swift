@@ -57,7 +57,8 @@ public final class NetOptClient: Sendable {
       let resolver = try CachingResolver(loop, ResolverConfiguration(configuration.dns))
       let waits = WaitWatch(router)
       let transport = try CurlTransport(
-        CurlConfiguration(configuration), legs: RankedLegs(resolver: resolver, router: router), waits: waits,
+        CurlConfiguration(configuration), legs: RankedLegs(resolver: resolver, router: router),
+        waitObserver: waits,
         loop: loop)
       let engine = Engine(transport: transport, resolver: resolver, loop: loop, waits: waits)
       for warning in CurlLibrary.warnings { configuration.warningHandler?(warning) }
@@ -134,7 +135,7 @@ public final class NetOptClient: Sendable {
     // A refresh of the list is not a call of the program: the refresh schedule repeats it instead of the
     // retries, and it neither waits for probes nor starts background probes.
     var refreshRoute = route
-    refreshRoute.isUse = false
+    refreshRoute.countsAsUse = false
     (listInUse, updater) = Self.updates(
       configuration, start, router, prober, [redirect, refreshRoute], timeSource)
     if let loop = engine.loop {

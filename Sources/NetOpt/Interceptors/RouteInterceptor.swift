@@ -15,12 +15,12 @@ struct RouteInterceptor: Interceptor {
   /// Whether the requests are calls of the program. Only for these does the client probe endpoints. The
   /// client's own requests, such as those for the list, do not wait for probes, and do not start or prolong
   /// background probes.
-  var isUse = true
+  var countsAsUse = true
 
   @inline(__always)
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
-    if isUse, !prober.isSettled(request) {
+    if countsAsUse, !prober.isSettled(request) {
       await prober.waitForFirstAnswer(to: request, until: next.deadline)
     }
     let plan = try plan(request, next.attempt)
@@ -43,9 +43,9 @@ struct RouteInterceptor: Interceptor {
   // call.
   @inline(never)
   private func plan(_ request: NetOptRequest, _ attempt: Attempt?) throws(NetOptError) -> RoutePlan {
-    let plan = try router.plan(for: request, attempt, isUse: isUse)
+    let plan = try router.plan(for: request, attempt, countsAsUse: countsAsUse)
     // A request over DNS, through a proxy or to a pinned address needs no probes.
-    if isUse, plan.directOff == nil, request.options.routing == .automatic {
+    if countsAsUse, plan.directOff == nil, request.options.routing == .automatic {
       backgroundProbes.requestWasPlanned()
     }
     return plan

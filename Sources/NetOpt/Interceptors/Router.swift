@@ -27,13 +27,13 @@ final class Router: Sendable {
   }
 
   /// Plans the route of a request, and notes that the plan is in use (`RoutePlanner.began`).
-  private func plan(for request: NetOptRequest, isUse: Bool) -> RoutePlan {
+  private func plan(for request: NetOptRequest, countsAsUse: Bool) -> RoutePlan {
     let origin = request.url.origin
     let proxy = proxies.proxy(for: origin)
     let now = timeSource.now()
     return planner.withLock {
       let plan = $0.plan(
-        for: origin, options: request.options, proxy: proxy, isUse: isUse, now: now, wall: Date())
+        for: origin, options: request.options, proxy: proxy, countsAsUse: countsAsUse, now: now, wall: Date())
       $0.began(plan)
       return plan
     }
@@ -44,14 +44,14 @@ final class Router: Sendable {
   ///
   /// - Parameters:
   ///   - attempt: the attempt; `nil` for the first attempt of a call that gets no hedge.
-  ///   - isUse: whether the call counts as use of the origin, whose endpoints the client then probes.
+  ///   - countsAsUse: whether the call counts as use of the origin, whose endpoints the client then probes.
   /// - Throws: `connectFailed` when the attempt must go to another endpoint and there is none.
   @inline(never)
-  func plan(for request: NetOptRequest, _ attempt: Attempt?, isUse: Bool = true) throws(NetOptError)
+  func plan(for request: NetOptRequest, _ attempt: Attempt?, countsAsUse: Bool = true) throws(NetOptError)
     -> RoutePlan
   {
-    guard let attempt else { return plan(for: request, isUse: isUse) }
-    let usual = plan(for: request, isUse: isUse)
+    guard let attempt else { return plan(for: request, countsAsUse: countsAsUse) }
+    let usual = plan(for: request, countsAsUse: countsAsUse)
     let plan = if let avoidance = attempt.avoidance { usual.avoiding(avoidance) } else { RoutePlan?(usual) }
     let now = timeSource.now()
     planner.withLock {
@@ -65,7 +65,7 @@ final class Router: Sendable {
       throw NetOptError(
         .connectFailed, phase: .connect, "no other endpoint is available for a second copy of the request")
     }
-    attempt.isPlanned(plan)
+    attempt.recordPlan(plan)
     return plan
   }
 

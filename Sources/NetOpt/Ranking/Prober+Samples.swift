@@ -14,7 +14,7 @@ extension Prober {
     /// The address of the endpoint.
     let address: IPAddress
     /// Whether to keep the connection for requests, if the transport can keep it.
-    let isKept: Bool
+    let keepsConnection: Bool
   }
 
   /// What a probe of an endpoint has measured.
@@ -27,11 +27,13 @@ extension Prober {
 
   /// All endpoints of some hosts of the list, as targets. Hosts that are not in the list have none.
   ///
-  /// - Parameter isKept: whether to keep the connections for requests.
-  func targets(of hosts: [String], isKept: Bool) -> [Target] {
+  /// - Parameter keepsConnection: whether to keep the connections for requests.
+  func targets(of hosts: [String], keepsConnection: Bool) -> [Target] {
     hosts.flatMap { host -> [Target] in
       guard let entry = list?.hosts[host], let origin = list?.origin(of: host) else { return [] }
-      return entry.endpoints.map { Target(origin: origin, address: $0.address, isKept: isKept) }
+      return entry.endpoints.map {
+        Target(origin: origin, address: $0.address, keepsConnection: keepsConnection)
+      }
     }
   }
 
@@ -49,9 +51,9 @@ extension Prober {
       while !targets.isEmpty || underWay > 0 {
         while underWay < max(1, configuration.concurrency), let target = targets.popFirst() {
           underWay += 1
-          let isCut = !results.isEmpty
+          let isShortened = !results.isEmpty
           group.addTask {
-            (target, await self.sample(target, method: method, until: end, isCut: isCut))
+            (target, await self.sample(target, method: method, until: end, isShortened: isShortened))
           }
         }
         guard let (target, samples) = await group.next() else { break }
@@ -66,10 +68,10 @@ extension Prober {
   ///
   /// - Parameters:
   ///   - end: the end of the budget.
-  ///   - isCut: whether the probe of another endpoint had ended before this probe began. If so, the time
-  ///     limit of the full sample is the rest of the budget. If not, the time limit is the whole budget.
+  ///   - isShortened: whether the probe of another endpoint had ended before this probe began. If so, the
+  ///     time limit of the full sample is the rest of the budget. If not, the time limit is the whole budget.
   private func sample(
-    _ target: Target, method: ProbeMethod?, until end: MonotonicInstant, isCut: Bool
+    _ target: Target, method: ProbeMethod?, until end: MonotonicInstant, isShortened: Bool
   ) async -> Samples {
     var samples = Samples()
     let method = self.method(method, for: target.origin)
@@ -80,20 +82,22 @@ extension Prober {
       giveUp(target)
       return samples
     }
-    let limit = isCut ? rest : configuration.budget
-    switch await probe(target, method, keep: target.isKept, within: limit, isCut: isCut) {
+    let limit = isShortened ? rest : configuration.budget
+    switch await probe(
+      target, method, keepsConnection: target.keepsConnection, within: limit, isShortened: isShortened)
+    {
     case .success(let report):
       if !report.reused { samples.connects.append(report.connect) }
       settle(target.origin.host)
     case .failure(let error):
       samples.failure = error.failure
-      guard !error.isCancellation else { return samples }
+      guard !error.isInconclusive else { return samples }
     }
     for _ in 0..<Self.furtherSampleCount where samples.failure == nil {
       let rest = end - timeSource.now()
       guard rest > .zero, !Task.isCancelled else { break }
       let result = await probe(
-        target, method.probe.furtherSampleMethod, keep: false, within: rest, isCut: true)
+        target, method.probe.furtherSampleMethod, keepsConnection: false, within: rest, isShortened: true)
       guard case .success(let report) = result else { break }
       samples.connects.append(report.connect)
     }
@@ -103,7 +107,7 @@ extension Prober {
   /// Tells the planner that the prober did not begin a probe. The planner may have given this probe the one
   /// attempt of a half-open endpoint. Another request or probe can then make this attempt.
   private func giveUp(_ target: Target) {
-    let never = LegError(LegFailure(.other, "the time limit passed before the probe"), isCancellation: true)
+    let never = LegError(LegFailure(.other, "the time limit passed before the probe"), isInconclusive: true)
     router.record(
       probe: .failure(never), of: target.address, for: target.origin, started: timeSource.now())
   }
@@ -111,17 +115,18 @@ extension Prober {
   /// Takes one sample, and tells the planner the result if the method judges endpoints.
   ///
   /// - Parameters:
-  ///   - keep: whether to keep the connection for requests.
+  ///   - keepsConnection: whether to keep the connection for requests.
   ///   - limit: the time limit of the sample.
-  ///   - isCut: whether `limit` is the rest of the budget and not the whole budget. A timeout then does not
-  ///     count as a failure of the endpoint, because the limit may be shorter than the round trip to the
+  ///   - isShortened: whether `limit` is the rest of the budget and not the whole budget. A timeout then does
+  ///     not count as a failure of the endpoint, because the limit may be shorter than the round trip to the
   ///     endpoint.
   private func probe(
-    _ target: Target, _ method: ProbeMethod, keep: Bool, within limit: Duration, isCut: Bool
+    _ target: Target, _ method: ProbeMethod, keepsConnection: Bool, within limit: Duration, isShortened: Bool
   ) async -> Result<ConnectReport, LegError> {
     let probe = method.probe
     let sample = ProbeSample(
-      target: target, limit: max(limit, .milliseconds(1)), started: timeSource.now(), isCut: isCut, keep: keep
+      target: target, limit: max(limit, .milliseconds(1)), started: timeSource.now(),
+      isShortened: isShortened, keepsConnection: keepsConnection
     )
     let result = await probe.take(sample, by: self)
     if probe.judgesEndpoint {

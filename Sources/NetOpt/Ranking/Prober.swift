@@ -288,7 +288,8 @@ final class Prober: Sendable {
       state.lastTask += 1
       let id = state.lastTask
       state.tasks[id] = Task {
-        _ = await self.sample(self.targets(of: hosts, isKept: true), method: self.configuration.method)
+        _ = await self.sample(
+          self.targets(of: hosts, keepsConnection: true), method: self.configuration.method)
         self.state.withLock(\.whenProbed)?()
         // Only `probeAgain` and `stop` cancel this task. After `probeAgain`, the requests wait for the new
         // probes.
@@ -318,7 +319,7 @@ final class Prober: Sendable {
         "the IP list has no host \(HTTPURL.shown(given: name)); it has: \(known)")
     }
     let method = method ?? configuration.method
-    let targets = targets(of: names, isKept: false)
+    let targets = targets(of: names, keepsConnection: false)
     let sampling = Task { await self.sample(targets, method: method) }
     // Both `stop` and the cancellation of the caller's task cancel the samples.
     let id = begin(sampling)
@@ -367,7 +368,7 @@ final class Prober: Sendable {
     if due.isEmpty { return }
     let method = configuration.method.flatMap { $0.probe.showsRecovery ? $0 : nil }
     func targets(_ due: [DueProbe]) -> [Target] {
-      due.map { Target(origin: $0.origin, address: $0.address, isKept: $0.isKept) }
+      due.map { Target(origin: $0.origin, address: $0.address, keepsConnection: $0.keepsConnection) }
     }
     // Certificate checks do not use `http`, because a failed health check says nothing about the certificate.
     async let checks = sample(targets(due.filter(\.checksCertificate)), method: .tls)
@@ -382,7 +383,7 @@ final class Prober: Sendable {
     guard let entry = list?.hosts[name], let origin = list?.origin(of: name) else { return nil }
     let ranking = router.withPlanner { planner, now in planner.status(of: origin, at: now) }
     let endpoints = ranking.map { status in
-      let found = samples[Target(origin: origin, address: status.endpoint.address, isKept: false)]
+      let found = samples[Target(origin: origin, address: status.endpoint.address, keepsConnection: false)]
       let excluded = status.rank == nil ? status.lastFailure : nil
       return EndpointProbe(
         address: status.endpoint.address, region: status.endpoint.region, isp: status.endpoint.isp,

@@ -68,7 +68,8 @@ struct RankingStore: Sendable {
     let merged = old.map(history.merged(with:)) ?? history
     if merged == old { return }
     let json = merged.json(network: network).bytes(indented: true) + [0x0a]
-    try FileBytes.replace(path(network), with: json, mode: 0o600, isOwn: true, as: "the ranking", in: .list)
+    try FileBytes.replace(
+      path(network), with: json, mode: 0o600, isOwnedByNetopt: true, as: "the ranking", in: .list)
   }
 
   /// Removes old temporary files, and the oldest ranking files beyond `mostNetworks`.

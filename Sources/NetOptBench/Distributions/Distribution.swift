@@ -26,7 +26,7 @@ package struct Distribution: Hashable, Sendable {
   package let mean: Double?
   /// The median absolute deviation from the median, in microseconds, without the timeouts; `nil` without
   /// values.
-  package let deviation: Int64?
+  package let medianDeviation: Int64?
   /// The percentiles of `Percentile.reported` that have enough samples.
   package let percentiles: [Entry]
   /// The histogram of the values, without the timeouts. It makes it possible to add up the distributions of
@@ -51,7 +51,8 @@ package struct Distribution: Hashable, Sendable {
     minimum = sorted.first
     maximum = sorted.last
     mean = sorted.isEmpty ? nil : sorted.reduce(0.0) { $0 + Double($1) } / Double(sorted.count)
-    deviation = Self.median(sorted).flatMap { median in Self.median(sorted.map { abs($0 - median) }.sorted())
+    medianDeviation = Self.median(sorted).flatMap { median in
+      Self.median(sorted.map { abs($0 - median) }.sorted())
     }
     percentiles = Percentile.reported.compactMap { percentile in
       guard let ranks = order.ranks(of: percentile, count: total) else { return nil }

@@ -158,7 +158,7 @@ extension BenchReport {
   package var isPartial: Bool { stopReason == .interrupted || stopReason == .sampleLimit }
 
   /// Whether any request succeeded.
-  package var hasAnswers: Bool { targets.contains { ($0.counts[.ok] ?? 0) > 0 } }
+  package var hasUsableAnswers: Bool { targets.contains { ($0.counts[.ok] ?? 0) > 0 } }
 
   /// Whether any target was excluded or has failed requests.
   package var hasFailures: Bool { targets.contains { $0.exclusion != nil || $0.failures > 0 } }

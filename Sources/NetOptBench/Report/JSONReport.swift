@@ -151,7 +151,7 @@ package struct JSONReport {
       "max": .optional(found.maximum),
       // The mean has one decimal: the clock is less precise than 0.1 µs.
       "mean": found.mean.map { .number(($0 * 10).rounded() / 10) } ?? .null,
-      "mad": .optional(found.deviation),
+      "mad": .optional(found.medianDeviation),
       "percentiles": .array(
         found.percentiles.map { entry in
           [

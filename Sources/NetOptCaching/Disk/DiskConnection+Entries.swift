@@ -46,7 +46,7 @@ extension DiskConnection {
     let body: [UInt8]
   }
 
-  /// The entries of a key. Entries that fail their checksum are left out, and removed if `changes` is set.
+  /// The entries of a key. Entries that fail their checksum are left out, and removed if `mayChange` is set.
   ///
   /// - Parameter oldest: the time in milliseconds since 1970 since which entries must have been received.
   func entries(for key: CacheKey, since oldest: Int64) throws(DiskError) -> [CacheEntry] {
@@ -64,8 +64,8 @@ extension DiskConnection {
     for row in rows {
       if let entry = entry(key, storedKey, row) {
         entries.append(entry)
-        if changes { pendingHits[row.id, default: 0] += 1 }
-      } else if changes {
+        if mayChange { pendingHits[row.id, default: 0] += 1 }
+      } else if mayChange {
         try deleteDamaged(row)
       }
     }

@@ -22,7 +22,7 @@ final class DiskConnection {
   let statements: DiskStatements
   /// Whether this connection may change the database. If not, it counts no hits and leaves damaged entries in
   /// place.
-  let changes: Bool
+  let mayChange: Bool
   /// The hits that are not yet written to the database, by the id of the row.
   var pendingHits: [Int64: Int64] = [:]
 
@@ -31,11 +31,11 @@ final class DiskConnection {
   ///
   /// - Parameters:
   ///   - mayCreate: whether the connection may create and change the database. If not, it opens an existing
-  ///     database and changes nothing. `changes` gets this value.
+  ///     database and changes nothing. `mayChange` gets this value.
   ///   - patience: how long to wait for other processes, in milliseconds.
   init(_ directory: DiskDirectory, mayCreate: Bool, patience: Int32) throws(DiskError) {
     self.directory = directory
-    changes = mayCreate
+    mayChange = mayCreate
     files = BodyFiles(directory: directory.bodies)
     do {
       let database = try Database(

@@ -28,7 +28,7 @@ package final class DiskStore: CacheStore {
   private let warn: @Sendable (NetOptError) -> Void
 
   /// Whether the store may write to the directory, and create it when it is missing.
-  private let changes: Bool
+  private let mayChange: Bool
 
   /// The kinds of faults, of which each is reported once: the directory cannot be used, the database is
   /// corrupt, a read or write failed, another process holds the lock of the directory.
@@ -61,21 +61,21 @@ package final class DiskStore: CacheStore {
   ///   - pause: how long the store does not use the directory after such a wait timed out; 5 s by default.
   ///     During this time every look-up is a miss, and no call waits. After the directory turned out to be
   ///     unusable, the pause is twelve times as long.
-  ///   - changes: whether the store may write to the directory. If not, the directory must exist. Such a
+  ///   - mayChange: whether the store may write to the directory. If not, the directory must exist. Such a
   ///     store is for callers that use only `entries` and `eviction`.
   ///   - now: returns the date of the system clock in milliseconds since 1970.
   ///   - warn: receives faults, each kind once. The store calls it on the thread that uses the store. It must
   ///     not use the store itself.
   package init(
     _ directory: String, limits: CacheLimits = .disk, patience: Int32 = 2000,
-    pause: Duration = .seconds(5), changes: Bool = true,
+    pause: Duration = .seconds(5), mayChange: Bool = true,
     now: @escaping @Sendable () -> Int64 = WallClock.now, warn: @escaping @Sendable (NetOptError) -> Void
   ) {
     self.directory = directory
     self.limits = limits
     self.patience = patience
     self.pause = pause
-    self.changes = changes
+    self.mayChange = mayChange
     self.now = now
     self.warn = warn
   }
@@ -221,7 +221,7 @@ package final class DiskStore: CacheStore {
         return try work(connection)
       } catch {
         handle(error, &state, &warnings)
-        if !error.isCorrupt || !changes { return nil }
+        if !error.isCorrupt || !mayChange { return nil }
       }
     }
     return nil
@@ -249,7 +249,7 @@ package final class DiskStore: CacheStore {
     do throws(DiskError) {
       let connection: DiskConnection
       let patience = state.hasLockTimedOut ? 0 : patience
-      do throws(DiskError) { connection = try connect(patience) } catch  where error.isCorrupt && changes {
+      do throws(DiskError) { connection = try connect(patience) } catch  where error.isCorrupt && mayChange {
         moveAside(nil, error, &state, &warnings)
         connection = try connect(patience)
       }
@@ -269,7 +269,7 @@ package final class DiskStore: CacheStore {
     state.pausedUntil = SystemTimeSource().now() + pause * 12
     report(
       .unusable, error,
-      changes ? "netopt caches nothing on disk until this is fixed" : "netopt finds no entries there",
+      mayChange ? "netopt caches nothing on disk until this is fixed" : "netopt finds no entries there",
       &state, &warnings
     )
   }
@@ -279,16 +279,16 @@ package final class DiskStore: CacheStore {
   /// - Parameter patience: how long to wait for the lock of the directory, in milliseconds. For the locks of
   ///   the database, the store waits for `self.patience`.
   private func connect(_ patience: Int32) throws(DiskError) -> DiskConnection {
-    let directory = try DiskDirectory(directory, mayCreate: changes)
+    let directory = try DiskDirectory(directory, mayCreate: mayChange)
     return try directory.locked(exclusively: false, patience: patience) { () throws(DiskError) in
-      try DiskConnection(directory, mayCreate: changes, patience: self.patience)
+      try DiskConnection(directory, mayCreate: mayChange, patience: self.patience)
     }
   }
 
   /// Reacts to a failure of the work: replaces a corrupt database, closes a database whose file was moved,
   /// begins a pause when another process holds a lock, and reports other faults.
   private func handle(_ error: DiskError, _ state: inout State, _ warnings: inout [NetOptError]) {
-    if error.isCorrupt, changes {
+    if error.isCorrupt, mayChange {
       let identity = state.connection?.identity
       state.connection = nil
       moveAside(identity, error, &state, &warnings)
@@ -307,7 +307,7 @@ package final class DiskStore: CacheStore {
       }
     } else {
       let consequence =
-        changes ? "netopt does not cache new responses on disk meanwhile" : "netopt finds no entries there"
+        mayChange ? "netopt does not cache new responses on disk meanwhile" : "netopt finds no entries there"
       report(.failed, error, consequence, &state, &warnings)
     }
   }

@@ -22,7 +22,7 @@ package struct CacheControl: Hashable, Sendable {
   package var mustUnderstand = false
   /// `public` or `private`. Both let a private cache store a response whose status is not storable by
   /// default.
-  package var isMarkedStorable = false
+  package var isPublicOrPrivate = false
   /// `immutable`.
   package var immutable = false
   /// `stale-while-revalidate`, in milliseconds after the response became stale.
@@ -86,7 +86,7 @@ package struct CacheControl: Hashable, Sendable {
     case "no-store": noStore = true
     case "must-revalidate": mustRevalidate = true
     case "must-understand": mustUnderstand = true
-    case "public", "private": isMarkedStorable = true
+    case "public", "private": isPublicOrPrivate = true
     case "immutable": immutable = true
     case "only-if-cached": onlyIfCached = true
     case "stale-while-revalidate":

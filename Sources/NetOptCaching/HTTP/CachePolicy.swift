@@ -31,7 +31,7 @@ package struct CachePolicy: Sendable {
     guard let entry = Self.selected(entries, for: request) else {
       return missing(request, entries.isEmpty ? .uriMiss : .varyMiss)
     }
-    if !request.decodes(entry) { return missing(request, .miss, .encodedOtherwise) }
+    if !request.acceptsCoding(of: entry) { return missing(request, .miss, .encodedOtherwise) }
     return decide(request, entry, at: now)
   }
 
@@ -54,11 +54,11 @@ package struct CachePolicy: Sendable {
       if request.control.onlyIfCached { return .refuse(.onlyIfCached) }
       return validation(of: entry, use.forward, use.rule, request)
     }
-    guard let part = RangePart(of: entry, for: request) else {
+    guard let part = ResponsePart(of: entry, for: request) else {
       if request.control.onlyIfCached { return .refuse(.onlyIfCached) }
       return .fetch(.partial, .otherRange)
     }
-    return .serve(CacheService(entry, part, use.rule, outcome: use.outcome, refreshes: refresh))
+    return .serve(CachedAnswer(entry, part, use.rule, outcome: use.outcome, refreshes: refresh))
   }
 
   /// The decision to ask the origin whether an entry is still valid.
@@ -128,7 +128,7 @@ package struct CachePolicy: Sendable {
   /// - Returns: the stored response to serve, or `nil` when it must not be used.
   package func afterFailure(
     _ status: Int?, _ request: CacheRequest, _ entry: CacheEntry, at now: Int64
-  ) -> CacheService? {
+  ) -> CachedAnswer? {
     let terms = entry.terms
     if let status, !Self.serverErrors.contains(status) { return nil }
     // With `no-cache` in the request, the caller wants a new response, so the stored one must not answer.
@@ -137,7 +137,7 @@ package struct CachePolicy: Sendable {
     }
     let staleness = terms.age(at: now) - terms.freshness.lifetime
     if staleness >= 0, terms.control.mustRevalidate { return nil }
-    guard let part = RangePart(of: entry, for: request) else { return nil }
+    guard let part = ResponsePart(of: entry, for: request) else { return nil }
     let window = [terms.control.staleIfError, request.control.staleIfError].compactMap { $0 }.max()
     let rule: CacheRule
     if let window, staleness <= window {
@@ -147,14 +147,14 @@ package struct CachePolicy: Sendable {
     } else {
       return nil
     }
-    return CacheService(entry, part, rule, outcome: staleness >= 0 ? .stale : .hit, refreshes: false)
+    return CachedAnswer(entry, part, rule, outcome: staleness >= 0 ? .stale : .hit, refreshes: false)
   }
 }
 
 /// The decision how to answer a request.
 package enum CacheDecision: Sendable {
   /// A stored response answers the request, without a request to the origin.
-  case serve(CacheService)
+  case serve(CachedAnswer)
   /// The origin is asked whether a stored response is still valid. The header fields are the conditions that
   /// the cache adds to the request. They are empty when the entry has no validator, or when the request goes
   /// to the origin unchanged.
@@ -186,11 +186,11 @@ package enum CacheDecision: Sendable {
 }
 
 /// A stored response that answers a request.
-package struct CacheService: Sendable {
+package struct CachedAnswer: Sendable {
   /// The stored response.
   package let entry: CacheEntry
   /// The part of the entry that answers the request.
-  package let part: RangePart
+  package let part: ResponsePart
   /// The rule that decided.
   package let rule: CacheRule
   /// `hit` for a fresh entry, `stale` for a stale one.
@@ -200,7 +200,8 @@ package struct CacheService: Sendable {
 
   /// Makes the description of such an answer.
   package init(
-    _ entry: CacheEntry, _ part: RangePart, _ rule: CacheRule, outcome: CacheStatus.Outcome, refreshes: Bool
+    _ entry: CacheEntry, _ part: ResponsePart, _ rule: CacheRule, outcome: CacheStatus.Outcome,
+    refreshes: Bool
   ) {
     self.entry = entry
     self.part = part
@@ -210,7 +211,7 @@ package struct CacheService: Sendable {
   }
 
   /// A copy without the background refresh.
-  var withoutRefresh: CacheService {
-    refreshes ? CacheService(entry, part, rule, outcome: outcome, refreshes: false) : self
+  var withoutRefresh: CachedAnswer {
+    refreshes ? CachedAnswer(entry, part, rule, outcome: outcome, refreshes: false) : self
   }
 }

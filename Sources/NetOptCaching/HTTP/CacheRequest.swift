@@ -59,7 +59,7 @@ package struct CacheRequest: Sendable {
   /// Whether the content of the entry has the form that the request wants. It is false when the request wants
   /// decoded content, and the entry has encoded content that libcurl could decode. Such an entry was stored,
   /// for example, for a request that did not want decoded content.
-  package func decodes(_ entry: CacheEntry) -> Bool {
+  package func acceptsCoding(of entry: CacheEntry) -> Bool {
     !wantsDecoded || !ContentCoding.isDecodable(entry.fields)
   }
 }

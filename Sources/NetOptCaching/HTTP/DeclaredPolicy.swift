@@ -25,21 +25,21 @@ package struct DeclaredPolicy: Sendable {
       return .bypass(.notDeclared)
     }
     guard let entry = CachePolicy.selected(entries, for: request), let expiry = entry.declaredExpiry,
-      request.decodes(entry)
+      request.acceptsCoding(of: entry)
     else { return .origin(for: request, .uriMiss, .nothingStored) }
     if request.control.noCache { return .origin(for: request, .request, .requestNoCache) }
-    guard let part = RangePart(of: entry, for: request) else {
+    guard let part = ResponsePart(of: entry, for: request) else {
       return .origin(for: request, .partial, .otherRange)
     }
     if now < entry.received { return .origin(for: request, .stale, .clockSetBack) }
     if now < expiry {
-      return .serve(CacheService(entry, part, .declaredFresh, outcome: .hit, refreshes: false))
+      return .serve(CachedAnswer(entry, part, .declaredFresh, outcome: .hit, refreshes: false))
     }
     // An error response is not served after its declared time to live.
     if (200...299).contains(entry.status), case .serveAndRefresh(let window) = declaration.expired,
       now.subtractingClamped(expiry) < window.wholeMilliseconds
     {
-      return .serve(CacheService(entry, part, .declaredRefresh, outcome: .stale, refreshes: true))
+      return .serve(CachedAnswer(entry, part, .declaredRefresh, outcome: .stale, refreshes: true))
     }
     return .origin(for: request, .stale, .declaredStale)
   }

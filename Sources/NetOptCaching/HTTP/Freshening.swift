@@ -35,10 +35,11 @@ package enum Freshening {
   package static let most = (fields: 2000, bytes: 256 * 1024)
 
   /// Whether the updated entry may be stored. It may not when its fields now forbid storing, when
-  /// `StoredFields.losesTerms` is true for the new fields, or when it exceeds `most` or `Vary.mostNames`.
-  package static func isKept(_ updated: CacheEntry, after newFields: HeaderFields) -> Bool {
+  /// `StoredFields.dropsCachingTerms` is true for the new fields, or when it exceeds `most` or
+  /// `Vary.mostNames`.
+  package static func mayBeStored(_ updated: CacheEntry, after newFields: HeaderFields) -> Bool {
     let control = updated.terms.control
-    return !StoredFields.losesTerms(of: newFields, CacheControl(newFields))
+    return !StoredFields.dropsCachingTerms(of: newFields, CacheControl(newFields))
       && !control.forbidsStoring && Vary(updated.fields) != .everything
       && updated.selectors.count <= Vary.mostNames && updated.fields.count <= most.fields
       && updated.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count } <= most.bytes

@@ -39,7 +39,7 @@ package struct Freshness: Hashable, Sendable {
       } else {
         rule = .freshnessInvalid
       }
-    } else if Self.heuristicStatuses.contains(status) || control.isMarkedStorable,
+    } else if Self.heuristicStatuses.contains(status) || control.isPublicOrPrivate,
       let modified = Self.date("Last-Modified", fields, received)
     {
       // A `Date` in the future counts as the present. Otherwise the time since `Last-Modified` would seem

@@ -78,15 +78,15 @@ package enum RequestKey {
 
   /// The name of the partition of a request. It begins with the name that the caller chose. Other parts
   /// follow for the credentials in the request, the signing key, the proxy's credentials, the settings in
-  /// `trust`, and for a request that does not fully verify the server. Requests that differ in any of these
-  /// use different partitions.
+  /// `settingsDigest`, and for a request that does not fully verify the server. Requests that differ in any
+  /// of these use different partitions.
   ///
   /// - Parameters:
   ///   - named: the name that the caller chose; may be empty.
   ///   - credentialFields: decides which fields carry credentials.
   ///   - isVerified: whether the request fully verifies the server.
-  ///   - trust: stands for the client's settings of trusted authorities and credential fields; empty for the
-  ///     defaults.
+  ///   - settingsDigest: stands for the client's settings of trusted authorities and credential fields; empty
+  ///     for the defaults.
   ///   - signedBy: stands for the signing key and the scheme; `nil` for an unsigned request.
   ///   - proxyUser: the user name and password for the proxy that answers the request; `nil` without such a
   ///     proxy.
@@ -94,14 +94,14 @@ package enum RequestKey {
   ///     partition of the same request without credentials.
   package static func partition(
     _ named: String, _ request: CacheRequest, credentialFields: CredentialFields, isVerified: Bool,
-    trust: String = "", signedBy: String? = nil, proxyUser: String? = nil, isAnonymous: Bool = false
+    settingsDigest: String = "", signedBy: String? = nil, proxyUser: String? = nil, isAnonymous: Bool = false
   ) throws(CryptoError) -> String {
     // Each part below begins with a single NUL. Each NUL in the name is doubled, so that no name can contain
     // such a part.
     var partition =
       named.utf8.contains(0)
       ? String(decoding: named.utf8.flatMap { $0 == 0 ? [0, 0] : [$0] }, as: UTF8.self) : named
-    if !trust.isEmpty { partition += "\0trust \(trust)" }
+    if !settingsDigest.isEmpty { partition += "\0trust \(settingsDigest)" }
     if !isVerified { partition += "\0unverified" }
     if let signedBy { partition += "\0signed by \(signedBy)" }
     if let proxyUser { partition += "\0proxy \(try digest(of: Array(proxyUser.utf8)))" }

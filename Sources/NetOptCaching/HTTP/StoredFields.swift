@@ -71,7 +71,7 @@ package enum StoredFields {
   /// it. Such a response is not stored. Without the field, it would answer more requests than the server
   /// intended. `Connection` must not name these fields (RFC 9110, section 7.6.1), and `no-cache` rarely does.
   /// The result is also true when `Connection` is too long to read.
-  package static func losesTerms(of fields: HeaderFields, _ control: CacheControl) -> Bool {
+  package static func dropsCachingTerms(of fields: HeaderFields, _ control: CacheControl) -> Bool {
     FieldText.members(fields.values(of: "Connection")) == nil
       || !terms.isDisjoint(with: dropped(fields, control))
   }

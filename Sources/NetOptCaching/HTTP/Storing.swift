@@ -49,7 +49,7 @@ package struct Storing: Sendable {
       return .refused(.statusNotStored)
     }
     if Vary(fields) == .everything { return .refused(.varyStar) }
-    if StoredFields.losesTerms(of: fields, control) { return .refused(.termsNotStored) }
+    if StoredFields.dropsCachingTerms(of: fields, control) { return .refused(.termsNotStored) }
     if request.method == .post { return afterPost(request, status, fields, terms) }
     guard request.method == .get else { return .refused(.methodNotStored) }
     return decideByFreshness(status, terms)
@@ -62,7 +62,7 @@ package struct Storing: Sendable {
       let isUseful = freshness.lifetime > 0 || !terms.validators.isEmpty || terms.control.staleIfError != nil
       return isUseful ? .stored(.storedExplicitly) : .refused(.notWorthStoring)
     }
-    guard Freshness.heuristicStatuses.contains(status) || terms.control.isMarkedStorable else {
+    guard Freshness.heuristicStatuses.contains(status) || terms.control.isPublicOrPrivate else {
       return .refused(.statusNotStored)
     }
     // A response that is never fresh and has no validator can answer no later request.

@@ -35,18 +35,18 @@ package struct VersionedPolicy: Sendable {
     if request.control.noStore { return .bypass(.requestNoStore) }
     if request.conditions.isForOrigin { return .bypass(.condition) }
     guard let entry = CachePolicy.selected(entries, for: request), let version = entry.resourceVersion,
-      request.decodes(entry)
+      request.acceptsCoding(of: entry)
     else { return .origin(for: request, .uriMiss, .nothingStored) }
     if request.control.noCache { return .origin(for: request, .request, .requestNoCache) }
-    guard let part = RangePart(of: entry, for: request) else {
+    guard let part = ResponsePart(of: entry, for: request) else {
       return .origin(for: request, .partial, .otherRange)
     }
     if version >= requestedVersion {
-      return .serve(CacheService(entry, part, .versionFresh, outcome: .hit, refreshes: false))
+      return .serve(CachedAnswer(entry, part, .versionFresh, outcome: .hit, refreshes: false))
     }
     let (behind, overflow) = requestedVersion.subtractingReportingOverflow(version)
     if !overflow, behind < versions.threshold {
-      return .serve(CacheService(entry, part, .versionRefresh, outcome: .stale, refreshes: true))
+      return .serve(CachedAnswer(entry, part, .versionRefresh, outcome: .stale, refreshes: true))
     }
     return .origin(for: request, .stale, .versionBehind)
   }

@@ -26,10 +26,10 @@ struct GhostQueue: Sendable {
   private var ghosts: [Ghost] = []
   /// The index of the first element of `ghosts` that was not removed from the front.
   private var first = 0
-  /// The position of each ghost by its fingerprint. A position is an index into `ghosts` plus `dropped`.
+  /// The position of each ghost by its fingerprint. A position is an index into `ghosts` plus `droppedCount`.
   private var positions: [UInt64: Int] = [:]
   /// Grows when `compact` rebuilds `ghosts`, so that positions count on from the old array.
-  private var dropped = 0
+  private var droppedCount = 0
 
   init(capacity: Int, maxCount: Int) {
     self.capacity = capacity
@@ -47,7 +47,7 @@ struct GhostQueue: Sendable {
   mutating func insert(_ fingerprint: UInt64, size: Int) {
     guard size <= capacity, positions[fingerprint] == nil else { return }
     while bytes > capacity - size || positions.count >= maxCount { removeOldest() }
-    positions[fingerprint] = dropped + ghosts.count
+    positions[fingerprint] = droppedCount + ghosts.count
     ghosts.append(Ghost(fingerprint: fingerprint, size: size))
     bytes += size
   }
@@ -57,8 +57,8 @@ struct GhostQueue: Sendable {
   /// - Returns: whether the queue contained the fingerprint.
   mutating func remove(_ fingerprint: UInt64) -> Bool {
     guard let position = positions.removeValue(forKey: fingerprint) else { return false }
-    bytes -= ghosts[position - dropped].size
-    ghosts[position - dropped].size = -1
+    bytes -= ghosts[position - droppedCount].size
+    ghosts[position - droppedCount].size = -1
     compact()
     return true
   }
@@ -78,19 +78,19 @@ struct GhostQueue: Sendable {
   private mutating func compact() {
     let count = positions.count
     guard count > 0 else {
-      dropped += ghosts.count
+      droppedCount += ghosts.count
       (ghosts, positions, first) = ([], [:], 0)
       return
     }
     let isSparse = TableSize.isSparse(positions, least: Self.least)
     guard isSparse || ghosts.count > 2 * count + Self.least else { return }
     if isSparse { positions = Dictionary(minimumCapacity: 2 * count) }
-    dropped += ghosts.count
+    droppedCount += ghosts.count
     var rest: [Ghost] = []
     // One element more than this would make the next compaction due, so the array does not grow before it.
     rest.reserveCapacity(2 * count + Self.least + 1)
     for ghost in ghosts[first...] where ghost.size >= 0 {
-      positions[ghost.fingerprint] = dropped + rest.count
+      positions[ghost.fingerprint] = droppedCount + rest.count
       rest.append(ghost)
     }
     ghosts = rest

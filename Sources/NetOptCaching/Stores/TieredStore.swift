@@ -13,7 +13,7 @@ package final class TieredStore: Sendable {
   package struct WriteThrough: Hashable, Sendable {
     /// The minimum time for which the entry must still be fresh; 10 s by default. An entry of which this time
     /// is unknown meets the condition.
-    package var leastAgeLeft: Duration = .seconds(10)
+    package var shortestLifetimeLeft: Duration = .seconds(10)
     /// The maximum size of the body in bytes; 16 MiB by default.
     package var mostBodyBytes = 16 << 20
 
@@ -87,7 +87,7 @@ package final class TieredStore: Sendable {
     guard entry.body.count <= writeThrough.mostBodyBytes else { return false }
     let declared = entry.declaredExpiry.map { Duration.milliseconds($0 - entry.received) }
     guard let left = ageLeft ?? declared else { return true }
-    return left >= writeThrough.leastAgeLeft
+    return left >= writeThrough.shortestLifetimeLeft
   }
 
   /// Removes the entries of a key that match the predicate from memory, and all entries of the key from the

@@ -183,7 +183,7 @@ struct BenchCommand: Command {
 
   /// Returns the exit code for a report. A missed objective takes precedence over targets that failed.
   private static func exitCode(_ report: BenchReport, isStrict: Bool) -> ExitCode {
-    if !report.hasAnswers { return .failed }
+    if !report.hasUsableAnswers { return .failed }
     if report.verdicts.contains(where: { !$0.isMet }) { return .objectiveMissed }
     return isStrict && report.hasFailures ? .someTargetsFailed : .ok
   }

@@ -48,7 +48,7 @@ struct BenchFiles: ~Copyable {
   ) {
     guard let file = file.take() else { return }
     do throws(OutputError) {
-      for chunk in chunks() { try file.write(chunk, isPatient: true) }
+      for chunk in chunks() { try file.write(chunk, ignoresCancellation: true) }
       try file.commit()
     } catch {
       failure = failure ?? error

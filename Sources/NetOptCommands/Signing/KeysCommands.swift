@@ -82,8 +82,10 @@ struct KeysNewCommand: Command {
       // The scheme sealed-key uses the text of the secret as an AES-256 key, which has 32 bytes. The Base64
       // text of 24 random bytes (192 bits) has 32 bytes.
       let secret = Base64.text(try randomBytes(24), .url)
-      let chance = Base64.text(try randomBytes(9), .url)
-      var key: JSONValue = ["id": .string(id), "secret": .string(secret), "salt": .string(salt ?? chance)]
+      let randomSalt = Base64.text(try randomBytes(9), .url)
+      var key: JSONValue = [
+        "id": .string(id), "secret": .string(secret), "salt": .string(salt ?? randomSalt),
+      ]
       key.append("schemes", .array(schemes.map(JSONValue.string)))
       if isLegacy { key.append("legacy", true) }
       return key

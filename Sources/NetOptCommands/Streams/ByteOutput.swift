@@ -63,16 +63,16 @@ package struct DescriptorOutput: ByteOutput {
   private let target: String
   /// The maximum number of bytes of one write(2).
   private let pieceSize: Int
-  private let isPatient: Bool
+  private let ignoresCancellation: Bool
 
   /// Creates an output.
   ///
   /// - Parameters:
   ///   - target: the name of the output in messages.
-  ///   - isPatient: whether a write waits for the reader of a full pipe even after the task was cancelled.
-  ///     Default: false.
-  package init(_ descriptor: Int32, target: String, isPatient: Bool = false) {
-    self.isPatient = isPatient
+  ///   - ignoresCancellation: whether a write waits for the reader of a full pipe even after the task was
+  ///     cancelled. Default: false.
+  package init(_ descriptor: Int32, target: String, ignoresCancellation: Bool = false) {
+    self.ignoresCancellation = ignoresCancellation
     self.descriptor = descriptor
     self.target = target
     var status = stat()
@@ -93,7 +93,7 @@ package struct DescriptorOutput: ByteOutput {
   }
 
   /// Writes all bytes. While a pipe is full, checks every 100 ms whether the task was cancelled, and then
-  /// fails with `cancelled`. An output created with `isPatient` makes no such check.
+  /// fails with `cancelled`. An output created with `ignoresCancellation` makes no such check.
   package func write(_ bytes: [UInt8]) throws(OutputError) {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -113,7 +113,7 @@ package struct DescriptorOutput: ByteOutput {
   private func waitUntilWritable() throws(OutputError) {
     var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
     while poll(&entry, 1, 100) == 0 {
-      if !isPatient, Task.isCancelled { throw OutputError(kind: .cancelled, target: target) }
+      if !ignoresCancellation, Task.isCancelled { throw OutputError(kind: .cancelled, target: target) }
     }
   }
 }

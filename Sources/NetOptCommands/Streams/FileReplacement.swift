@@ -44,10 +44,11 @@ struct FileReplacement: ~Copyable {
 
   /// Writes all bytes before it returns.
   ///
-  /// - Parameter isPatient: whether to wait for the reader of a full pipe even after the task was cancelled.
-  ///   If true, an interrupted command leaves no incomplete output in a pipe. Default: false.
-  func write(_ bytes: [UInt8], isPatient: Bool = false) throws(OutputError) {
-    try DescriptorOutput(draft.descriptor, target: name, isPatient: isPatient).write(bytes)
+  /// - Parameter ignoresCancellation: whether to wait for the reader of a full pipe even after the task was
+  ///   cancelled. If true, an interrupted command leaves no incomplete output in a pipe. Default: false.
+  func write(_ bytes: [UInt8], ignoresCancellation: Bool = false) throws(OutputError) {
+    try DescriptorOutput(draft.descriptor, target: name, ignoresCancellation: ignoresCancellation).write(
+      bytes)
   }
 
   /// Writes the data to the disk and puts the file in its place.

@@ -31,9 +31,9 @@ package final class Attempt: Sendable {
   package var remote: IPEndpoint? { progress.withLock { $0.remote } }
 
   /// Records the plan of the attempt.
-  package func isPlanned(_ plan: RoutePlan) { progress.withLock { $0.plan = plan } }
+  package func recordPlan(_ plan: RoutePlan) { progress.withLock { $0.plan = plan } }
   /// Records the endpoint to which the attempt sends the request.
-  package func isSent(to remote: IPEndpoint?) { progress.withLock { $0.remote = remote } }
+  package func recordSend(to remote: IPEndpoint?) { progress.withLock { $0.remote = remote } }
 }
 
 /// The report of one attempt of a call that made several. All times are offsets from the start of the call.

@@ -117,11 +117,11 @@ package struct LegError: Error, Hashable, Sendable {
   /// Whether the failure says nothing about the endpoint: the attempt was cancelled, the client was shut
   /// down, or a probe timed out because the time for all probes was over. If true, the failure does not count
   /// against the endpoint.
-  package let isCancellation: Bool
+  package let isInconclusive: Bool
 
   /// Creates an error.
-  package init(_ failure: LegFailure, isCancellation: Bool = false) {
+  package init(_ failure: LegFailure, isInconclusive: Bool = false) {
     self.failure = failure
-    self.isCancellation = isCancellation
+    self.isInconclusive = isInconclusive
   }
 }

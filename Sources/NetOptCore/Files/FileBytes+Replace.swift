@@ -8,17 +8,17 @@ extension FileBytes {
   ///   - bytes: the new content.
   ///   - mode: the permissions of a new file, reduced by the umask. A replaced file keeps its permissions,
   ///     and its owner where the system allows that.
-  ///   - isOwn: whether only netopt writes the file, such as a saved ranking. If true, the new file has the
-  ///     permissions `mode` and replaces even a link or a pipe. Default: false.
+  ///   - isOwnedByNetopt: whether only netopt writes the file, such as a saved ranking. If true, the new file
+  ///     has the permissions `mode` and replaces even a link or a pipe. Default: false.
   ///   - what: what the file contains, for the message of an error: "the signature".
   ///   - phase: the phase of the error.
   /// - Throws: `NetOptError.Code.unwritableFile`, with the file and the system's reason. No draft remains.
   package static func replace(
-    _ path: String, with bytes: [UInt8], mode: UInt32, isOwn: Bool = false, as what: String,
+    _ path: String, with bytes: [UInt8], mode: UInt32, isOwnedByNetopt: Bool = false, as what: String,
     in phase: NetOptError.Phase
   ) throws(NetOptError) {
     do throws(FileDraft.Failure) {
-      let draft = try FileDraft(of: path, mode: mode, isOwn: isOwn)
+      let draft = try FileDraft(of: path, mode: mode, isOwnedByNetopt: isOwnedByNetopt)
       try draft.write(bytes)
       try draft.commit()
     } catch {

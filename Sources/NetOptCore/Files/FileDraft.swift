@@ -13,7 +13,7 @@ package struct FileDraft: ~Copyable {
 
   /// The descriptor to write to.
   package let descriptor: Int32
-  /// The path of the file to replace, with all links resolved unless `isOwn`.
+  /// The path of the file to replace, with all links resolved unless `isOwnedByNetopt`.
   private let target: String
   /// The path of the draft. `nil` after `commit`, and if `descriptor` is an existing special file.
   private var path: String?
@@ -24,18 +24,18 @@ package struct FileDraft: ~Copyable {
   ///   - target: the path of the file to replace.
   ///   - mode: the permissions of a new file, reduced by the umask. A replaced file keeps its permissions,
   ///     and its owner where the system allows that.
-  ///   - isOwn: whether only netopt writes the file. If true, the draft replaces a link itself, not the file
-  ///     that the link points to, and the new file has the permissions `mode`.
+  ///   - isOwnedByNetopt: whether only netopt writes the file. If true, the draft replaces a link itself, not
+  ///     the file that the link points to, and the new file has the permissions `mode`.
   ///   - keepsSpecial: whether to write directly to an existing special file, such as /dev/null or a pipe,
   ///     instead of replacing it. The descriptor of the special file is non-blocking. For a pipe that no
   ///     process reads, creating the draft fails with ENXIO.
   /// - Throws: `Failure` with the error code of the system.
   package init(
-    of target: String, mode: mode_t, isOwn: Bool = false, keepsSpecial: Bool = false
+    of target: String, mode: mode_t, isOwnedByNetopt: Bool = false, keepsSpecial: Bool = false
   ) throws(Failure) {
-    let target = isOwn ? target : FileBytes.resolved(target)
+    let target = isOwnedByNetopt ? target : FileBytes.resolved(target)
     var status = stat()
-    let exists = !isOwn && stat(target, &status) == 0
+    let exists = !isOwnedByNetopt && stat(target, &status) == 0
     if keepsSpecial, exists, status.st_mode & S_IFMT != S_IFREG {
       // For a pipe without a reader, a non-blocking open fails with ENXIO instead of waiting (fifo(7)).
       let descriptor = open(target, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)

@@ -36,7 +36,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
   ///
   /// - Returns: whether the observer was set. If false, the caller must replace the body by one that tells
   ///   the observer of the end.
-  package func isObserved(by observer: any BodyEndObserver) -> Bool {
+  package func attachObserver(_ observer: any BodyEndObserver) -> Bool {
     guard let memory else { return false }
     memory.observe(observer)
     return true

@@ -49,7 +49,7 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
   /// Sends an echo request and waits for the reply.
   ///
   /// - Returns: the round-trip time, or the reason why there is no reply. When the task is cancelled,
-  ///   `isCancellation` of the `LegError` is true.
+  ///   `isInconclusive` of the `LegError` is true.
   package static func roundTrip(
     to address: IPAddress, within limit: Duration, on loop: EventLoop
   ) async -> Outcome {
@@ -73,7 +73,7 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
 
   /// The failure when the task is cancelled or the loop has stopped.
   private static let ended = LegError(
-    LegFailure(.other, "the echo request was given up"), isCancellation: true)
+    LegFailure(.other, "the echo request was given up"), isInconclusive: true)
 
   /// Opens the socket and sends the request.
   package func run() {

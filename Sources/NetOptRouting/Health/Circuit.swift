@@ -47,12 +47,12 @@ struct Circuit: Hashable, Sendable {
   /// When the last failure occurred, or when the endpoint last asked not to be used.
   private var lastFailure: MonotonicInstant?
   /// When the open time ends or ended; `nil` when the circuit breaker has not opened since the last success.
-  private var opensUntil: MonotonicInstant?
+  private var openTimeEnd: MonotonicInstant?
   /// When the one attempt of the half-open state began; `nil` when none is under way. A certificate check
   /// counts as such an attempt.
-  private var attempt: MonotonicInstant?
-  /// Whether a probe, not a request, makes the attempt that began at `attempt`.
-  private var isProbe = false
+  private var attemptStart: MonotonicInstant?
+  /// Whether a probe, not a request, makes the attempt that began at `attemptStart`.
+  private var isAttemptOfProbe = false
   /// The rest that the endpoint asked for; `nil` if it never did. The circuit breaker may be open for longer.
   private var asked: Rest?
   /// The kind of the last failure. It decides what shows that the endpoint works again.
@@ -79,7 +79,7 @@ struct Circuit: Hashable, Sendable {
 
   /// Whether there was no failure, and no request for a rest, since the last success. Another success then
   /// only adds to the counts of the last 30 s.
-  var hasNoFailures: Bool { streak == 0 && opensUntil == nil }
+  var hasNoFailures: Bool { streak == 0 && openTimeEnd == nil }
 
   /// The failures in a row, rounded up when the last one counts half.
   func failures(at now: MonotonicInstant) -> Int { isForgotten(at: now) ? 0 : (streak + 1) / 2 }
@@ -89,23 +89,27 @@ struct Circuit: Hashable, Sendable {
 
   /// The state for requests. Never `quarantined`: a circuit breaker does not know about certificates.
   func state(at now: MonotonicInstant) -> CircuitState {
-    guard let opensUntil, !isForgotten(at: now) else { return .closed }
-    return now < opensUntil ? .open : .halfOpen
+    guard let openTimeEnd, !isForgotten(at: now) else { return .closed }
+    return now < openTimeEnd ? .open : .halfOpen
   }
 
   /// How long the endpoint asked not to be used; `nil` when that time is over.
   func rest(at now: MonotonicInstant) -> Duration? { asked.flatMap { now < $0.end ? $0.time : nil } }
 
   /// Whether the one attempt of the half-open state, or a certificate check, is under way.
-  func isTried(at now: MonotonicInstant) -> Bool { attempt.map { now < $0 + Self.attemptLimit } ?? false }
+  func isAttemptUnderWay(at now: MonotonicInstant) -> Bool {
+    attemptStart.map { now < $0 + Self.attemptLimit } ?? false
+  }
 
   /// Until when the attempt under way keeps other attempts away at the latest; `nil` without one.
   func attemptEnds(at now: MonotonicInstant) -> MonotonicInstant? {
-    isTried(at: now) ? attempt.map { $0 + Self.attemptLimit } : nil
+    isAttemptUnderWay(at: now) ? attemptStart.map { $0 + Self.attemptLimit } : nil
   }
 
   /// Notes that a request or a probe makes the one attempt of the half-open state.
-  mutating func take(at now: MonotonicInstant, byProbe: Bool = false) { (attempt, isProbe) = (now, byProbe) }
+  mutating func take(at now: MonotonicInstant, byProbe: Bool = false) {
+    (attemptStart, isAttemptOfProbe) = (now, byProbe)
+  }
 
   /// Ends the attempt without a result: it was not made, or it showed nothing.
   ///
@@ -113,18 +117,18 @@ struct Circuit: Hashable, Sendable {
   ///   the attempt of a probe, and a probe does not end the attempt of a request.
   /// - Returns: whether there was such an attempt.
   mutating func giveBack(byProbe: Bool = false) -> Bool {
-    guard attempt != nil, isProbe == byProbe else { return false }
-    attempt = nil
+    guard attemptStart != nil, isAttemptOfProbe == byProbe else { return false }
+    attemptStart = nil
     return true
   }
 
   /// Ends the attempt, whether a probe or a request took it.
-  mutating func endAttempt() { attempt = nil }
+  mutating func endAttempt() { attemptStart = nil }
 
   /// Records a successful attempt.
   mutating func succeeded(at now: MonotonicInstant) {
     if !hasNoFailures {
-      let isClosed = opensUntil == nil
+      let isClosed = openTimeEnd == nil
       let window = recent
       self = Circuit()
       // A circuit breaker that was open begins with new counts.
@@ -152,7 +156,7 @@ struct Circuit: Hashable, Sendable {
     streak += isHalf ? 1 : 2
     recent.add(halves: isHalf ? 1 : 2, at: now)
     lastFailure = now
-    if byProbe == isProbe { attempt = nil }
+    if byProbe == isAttemptOfProbe { attemptStart = nil }
     lastFault = fault
     // A failure in the open state belongs to an attempt that began before the circuit breaker opened. It says
     // nothing new.
@@ -161,7 +165,7 @@ struct Circuit: Hashable, Sendable {
     // Seven doublings exceed `longest`. Many more would overflow.
     let time = min(Self.shortest * (1 << min(openings, 7)), Self.longest)
     openings += 1
-    opensUntil = now + time * Double.random(in: (1 - Self.jitter)...(1 + Self.jitter), using: &random)
+    openTimeEnd = now + time * Double.random(in: (1 - Self.jitter)...(1 + Self.jitter), using: &random)
   }
 
   /// Records that the endpoint asked not to be used for a time. At most `longest` counts. Opens the circuit
@@ -170,28 +174,30 @@ struct Circuit: Hashable, Sendable {
     let time = min(time, Self.longest)
     let until = now + time
     if asked.map({ until > $0.end }) ?? true { asked = Rest(time: time, end: until) }
-    if let opensUntil, until <= opensUntil { return }
+    if let openTimeEnd, until <= openTimeEnd { return }
     lastFailure = now
-    opensUntil = until
-    attempt = nil
+    openTimeEnd = until
+    attemptStart = nil
     lastFault = .useless
   }
 
   /// When the open time ends; `nil` when the circuit breaker is not open.
-  func openUntil(at now: MonotonicInstant) -> MonotonicInstant? { state(at: now) == .open ? opensUntil : nil }
+  func openUntil(at now: MonotonicInstant) -> MonotonicInstant? {
+    state(at: now) == .open ? openTimeEnd : nil
+  }
 
   /// When the state next changes because time passes; `nil` when only an event changes it.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
     var next: MonotonicInstant?
-    next = next.earlier(opensUntil, after: now)
+    next = next.earlier(openTimeEnd, after: now)
     next = next.earlier(asked?.end, after: now)
-    next = next.earlier(attempt.map { $0 + Self.attemptLimit }, after: now)
+    next = next.earlier(attemptStart.map { $0 + Self.attemptLimit }, after: now)
     return next.earlier(forgottenAt, after: now)
   }
 
   /// When the circuit breaker forgets the streak if nothing more fails; `nil` without failures.
   private var forgottenAt: MonotonicInstant? {
-    lastFailure.map { max($0, opensUntil ?? $0) + Self.memory }
+    lastFailure.map { max($0, openTimeEnd ?? $0) + Self.memory }
   }
 
   /// Whether the circuit breaker has forgotten the streak by now.

@@ -19,7 +19,7 @@ extension EndpointHealth {
   /// endpoint is silent.
   ///
   /// - Returns: whether the endpoint was suspected, or found to be silent.
-  mutating func answeredWhileSilent(at now: MonotonicInstant) -> Bool {
+  mutating func recordAnswerDuringSilence(at now: MonotonicInstant) -> Bool {
     guard let silence else { return false }
     if !silence.isCertain { suspicionBackoff.recordFalseSuspicion(at: now) }
     return clearSilence()

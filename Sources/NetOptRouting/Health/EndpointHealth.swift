@@ -86,7 +86,7 @@ struct EndpointHealth: Sendable {
   func state(at now: MonotonicInstant, unverified: Bool = false) -> CircuitState {
     let state = circuit.state(at: now)
     guard let quarantine, !unverified else { return state }
-    return state == .open || now < quarantine.opens || isTried(at: now) ? .quarantined : .halfOpen
+    return state == .open || now < quarantine.endsAt || isAttemptUnderWay(at: now) ? .quarantined : .halfOpen
   }
 
   /// Whether the endpoint's certificate was wrong when it was last checked.
@@ -102,7 +102,7 @@ struct EndpointHealth: Sendable {
   }
 
   /// Whether the one attempt of the half-open state, or a certificate check, is under way.
-  func isTried(at now: MonotonicInstant) -> Bool { circuit.isTried(at: now) }
+  func isAttemptUnderWay(at now: MonotonicInstant) -> Bool { circuit.isAttemptUnderWay(at: now) }
 
   /// Whether only a response shows that the endpoint works again. A connection alone does not.
   var needsAnswer: Bool { circuit.lastFault != .unreachable }
@@ -116,7 +116,7 @@ struct EndpointHealth: Sendable {
   /// Why plans exclude the endpoint in this state.
   func exclusion(in state: CircuitState, at now: MonotonicInstant) -> Exclusion {
     if state == .quarantined, let quarantine {
-      return .quarantine(quarantine.notice(isTried(at: now) ? nil : certificateCheck(at: now)))
+      return .quarantine(quarantine.notice(isAttemptUnderWay(at: now) ? nil : certificateCheck(at: now)))
     }
     if state == .halfOpen { return .reason(.attemptUnderWay) }
     if let rest = circuit.rest(at: now) { return .reason(.resting(for: rest, last: lastFailure)) }
@@ -143,7 +143,7 @@ struct EndpointHealth: Sendable {
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
     if isHealthy { return slownessDue }
     let next = circuit.nextChange(after: now).earlier(penalisedUntil, after: now)
-    return next.earlier(quarantine?.opens, after: now).earlier(slownessDue, after: now)
+    return next.earlier(quarantine?.endsAt, after: now).earlier(slownessDue, after: now)
   }
 
   // MARK: Events
@@ -163,7 +163,7 @@ struct EndpointHealth: Sendable {
     if connect != nil || ready != nil { measured(connect: connect, ready: ready, at: now) }
     let isMeasured = connect != nil || ready != nil
     if !answered && needsAnswer { return isMeasured }
-    let wasSuspected = answered && answeredWhileSilent(at: now)
+    let wasSuspected = answered && recordAnswerDuringSilence(at: now)
     let hasChanged = isMeasured || !circuit.hasNoFailures || penalisedUntil != nil || wasSuspected
     circuit.succeeded(at: now)
     lastSucceeded = now
@@ -179,7 +179,7 @@ struct EndpointHealth: Sendable {
   mutating func measured(connect: Duration?, ready: Duration? = nil, at now: MonotonicInstant) {
     if let connect {
       roundTrip.add(connect, age: lastConnect.map { now - $0 } ?? .zero)
-      leastRoundTrip = min(RoundTripEstimate.believed(connect.nanoseconds), leastRoundTrip ?? .max)
+      leastRoundTrip = min(RoundTripEstimate.clamped(connect.nanoseconds), leastRoundTrip ?? .max)
       lastConnect = now
     }
     if let ready {
@@ -198,7 +198,7 @@ struct EndpointHealth: Sendable {
   mutating func answered(after wait: Int64, of index: Int, usual: inout UsualTime, at now: MonotonicInstant)
     -> Bool
   {
-    let time = max(0, RoundTripEstimate.believed(wait) - (roundTrip?.smoothedNanoseconds ?? 0))
+    let time = max(0, RoundTripEstimate.clamped(wait) - (roundTrip?.smoothedNanoseconds ?? 0))
     let bound = usual.bound ?? .max
     usual.add(time, of: index, at: now)
     firstByte.add(time, at: now)
@@ -306,7 +306,7 @@ struct EndpointHealth: Sendable {
   ) {
     if isAnswer {
       lastRefusal = now
-      _ = answeredWhileSilent(at: now)
+      _ = recordAnswerDuringSilence(at: now)
     }
     saveState(at: now)
     circuit.failed(fault, byProbe: byProbe, at: now, isHalf: true, using: &random)

@@ -39,7 +39,7 @@ struct Quarantine: Hashable, Sendable {
   private var checks = 0
 
   /// When a request may make the check: at `due` or, when probes check certificates, 1 s later.
-  var opens: MonotonicInstant { due + pace.lead }
+  var endsAt: MonotonicInstant { due + pace.lead }
 
   /// Begins a quarantine after a certificate failure.
   init(

@@ -13,7 +13,7 @@ package struct LatencyQuantile: Sendable {
 
   /// The binary logarithm of the nanoseconds at which the first class begins. The first class also holds all
   /// shorter times.
-  private static let shortest = 14
+  private static let firstClassBit = 14
   /// The number of doublings that the classes cover: up to 2^38 ns, about 275 s. The last class also holds
   /// all longer times.
   private static let doublings = 24
@@ -60,12 +60,12 @@ package struct LatencyQuantile: Sendable {
   private static func index(of nanoseconds: Int64) -> Int {
     let time = UInt64(max(nanoseconds, 0))
     let highest = 63 - time.leadingZeroBitCount
-    guard time > 0, highest >= shortest else { return 0 }
-    return min((highest - shortest) * 8 + Int(time >> (highest - 3)) & 7, classes - 1)
+    guard time > 0, highest >= firstClassBit else { return 0 }
+    return min((highest - firstClassBit) * 8 + Int(time >> (highest - 3)) & 7, classes - 1)
   }
 
   /// The upper end of a class in nanoseconds. All times of the class are shorter.
   private static func end(of index: Int) -> Int64 {
-    Int64(9 + index % 8) << Int64(index / 8 + shortest - 3)
+    Int64(9 + index % 8) << Int64(index / 8 + firstClassBit - 3)
   }
 }

@@ -15,7 +15,7 @@ struct RoundTripEstimate: Hashable, Sendable {
 
   /// Begins an estimate with its first sample. The variation begins at half of the sample.
   init(_ sample: Duration) {
-    smoothedNanoseconds = Self.believed(sample)
+    smoothedNanoseconds = Self.clamped(sample)
     variationNanoseconds = smoothedNanoseconds / 2
   }
 
@@ -49,7 +49,7 @@ struct RoundTripEstimate: Hashable, Sendable {
   ///
   /// - Parameter age: the time t since the previous sample.
   mutating func add(_ sample: Duration, age: Duration = .zero) {
-    let sample = Self.believed(sample)
+    let sample = Self.clamped(sample)
     let age = min(max(age.nanoseconds, 0), Self.longest)
     let difference = sample - smoothedNanoseconds
     guard age > Self.memory / 7 else {
@@ -68,10 +68,10 @@ struct RoundTripEstimate: Hashable, Sendable {
     RoundTripEstimate(smoothed: smoothedNanoseconds * factor, variation: variationNanoseconds * factor)
   }
 
-  private static func believed(_ sample: Duration) -> Int64 { believed(sample.nanoseconds) }
+  private static func clamped(_ sample: Duration) -> Int64 { clamped(sample.nanoseconds) }
 
   /// The time that counts for a sample: the sample in nanoseconds, limited to 0 to `longest`.
-  static func believed(_ nanoseconds: Int64) -> Int64 { min(max(nanoseconds, 0), longest) }
+  static func clamped(_ nanoseconds: Int64) -> Int64 { min(max(nanoseconds, 0), longest) }
 }
 
 extension Optional<RoundTripEstimate> {

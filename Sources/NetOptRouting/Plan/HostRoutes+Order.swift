@@ -143,7 +143,7 @@ extension HostRoutes {
     let health = endpoints[index].health
     let state = health.state(at: now, unverified: unverified)
     let score = health.score(secure: isSecure, at: now)
-    let isCircuitOpen = state == .open || state == .halfOpen && health.isTried(at: now)
+    let isCircuitOpen = state == .open || state == .halfOpen && health.isAttemptUnderWay(at: now)
     if isCircuitOpen || state == .quarantined {
       return .excluded(
         ExcludedEndpoint(

@@ -115,9 +115,9 @@ extension HostRoutes {
   func dueProbe(_ index: Int) -> DueProbe {
     let isCheck = endpoints[index].health.isQuarantined
     // A certificate check needs a new connection: a pooled one shows the certificate of an earlier handshake.
-    let isKept = !isCheck && (policy == .balanced || front == nil || front == index)
+    let keepsConnection = !isCheck && (policy == .balanced || front == nil || front == index)
     return DueProbe(
-      origin: origin, address: addresses[index], isKept: isKept, checksCertificate: isCheck)
+      origin: origin, address: addresses[index], keepsConnection: keepsConnection, checksCertificate: isCheck)
   }
 
   /// Notes that an endpoint's connections were measured, or that a probe is about to measure them.
@@ -135,7 +135,8 @@ extension HostRoutes {
     case .open, .quarantined: return health.nextChange(after: now).map { .attempt($0) }
     // Only a request shows whether the service works again.
     case .halfOpen where health.needsAnswer: break
-    case .halfOpen where health.isTried(at: now): return health.nextChange(after: now).map { .attempt($0) }
+    case .halfOpen where health.isAttemptUnderWay(at: now):
+      return health.nextChange(after: now).map { .attempt($0) }
     // A probe that was cancelled or was only a measurement is repeated after `shortestProbePause` at the
     // earliest.
     case .halfOpen:

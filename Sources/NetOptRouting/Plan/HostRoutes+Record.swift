@@ -149,7 +149,7 @@ extension HostRoutes {
         return isRelease || hasChanged || isGivenBack
       }
     case .failure(let error):
-      if error.isCancellation || isFrozen {
+      if error.isInconclusive || isFrozen {
         update(address, at: now) { $0.giveBack(at: now, byProbe: true) }
       } else {
         if FailureCause(error.failure.kind) == .endpoint {

@@ -42,7 +42,7 @@ extension HostRoutes {
   private static let readingTime = Duration.milliseconds(10)
 
   /// Whether the planner suspects some of the origin's endpoints of being silent, or has found that they are.
-  var hasSilentEndpoints: Bool { endpoints.contains { $0.health.isSuspected } }
+  var hasSuspectedEndpoints: Bool { endpoints.contains { $0.health.isSuspected } }
 
   /// Learns from the requests that wait for responses.
   ///
@@ -98,7 +98,7 @@ extension HostRoutes {
             position: position, failure: failure, isUnacknowledged: request.delivery != .acknowledged))
       }
     }
-    if !hasSilentEndpoints { elsewhere = AnswersElsewhere() }
+    if !hasSuspectedEndpoints { elsewhere = AnswersElsewhere() }
   }
 
   /// The late requests that are lost (`WaitingRequest.Delivery.lost`) and are better sent again, because some
@@ -167,7 +167,7 @@ extension HostRoutes {
       $0 != index && !endpoints[$0].health.isSuspected && endpoints[$0].health.state(at: now) == .closed
     }
     return ([index] + others.prefix(1)).map {
-      DueProbe(origin: origin, address: addresses[$0], isKept: false, checksCertificate: false)
+      DueProbe(origin: origin, address: addresses[$0], keepsConnection: false, checksCertificate: false)
     }
   }
 

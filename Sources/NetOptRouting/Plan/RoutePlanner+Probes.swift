@@ -8,7 +8,7 @@ package struct DueProbe: Hashable, Sendable {
   package let address: IPAddress
   /// Whether the pool keeps the probe's connection for requests. True when requests use this endpoint, or
   /// when no endpoint is in use yet. Other connections would only displace those in use.
-  package let isKept: Bool
+  package let keepsConnection: Bool
   /// Whether the probe checks a certificate that was wrong. Such a probe makes a TLS handshake on a new
   /// connection, whatever the probe method for other endpoints is.
   package let checksCertificate: Bool

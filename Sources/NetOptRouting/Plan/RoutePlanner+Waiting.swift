@@ -41,7 +41,7 @@ extension RoutePlanner {
 
   /// Notes in `silentHostIndices` which origins have suspected endpoints.
   mutating func updateSilentHosts() {
-    silentHostIndices = hosts.indices.filter { hosts[$0].hasSilentEndpoints }
+    silentHostIndices = hosts.indices.filter { hosts[$0].hasSuspectedEndpoints }
   }
 
   /// Learns that a request was answered while endpoints are suspected of being silent.

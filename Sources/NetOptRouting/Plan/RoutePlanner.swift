@@ -68,12 +68,14 @@ package struct RoutePlanner: Sendable {
   ///   - options: the options of the request. The planner reads `routing`, `family`, `verification`,
   ///     `version` and `directDespiteProxy`.
   ///   - proxy: the URL of the proxy that is set for this origin, if any.
-  ///   - isUse: whether the plan marks the origin as in use, so that its endpoints are probed. Default: yes.
+  ///   - countsAsUse: whether the plan marks the origin as in use, so that its endpoints are probed. Default:
+  ///     yes.
   ///   - now: the present moment. A plan that a half-open endpoint leads takes the one attempt of this
   ///     endpoint.
   ///   - wall: the same moment as a calendar date. Evaluated only when the list has an expiry date.
   package mutating func plan(
-    for origin: Origin, options: RequestOptions = RequestOptions(), proxy: String? = nil, isUse: Bool = true,
+    for origin: Origin, options: RequestOptions = RequestOptions(), proxy: String? = nil,
+    countsAsUse: Bool = true,
     now: MonotonicInstant, wall: @autoclosure () -> Date
   ) -> RoutePlan {
     if case .pinned(let address) = options.routing { return pinned(address, origin, options) }
@@ -88,7 +90,7 @@ package struct RoutePlanner: Sendable {
         family: options.family, unverified: options.verification != .full,
         multiplexes: multiplexes(options, origin, hosts[hostIndex].speaksHTTP1),
         suspectsNetwork: suspectsNetwork(at: now))
-      if isUse { hosts[hostIndex].used(at: now) }
+      if countsAsUse { hosts[hostIndex].used(at: now) }
       return hosts[hostIndex].plan(constraints, at: now, using: &random)
     }
     let legs = origin.address.map { [RoutePlan.Leg(.address($0), source: .dns)] } ?? Self.dnsAlone
@@ -235,7 +237,7 @@ package struct RoutePlanner: Sendable {
     switch result {
     case .success(let report): if !report.reused { network.succeeded() }
     case .failure(let error):
-      if !error.isCancellation, FailureCause(error.failure.kind).mayBeLocalNetwork {
+      if !error.isInconclusive, FailureCause(error.failure.kind).mayBeLocalNetwork {
         network.failed(address, at: now)
         judgeNetwork(at: now)
       }

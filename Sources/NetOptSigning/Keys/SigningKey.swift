@@ -37,7 +37,7 @@ public final class SigningKey: Sendable {
     var fault: SigningFault?
 
     /// Whether the command last failed less than `SigningKey.rest` (5 s) ago, so that it does not run yet.
-    var rests: Bool { failed.map { $0.duration(to: .now) < SigningKey.rest } ?? false }
+    var isPausedAfterFailure: Bool { failed.map { $0.duration(to: .now) < SigningKey.rest } ?? false }
   }
 
   /// The id with which requests name the key.
@@ -117,7 +117,7 @@ public final class SigningKey: Sendable {
 
   /// Whether a call of `material` would run a command now.
   private var needsCommand: Bool {
-    hasCommand && fetched.withLock { $0.material == nil && ($0.fault == nil || !$0.rests) }
+    hasCommand && fetched.withLock { $0.material == nil && ($0.fault == nil || !$0.isPausedAfterFailure) }
   }
 
   /// Runs the command of the key if `material` would run it. The command runs on its own thread, which all
@@ -135,7 +135,7 @@ public final class SigningKey: Sendable {
   /// The secret or key pair. The first call may run a command, for at most 30 s. After a failure the command
   /// does not run again for 5 s; in that time, calls throw the error of the failure.
   package func material() throws(SigningFault) -> Material {
-    let (known, fault) = fetched.withLock { ($0.material, $0.rests ? $0.fault : nil) }
+    let (known, fault) = fetched.withLock { ($0.material, $0.isPausedAfterFailure ? $0.fault : nil) }
     if let known { return known }
     if let fault { throw fault }
     let material: Material

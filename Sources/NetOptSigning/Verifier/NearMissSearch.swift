@@ -78,7 +78,7 @@ struct NearMissSearch {
   ) -> VerificationReport.NearMiss? {
     for (mistake, changed) in bodies(of: request) where scheme.bodyFault(claim, changed) == nil {
       return VerificationReport.NearMiss(
-        mutations: [mistake], detail: mistake.meaning,
+        mistakes: [mistake], detail: mistake.meaning,
         firstDifference: .between(request.body, changed.body))
     }
     return nil
@@ -184,7 +184,7 @@ struct NearMissSearch {
   /// The result for mistakes in the string to sign or in the body.
   private func miss(_ candidate: Candidate) -> VerificationReport.NearMiss {
     VerificationReport.NearMiss(
-      mutations: candidate.mistakes,
+      mistakes: candidate.mistakes,
       detail: candidate.mistakes.map(\.meaning).joined(separator: "; and "),
       firstDifference: .between(strings.requestText, candidate.strings.requestText))
   }
@@ -192,7 +192,7 @@ struct NearMissSearch {
   /// The result for a wrong use of the key, with or without a mistake in the string to sign or in the body.
   private func miss(_ use: KeyCandidate, _ candidate: Candidate?) -> VerificationReport.NearMiss {
     VerificationReport.NearMiss(
-      mutations: (candidate?.mistakes ?? []) + [use.mistake],
+      mistakes: (candidate?.mistakes ?? []) + [use.mistake],
       detail: ((candidate?.mistakes ?? []).map(\.meaning) + [use.detail]).joined(separator: "; and "),
       firstDifference: candidate.flatMap { .between(strings.requestText, $0.strings.requestText) })
   }

@@ -43,7 +43,7 @@ public struct VerificationReport: Sendable {
   /// because of them.
   public struct NearMiss: Hashable, Sendable {
     /// The mistakes: one, or two that the signer made in one signature.
-    public let mutations: [SignerMistake]
+    public let mistakes: [SignerMistake]
     /// The meaning of the mistakes.
     public let detail: String
     /// Where the string of a signer that makes the mistakes differs from the verifier's string, or where the
@@ -51,7 +51,7 @@ public struct VerificationReport: Sendable {
     public let firstDifference: Difference?
 
     /// The stable code: the raw value of the mistake, or two raw values joined with "+".
-    public var code: String { mutations.map(\.rawValue).joined(separator: "+") }
+    public var code: String { mistakes.map(\.rawValue).joined(separator: "+") }
   }
 
   /// Whether the request passed all checks, so that the caller may accept it.

@@ -199,7 +199,7 @@ struct StubCall {
         _ = try await attempt.open(on: transport) { events.note(.connected(index)) }
         events.note(.ready(index, reused: false))
       } catch {
-        if !error.isCancellation { events.note(.failed(index, error.failure)) }
+        if !error.isInconclusive { events.note(.failed(index, error.failure)) }
       }
     }
   }
@@ -214,7 +214,7 @@ struct StubCall {
       return
     }
     end(leg, .won)
-    context.attempt?.isSent(to: race.legs[leg].address.map { IPEndpoint($0, port: plan.origin.port) })
+    context.attempt?.recordSend(to: race.legs[leg].address.map { IPEndpoint($0, port: plan.origin.port) })
     let exchange = StubExchange(
       request: request, destination: .init(race.legs[leg].target, of: plan), transport: transport)
     let events = events

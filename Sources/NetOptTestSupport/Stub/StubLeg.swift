@@ -75,7 +75,7 @@ struct StubLeg: Sendable {
   }
 
   private static let cancelled = LegError(
-    LegFailure(.other, "the attempt was cancelled"), isCancellation: true)
+    LegFailure(.other, "the attempt was cancelled"), isInconclusive: true)
 
   /// Waits until a time on the clock. Does nothing if the time has passed.
   private func sleep(until due: MonotonicInstant, on clock: any TimeSource) async throws(LegError) {

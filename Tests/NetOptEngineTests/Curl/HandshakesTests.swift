@@ -20,7 +20,7 @@ import Testing
   func headStarts() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c) = (Probe(), Probe(), Probe())
-    for probe in [a, b, c] { handshakes.add(probe, at: start, isKept: true) }
+    for probe in [a, b, c] { handshakes.add(probe, at: start, keepsConnection: true) }
     #expect(next(&handshakes, at: start) === a)
     #expect(next(&handshakes, at: start) == nil)
     // If the first probe stays silent, it delays the others by one head start in total.
@@ -38,7 +38,7 @@ import Testing
   func endOfHeadStart() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c, d) = (Probe(), Probe(), Probe(), Probe())
-    for probe in [a, b, c, d] { handshakes.add(probe, at: start, isKept: true) }
+    for probe in [a, b, c, d] { handshakes.add(probe, at: start, keepsConnection: true) }
     #expect(next(&handshakes, at: start) === a)
     let ready = start + .milliseconds(3)
     handshakes.ended(a, at: ready)
@@ -58,14 +58,14 @@ import Testing
   func laterProbes() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c, d) = (Probe(), Probe(), Probe(), Probe())
-    handshakes.add(a, at: start, isKept: true)
+    handshakes.add(a, at: start, keepsConnection: true)
     #expect(next(&handshakes, at: start) === a)
-    handshakes.add(b, at: start + apart, isKept: true)
+    handshakes.add(b, at: start + apart, keepsConnection: true)
     #expect(next(&handshakes, at: start + apart) == nil)
     #expect(next(&handshakes, at: start + headStart) === b)
     // `c` is the first of the next group of probes, and gets a head start.
     let later = start + headStart * 3
-    for probe in [c, d] { handshakes.add(probe, at: later, isKept: true) }
+    for probe in [c, d] { handshakes.add(probe, at: later, keepsConnection: true) }
     #expect(next(&handshakes, at: later) === c)
     #expect(handshakes.due == later + headStart)
   }
@@ -74,7 +74,7 @@ import Testing
   func endedWhileWaiting() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c) = (Probe(), Probe(), Probe())
-    for probe in [a, b, c] { handshakes.add(probe, at: start, isKept: true) }
+    for probe in [a, b, c] { handshakes.add(probe, at: start, keepsConnection: true) }
     #expect(next(&handshakes, at: start) === a)
     handshakes.ended(b, at: start + apart)
     #expect(!handshakes.contains(b))
@@ -86,8 +86,8 @@ import Testing
   func removedProbes() {
     var handshakes = Handshakes<Probe>()
     let (a, b) = (Probe(), Probe())
-    handshakes.add(a, at: start, isKept: true)
-    handshakes.add(b, at: start, isKept: true)
+    handshakes.add(a, at: start, keepsConnection: true)
+    handshakes.add(b, at: start, keepsConnection: true)
     #expect(handshakes.remove { $0 === a } === a)
     #expect(next(&handshakes, at: start) === b)
     #expect(handshakes.remove { $0 === b } == nil)
@@ -98,8 +98,8 @@ import Testing
   func staleProbe() {
     var handshakes = Handshakes<Probe>()
     let (stale, b) = (Probe(), Probe())
-    handshakes.add(stale, at: start, isKept: true)
-    handshakes.add(b, at: start, isKept: true)
+    handshakes.add(stale, at: start, keepsConnection: true)
+    handshakes.add(b, at: start, keepsConnection: true)
     #expect(next(&handshakes, at: start, except: stale) === b)
     #expect(!handshakes.contains(stale))
   }
@@ -108,7 +108,7 @@ import Testing
   func hurriedProbe() {
     var handshakes = Handshakes<Probe>()
     let (a, b, c) = (Probe(), Probe(), Probe())
-    for probe in [a, b, c] { handshakes.add(probe, at: start, isKept: true) }
+    for probe in [a, b, c] { handshakes.add(probe, at: start, keepsConnection: true) }
     #expect(next(&handshakes, at: start) === a)
     #expect(handshakes.prioritize { $0 === c })
     #expect(!handshakes.prioritize { $0 === a })
@@ -124,9 +124,9 @@ import Testing
   func backgroundProbe() {
     var handshakes = Handshakes<Probe>()
     let (look, a, b) = (Probe(), Probe(), Probe())
-    handshakes.add(look, at: start, isKept: false)
+    handshakes.add(look, at: start, keepsConnection: false)
     #expect(next(&handshakes, at: start) === look)
-    for probe in [a, b] { handshakes.add(probe, at: start + apart, isKept: true) }
+    for probe in [a, b] { handshakes.add(probe, at: start + apart, keepsConnection: true) }
     #expect(next(&handshakes, at: start + apart) === a)
     #expect(handshakes.due == start + apart + headStart)
   }

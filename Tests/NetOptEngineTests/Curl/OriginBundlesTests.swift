@@ -66,7 +66,7 @@ import Testing
     let bundles = OriginBundles(of: Origin(.https, host: "api.test"))
     let offer = bundles.connectionClass(for: .automatic, to: a, at: start)
     #expect(offer.offersHTTP2)
-    bundles.endpoint(a, choseHTTP2: false, in: offer, at: start)
+    bundles.recordALPN(of: a, choseHTTP2: false, in: offer, at: start)
     let serial = bundles.connectionClass(for: .automatic, to: a, at: start + .seconds(599))
     #expect(!serial.offersHTTP2)
     #expect(serial.bundle == offer.bundle)
@@ -76,7 +76,7 @@ import Testing
     let insisting = bundles.connectionClass(for: .http2, to: a, at: start)
     #expect(insisting.offersHTTP2 && insisting.bundle != offer.bundle)
     // A second handshake that was under way in the old bundle does not replace the bundle again.
-    bundles.endpoint(a, choseHTTP2: false, in: offer, at: start + .seconds(1))
+    bundles.recordALPN(of: a, choseHTTP2: false, in: offer, at: start + .seconds(1))
     #expect(bundles.connectionClass(for: .http2, to: a, at: start) == insisting)
     #expect(bundles.connectionClass(for: .automatic, to: a, at: start + .seconds(602)) == insisting)
   }
@@ -85,9 +85,9 @@ import Testing
   func learnsHTTP2() {
     let bundles = OriginBundles(of: Origin(.https, host: "api.test"))
     let offer = bundles.connectionClass(for: .automatic, to: a, at: start)
-    bundles.endpoint(a, choseHTTP2: false, in: offer, at: start)
+    bundles.recordALPN(of: a, choseHTTP2: false, in: offer, at: start)
     let insisting = bundles.connectionClass(for: .http2, to: a, at: start)
-    bundles.endpoint(a, choseHTTP2: true, in: insisting, at: start)
+    bundles.recordALPN(of: a, choseHTTP2: true, in: insisting, at: start)
     #expect(bundles.connectionClass(for: .automatic, to: a, at: start) == insisting)
   }
 
@@ -116,7 +116,7 @@ import Testing
         #expect(owners[chosen.bundle, default: index] == index, "seed \(seed)")
         owners[chosen.bundle] = index
         if chosen.offersHTTP2, random.below(2) == 0 {
-          bundles[index].endpoint(endpoint, choseHTTP2: random.below(3) > 0, in: chosen, at: now)
+          bundles[index].recordALPN(of: endpoint, choseHTTP2: random.below(3) > 0, in: chosen, at: now)
         }
         now = now + .seconds(Int64(random.below(200)))
       }

@@ -14,7 +14,7 @@ import Testing
   ///   on the connection, and when the call timed out.
   private func verdicts(_ calls: [(sent: Int64, byte: Int64, over: Int64)]) -> [Bool] {
     var stalls = Stalls()
-    return calls.map { stalls.noted(sent: at($0.sent), lastByte: at($0.byte), at: at($0.over)) }
+    return calls.map { stalls.record(sent: at($0.sent), lastByte: at($0.byte), at: at($0.over)) }
   }
 
   @Test("the second and each further timeout in a row without a byte counts")

@@ -29,10 +29,10 @@ extension ProbeSample {
     do throws(LegError) {
       let endpoint = IPEndpoint(target.address, port: target.origin.port)
       return .success(
-        try await prober.transport.connect(to: endpoint, of: origin, within: limit, keep: keep))
+        try await prober.transport.connect(to: endpoint, of: origin, within: limit, keep: keepsConnection))
     } catch {
-      let isExcused = isCut && error.failure.isTimeout
-      return .failure(LegError(error.failure, isCancellation: error.isCancellation || isExcused))
+      let isExcused = isShortened && error.failure.isTimeout
+      return .failure(LegError(error.failure, isInconclusive: error.isInconclusive || isExcused))
     }
   }
 }

@@ -14,7 +14,7 @@ struct HTTPProbe: Probe {
     // The call's deadline is the limit. libcurl's timeout for the connection is longer, so that the deadline
     // ends the call.
     options.connectTimeout = sample.limit + .seconds(1)
-    options.connection = sample.keep ? .pooled : .fresh
+    options.connection = sample.keepsConnection ? .pooled : .fresh
     let request = NetOptRequest(.head, HTTPURL(origin: target.origin, target: path), options: options)
     let plan = RoutePlan(
       origin: target.origin, policy: .probe,
@@ -34,7 +34,7 @@ struct HTTPProbe: Probe {
       }
       return .success(ConnectReport(response.route))
     } catch {
-      return .failure(LegError(healthCheck: error, path, isCut: sample.isCut))
+      return .failure(LegError(healthCheck: error, path, isShortened: sample.isShortened))
     }
   }
 }
@@ -56,16 +56,17 @@ extension LegError {
   ///
   /// - Parameters:
   ///   - path: the health path.
-  ///   - isCut: whether the time limit was the rest of the budget. A timeout then counts as a cancellation.
-  fileprivate init(healthCheck error: NetOptError, _ path: String, isCut: Bool) {
-    let isExcused = isCut && error.code == .timeout
-    let isCancellation = error.code == .cancelled || error.code == .shutDown || isExcused
+  ///   - isShortened: whether the time limit was the rest of the budget. A timeout then counts as a
+  ///     cancellation.
+  fileprivate init(healthCheck error: NetOptError, _ path: String, isShortened: Bool) {
+    let isExcused = isShortened && error.code == .timeout
+    let isInconclusive = error.code == .cancelled || error.code == .shutDown || isExcused
     if let leg = error.route?.legs.last, leg.outcome == .failed, let failure = leg.failure {
-      self.init(failure, isCancellation: isCancellation)
+      self.init(failure, isInconclusive: isInconclusive)
     } else if error.route?.winner == nil, error.code == .timeout {
-      self.init(LegFailure(.connectTimeout, error.message), isCancellation: isCancellation)
+      self.init(LegFailure(.connectTimeout, error.message), isInconclusive: isInconclusive)
     } else {
-      self.init(LegFailure(.unhealthy, "HEAD \(path): \(error.message)"), isCancellation: isCancellation)
+      self.init(LegFailure(.unhealthy, "HEAD \(path): \(error.message)"), isInconclusive: isInconclusive)
     }
   }
 }

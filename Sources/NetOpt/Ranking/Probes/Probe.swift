@@ -37,9 +37,9 @@ struct ProbeSample: Sendable {
   let started: MonotonicInstant
   /// Whether `limit` is the rest of the budget and not the whole budget. A timeout then does not count as a
   /// failure of the endpoint, because the limit may be shorter than the round trip to the endpoint.
-  let isCut: Bool
+  let isShortened: Bool
   /// Whether to keep the connection for requests, if the transport can keep it.
-  let keep: Bool
+  let keepsConnection: Bool
 }
 
 extension ProbeMethod {

@@ -60,7 +60,7 @@ struct DataTables {
           } ?? "-"
         }
         return [result.target.id, name, "\(distribution.count)"] + cells
-          + [distribution.minimum, distribution.maximum, distribution.deviation].map {
+          + [distribution.minimum, distribution.maximum, distribution.medianDeviation].map {
             $0.map(time.text) ?? "-"
           }
       }

@@ -155,7 +155,7 @@ struct ConnectionTable {
   mutating func stalled(
     _ descriptor: Int32, sent: MonotonicInstant, lastByte: MonotonicInstant, at now: MonotonicInstant
   ) -> Bool {
-    sockets[descriptor]?.stalls.noted(sent: sent, lastByte: lastByte, at: now) ?? false
+    sockets[descriptor]?.stalls.record(sent: sent, lastByte: lastByte, at: now) ?? false
   }
 
   /// Whether a socket that this transfer opened is still connecting: libcurl waits only for it to become

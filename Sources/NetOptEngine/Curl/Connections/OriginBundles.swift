@@ -146,8 +146,8 @@ final class OriginBundles {
   /// Records which HTTP version an endpoint chose on a new connection that offered HTTP/2 and HTTP/1.1.
   ///
   /// - Parameter connectionClass: the class of the new connection.
-  func endpoint(
-    _ endpoint: IPEndpoint?, choseHTTP2: Bool, in connectionClass: ConnectionClass, at now: MonotonicInstant
+  func recordALPN(
+    of endpoint: IPEndpoint?, choseHTTP2: Bool, in connectionClass: ConnectionClass, at now: MonotonicInstant
   ) {
     let known = choices.firstIndex { $0.endpoint == endpoint }
     if choseHTTP2 {

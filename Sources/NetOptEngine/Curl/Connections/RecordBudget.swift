@@ -9,7 +9,7 @@ struct RecordBudget {
   static let limit = 256 * 1024
   /// The maximum number of bytes in a row without data for a request. A server that sends more floods the
   /// connection. After a response is cancelled, up to libcurl's window (32 MiB) of it may still arrive.
-  static let unclaimed = 64 * 1024 * 1024
+  static let mostUnclaimed = 64 * 1024 * 1024
 
   /// The minimum cost of a read, in bytes. A few bytes can cause much work, such as a key update or a record
   /// with one byte.
@@ -46,7 +46,7 @@ struct RecordBudget {
   var mayRead: Bool { used < Self.limit }
 
   /// Whether the server keeps sending data for no request.
-  var isFlooded: Bool { unclaimed > Self.unclaimed }
+  var isFlooded: Bool { unclaimed > Self.mostUnclaimed }
 
   /// Records that a request received a part of its response.
   mutating func claimed() { unclaimed = 0 }

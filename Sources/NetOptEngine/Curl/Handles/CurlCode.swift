@@ -40,7 +40,7 @@ enum CurlCode {
   }
 
   /// Whether libcurl reports this code when it cannot open a connection.
-  static func isOfNewConnection(_ code: CURLcode) -> Bool { replacementFailed.contains(code) }
+  static func isReplacementFailure(_ code: CURLcode) -> Bool { replacementFailed.contains(code) }
 
   /// Returns the failure that counts against the endpoint when a transfer ends after its request was sent and
   /// before a response began. `nil` for codes that do not mean a lost connection, and for a reset stream: the

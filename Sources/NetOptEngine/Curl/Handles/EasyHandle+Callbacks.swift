@@ -174,8 +174,8 @@ private func configureContext(
     openSSL.followHandshakes(of: context)
     openSSL.watchRecords(of: context)
     guard let transfer = easy.flatMap({ EasyHandle.transfer(of: $0) }) else { return CURLE_OK }
-    transfer.certificate = PeerCertificate.expect(in: context)
-    if !transfer.exchange.plan.isSecure { transfer.proxyTLS = ProxyTLS.expect(in: context) }
+    transfer.certificate = PeerCertificate.attach(to: context)
+    if !transfer.exchange.plan.isSecure { transfer.proxyTLS = ProxyTLS.attach(to: context) }
   }
   return CURLE_OK
 }

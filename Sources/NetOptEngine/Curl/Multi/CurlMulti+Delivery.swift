@@ -59,7 +59,7 @@ extension CurlMulti {
   /// Hands what a transfer has received in this turn to its caller. Nothing is handed over until the response
   /// head is complete.
   func deliver(_ transfer: Transfer) {
-    transfer.settled()
+    transfer.markDelivered()
     let exchange = transfer.exchange
     guard !exchange.state.isFinished, transfer.isHeadComplete else { return }
     if transfer.isAnsweredEarly { return completed(transfer) }
@@ -89,14 +89,14 @@ extension CurlMulti {
 
   /// Ends a call whose response counts as complete: libcurl ended the transfer without an error, or the
   /// server needs no more of the request. Fails the call if a part of the response is missing
-  /// (`Transfer.missing`).
+  /// (`Transfer.completionFault`).
   func completed(_ transfer: Transfer) {
     let exchange = transfer.exchange
-    if let missing = transfer.missing {
+    if let fault = transfer.completionFault {
       if transfer.isHeadComplete, exchange.state.body == nil { deliverHead(transfer) }
       let mayBeRepeated = exchange.request.mayBeRepeated
       return fail(
-        exchange, missing.error(from: transfer.peer, transfer.endpoint, mayBeRepeated: mayBeRepeated))
+        exchange, fault.error(from: transfer.peer, transfer.endpoint, mayBeRepeated: mayBeRepeated))
     }
     let timings = timings(of: transfer)
     if let body = exchange.state.body {

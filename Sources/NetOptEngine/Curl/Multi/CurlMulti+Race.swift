@@ -245,7 +245,7 @@ extension CurlMulti {
       exchange.state.win()
     else { return }
     note(transfer, .won)
-    if let attempt = exchange.context.attempt { attempt.isSent(to: transfer.endpoint) }
+    if let attempt = exchange.context.attempt { attempt.recordSend(to: transfer.endpoint) }
     if let timer = exchange.raceTimer { loop.cancel(timer) }
     if let lookUp = exchange.lookUp.running {
       lookUp.task.cancel()

@@ -77,7 +77,7 @@ extension CurlMulti {
   /// open that connection and failed, the leg has failed, and the next leg sends the request.
   func sendAgain(_ transfer: Transfer, after code: CURLcode) {
     let exchange = transfer.exchange
-    if CurlCode.isOfNewConnection(code) { return legFailed(transfer, code) }
+    if CurlCode.isReplacementFailure(code) { return legFailed(transfer, code) }
     end(transfer)
     let failure = connect(
       transfer.leg, of: exchange, to: transfer.endpoint, through: transfer.proxy, at: loop.now())

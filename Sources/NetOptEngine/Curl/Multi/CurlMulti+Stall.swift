@@ -69,7 +69,7 @@ struct Stalls: Sendable {
   ///   - sent: when the call's request was sent.
   ///   - lastByte: when the last byte arrived on the connection.
   /// - Returns: whether this is the second timeout in a row.
-  mutating func noted(sent: MonotonicInstant, lastByte: MonotonicInstant, at now: MonotonicInstant) -> Bool {
+  mutating func record(sent: MonotonicInstant, lastByte: MonotonicInstant, at now: MonotonicInstant) -> Bool {
     guard now - sent >= Self.shortest, lastByte - sent < Self.tolerance else { return false }
     // A byte that arrives after the earlier timeout begins a new row of timeouts. `lastByte` may be wrong by
     // `tolerance`. In case of doubt, the byte counts as arrived after the earlier timeout.

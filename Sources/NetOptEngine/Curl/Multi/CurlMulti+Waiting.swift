@@ -33,7 +33,7 @@ extension CurlMulti {
 
   /// Schedules the next look at the waiting requests.
   func scheduleWaitLook(in time: Duration) {
-    guard waits != nil else { return }
+    guard waitObserver != nil else { return }
     waitLooks.isDue = true
     let timer = waitLooks.timer ?? MultiTimer(self) { $0.performWaitLook() }
     waitLooks.timer = timer
@@ -44,11 +44,11 @@ extension CurlMulti {
   func performWaitLook() {
     waitLooks.isDue = false
     // Requests that wait in a network that this machine has left say nothing about the endpoints.
-    guard let waits, !isShutDown, !isRetired else { return }
+    guard let waitObserver, !isShutDown, !isRetired else { return }
     reassignUnwritten()
     leaveLongQueues()
     let someWait = completeAnswered()
-    let time = lookAtWaiting(with: waits)
+    let time = lookAtWaiting(with: waitObserver)
     // A request whose body arrives does not wait. The next request schedules a look again.
     if someWait || waitLooks.sawSome || underWay.contains(where: { $0.state.body == nil }) {
       scheduleWaitLook(in: time)

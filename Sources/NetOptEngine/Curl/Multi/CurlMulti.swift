@@ -12,7 +12,7 @@ actor CurlMulti: LoopActor {
   /// Resolves the DNS leg of a plan.
   let legs: any LegSource
   /// Observes the requests that wait for their responses.
-  let waits: (any WaitObserver)?
+  let waitObserver: (any WaitObserver)?
   let callbackState: CallbackState
   let spareChunks = SpareChunks()
   // Unchecked exclusivity, here and in the loop's other state: nothing that runs during a change accesses the
@@ -23,8 +23,8 @@ actor CurlMulti: LoopActor {
 
   private let handle: MultiHandle
   @exclusivity(unchecked) private var timer: MultiTimer?
-  @exclusivity(unchecked) private var handshakes = Handshakes<Transfer>()
-  private var handshakeTimer: MultiTimer?
+  @exclusivity(unchecked) var handshakes = Handshakes<Transfer>()
+  var handshakeTimer: MultiTimer?
   private var newConnectionsTimer: MultiTimer?
   /// The schedule of the looks at waiting requests.
   @exclusivity(unchecked) var waitLooks = WaitLooks()
@@ -54,11 +54,12 @@ actor CurlMulti: LoopActor {
 
   /// - Throws: `libraryFailed` if libcurl gives no handle; `invalidConfiguration` if it refuses a setting.
   init(
-    _ configuration: CurlConfiguration, legs: any LegSource, waits: (any WaitObserver)?, loop: EventLoop
+    _ configuration: CurlConfiguration, legs: any LegSource, waitObserver: (any WaitObserver)?,
+    loop: EventLoop
   ) throws(NetOptError) {
     self.configuration = configuration
     self.legs = legs
-    self.waits = waits
+    self.waitObserver = waitObserver
     self.loop = loop
     callbackState = CallbackState()
     handle = try MultiHandle(configuration, callbackState: callbackState)
@@ -211,40 +212,6 @@ actor CurlMulti: LoopActor {
     requestTurnEnd()
   }
 
-  /// Makes a connected probe wait for its turn to begin TLS.
-  private func postpone(_ transfer: Transfer, _ descriptor: Int32) {
-    // The socket is writable until then, which would keep the loop awake.
-    loop.unwatch(descriptor, of: self)
-    handshakes.add(transfer, at: loop.now(), isKept: transfer.exchange.request.options.connection == .pooled)
-    beginHandshake()
-  }
-
-  /// Lets the next waiting probe begin TLS if it is due.
-  func beginHandshake() {
-    guard !isShutDown else { return }
-    let next = handshakes.next(at: loop.now()) { [connections] transfer in
-      transfer.descriptor.map { connections.isConnecting($0, by: transfer) } ?? false
-    }
-    if let next, let descriptor = next.descriptor {
-      recordTurnWait(next)
-      loop.watch(descriptor, for: .write, self)
-      drive(descriptor, CURL_CSELECT_OUT)
-      requestTurnEnd()
-    }
-    scheduleHandshake()
-  }
-
-  private func recordTurnWait(_ transfer: Transfer) {
-    if let connected = transfer.connectedAt { transfer.waitForTurn = loop.now() - connected }
-  }
-
-  private func scheduleHandshake() {
-    guard let due = handshakes.due else { return }
-    let timer = handshakeTimer ?? MultiTimer(self) { $0.beginHandshake() }
-    handshakeTimer = timer
-    loop.schedule(timer, at: due)
-  }
-
   private func scheduleNewConnections() {
     guard let due = callbackState.newConnections.due else { return }
     let timer = newConnectionsTimer ?? MultiTimer(self) { $0.settleNewConnections() }
@@ -256,14 +223,6 @@ actor CurlMulti: LoopActor {
     callbackState.newConnections.settle(at: loop.now())
     scheduleNewConnections()
   }
-
-  /// Lets the probe that opens a connection to an endpoint begin TLS at once, because a request waits for it.
-  func prioritizeHandshake(with endpoint: IPEndpoint) {
-    if handshakes.prioritize({ $0.endpoint == endpoint }) { scheduleHandshake() }
-  }
-
-  /// Whether a transfer waits to begin TLS because of netopt, not because of its endpoint.
-  func isHeldBack(_ transfer: Transfer) -> Bool { handshakes.contains(transfer) }
 
   func timerFired() {
     guard !isShutDown else { return }

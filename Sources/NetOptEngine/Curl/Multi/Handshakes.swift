@@ -35,10 +35,12 @@ struct Handshakes<Probe: AnyObject> {
   /// Adds a probe whose TCP is connected. The probe gets a head start if its connection is kept, no other
   /// probe waits, and no probe whose connection is kept was added within the last `headStart`.
   ///
-  /// - Parameter isKept: whether the probe's connection is kept, so that a request may wait for it.
-  mutating func add(_ probe: Probe, at now: MonotonicInstant, isKept: Bool) {
-    if isKept, waiting.isEmpty, lastKept.map({ now >= $0 + Self.headStart }) ?? true { nextIsFirst = true }
-    if isKept { lastKept = now }
+  /// - Parameter keepsConnection: whether the probe's connection is kept, so that a request may wait for it.
+  mutating func add(_ probe: Probe, at now: MonotonicInstant, keepsConnection: Bool) {
+    if keepsConnection, waiting.isEmpty, lastKept.map({ now >= $0 + Self.headStart }) ?? true {
+      nextIsFirst = true
+    }
+    if keepsConnection { lastKept = now }
     waiting.append(probe)
   }
 

@@ -18,10 +18,11 @@ final class NetworkGenerations: @unchecked Sendable {
 
   /// - Throws: the errors of `CurlMulti.init`.
   init(
-    _ configuration: CurlConfiguration, legs: any LegSource, waits: (any WaitObserver)?, loop: EventLoop
+    _ configuration: CurlConfiguration, legs: any LegSource, waitObserver: (any WaitObserver)?,
+    loop: EventLoop
   ) throws(NetOptError) {
     self.loop = loop
-    current = try CurlMulti(configuration, legs: legs, waits: waits, loop: loop)
+    current = try CurlMulti(configuration, legs: legs, waitObserver: waitObserver, loop: loop)
   }
 
   /// Makes new work use new connections. Work that is under way continues on the old ones. Calls that only
@@ -32,7 +33,7 @@ final class NetworkGenerations: @unchecked Sendable {
     let isShutDown = old.assumeIsolated { $0.isShutDown }
     // If no further handle can be made, the old handle stays in use.
     guard !isShutDown,
-      let new = try? CurlMulti(old.configuration, legs: old.legs, waits: old.waits, loop: loop)
+      let new = try? CurlMulti(old.configuration, legs: old.legs, waitObserver: old.waitObserver, loop: loop)
     else { return }
     current = new
     retired.removeAll { $0.assumeIsolated { $0.isShutDown } }

@@ -175,7 +175,7 @@ struct OpenSSL: Sendable {
 
   /// The address of OpenSSL's own security callback (SSL_CTX_set_security_callback(3)); 0 until a connection
   /// is set up. The callback is the same in every context.
-  private static let judgement = Atomic<UInt>(0)
+  private static let defaultSecurityCheck = Atomic<UInt>(0)
   /// The largest Diffie-Hellman group that a server may choose, in bits. A handshake with OpenSSL's largest
   /// group, 10,000 bits, blocks the loop, and with it all other calls, for more than half a second.
   static let largestGroup = 4096
@@ -186,8 +186,9 @@ struct OpenSSL: Sendable {
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func limitGroups(of context: OpaquePointer) {
-    guard let judgement = getSecurity(context) else { return }
-    Self.judgement.store(UInt(bitPattern: unsafeBitCast(judgement, to: Int.self)), ordering: .releasing)
+    guard let defaultSecurityCheck = getSecurity(context) else { return }
+    Self.defaultSecurityCheck.store(
+      UInt(bitPattern: unsafeBitCast(defaultSecurityCheck, to: Int.self)), ordering: .releasing)
     setSecurity(context) { ssl, context, operation, bits, kind, other, data in
       if operation == netopt_operation_temporary_group, let other, let count = OpenSSL.loaded?.keyBits(other),
         count > OpenSSL.largestGroup
@@ -199,7 +200,9 @@ struct OpenSSL: Sendable {
       {
         return 0
       }
-      guard let original = UnsafeRawPointer(bitPattern: OpenSSL.judgement.load(ordering: .acquiring)) else {
+      guard
+        let original = UnsafeRawPointer(bitPattern: OpenSSL.defaultSecurityCheck.load(ordering: .acquiring))
+      else {
         return 0
       }
       // The stored address came from a function of this type.

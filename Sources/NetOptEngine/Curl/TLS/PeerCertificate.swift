@@ -20,7 +20,7 @@ final class PeerCertificate {
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)), for one
   ///   connection.
   /// - Returns: the object that gets the certificate; `nil` when OpenSSL cannot keep it.
-  static func expect(in context: OpaquePointer) -> PeerCertificate? {
+  static func attach(to context: OpaquePointer) -> PeerCertificate? {
     guard let functions = Functions.loaded else { return nil }
     let certificate = PeerCertificate()
     let reference = Unmanaged.passRetained(certificate)
@@ -31,7 +31,7 @@ final class PeerCertificate {
     return certificate
   }
 
-  /// Stores a connection's certificate in the object from `expect`, at the end of a handshake. After a
+  /// Stores a connection's certificate in the object from `attach`, at the end of a handshake. After a
   /// renegotiation, the first certificate stays.
   static func keep(of ssl: OpaquePointer) {
     guard let functions = Functions.loaded, let context = functions.context(ssl),
@@ -112,7 +112,7 @@ final class PeerCertificate {
       freeBIO = try OpenSSL.function("BIO_free")
       control = try OpenSSL.function("BIO_ctrl")
       let newIndex: OpenSSL.NewIndex = try OpenSSL.function("CRYPTO_get_ex_new_index")
-      // OpenSSL calls this closure when it frees the context. The closure releases the object that `expect`
+      // OpenSSL calls this closure when it frees the context. The closure releases the object that `attach`
       // retained for the context.
       index = newIndex(netopt_ex_index_context, 0, nil, nil, nil) { _, certificate, _, _, _, _ in
         if let certificate { Unmanaged<PeerCertificate>.fromOpaque(certificate).release() }

@@ -14,7 +14,7 @@ final class ProxyTLS {
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)), for one
   ///   connection.
   /// - Returns: `nil` when OpenSSL cannot keep the object.
-  static func expect(in context: OpaquePointer) -> ProxyTLS? {
+  static func attach(to context: OpaquePointer) -> ProxyTLS? {
     guard let functions = Functions.loaded else { return nil }
     let expected = ProxyTLS()
     let reference = Unmanaged.passRetained(expected)
@@ -25,7 +25,7 @@ final class ProxyTLS {
     return nil
   }
 
-  /// Stores a connection in the object that `expect` made for its context, when the first handshake begins.
+  /// Stores a connection in the object that `attach` made for its context, when the first handshake begins.
   static func began(_ ssl: OpaquePointer) {
     guard let functions = Functions.loaded, let context = functions.context(ssl),
       let data = functions.contextData(context, functions.contextIndex)

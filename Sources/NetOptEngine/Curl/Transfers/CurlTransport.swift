@@ -13,16 +13,16 @@ public final class CurlTransport: Transport {
 
   /// Makes a transport on a loop. `shutdown` does not stop the loop.
   ///
-  /// - Parameter waits: observes the requests that wait for their responses; `nil` for no observer.
+  /// - Parameter waitObserver: observes the requests that wait for their responses; `nil` for no observer.
   /// - Throws: `invalidConfiguration`, naming the setting, or `libraryFailed`.
   package init(
     _ configuration: CurlConfiguration = CurlConfiguration(), legs: any LegSource,
-    waits: (any WaitObserver)? = nil, loop: EventLoop
+    waitObserver: (any WaitObserver)? = nil, loop: EventLoop
   ) throws(NetOptError) {
     try configuration.check()
     self.loop = loop
     bodyBuffer = configuration.bodyBuffer
-    generations = try NetworkGenerations(configuration, legs: legs, waits: waits, loop: loop)
+    generations = try NetworkGenerations(configuration, legs: legs, waitObserver: waitObserver, loop: loop)
   }
 
   /// Performs a request along a plan.
@@ -55,7 +55,7 @@ public final class CurlTransport: Transport {
   /// - Parameters:
   ///   - limit: the time limit for opening the connection.
   ///   - keep: whether an HTTP/2 connection stays in libcurl's pool. An HTTP/1.1 connection is always closed.
-  /// - Throws: the failure of the endpoint. `isCancellation` of the `LegError` is true when the call was
+  /// - Throws: the failure of the endpoint. `isInconclusive` of the `LegError` is true when the call was
   ///   cancelled or the client was shut down.
   package func connect(
     to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool

@@ -144,7 +144,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     case .connection(let report): return report
     case .failure(let error):
       let failure = reports.last?.failure ?? LegFailure(.other, error.message)
-      throw LegError(failure, isCancellation: error.code == .cancelled || error.code == .shutDown)
+      throw LegError(failure, isInconclusive: error.code == .cancelled || error.code == .shutDown)
     case .response, nil: preconditionFailure("a connection was answered with a response, or not at all")
     }
   }

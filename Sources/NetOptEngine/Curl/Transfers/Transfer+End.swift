@@ -94,14 +94,14 @@ extension Transfer {
   }
 
   /// The fault of a response that libcurl takes for complete; `nil` when the response is complete.
-  var missing: ResponseFault? {
+  var completionFault: ResponseFault? {
     // `receive` may have refused a piece that libcurl had held back. libcurl then forgets the refusal.
     if let fault { return fault }
     guard head.isComplete else { return .headCut }
     if hasNoBody { return nil }
     if let decoder, !decoder.isComplete { return .codingCut }
     // Every coding has at least one byte, even for an empty body. Over HTTP/2 END_STREAM shows the end.
-    if !hasBody, head.framing == .end, speaksHTTP2 == false, !head.contentEncoding.isEmpty {
+    if !hasBodyBytes, head.framing == .end, speaksHTTP2 == false, !head.contentEncoding.isEmpty {
       return .codingCut
     }
     if speaksHTTP2 == true, FrameObserver.isActive, !isWholeStream {

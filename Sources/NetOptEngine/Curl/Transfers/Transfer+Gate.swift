@@ -40,7 +40,7 @@ extension Transfer {
   /// - Returns: whether the request is sent on the connection.
   func passGate(between ends: ConnectionEnds) -> Bool {
     let now = exchange.now()
-    reachedGate()
+    endTunnelReads()
     if verdict == .send {
       // libcurl sends the request again, and does not say why.
       lastLoss = loss
@@ -158,7 +158,7 @@ extension Transfer {
       connection.reader = reader
     }
     if connectionClass.offersHTTP2 {
-      bundles.endpoint(endpoint, choseHTTP2: choice, in: connectionClass, at: now)
+      bundles.recordALPN(of: endpoint, choseHTTP2: choice, in: connectionClass, at: now)
     }
   }
 

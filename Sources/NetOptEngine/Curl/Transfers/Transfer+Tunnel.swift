@@ -12,7 +12,7 @@ extension Transfer {
 
   /// Ends the count of reads, because a connection is ready: the leg's first connection, or one that libcurl
   /// opened to send the request again.
-  func reachedGate() { tunnelReads = nil }
+  func endTunnelReads() { tunnelReads = nil }
 
   /// Whether libcurl is opening a connection: the first one, or one for sending the request again.
   var isConnecting: Bool { tunnelReads != nil }

@@ -20,7 +20,6 @@ final class Transfer {
   let bundles: OriginBundles
   let callbackState: CallbackState
 
-  let started: MonotonicInstant
   /// When the leg first opened a socket; `nil` on a pooled connection.
   private(set) var openedAt: MonotonicInstant?
   /// When TCP connected, if this leg opened the connection. libcurl's own time stays zero until TLS is done.
@@ -74,7 +73,7 @@ final class Transfer {
   /// Decodes the body's content coding; set when the body begins.
   @exclusivity(unchecked) private(set) var decoder: ContentDecoder?
   /// Whether libcurl has delivered a part of the body.
-  private(set) var hasBody = false
+  private(set) var hasBodyBytes = false
   /// How many bytes of the body libcurl has delivered, before content decoding.
   private(set) var receivedBytes = 0
   /// How many bytes of an HTTP/1.1 response's body libcurl has read. `chunks` counts chunked bodies instead.
@@ -120,7 +119,6 @@ final class Transfer {
       for: exchange.request.options.version, to: endpoint,
       isAlone: exchange.purpose == .probe && exchange.request.options.connection == .fresh, at: now)
     body = ReceivedBody(spareChunks)
-    started = now
   }
 
   /// Whether the transfer must wait for its turn to begin TLS: probes and warm-ups of HTTPS origins must.
@@ -165,7 +163,7 @@ final class Transfer {
       }
       firstByteAt = now()
       connection?.lastAnswered = firstByteAt
-      // Once per head suffices: a head's size limit is far below `RecordBudget.unclaimed`.
+      // Once per head suffices: a head's size limit is far below `RecordBudget.mostUnclaimed`.
       streamReader?.budget.claimed()
       sent.receivedResponse()
     }
@@ -265,8 +263,8 @@ final class Transfer {
     // Once per turn suffices.
     if !isTouched { connection?.lastAnswered = now() }
     touch()
-    if !hasBody {
-      hasBody = true
+    if !hasBodyBytes {
+      hasBodyBytes = true
       do throws(CodingFailure) {
         if exchange.request.options.decompress, !head.contentEncoding.isEmpty {
           decoder = try ContentDecoder(head.contentEncoding)
@@ -380,7 +378,7 @@ final class Transfer {
   }
 
   /// Records that the data of this turn is delivered. New data puts the transfer on `touched` again.
-  func settled() { isTouched = false }
+  func markDelivered() { isTouched = false }
 
   /// Resumes the given directions. libcurl sets both at once (curl_easy_pause(3)).
   @discardableResult func unpause(receive: Bool, send: Bool) -> CURLcode {

@@ -2,7 +2,7 @@ import NetOptCore
 
 /// The part of a stored response that answers a request: all of it, one byte range, only its head, or a 304
 /// (RFC 9110, sections 14 and 15.4.5).
-package enum RangePart: Hashable, Sendable {
+package enum ResponsePart: Hashable, Sendable {
   /// The whole response.
   case whole
   /// A byte range of the body, with status 206.

@@ -1,0 +1,49 @@
+import CCurl
+import NetOptCore
+
+// The turns in which probes begin TLS (`Handshakes`)
+
+extension CurlMulti {
+  /// Makes a connected probe wait for its turn to begin TLS.
+  func postpone(_ transfer: Transfer, _ descriptor: Int32) {
+    // The socket is writable until then, which would keep the loop awake.
+    loop.unwatch(descriptor, of: self)
+    handshakes.add(
+      transfer, at: loop.now(), keepsConnection: transfer.exchange.request.options.connection == .pooled)
+    beginHandshake()
+  }
+
+  /// Lets the next waiting probe begin TLS if it is due.
+  func beginHandshake() {
+    guard !isShutDown else { return }
+    let next = handshakes.next(at: loop.now()) { [connections] transfer in
+      transfer.descriptor.map { connections.isConnecting($0, by: transfer) } ?? false
+    }
+    if let next, let descriptor = next.descriptor {
+      recordTurnWait(next)
+      loop.watch(descriptor, for: .write, self)
+      drive(descriptor, CURL_CSELECT_OUT)
+      requestTurnEnd()
+    }
+    scheduleHandshake()
+  }
+
+  func recordTurnWait(_ transfer: Transfer) {
+    if let connected = transfer.connectedAt { transfer.waitForTurn = loop.now() - connected }
+  }
+
+  func scheduleHandshake() {
+    guard let due = handshakes.due else { return }
+    let timer = handshakeTimer ?? MultiTimer(self) { $0.beginHandshake() }
+    handshakeTimer = timer
+    loop.schedule(timer, at: due)
+  }
+
+  /// Lets the probe that opens a connection to an endpoint begin TLS at once, because a request waits for it.
+  func prioritizeHandshake(with endpoint: IPEndpoint) {
+    if handshakes.prioritize({ $0.endpoint == endpoint }) { scheduleHandshake() }
+  }
+
+  /// Whether a transfer waits to begin TLS because of netopt, not because of its endpoint.
+  func isHeldBack(_ transfer: Transfer) -> Bool { handshakes.contains(transfer) }
+}
