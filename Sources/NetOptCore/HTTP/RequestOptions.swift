@@ -86,8 +86,7 @@ public struct RequestOptions: Hashable, Sendable {
   ///
   /// The retry uses another endpoint if there is one. Each retry uses a part of the client's retry budget,
   /// unless the connection went silent before the server's kernel acknowledged the request. The client does
-  /// not retry if too little time is left until the deadline. The client may also not retry if it could not
-  /// open a new connection for a resend within the attempt.
+  /// not retry if too little time is left until the deadline.
   public var maxAttempts = 3
 
   /// Whether the client hedges the request: it sends a second copy to another endpoint if the response takes
