@@ -1,4 +1,5 @@
 import NetOptCore
+import TestTools
 import Testing
 
 @testable import NetOptBench
@@ -143,6 +144,23 @@ import Testing
     #expect(fault?.description.hasPrefix("$.targets[1].") == true, "\(fault?.description ?? "")")
     #expect(fault?.description.contains(".hdr: the histograms up to here have more counters") == true)
     #expect(throws: Never.self) { try SavedRun(bytes, mostCounters: 200_000) }
+  }
+
+  @Test("a saved run in UTF-16 or UTF-32, or with a long run in a string, is refused")
+  func slowRun() async throws {
+    let settings = try Fixtures.settings([Fixtures.first])
+    let report = await Fixtures.report(settings) { request, number in
+      .answer(request, .warm(Double(1 + number)))
+    }
+    let json = JSONReport(report).value
+    for bytes in WideJSON.encodings(of: json.bytes()) {
+      let fault = #expect(throws: SavedRun.Fault.self) { try SavedRun(bytes) }
+      #expect(fault?.description.contains("not UTF-8") == true)
+    }
+    let run = json.description.replacing(
+      "{", with: "{\"\(String(repeating: "\u{301}", count: 31))\":1,", maxReplacements: 1)
+    let fault = #expect(throws: SavedRun.Fault.self) { try SavedRun(Array(run.utf8)) }
+    #expect(fault?.description.contains("combining marks") == true)
   }
 
   /// Compares runs of equal servers under serially correlated noise. The factor keeps the rank-sum test near

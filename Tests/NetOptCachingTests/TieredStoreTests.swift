@@ -209,6 +209,21 @@ struct TieredStoreTests {
     #expect(error?.message.contains(folder) ?? false)
   }
 
+  @Test("an index in UTF-16 or UTF-32, or with a long run in a string, is refused")
+  func slowIndex() throws {
+    let index = #"{"schema":1,"issued":1,"resources":[\#(resource("a"))]}"#
+    #expect(throws: Never.self) { try open(try pack(index, ["a.txt": "hello"])) }
+    for bytes in WideJSON.encodings(of: Array(index.utf8)) {
+      let folder = try pack("", ["a.txt": "hello"])
+      try Data(bytes).write(to: URL(fileURLWithPath: folder + "/index.json"))
+      let error = #expect(throws: NetOptError.self) { try open(folder) }
+      #expect(error?.message.contains("not UTF-8") == true)
+    }
+    let run = index.replacing("q=1", with: String(repeating: "\u{301}", count: 31))
+    let error = #expect(throws: NetOptError.self) { try open(try pack(run, ["a.txt": "hello"])) }
+    #expect(error?.message.contains("combining marks") == true)
+  }
+
   @Test("the signature of an index is checked before the index is parsed")
   func signedIndex() throws {
     let folder = try pack("{", ["index.json.minisig": "signed"])

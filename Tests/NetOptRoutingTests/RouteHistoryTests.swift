@@ -171,6 +171,21 @@ import Testing
     #expect(throws: RouteHistory.Fault.self) { try RouteHistory(json: Array(text.utf8), network: "n") }
   }
 
+  @Test("a history in UTF-16 or UTF-32, or with a long run in a string, is refused")
+  func slowHistory() {
+    let json = experienced().history(at: now, date: Self.date).json(network: "n")
+    #expect(throws: Never.self) { try RouteHistory(json: json.bytes(), network: "n") }
+    for bytes in WideJSON.encodings(of: json.bytes()) {
+      #expect(throws: RouteHistory.Fault.self) { try RouteHistory(json: bytes, network: "n") }
+    }
+    let run = json.description.replacing(
+      "\"network\"", with: "\"\(String(repeating: "\\u0301", count: 31))\":1,\"network\"")
+    let fault = #expect(throws: RouteHistory.Fault.self) {
+      try RouteHistory(json: Array(run.utf8), network: "n")
+    }
+    #expect(fault?.reason.contains("combining marks") == true)
+  }
+
   /// Reading ends, whatever the bytes are.
   @Test("a mutated history is read and adopted, or refused")
   func mutatedHistory() {

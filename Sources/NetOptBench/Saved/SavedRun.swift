@@ -128,9 +128,7 @@ package struct SavedRun: Sendable {
   ///   - mostCounters: the maximum number of counters in all histograms together.
   /// - Throws: `Fault` when the content is not a valid saved run.
   package init(_ bytes: [UInt8], mostCounters: Int = SavedRun.maximumCounters) throws(Fault) {
-    guard !SlowText.hasLongRun(inJSON: bytes) else {
-      throw Fault(description: "a string is not usable: \(SlowText.violation)")
-    }
+    if let fault = SlowText.fault(ofJSON: bytes) { throw Fault(description: fault) }
     let file: SavedRunFile
     do {
       file = try JSONDecoder().decode(SavedRunFile.self, from: Data(bytes))

@@ -90,9 +90,7 @@ package final class SeedPack: Sendable {
       hasSignature
       ? try FileBytes.read(path + ".minisig", upTo: 4096, as: "the seed pack's signature", in: .cache) : nil
     try check(bytes, signature)
-    guard !SlowText.hasLongRun(inJSON: bytes) else {
-      throw Self.fault(path, "a string is not usable: \(SlowText.violation)")
-    }
+    if let fault = SlowText.fault(ofJSON: bytes) { throw Self.fault(path, fault) }
     let index: Index
     do { index = try JSONDecoder().decode(Index.self, from: Data(bytes)) } catch {
       throw Self.fault(

@@ -51,9 +51,17 @@ package enum SlowText {
     return String(decoding: text, as: UTF8.self).unicodeScalars.contains { run.add($0) }
   }
 
-  /// Whether a JSON text has a run longer than `mostMarks` or `mostIndicators`. A scalar may be written as
-  /// itself or as an escape (`\u0301`). Call it before Foundation's JSON decoder reads a text, because the decoder hashes
-  /// the keys as strings.
+  /// Returns the reason why Foundation's JSON decoder must not read a text, in words for users; `nil` if it
+  /// may. The decoder hashes the keys as strings, so a long run would take seconds. It also accepts UTF-16 and
+  /// UTF-32, in which the search finds no runs; RFC 8259, section 8.1, allows only UTF-8.
+  package static func fault(ofJSON text: [UInt8]) -> String? {
+    // Each ASCII character of a text in UTF-16 or UTF-32 has a byte that is zero.
+    if text.contains(0) { return "it is not UTF-8, or contains a NUL" }
+    return hasLongRun(inJSON: text) ? "a string is not usable: \(violation)" : nil
+  }
+
+  /// Whether a JSON text in UTF-8 has a run longer than `mostMarks` or `mostIndicators`. A scalar may be
+  /// written as itself or as an escape (`\u0301`).
   package static func hasLongRun(inJSON text: [UInt8]) -> Bool {
     guard text.contains(UInt8(ascii: "\\")) else { return text.withUnsafeBytes { hasLongRun($0) } }
     // JSON escapes a scalar as one `\u` with four hexadecimal digits, or, from U+10000, as two (surrogates).

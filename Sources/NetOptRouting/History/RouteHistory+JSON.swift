@@ -58,9 +58,7 @@ extension RouteHistory {
   /// - Parameter network: the fingerprint of the network to which the file must belong.
   package init(json bytes: [UInt8], network: String) throws(Fault) {
     guard bytes.count <= Self.maximumBytes else { throw Fault(reason: "it is larger than 4 MiB") }
-    guard !SlowText.hasLongRun(inJSON: bytes) else {
-      throw Fault(reason: "a string is not usable: \(SlowText.violation)")
-    }
+    if let fault = SlowText.fault(ofJSON: bytes) { throw Fault(reason: fault) }
     let file: File
     do { file = try JSONDecoder().decode(File.self, from: Data(bytes)) } catch {
       throw Fault(reason: "it is not in the JSON format that netopt writes")
