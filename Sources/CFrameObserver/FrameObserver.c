@@ -261,8 +261,8 @@ static enum netopt_failure failure_of(ssize_t result) {
 
 // Passes received bytes to a session, and refuses further bytes for a session that has failed. A failed
 // session stopped in the middle of a frame. libcurl before 8.1.0 would pass it the same bytes again, and
-// later other bytes of the connection. The session would then take bytes inside a frame of the peer for
-// frames.
+// later other bytes of the connection. The session would then read new frames from the inside of one of
+// the peer's frames.
 INTERPOSED ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const uint8_t *bytes, size_t count) {
   static _Atomic(void *) known;
   ssize_t (*receive)(nghttp2_session *, const uint8_t *, size_t) = next(__func__, &known);
