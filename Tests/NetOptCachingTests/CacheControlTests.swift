@@ -113,6 +113,16 @@ struct CacheControlTests {
       #expect(Vary(["Vary": member]) == .everything)
       #expect(StoredFields.dropsCachingTerms(of: ["Connection": member], CacheControl([:])))
     }
+    // The lines of one field count together. A `Character` of two scalars is as cheap as one of one byte.
+    for text in ["a", "e\u{301}"] {
+      let value = "must-understand, max-age=9, " + String(repeating: text, count: 1000)
+      func fields(_ name: String) -> HeaderFields {
+        HeaderFields((0..<30).map { _ in HeaderField(name, value) })
+      }
+      #expect(CacheControl(fields("Cache-Control")).isTooLong)
+      #expect(Vary(fields("Vary")) == .everything)
+      #expect(StoredFields.dropsCachingTerms(of: fields("Connection"), CacheControl([:])))
+    }
     let understood = "must-understand, max-age=600, " + String(repeating: "x-a, ", count: 260) + "no-cache"
     let fields: HeaderFields = ["Cache-Control": understood]
     let request = CacheRequest(try NetOptRequest(.get, "https://a.test/"))

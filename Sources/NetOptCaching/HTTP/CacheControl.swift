@@ -45,14 +45,15 @@ package struct CacheControl: Hashable, Sendable {
   var forbidsStoring: Bool { isTooLong || noStore && !mustUnderstand }
 
   /// Reads the directives of a message. `isTooLong` and `noStore` become true when the message has more than
-  /// `FieldText.mostMembers` directives, or a line of more than `FieldText.mostBytes` bytes.
+  /// `FieldText.mostMembers` directives, or lines of more than `FieldText.mostBytes` bytes together.
   package init(_ fields: HeaderFields) {
     var count = 0
-    for line in fields.values(of: "Cache-Control") {
-      guard line.utf8.count <= FieldText.mostBytes else {
-        refuse()
-        return
-      }
+    let lines = fields.values(of: "Cache-Control")
+    guard FieldText.isShort(lines) else {
+      refuse()
+      return
+    }
+    for line in lines {
       var reader = DirectiveReader(line)
       while let directive = reader.next() {
         count += 1
@@ -104,7 +105,7 @@ package struct CacheControl: Hashable, Sendable {
   /// Recognises a directive by the beginning of its name, for lists with the wrong separator, such as
   /// `no-store; max-age=0`. It recognises only directives that restrict the cache.
   private mutating func applyMalformed(_ directive: Directive) {
-    switch directive.name.prefix(while: { $0 != ";" && $0 != " " && $0 != "\t" }) {
+    switch Substring(directive.name.utf8.prefix { $0 != 0x3b && !FieldText.isSpaceOrTab($0) }) {
     case "no-store": noStore = true
     case "no-cache": noCache = true
     case "must-revalidate": mustRevalidate = true
@@ -200,14 +201,17 @@ enum FieldText {
   /// The maximum number of members of a list. Real lists have about ten. A response head has room for 120,000
   /// members, and parsing these would take 0.1 s.
   static let mostMembers = 256
-  /// The maximum length of a field value that is parsed as a list, in bytes. A line of a response head has up
-  /// to 100 KB. The repair of bytes that are not UTF-8 can triple this length.
+  /// The maximum length of the lines that are parsed as one list, together and in bytes. The lines of a
+  /// response head have up to 250 KB. The repair of bytes that are not UTF-8 can triple this length.
   static let mostBytes = 16 * 1024
 
-  /// The non-empty members of a list; `nil` when the list has more than `mostMembers` members, or a value has
-  /// more than `mostBytes` bytes.
+  /// Whether lines have at most `mostBytes` bytes together.
+  static func isShort(_ lines: [String]) -> Bool { lines.reduce(0) { $0 + $1.utf8.count } <= mostBytes }
+
+  /// The non-empty members of a list; `nil` when the list has more than `mostMembers` members, or the values
+  /// have more than `mostBytes` bytes together.
   static func members(_ values: [String]) -> [Substring]? {
-    guard values.allSatisfy({ $0.utf8.count <= mostBytes }) else { return nil }
+    guard isShort(values) else { return nil }
     guard values.reduce(values.count, { $0 + $1.utf8.count { $0 == 0x2c } }) <= mostMembers else {
       return nil
     }

@@ -278,6 +278,9 @@ import Testing
     #expect(throws: CodingFailure.tooMany) {
       _ = try ContentDecoder("gzip," + String(repeating: " ", count: 2000) + "identity")
     }
+    #expect(throws: CodingFailure.tooMany) {
+      _ = try ContentDecoder(Array(repeating: "identity", count: 65).joined(separator: ","))
+    }
     #expect(try ContentDecoder("gzip" + String(repeating: ",", count: 63)) != nil)
     #expect(try ContentDecoder("identity") == nil)
     #expect(try ContentDecoder(" , ") == nil)

@@ -136,6 +136,15 @@ import Testing
     }
   }
 
+  @Test("the reader keeps no more of the content codings than the decoder needs to refuse them")
+  func manyCodings() throws {
+    let line = "Content-Encoding: " + String(repeating: "a,", count: 500)
+    let (reader, fault) = read(["HTTP/1.1 200 OK"] + Array(repeating: line, count: 200) + [""])
+    #expect(fault == nil)
+    #expect((ContentDecoder.mostBytes + 1...4000).contains(reader.contentEncoding.utf8.count))
+    #expect(throws: CodingFailure.tooMany) { _ = try ContentDecoder(reader.contentEncoding) }
+  }
+
   @Test("the reader limits the bytes and the lines of heads, interim heads and trailers together")
   func limit() {
     let field = "X: " + String(repeating: "y", count: 1000)

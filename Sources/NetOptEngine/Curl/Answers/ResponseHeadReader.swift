@@ -175,6 +175,9 @@ struct ResponseHeadReader {
       framing = .chunked
       return nil
     case .contentEncoding:
+      // `ContentDecoder` refuses a value of this length. Without the limit, each line would copy all lines
+      // before it.
+      guard contentEncoding.utf8.count <= ContentDecoder.mostBytes else { return nil }
       let value = String(decoding: Self.trimmed(line.dropFirst(17)), as: UTF8.self)
       contentEncoding = contentEncoding.isEmpty ? value : "\(contentEncoding), \(value)"
       return nil

@@ -81,16 +81,17 @@ struct ContentDecoder {
     _ contentEncoding: String, clock: @escaping @Sendable (clockid_t) -> Int64 = ContentDecoder.systemClock
   ) throws(CodingFailure) {
     self.clock = clock
+    // This check comes first: a head has room for a hundred thousand codings, and a few bytes of HPACK make
+    // such a head.
+    guard contentEncoding.utf8.count <= Self.mostBytes,
+      contentEncoding.utf8.count(where: { $0 == 0x2c }) < Self.mostMembers
+    else { throw .tooMany }
     let names = contentEncoding.split(byte: 0x2c).map { name in
       Substring(ByteClass.trimmed(name.utf8)).loweredASCII
     }
     let applied = names.filter { $0 != "identity" && !$0.isEmpty }
     if applied.isEmpty { return nil }
-    // This check comes before any decoder is made: a head has room for a hundred thousand codings.
-    guard applied.count <= Self.mostCodings,
-      contentEncoding.utf8.count(where: { $0 == 0x2c }) < Self.mostMembers,
-      contentEncoding.utf8.count <= Self.mostBytes
-    else { throw .tooMany }
+    guard applied.count <= Self.mostCodings else { throw .tooMany }
     for name in applied.reversed() { stages.append(Stage(coding: try Self.decoder(named: name))) }
   }
 
