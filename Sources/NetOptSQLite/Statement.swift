@@ -1,4 +1,5 @@
 import CSQLite
+import NetOptCore
 
 /// A prepared statement: sqlite3_prepare_v3. It keeps its database open. Use it only under the lock that
 /// protects the database.
@@ -110,7 +111,7 @@ package struct Row: ~Copyable {
 
   /// A text, in which invalid UTF-8 is repaired; `nil` for NULL.
   package func text(_ column: Int32) -> String? {
-    isNull(column) ? nil : String(decoding: bytes(column), as: UTF8.self)
+    isNull(column) ? nil : SlowText.withoutLongRuns(String(decoding: bytes(column), as: UTF8.self))
   }
 
   /// Bytes; none for NULL.

@@ -39,10 +39,39 @@ import Testing
     ])
   func ordinary(text: String) { #expect(!hasLongRun(text)) }
 
-  @Test("hasLongRun finds nothing in invalid UTF-8")
-  func noText() {
+  @Test(
+    "hasLongRun finds nothing in invalid UTF-8, and the same as in the repaired text",
+    arguments: UInt64(1)...4)
+  func noText(seed: UInt64) {
     let bytes = [UInt8](repeating: 0xcc, count: 1000)
     #expect(!bytes.withUnsafeBytes { SlowText.hasLongRun($0) })
+    var random = SplitMix64(seed: seed)
+    let pieces: [[UInt8]] = [
+      [0xcc], [0xcc, 0x81], [0x81], [0xf0, 0x9f], [0xf0, 0x9f, 0x87, 0xa6], [0x61], [0xff],
+    ]
+    for _ in 0..<2000 {
+      let most = random.isOne(in: 2) ? 2 : pieces.count
+      let length = random.isOne(in: 2) ? 40 : 700
+      let frequent = pieces[random.isOne(in: 2) ? 1 : 4]
+      let bytes = (0..<length).flatMap { _ in
+        random.isOne(in: 60) ? pieces[Int(random.below(UInt64(most)))] : frequent
+      }
+      let text = String(decoding: bytes, as: UTF8.self)
+      #expect(bytes.withUnsafeBytes { SlowText.hasLongRun($0) } == hasLongRun(text))
+    }
+  }
+
+  @Test("withoutLongRuns replaces all marks or flags of a text with a long run, and changes no other text")
+  func withoutLongRuns() {
+    for scalar in ["\u{301}", "\u{1f1e6}"] {
+      let run = String(repeating: scalar, count: 100_000)
+      let cleaned = SlowText.withoutLongRuns("a\(run)b")
+      #expect(cleaned == "a" + String(repeating: "\u{fffd}", count: 100_000) + "b")
+      #expect(!SlowText.hasLongRun(cleaned))
+    }
+    for text in ["", "a", "e\u{301}", "🇩🇪"] {
+      #expect(Array(SlowText.withoutLongRuns(text).utf8) == Array(text.utf8))
+    }
   }
 
   @Test("hasLongRun(inJSON:) finds marks written as they are, as escapes or both", arguments: UInt64(1)...4)

@@ -46,6 +46,17 @@ import Testing
     #expect(try Statement("SELECT count(*) FROM t", in: database).integer() == 1)
   }
 
+  @Test("texts of a file and definitions with a long run are read at once", .timeLimit(.minutes(1)))
+  func slowTexts() throws {
+    let marks = String(repeating: "\u{301}\u{316}", count: 100_000)
+    let database = try Database(try path())
+    try database.execute("CREATE TABLE t (a TEXT, \"b\(marks)\" TEXT); CREATE TABLE u (\"c\(marks)\" TEXT)")
+    try Statement("INSERT INTO t VALUES (?, '')", in: database).run(.text("x\(marks)"))
+    #expect(try database.definitions().count == 2)
+    let rows = try Statement("SELECT a FROM t", in: database).rows { $0.text(0) ?? "" }
+    #expect(rows == ["x" + String(repeating: "\u{fffd}", count: 200_000)])
+  }
+
   @Test(
     "a table whose pages form a circle is reported as corrupt",
     arguments: ["SELECT a FROM t", "UPDATE t SET a = 2", "INSERT INTO u SELECT a FROM t"])

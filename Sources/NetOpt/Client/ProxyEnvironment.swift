@@ -1,4 +1,3 @@
-import FoundationEssentials
 import NetOptCore
 import NetOptEngine
 
@@ -10,7 +9,7 @@ struct ProxyChoice: Sendable {
   /// - Parameter environment: the environment variables of the process.
   init(
     _ setting: ClientConfiguration.Proxy,
-    _ environment: [String: String] = ProcessInfo.processInfo.environment
+    _ environment: [String: String] = ProcessEnvironment.variables
   ) {
     self.setting = setting
     self.environment = ProxyEnvironment(environment)

@@ -85,7 +85,7 @@ extension ClientConfiguration {
   var listStore: ListStore? {
     guard listUpdates.keepCopy else { return nil }
     let directory =
-      listUpdates.stateDirectory ?? ListStore.directory(in: ProcessInfo.processInfo.environment)
+      listUpdates.stateDirectory ?? ListStore.directory(in: ProcessEnvironment.variables)
     return directory.map { ListStore(directory: $0, for: listReader) }
   }
 

@@ -210,7 +210,7 @@ private enum Header {
   ///   the header is incomplete.
   static func read(_ bytes: [UInt8], _ kind: String) -> (fields: [String: String], rest: ArraySlice<UInt8>)? {
     guard let end = bytes.firstRange(of: [0x0a, 0x0a]),
-      let text = String(validating: bytes[..<end.lowerBound], as: UTF8.self)
+      let text = String(validating: bytes[..<end.lowerBound], as: UTF8.self), !SlowText.hasLongRun(text)
     else { return nil }
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     guard lines[0] == kind else { return nil }

@@ -41,7 +41,7 @@ final class RankingMemory: Sendable {
     self.timeSource = timeSource
     let directory =
       switch configuration.rankingHistory {
-      case .stateDirectory: StateDirectory.path(ProcessInfo.processInfo.environment)
+      case .stateDirectory: StateDirectory.path(ProcessEnvironment.variables)
       case .directory(let path): Optional(path)
       case .none: String?.none
       }

@@ -236,7 +236,7 @@ package final class DiskInspection {
   /// Splits the text of a key at its first NUL (`CacheKey.text`).
   private static func split(_ text: [UInt8]) -> (api: String, parameters: String) {
     let parts = text.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
-    let texts = parts.map { String(decoding: $0, as: UTF8.self) }
+    let texts = parts.map { SlowText.withoutLongRuns(String(decoding: $0, as: UTF8.self)) }
     return (texts.first ?? "", texts.count > 1 ? texts[1] : "")
   }
 

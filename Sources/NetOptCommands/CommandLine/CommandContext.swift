@@ -32,7 +32,7 @@ package struct CommandContext: Sendable {
       _ = open("/dev/null", flags)
     }
     return CommandContext(
-      environment: ProcessInfo.processInfo.environment,
+      environment: ProcessEnvironment.variables,
       input: DescriptorInput(STDIN_FILENO),
       output: DescriptorOutput(STDOUT_FILENO, target: "standard output"),
       errors: DescriptorOutput(STDERR_FILENO, target: "standard error"),

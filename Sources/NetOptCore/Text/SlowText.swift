@@ -24,7 +24,7 @@ package enum SlowText {
     /// - Returns: whether a run is now longer than `mostMarks` or `mostIndicators`.
     mutating func add(_ scalar: Unicode.Scalar) -> Bool {
       marks = SlowText.isMark(scalar) ? marks + 1 : 0
-      indicators = (0x1f1e6...0x1f1ff).contains(scalar.value) ? indicators + 1 : 0
+      indicators = SlowText.isIndicator(scalar) ? indicators + 1 : 0
       return marks > SlowText.mostMarks || indicators > SlowText.mostIndicators
     }
   }
@@ -48,12 +48,32 @@ package enum SlowText {
   package static func hasLongRun(_ text: UnsafeRawBufferPointer) -> Bool {
     guard !isASCII(text) else { return false }
     var run = Run()
-    return String(decoding: text, as: UTF8.self).unicodeScalars.contains { run.add($0) }
+    var decoder = UTF8()
+    var bytes = text.makeIterator()
+    while true {
+      switch decoder.decode(&bytes) {
+      case .scalarValue(let scalar): if run.add(scalar) { return true }
+      case .emptyInput: return false
+      case .error: run = Run()
+      }
+    }
+  }
+
+  /// Returns a text of which every scalar is replaced by U+FFFD that belongs to a kind of which the text has
+  /// a long run; the text itself if it has none. For texts of a file that are not worth an error of their
+  /// own.
+  package static func withoutLongRuns(_ text: String) -> String {
+    guard hasLongRun(text) else { return text }
+    var cleaned = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      cleaned.append(isMark(scalar) || isIndicator(scalar) ? "\u{fffd}" : scalar)
+    }
+    return String(cleaned)
   }
 
   /// Returns the reason why Foundation's JSON decoder must not read a text, in words for users; `nil` if it
-  /// may. The decoder hashes the keys as strings, so a long run would take seconds. It also accepts UTF-16 and
-  /// UTF-32, in which the search finds no runs; RFC 8259, section 8.1, allows only UTF-8.
+  /// may. The decoder hashes the keys as strings, so a long run would take seconds. It also accepts UTF-16
+  /// and UTF-32, in which the search finds no runs; RFC 8259, section 8.1, allows only UTF-8.
   package static func fault(ofJSON text: [UInt8]) -> String? {
     // Each ASCII character of a text in UTF-16 or UTF-32 has a byte that is zero.
     if text.contains(0) { return "it is not UTF-8, or contains a NUL" }
@@ -119,6 +139,11 @@ package enum SlowText {
       index += 1
     }
     return bits & 0x8080_8080_8080_8080 == 0
+  }
+
+  /// Whether a scalar is a regional indicator.
+  private static func isIndicator(_ scalar: Unicode.Scalar) -> Bool {
+    (0x1f1e6...0x1f1ff).contains(scalar.value)
   }
 
   /// Whether a scalar is a combining mark. U+0F73, U+0F75 and U+0F81 count as marks: they decompose into

@@ -22,7 +22,7 @@ extension SigV4: SchemeKind {
 
   static func recognises(_ request: SigningRequest) -> Bool {
     if RFC9421.recognises(request) { return false }
-    let isPresigned = request.query?.contains("X-Amz-Signature=") == true
+    let isPresigned = request.query?.utf8.firstRange(of: "X-Amz-Signature=".utf8) != nil
     return request.headers["Authorization"]?.hasPrefix(label) == true || isPresigned
   }
 }
