@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// Resolves the host name of a DNS leg, and returns one leg for each address, in the order that the planner
-/// chooses.
+/// Turns the DNS leg of a plan into legs to addresses. It resolves the host name, and the planner ranks the
+/// addresses (`RoutePlanner.ordered`).
 struct RankedLegs: LegSource {
   let resolver: any Resolver
   let router: Router

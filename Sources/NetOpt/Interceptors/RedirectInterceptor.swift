@@ -6,10 +6,11 @@ import NetOptCore
 struct RedirectInterceptor: Interceptor {
   /// The request fields that a redirect to another origin drops.
   private let credentialFields: CredentialFields
-  /// The hosts whose requests the client signs. A redirect from another origin to one of them is not
-  /// followed.
+  /// The hosts whose requests the client signs. The interceptor does not follow a redirect to such a host
+  /// from another origin.
   private let signedHosts: Set<String>
-  /// The cache options of requests that have none of their own; `nil` when the client has no cache.
+  /// The client's cache options, which apply to a request without cache options. `nil` when the client has no
+  /// cache.
   private let cacheOptions: CacheOptions?
 
   /// Makes the interceptor.
@@ -17,7 +18,7 @@ struct RedirectInterceptor: Interceptor {
   /// - Parameters:
   ///   - credentialFields: the fields that a redirect to another origin drops.
   ///   - signedHosts: the hosts whose requests the client signs.
-  ///   - cacheOptions: the cache options for requests that have none; `nil` without a cache.
+  ///   - cacheOptions: the client's cache options; `nil` when it has no cache.
   init(
     credentialFields: CredentialFields = CredentialFields(CredentialFields.usual),
     signedHosts: Set<String> = [], cacheOptions: CacheOptions? = nil
@@ -27,8 +28,8 @@ struct RedirectInterceptor: Interceptor {
     self.cacheOptions = cacheOptions
   }
 
-  /// Whether a response with this status is a redirect if it has a `Location`. A `switch`, because a look-up
-  /// in a set would cost each response 180 instructions.
+  /// Whether a response with this status is a redirect, provided that it has a `Location`. A `switch`,
+  /// because a look-up in a set would cost each response 180 instructions.
   private static func isRedirect(_ status: Int) -> Bool {
     switch status {
     case 301, 302, 303, 307, 308: true
@@ -46,7 +47,7 @@ struct RedirectInterceptor: Interceptor {
     return try await follow(consume response, to: request, next)
   }
 
-  /// Follows a redirect, and the redirects after it.
+  /// Follows a redirect, and all redirects in the responses that come after it.
   ///
   /// - Parameters:
   ///   - response: the response to `request`.
@@ -65,15 +66,17 @@ struct RedirectInterceptor: Interceptor {
         endpoint: response.remote, route: response.route)
     }
     // Releasing the redirect response ends the transfer of its body, unless the body came with the head.
-    // Otherwise a redirect to its own URL would wait in the cache for the end of this body.
+    // Otherwise, when the redirect leads to its own URL, the next request would wait in the cache until this
+    // body has ended.
     _ = consume response
     let answer = try await next.proceed(following)
     return try await follow(consume answer, to: following, next, after: followed + 1)
   }
 
-  /// The request to which a redirect response leads. `nil` when the response is no redirect, or when netopt
-  /// does not follow it: the caller then gets this response.
+  /// Makes the request that follows a redirect response.
   ///
+  /// - Returns: `nil` when the response is no redirect, or is a redirect that netopt does not follow. The
+  ///   caller then gets the response itself.
   /// - Throws: `invalidURL` in the phase `receive` when netopt cannot request the URL in `Location`.
   private func following(_ response: NetOptResponse, of request: NetOptRequest) throws(NetOptError)
     -> NetOptRequest?
@@ -92,16 +95,18 @@ struct RedirectInterceptor: Interceptor {
         "\(request.url.brief) was answered \(response.status), and netopt cannot request its Location: \(error.message)",
         endpoint: response.remote, route: response.route)
     }
-    // A redirect from https to http would send credentials and responses unencrypted. The caller gets the
-    // redirect response and decides.
+    // After a redirect from https to http, credentials and responses would travel unencrypted. The caller
+    // gets the redirect response and decides.
     if request.url.origin.scheme == .https, url.origin.scheme == .http { return nil }
-    // The client signs only requests that the caller makes, and not those that another server asks for. A
-    // server on another port counts as another server.
+    // The client signs only requests that the caller makes. It does not sign a request that another server
+    // asks for in a redirect. A server on another port counts as another server.
     if url.origin != request.url.origin, signedHosts.contains(url.origin.host) { return nil }
 
     var next = request
     next.url = url
     next.options.cache = (request.options.cache ?? cacheOptions)?.ofRedirected
+    // After a 303, each method except HEAD becomes GET. After a 301 or 302, only POST becomes GET (RFC 9110,
+    // sections 15.4.2 to 15.4.4).
     let becomesGet =
       response.status == 303
       ? request.method != .head : response.status < 303 && request.method == .post
@@ -114,7 +119,7 @@ struct RedirectInterceptor: Interceptor {
         next.headers[name] = nil
       }
     } else if request.body.isStream {
-      // The stream has already been consumed.
+      // The body cannot be sent again: the first request has consumed the stream.
       return nil
     }
     if url.origin != request.url.origin {

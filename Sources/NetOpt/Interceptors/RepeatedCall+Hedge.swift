@@ -2,18 +2,21 @@ import NetOptCore
 import NetOptRouting
 
 extension RepeatedCall {
-  /// What the first attempt and its hedge report.
+  /// An event that `firstAttempt` handles.
   private enum Event: Sendable {
-    /// The first attempt has waited for the time after which responses of the origin count as slow.
+    /// The wait after which the first attempt counts as slow is over. Its time has passed, or the caller's
+    /// cancellation, the shutdown of the client or `firstAttempt` itself has ended it early.
     case slow
     /// An attempt has ended with this outcome.
     case ended(Attempt, RetryPolicy.Outcome)
   }
 
-  /// Performs the first attempt, and sends a hedge to another endpoint when this attempt is slow. The first
-  /// good response wins, and the other attempt is cancelled.
+  /// Performs the first attempt. When this attempt takes longer than `Retries.slowAnswer`, starts a hedge: a
+  /// second attempt, at another endpoint. The attempt that gets a good response first wins, and the loser is
+  /// cancelled. A response is good when its status needs no retry.
   ///
-  /// - Returns: the first good response; if there is none, the outcome of the attempt that ended last.
+  /// - Returns: the good response that came first. If no attempt got a good response, the outcome of the
+  ///   attempt that ended last.
   mutating func firstAttempt() async -> RetryPolicy.Outcome {
     let origin = request.url.origin
     let mayBeCopied = request.mayBeRepeated && request.options.maxAttempts > 1
@@ -74,8 +77,11 @@ extension RepeatedCall {
     }
   }
 
-  /// Makes the attempt for a hedge, which avoids the endpoint of the first attempt. `nil` when there is no
-  /// other endpoint, or when the retry budget does not allow a hedge.
+  /// Makes the attempt for a hedge, which leaves out the endpoint of the first attempt, and takes its cost
+  /// from the retry budget.
+  ///
+  /// - Returns: `nil` when the endpoint of the first attempt is not known, when the plan has no other leg, or
+  ///   when the retry budget does not allow a hedge.
   private func hedge(beside first: Attempt) -> Attempt? {
     guard let plan = first.plan, let address = first.remote?.address ?? plan.legs[0].address else {
       return nil
@@ -85,7 +91,8 @@ extension RepeatedCall {
       ? Attempt(first.number + 1, .hedge, avoiding: avoidance) : nil
   }
 
-  /// Records the duration of an attempt as a latency of the origin, if the attempt got a good response.
+  /// If an attempt got a good response, records the time until that response began as a latency of the
+  /// origin.
   ///
   /// - Parameter start: when the attempt began, since the start of the call.
   private func learn(_ outcome: RetryPolicy.Outcome, since start: Duration) {
@@ -99,8 +106,8 @@ extension RetryPolicy.Outcome {
     if case .success(let response) = self { !RetryPolicy.isFailure(response.status) } else { false }
   }
 
-  /// Whether the outcome is a response or a cancellation. After another attempt has won, such an outcome is
-  /// not a failure of the endpoint.
+  /// Whether the outcome is a response or a cancellation. When another attempt has won before, such an
+  /// outcome is unused, and it is not a failure of the endpoint.
   fileprivate var isUnused: Bool {
     switch self {
     case .success: true

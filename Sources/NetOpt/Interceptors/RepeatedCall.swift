@@ -1,7 +1,8 @@
 import NetOptCore
 import NetOptRouting
 
-/// A call of several attempts: retries after the first attempt, or a hedge beside it.
+/// Performs a call that makes, or may make, more than one attempt: retries, a hedge beside the first attempt,
+/// or both.
 struct RepeatedCall {
   let request: NetOptRequest
   /// The rest of the chain after the retry interceptor.
@@ -9,15 +10,15 @@ struct RepeatedCall {
   /// Performs each attempt.
   let route: RouteInterceptor
   let retries: Retries
-  /// The reports of the ended attempts, without the attempt that gives the call its outcome.
+  /// The reports of the attempts that have ended and do not give the call its outcome.
   var others: [AttemptReport] = []
   /// The number of attempts that have begun.
   var attempts = 1
-  /// The attempt that gives the call its outcome if no other follows.
+  /// The attempt whose outcome becomes the outcome of the call, unless a retry follows.
   var last = Attempt(1, .first)
   /// When `last` began, since the start of the call.
   var started = Duration.zero
-  /// The addresses at which attempts have failed. Further attempts try them last.
+  /// The addresses at which attempts of this call have failed. Each retry tries these addresses last.
   var avoided: [IPAddress] = []
 
   init(_ request: NetOptRequest, _ chain: InterceptorChain, _ route: RouteInterceptor, _ retries: Retries) {
@@ -30,9 +31,11 @@ struct RepeatedCall {
   /// The time since the call began.
   var time: Duration { retries.timeSource.now() - chain.started }
 
-  /// Retries until an attempt succeeds or the policy allows no further attempt.
+  /// Repeats the request until the policy allows no further attempt. The policy allows none after a good
+  /// response. Also ends when the caller cancels and when the client shuts down.
   ///
-  /// - Parameter previous: the outcome of the attempt that ended last.
+  /// - Parameter previous: the outcome of `last`, the attempt that ended last.
+  /// - Returns: the outcome of the call, with the reports of its other attempts.
   mutating func retry(after previous: consuming RetryPolicy.Outcome) async -> RetryPolicy.Outcome {
     var outcome = consume previous
     while true {
@@ -56,8 +59,8 @@ struct RepeatedCall {
     }
   }
 
-  /// Asks the policy what follows an attempt. When the policy says `decideLater`, because the retry budget
-  /// has nothing left, waits and asks again.
+  /// Asks the policy what follows the attempt with this outcome. While the policy answers `decideLater`,
+  /// because the retry budget is used up, this function waits and asks again.
   private func decision(after outcome: RetryPolicy.Outcome) async -> RetryPolicy.Decision {
     var waits = 0
     while true {
@@ -73,7 +76,8 @@ struct RepeatedCall {
     }
   }
 
-  /// The sentence for the error message that says why the policy gave up; `nil` when there is nothing to say.
+  /// The sentence for the error message that says why the policy gave up. `nil` when the policy did not give
+  /// up, or when the outcome itself already says why.
   private func explanation(of decision: RetryPolicy.Decision) -> String? {
     guard case .giveUp(let reason) = decision, !reason.description.isEmpty else { return nil }
     return "the request was not sent again, because \(reason)"

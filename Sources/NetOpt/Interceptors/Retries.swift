@@ -6,21 +6,24 @@ import NetOptRouting
 /// The state that all calls of a client share for retries and hedges: the retry budget, the policy with its
 /// random numbers, the latencies of origins, and the calls that wait for a retry. Safe from any thread.
 final class Retries: Sendable {
-  /// The maximum number of origins with known latencies. When one more would be added, all latencies are
-  /// dropped.
+  /// The maximum number of origins with known latencies. When a further origin would be added, the latencies
+  /// of all origins are dropped.
   private static let mostOrigins = 1024
 
   private struct State {
-    /// Limits the number of retries and hedges to a part of the calls.
+    /// Limits the retries and hedges to a share of the number of calls, plus some free ones per second.
     var budget: RetryBudget
     /// Decides on retries. It is in the lock because it has the state of the random numbers for waits.
     var policy: RetryPolicy
-    /// The times to the first byte per origin, from calls that may have a hedge.
+    /// For each origin, the latencies of first attempts: the time from the start of the attempt until its
+    /// response began. Only calls with the option `hedges` add to it.
     var latencies: [Origin: LatencyQuantile] = [:]
-    /// The running waits of calls, by number.
+    /// The tasks that sleep for the calls that wait now, by the number of the wait. Cancelling a task ends
+    /// its wait.
     var sleeps: [UInt64: Task<Void, Never>] = [:]
-    /// The number of the last wait.
+    /// The number of the wait that began last.
     var lastSleep: UInt64 = 0
+    /// Whether `stop` was called, because the client shuts down. Then no call waits any more.
     var isStopped = false
   }
 
@@ -37,7 +40,7 @@ final class Retries: Sendable {
         policy: RetryPolicy(seed: UInt64.random(in: .min ... .max))))
   }
 
-  /// Adds a part of a retry to the budget, because a call begins.
+  /// Tells the budget that a call begins. Every five calls together pay for one retry.
   @inline(never)
   func callBegins(at now: MonotonicInstant) { state.withLock { $0.budget.callBegins(at: now) } }
 
@@ -45,10 +48,10 @@ final class Retries: Sendable {
   ///
   /// - Parameters:
   ///   - outcome: the outcome of the attempt.
-  ///   - attempts: the number of attempts so far.
+  ///   - attempts: the number of attempts that the call has made, this attempt included.
   ///   - waits: how often the call has waited for the budget since this attempt.
   ///   - deadline: the deadline of the call; `nil` for a call without a time limit.
-  ///   - shortest: the shortest time that a further attempt could take.
+  ///   - shortest: the shortest time that a further attempt could take; zero when it is unknown.
   func decide(
     after outcome: RetryPolicy.Outcome, of request: NetOptRequest, attempts: Int, waits: Int,
     until deadline: MonotonicInstant?, shortest: @autoclosure () -> Duration
@@ -61,7 +64,8 @@ final class Retries: Sendable {
     }
   }
 
-  /// Takes the cost of a hedge from the budget.
+  /// Takes the cost of a hedge from the budget. `WaitWatch` also calls this function for a request that it
+  /// takes from a silent endpoint.
   ///
   /// - Returns: false when the budget does not allow a hedge.
   func takeHedge() -> Bool {
@@ -71,12 +75,12 @@ final class Retries: Sendable {
 
   // MARK: Latency
 
-  /// The time after which a response of an origin counts as slow: the 95th percentile of its latencies. `nil`
-  /// while fewer than 40 latencies are known (`LatencyQuantile.leastSamples`).
+  /// The time after which an attempt without a response counts as slow: the 95th percentile of the origin's
+  /// latencies. `nil` while fewer than 40 latencies are known (`LatencyQuantile.leastSamples`).
   func slowAnswer(of origin: Origin) -> Duration? { state.withLock { $0.latencies[origin]?.value } }
 
-  /// Records a latency of an origin: the time from the start of an attempt until its response began. For a
-  /// cancelled attempt this is the time until its cancellation.
+  /// Records a latency of an origin: the time from the start of an attempt until its response began. For an
+  /// attempt that was cancelled because its hedge won, the time until the cancellation counts.
   func recordResponseTime(_ time: Duration, of origin: Origin) {
     state.withLock { state in
       if state.latencies.count >= Self.mostOrigins, state.latencies[origin] == nil { state.latencies = [:] }
@@ -84,12 +88,12 @@ final class Retries: Sendable {
     }
   }
 
-  /// Drops all latencies, because they belong to the old network.
+  /// Drops all latencies: they were measured in the network that this machine has left.
   func networkChanged() { state.withLock { $0.latencies = [:] } }
 
   // MARK: Waiting
 
-  /// Whether the client shuts down.
+  /// Whether `stop` was called, because the client shuts down.
   var isStopped: Bool { state.withLock(\.isStopped) }
 
   /// Waits for a duration. Returns early when the task is cancelled and when the client shuts down.

@@ -28,7 +28,8 @@ struct RetryInterceptor: Interceptor {
     return try await retry(after: consume firstOutcome, request, next)
   }
 
-  /// Continues a call after its first attempt, which failed or got a response that allows a retry.
+  /// Continues a call after its first attempt. This attempt failed, or got a response whose status may be a
+  /// reason for a retry.
   @inline(never)
   private func retry(
     after firstOutcome: consuming RetryPolicy.Outcome, _ request: NetOptRequest, _ next: InterceptorChain
@@ -37,7 +38,7 @@ struct RetryInterceptor: Interceptor {
     return try await call.retry(after: consume firstOutcome).get()
   }
 
-  /// Performs a call that may have a hedge.
+  /// Performs a call with the option `hedges`, its first attempt included.
   @inline(never)
   private func hedge(
     _ request: NetOptRequest, _ next: InterceptorChain

@@ -10,7 +10,8 @@ extension RetryPolicy.Outcome {
     }
   }
 
-  /// The endpoint that the request was sent to; `nil` when the request was not sent, or not to an IP address.
+  /// The endpoint to which the attempt sent the request; `nil` when it sent nothing, or sent the request
+  /// through a proxy.
   var remote: IPEndpoint? {
     switch self {
     case .success(let response): response.remote
@@ -21,8 +22,8 @@ extension RetryPolicy.Outcome {
     }
   }
 
-  /// The addresses that the next attempt avoids: the address that the request was sent to, and the addresses
-  /// of legs that failed.
+  /// The addresses that the next attempt avoids: the address to which the attempt sent the request, and the
+  /// addresses of the legs that failed.
   var failedAddresses: [IPAddress] {
     let failed = route?.legs.filter { $0.outcome == .failed }.compactMap(\.address) ?? []
     return failed + (remote.map { [$0.address] } ?? [])
@@ -48,7 +49,8 @@ extension RetryPolicy.Outcome {
       remote: remote, route: route, sends: sends)
   }
 
-  /// The outcome of the whole call, with the reports of its other attempts.
+  /// Makes the outcome of the whole call from the outcome of one attempt: adds the reports of the other
+  /// attempts.
   ///
   /// - Parameters:
   ///   - others: the reports of the attempts that did not give the call its outcome.

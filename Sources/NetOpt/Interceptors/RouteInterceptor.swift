@@ -8,13 +8,13 @@ struct RouteInterceptor: Interceptor {
   let router: Router
   let prober: Prober
   let backgroundProbes: BackgroundProbes
-  /// The transport that sends the request; `nil` when further links of the chain follow, which end with
-  /// `TransportInterceptor`. A separate link for the transport would cost each call 450 instructions and an
-  /// async frame while it waits.
+  /// The transport to which this interceptor passes the request; `nil` when more interceptors follow, the
+  /// last of which is `TransportInterceptor`. A separate interceptor for the transport would cost each call
+  /// 450 instructions, and one more async frame while the call waits.
   var transport: (any Transport)?
-  /// Whether the requests are calls of the program. Only for these does the client probe endpoints. The
-  /// client's own requests, such as those for the list, do not wait for probes, and do not start or prolong
-  /// background probes.
+  /// Whether the requests are calls of the program, for which the client probes endpoints. If false, the
+  /// client makes the requests itself to refresh the list. Such requests do not wait for probes, and do not
+  /// start or prolong background probes.
   var countsAsUse = true
 
   @inline(__always)
@@ -73,7 +73,7 @@ struct RouteInterceptor: Interceptor {
 }
 
 extension RouteReport {
-  /// Whether a leg failed or was cancelled, so that its endpoint did not work as expected.
+  /// Whether a leg failed or was cancelled. Its endpoint then did not work as well as the planner expected.
   fileprivate var hasFailures: Bool {
     legs.contains { leg in
       switch leg.outcome {

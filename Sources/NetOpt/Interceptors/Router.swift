@@ -10,8 +10,8 @@ final class Router: Sendable {
   private let planner: Locked<RoutePlanner>
   private let timeSource: any TimeSource
   private let proxies: ProxyChoice
-  /// When this machine joined its current network, in nanoseconds of the monotonic clock. Calls and probes
-  /// that began earlier say nothing about this network.
+  /// When this machine joined its current network, in nanoseconds of the monotonic clock; `.min` until the
+  /// first change of the network. Calls and probes that began earlier say nothing about this network.
   private let networkBegan = Atomic<Int64>(.min)
 
   init(
@@ -39,8 +39,8 @@ final class Router: Sendable {
     }
   }
 
-  /// Plans the route of an attempt, and notes that the plan is in use. The caller must pass the plan once to
-  /// `ended` or to a `record` function with `along`.
+  /// Plans the route of an attempt, and notes that the plan is in use. The caller must later pass the plan
+  /// exactly once to `ended`, or to one of the two `record` functions with the parameter `along`.
   ///
   /// - Parameters:
   ///   - attempt: the attempt; `nil` for the first attempt of a call that gets no hedge.
@@ -80,7 +80,7 @@ final class Router: Sendable {
     return planner.withLock { $0.leastAttempt(after: plan, avoiding: avoided) }
   }
 
-  /// Whether requests to an origin of the list may go to its endpoints: there is no proxy for the origin, and
+  /// Whether requests to an origin of the list may go to its endpoints: no proxy is set for the origin, and
   /// the list has not expired.
   func isDirect(_ origin: Origin) -> Bool {
     guard proxies.proxy(for: origin) == nil else { return false }
@@ -138,7 +138,7 @@ final class Router: Sendable {
   /// Notes that a plan is no longer in use, because its request has ended.
   func ended(_ plan: RoutePlan) { planner.withLock { $0.ended(plan) } }
 
-  /// Records the result of opening a connection ahead of requests.
+  /// Records the result of a warm-up, which opened a connection ahead of requests.
   ///
   /// - Parameters:
   ///   - route: the route report of the connection attempts.
@@ -165,8 +165,8 @@ final class Router: Sendable {
     }
   }
 
-  /// Whether a call or probe that began at `started` began in the current network. Call it under the
-  /// planner's lock: `beginNetwork` changes the network under this lock.
+  /// Whether a call or probe that began at `started` began in the current network. The answer holds only
+  /// under the planner's lock: `beginNetwork` changes the network under this lock.
   func isFromCurrentNetwork(_ started: MonotonicInstant) -> Bool {
     started.nanoseconds >= networkBegan.load(ordering: .relaxed)
   }
@@ -175,8 +175,9 @@ final class Router: Sendable {
   ///
   /// - Parameters:
   ///   - date: the present moment as a calendar date.
-  ///   - history: the saved ranking of the new network; `nil` when there is none.
-  /// - Returns: the ranking of the old network, and the hosts for which the planner uses the saved ranking.
+  ///   - history: the ranking of the new network from an earlier stay; `nil` when there is none.
+  /// - Returns: `left`, the ranking of the network that this machine has left; and `known`, the names of the
+  ///   hosts for which the planner uses `history`.
   func beginNetwork(at date: Date, knowing history: RouteHistory? = nil) -> (
     left: RouteHistory, known: Set<String>
   ) {
@@ -198,8 +199,8 @@ final class Router: Sendable {
 }
 
 extension NetOptError {
-  /// The error with an addition to its message: this machine's network seems to be down. Only errors of the
-  /// phases `connect`, `tls` and `resolve` get the addition.
+  /// The error for the caller when the planner suspects this machine's network. An error of the phases
+  /// `connect`, `tls` and `resolve` says so in its message; every other error is unchanged.
   fileprivate var suspectingTheNetwork: NetOptError {
     guard [.connect, .tls, .resolve].contains(phase) else { return self }
     return NetOptError(

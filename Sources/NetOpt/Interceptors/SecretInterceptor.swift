@@ -16,11 +16,12 @@ struct SecretCommands: Sendable {
   /// Whether the signer has keys whose secret a command prints.
   var isNeeded: Bool { !keys.isEmpty }
 
-  /// Runs the commands whose secrets are not there yet, and returns when they have ended. When a command
-  /// fails, this function does not throw: the signer later throws the command's error.
+  /// Runs the commands whose secrets netopt does not have yet, one after the other, and returns when they
+  /// have ended. When a command fails, this function does not throw: the signer later throws the command's
+  /// error.
   ///
   /// - Parameter deadline: the deadline of the call; `nil` for a call without a time limit.
-  /// - Throws: `timeout` when the deadline passes, `cancelled`.
+  /// - Throws: `timeout` when the deadline passes; `cancelled` when the task was cancelled.
   func run(until deadline: MonotonicInstant?) async throws(NetOptError) {
     for key in keys {
       if await key.runCommand(within: deadline.map { max($0 - timeSource.now(), .zero) }) { continue }
@@ -33,9 +34,9 @@ struct SecretCommands: Sendable {
   }
 }
 
-/// Runs the commands that print secrets before the cache needs the secrets: the partition of a signed request
-/// depends on them. The chain has this interceptor only when the client signs with keys whose secret a
-/// command prints.
+/// Runs the commands that print secrets, before the cache needs the secrets. The cache needs them because the
+/// partition of a signed request depends on the fingerprint of the key, which comes from the secret. The
+/// chain has this interceptor only when the client signs with keys whose secret a command prints.
 struct SecretInterceptor: Interceptor {
   /// The hosts whose requests the client signs.
   let hosts: Set<String>

@@ -6,21 +6,22 @@ import NetOptSigning
 /// Signs each attempt anew. The interceptor is the innermost one, so that host, body and time are final and
 /// each attempt has its own nonce.
 ///
-/// A server may refuse a request because the signer's clock is wrong: with 401, 403, or 400 as AWS does it.
-/// If the `Date` of this response is at least 60 s away from the time in the signature, the interceptor keeps
-/// the difference for later requests to the origin, and sends this request once more. This is safe, because a
-/// server that answers 401 or 403 has not carried the request out. A 400 may have another reason, so after a
-/// 400 the interceptor sends a request again only if it may be repeated.
+/// A server may refuse a request because the signer's clock is wrong. It then answers with 401 or 403, or
+/// with 400 as AWS does. If the `Date` of this response is at least 60 s away from the time in the signature,
+/// the interceptor sends the request once more, signed with the corrected time. It also keeps the difference
+/// for later requests to the origin. The second request is safe after a 401 or 403, because the server has
+/// not carried out the first one. A 400 may have another reason, so after a 400 the interceptor sends the
+/// request again only if it may be repeated.
 ///
 /// The interceptor believes only a server that proved its name with TLS (except with `trustsPlainDates`), and
-/// a difference of at most a day. It does not believe a response that a cache on the path has stored, because
-/// its `Date` is the time when the response was made.
+/// only a difference of at most a day. It does not believe a response from a cache on the path: the `Date` of
+/// such a response is the time when the origin made it, which may be long ago.
 struct SigningInterceptor: Interceptor {
   private let configuration: ClientConfiguration.Signing
   /// The signer's clock, in seconds since 1970.
   private let now: @Sendable () -> Int64
   private let commands: SecretCommands
-  /// What the interceptor adds to the signer's clock for each origin.
+  /// For each origin, the seconds that the interceptor adds to the signer's clock.
   private let offsets = ClockOffsets()
 
   init(
@@ -37,7 +38,8 @@ struct SigningInterceptor: Interceptor {
     guard configuration.hosts.contains(request.url.origin.host) else {
       return try await next.proceed(request)
     }
-    // `SecretInterceptor` has run the commands. A command that failed then may be due for another run.
+    // `SecretInterceptor` has already run the commands. But a command that failed there may be due for
+    // another run now.
     if commands.isNeeded { try await commands.run(until: next.deadline) }
     let used = offsets.seconds(of: request.url.origin)
     let response = try await next.proceed(try signed(request, used))
@@ -52,12 +54,12 @@ struct SigningInterceptor: Interceptor {
     [400, 401, 403].contains(response.status)
   }
 
-  /// Sends a refused request again with a corrected time, or returns the response when the time does not
-  /// explain the refusal.
+  /// Sends a refused request again with a corrected time. Returns the refusal itself when the time does not
+  /// explain it, and when the request must not be sent again.
   ///
   /// - Parameters:
   ///   - response: the response that refuses the request.
-  ///   - used: the offset with which the request was signed, in seconds.
+  ///   - used: the seconds that were added to the signer's clock for the signature of the refused request.
   private func repeated(
     _ request: NetOptRequest, after response: NetOptResponse, signedWith used: Int64, _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {
@@ -66,8 +68,8 @@ struct SigningInterceptor: Interceptor {
       response.head.first("Age") == nil,
       let date = response.head.first("Date"), let serverTime = CivilTime(http: date, near: now())?.seconds,
       let offset = offsets.learn(from: request.url.origin, serverTime: serverTime, localTime: now()),
-      // Concurrent requests that were signed with the same wrong time may have corrected the clock already,
-      // so the offset is compared with the one used for this request.
+      // Concurrent requests that were signed with the same wrong time may have corrected the clock already.
+      // So the new offset is compared with the offset that this request was signed with.
       abs(offset - used) >= ClockOffsets.least,
       response.status != 400 || request.mayBeRepeated
     else { return response }
@@ -108,13 +110,13 @@ struct SigningInterceptor: Interceptor {
 /// The differences between the clocks of origins and the signer's clock, in seconds. A positive difference
 /// means that the origin's clock is ahead. Safe from any thread.
 private final class ClockOffsets: Sendable {
-  /// The smallest difference that counts, in seconds. A smaller difference does not make a server refuse a
-  /// request.
+  /// The smallest difference that counts, in seconds. Servers tolerate smaller differences, so a smaller one
+  /// does not explain a refusal.
   static let least: Int64 = 60
   /// The largest difference that the interceptor believes, in seconds.
   private static let most: Int64 = 86_400
-  /// The maximum number of origins with a known difference. One host may have many ports, and each is an
-  /// origin. When one more would be added, all differences are dropped and learnt again.
+  /// The maximum number of origins with a known difference. One host may have many ports, and each port is
+  /// another origin. When a further origin would be added, all differences are dropped and learnt again.
   private static let capacity = 1024
 
   /// The known differences by origin. An unknown difference is 0.
@@ -123,13 +125,14 @@ private final class ClockOffsets: Sendable {
   /// The difference of an origin's clock; 0 when it is unknown.
   func seconds(of origin: Origin) -> Int64 { kept.withLock { $0.isEmpty ? 0 : $0[origin] ?? 0 } }
 
-  /// Learns the difference of an origin's clock from the time that the origin states.
+  /// Learns the difference of an origin's clock from the time that the origin states. The known difference
+  /// stays when the new difference is less than 60 s away from it.
   ///
   /// - Parameters:
   ///   - serverTime: the origin's time, in seconds since 1970.
   ///   - localTime: the signer's time, in seconds since 1970.
-  /// - Returns: the difference that holds now, in seconds; `nil` when the stated time is more than a day off
-  ///   and not believed.
+  /// - Returns: the difference that is known from now on, in seconds. `nil` when the stated time is more than
+  ///   a day off: the interceptor does not believe it.
   func learn(from origin: Origin, serverTime: Int64, localTime: Int64) -> Int64? {
     let difference = serverTime - localTime
     guard abs(difference) <= Self.most else { return nil }
