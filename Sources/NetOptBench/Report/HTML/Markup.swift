@@ -1,6 +1,7 @@
 /// Functions that build HTML and SVG.
 enum Markup {
-  /// Escapes a text for HTML. Also replaces the characters that terminals act on (`TextLayout.printable`).
+  /// Escapes a text, so that it can be the content of an HTML element or the value of a quoted attribute.
+  /// Also replaces the characters that terminals act on (`TextLayout.printable`).
   static func text(_ text: String) -> String {
     TextLayout.printable(text).replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(
       ">", with: "&gt;"
@@ -16,7 +17,8 @@ enum Markup {
     return Milliseconds.decimal(Int64(tenths), 1).replacing(".0", with: "")
   }
 
-  /// A table with a heading row. The first cell of each row is the row's heading.
+  /// A table with a heading row, as HTML. The first cell of each row is the row's heading. The caption, the
+  /// headings and the cells are plain text, which the function escapes.
   static func table(_ caption: String, _ headings: [String], _ rows: [[String]]) -> String {
     let head = headings.map { "<th scope=\"col\">\(text($0))</th>" }.joined()
     let body = rows.map { cells in
@@ -30,7 +32,10 @@ enum Markup {
 
   /// A section of the page with a heading.
   ///
-  /// - Parameter content: the HTML below the heading.
+  /// - Parameters:
+  ///   - id: the `id` attribute of the section, which is unique on the page.
+  ///   - title: the plain text of the heading, which the function escapes.
+  ///   - content: the HTML below the heading.
   static func section(_ id: String, _ title: String, _ content: String) -> String {
     "<section id=\"\(id)\" aria-labelledby=\"\(id)-title\">\n<h2 id=\"\(id)-title\">\(text(title))</h2>\n\(content)</section>\n"
   }

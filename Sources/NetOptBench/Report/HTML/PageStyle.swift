@@ -1,8 +1,8 @@
-/// The style sheet of the page, with colours for light screens, dark screens and print.
+/// The style sheet of the HTML report, with colours for light screens, dark screens and print.
 enum PageStyle {
   /// For each line of a chart: its colour on a light screen and in print, its colour on a dark screen, and
-  /// its dash pattern. Most people can distinguish the colours (after Okabe and Ito). The dash patterns make
-  /// the lines differ without colour.
+  /// its dash pattern. The colours are derived from the palette of Okabe and Ito, which most people with a
+  /// colour vision deficiency can distinguish. The dash patterns make the lines differ without colour.
   private static let colours = [
     ("#0072b2", "#56b4e9", "none"), ("#d55e00", "#ff9d4d", "6 3"), ("#007a5a", "#3ddbaa", "2 2"),
     ("#a6447c", "#e6a1c8", "8 3 2 3"), ("#7a6a00", "#f0e442", "12 4"), ("#4b4b4b", "#bdbdbd", "1 3"),
@@ -45,7 +45,8 @@ enum PageStyle {
       """
   }
 
-  /// The CSS variables with the colours of lines and phases.
+  /// The declarations of the CSS variables with the colours: `--t0` is the colour of the first line, and
+  /// `--p-dns` the colour of the phase `dns`.
   ///
   /// - Parameters:
   ///   - colour: selects the colour of a line from an element of `colours`.

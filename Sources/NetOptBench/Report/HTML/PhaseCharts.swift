@@ -1,11 +1,12 @@
-/// Charts of the phases, one for each block of the run. Each target has a bar, which is divided into the
-/// medians of its phases.
+/// Charts of the phases, one for each block of the run. Each target has a bar with one part for each phase.
+/// The length of a part is the median duration of the phase. A chart shows the first 40 targets of the
+/// ranking.
 struct PhaseCharts {
   private let report: BenchReport
 
   init(_ report: BenchReport) { self.report = report }
 
-  /// The charts and their legend as HTML, or a sentence when there are too few samples.
+  /// The charts and their legend as HTML, or a sentence when there are too few samples for medians.
   var markup: String {
     let charts = report.settings.blocks.map(chart).joined()
     let keys = SamplePhase.allCases.map { phase in
@@ -16,7 +17,7 @@ struct PhaseCharts {
       : Markup.legend(keys) + charts
   }
 
-  /// The chart of a block; an empty text when no target has a median of a phase there.
+  /// The chart of a block as HTML; an empty text when no target has a median of a phase in this block.
   private func chart(_ block: Block) -> String {
     let rows = report.ranking.prefix(40).compactMap { result -> (String, [(SamplePhase, Double)])? in
       guard let phases = result.blocks[block]?.phases else { return nil }

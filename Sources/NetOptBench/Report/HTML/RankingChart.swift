@@ -1,4 +1,5 @@
-/// A chart of the targets' medians with their intervals, one row per target.
+/// A chart of the targets' median response times with their confidence intervals, one row per target. It
+/// shows the first 40 targets of the ranking.
 struct RankingChart {
   private let report: BenchReport
 
@@ -36,15 +37,16 @@ struct RankingChart {
   }
 }
 
-/// A chart that shows how good the choice of the start-up ping was: the medians of the list's addresses.
-/// Marks show which address the ping chose and which address is the best.
+/// A chart that shows whether the start-up probe (in the reports: "start-up ping") chose a good address. Each
+/// address of the list has a bar with its median response time. Marks show the address that the probe chose
+/// and the address with the lowest median. The chart shows the first 40 addresses of the ranking.
 struct RegretChart {
   private let report: BenchReport
 
   init(_ report: BenchReport) { self.report = report }
 
-  /// The chart below a sentence with the same facts, as HTML. Only the sentence when there is nothing to
-  /// draw.
+  /// A sentence about the choice and, below it, the chart, as HTML. Only a sentence when the probe chose no
+  /// address, or when no address of the list has a median.
   var markup: String {
     guard let picker = report.picker else { return Markup.paragraph("No address of the list was measured.") }
     guard let chosen = picker.chosen else {

@@ -3,13 +3,14 @@
 struct RoundCharts {
   /// The maximum number of bins in a line.
   private static let bins = 240
-  /// The approximate maximum of crosses for the failures of a target. A target with at least twice as many
-  /// failures gets a cross for every n-th failure only. There are always fewer than 200 crosses.
+  /// The minimum number of crosses that mark the failures of a target when not every failure gets a cross. Up
+  /// to 199 failures all get one. Of more failures, only every n-th gets one, so that 100 to 150 crosses
+  /// remain.
   private static let crosses = 100
 
   private let report: BenchReport
   private let targets: ChartedTargets
-  /// The block whose requests the charts show: the ranking block.
+  /// The block whose requests the charts show (`BenchReport.rankingBlock`).
   private let block: Block
 
   init(_ report: BenchReport, _ targets: ChartedTargets) {
@@ -18,7 +19,8 @@ struct RoundCharts {
     block = report.rankingBlock
   }
 
-  /// The chart of the response times by round, with crosses for the failures, as HTML.
+  /// The chart of the response times by round, with crosses for the failures, as HTML. A sentence when there
+  /// are too few rounds.
   var overTime: String {
     let lines = targets.all.compactMap { target, colour -> (SampleSeries, [Bin], String, Int)? in
       guard let series = target.blocks[block]?.series, series.count > 1 else { return nil }
@@ -57,8 +59,9 @@ struct RoundCharts {
     return targets.legend + chart.markup
   }
 
-  /// The chart of the differences from the reference by round, as HTML. Areas show the confidence intervals
-  /// of the shifts.
+  /// The chart of the differences between each target and the reference by round, as HTML. A horizontal area
+  /// shows the confidence interval of a target's shift (`Comparison.shift`). A sentence when there is nothing
+  /// to compare.
   var differences: String {
     guard let reference = report.reference, let base = reference.blocks[block]?.series else {
       return Markup.paragraph("The reference was not measured.")
@@ -98,9 +101,10 @@ struct RoundCharts {
     return targets.legend + chart.markup
   }
 
-  /// The values of neighbouring rounds, in milliseconds.
+  /// The summary of the values in a bin, which is a group of neighbouring rounds. The values are in
+  /// milliseconds.
   private struct Bin {
-    /// The number of the round in the middle of the bin, from 0.
+    /// The middle of the bin on the axis of rounds. Round n, counted from 0, takes the axis from n to n + 1.
     let middle: Double
     /// The median of the values.
     let median: Double
@@ -110,11 +114,12 @@ struct RoundCharts {
     let high: Double
   }
 
-  /// Groups the values of rounds into bins of the same number of rounds. Leaves out bins without a value.
+  /// Groups rounds into at most `bins` bins. All bins have the same number of rounds, except the last one,
+  /// which may have fewer. Leaves out bins without a value.
   ///
   /// - Parameters:
   ///   - count: the number of rounds.
-  ///   - value: returns the value of a round, or `nil` for a round without a value.
+  ///   - value: returns the value of a round, given by its number from 0; `nil` for a round without a value.
   private static func binned(_ count: Int, _ value: (Int) -> Double?) -> [Bin] {
     let width = max(1, (count + bins - 1) / bins)
     return stride(from: 0, to: count, by: width).compactMap { start in

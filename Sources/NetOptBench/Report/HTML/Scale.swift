@@ -9,20 +9,21 @@ struct Scale {
     /// Positions are proportional to the logarithms of the values.
     case logarithmic
     /// The values are shares from 0 to 1. Positions are proportional to the negative logarithm of the
-    /// remaining share, so that 90, 99 and 99.9 % are equally far apart.
+    /// remaining share (1 minus the value), so that 90, 99 and 99.9 % are equally far apart.
     case tail
   }
 
   private let kind: Kind
-  /// What position 0 stands for: a value, or for the logarithmic scales its logarithm.
+  /// The value at position 0, converted as the kind demands: unchanged for `linear`, its decimal logarithm
+  /// for `logarithmic`, and the result of `tail(_:)` for `tail`.
   private let low: Double
-  /// What position 1 stands for, in the form of `low`.
+  /// The value at position 1, converted in the same way as `low`.
   private let high: Double
   /// The values at the tick marks of the axis, and their labels.
   let ticks: [(value: Double, label: String)]
 
   /// Makes a scale that covers at least the values from `lowest` to `highest`. Linear and logarithmic scales
-  /// are extended to the next tick mark on each side.
+  /// are extended to the next tick mark on each side. A scale of the kind `tail` always begins at 0.
   init(_ kind: Kind, _ lowest: Double, _ highest: Double) {
     self.kind = kind
     switch kind {
@@ -81,14 +82,15 @@ struct Scale {
     return Array(all[first...max(first, last)])
   }
 
-  /// Formats a value with as many decimals as `step` needs.
+  /// Formats the value of a tick mark with as many decimals as `step` needs. On a linear scale, `step` is the
+  /// distance between tick marks. On a logarithmic scale, it is the value itself.
   private static func label(_ value: Double, _ step: Double) -> String {
     let decimals = max(0, Int((-log10(max(step, 1e-6))).rounded(.up)))
     let scale = pow(10, Double(decimals))
     return Milliseconds.decimal(Int64((value * scale).rounded()), decimals)
   }
 
-  /// Formats a share from 0 to 1 in percent without trailing zeros: `99.9`.
+  /// Formats a share from 0 to 1 in percent without trailing zeros: 0.999 becomes `99.9`.
   private static func percent(_ share: Double) -> String {
     let text = Milliseconds.decimal(Int64((share * 100_000).rounded()), 3)
     return text.contains(".")
