@@ -79,6 +79,7 @@ package struct JSONReport {
     return ["cold": value(.cold), "warm": value(.warm)]
   }
 
+  /// The element of `targets` for a target.
   private func target(_ result: BenchReport.TargetResult) -> JSONValue {
     let target = result.target
     var members: JSONValue = [
@@ -109,6 +110,7 @@ package struct JSONReport {
     return members
   }
 
+  /// The member `cold` or `warm` of a target: the results of the target in this block.
   private func block(_ found: BenchReport.BlockResult) -> JSONValue {
     let failed = found.requests - found.response.count
     let sockets = found.series.sockets
@@ -165,6 +167,7 @@ package struct JSONReport {
     ]
   }
 
+  /// The element of `comparisons` for a comparison of two targets. Times are rounded to 0.1 µs.
   private func comparison(_ found: Comparison) -> JSONValue {
     func tenths(_ value: Double) -> JSONValue { .number((value * 10).rounded() / 10) }
     return [
@@ -176,8 +179,8 @@ package struct JSONReport {
     ]
   }
 
-  /// The result of a target for an objective. The limit of failed requests and their share are numbers from 0
-  /// to 1; limits and values of times are microseconds.
+  /// The element of `slo` for a target and an objective. `limit` and `value` are shares from 0 to 1 when the
+  /// objective limits failures, and microseconds otherwise.
   private func verdict(_ verdict: Objective.Verdict) -> JSONValue {
     let isShare = verdict.objective.metric == .errors
     func value(_ number: Int64) -> JSONValue { isShare ? .number(Double(number) / 1e6) : .integer(number) }
@@ -189,6 +192,7 @@ package struct JSONReport {
     ]
   }
 
+  /// The `picker` member: the choice of the start-up probe, compared with the measured times.
   private func picker(_ picker: BenchReport.Picker) -> JSONValue {
     [
       "chosen": .optional(picker.chosen?.description),

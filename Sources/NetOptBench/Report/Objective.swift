@@ -31,12 +31,11 @@ package struct Objective: Hashable, Sendable {
     package let target: String
     /// The block whose requests count; `nil` when the requests of all blocks count.
     package let block: Block?
-    /// The measured value in the unit of the limit; `nil` when there are too few samples, or when timeouts
-    /// make the value unknown.
+    /// The measured value in the unit of the limit; `nil` when it is unknown (`reason` says why).
     package let value: Int64?
     /// Whether the target meets the objective. A target without a value does not meet it.
     package let isMet: Bool
-    /// The reason why there is no value; `nil` when there is a value.
+    /// The reason why there is no value, such as too few samples or timeouts; `nil` when there is a value.
     package let reason: String?
   }
 
@@ -46,7 +45,7 @@ package struct Objective: Hashable, Sendable {
     package let description: String
   }
 
-  /// Parses a comma-separated list of objectives.
+  /// Parses a comma-separated list of objectives. Spaces are ignored.
   package static func list(_ text: String) throws(Fault) -> [Objective] {
     var objectives: [Objective] = []
     for part in text.split(separator: ",", omittingEmptySubsequences: false) {
@@ -110,7 +109,11 @@ package struct Objective: Hashable, Sendable {
     return (Int64((Double(result.failures) / Double(requests) * 1e6).rounded()), nil)
   }
 
-  /// The time that the objective limits, in microseconds, or the reason why it is unknown.
+  /// The time that the objective limits, in microseconds, or the reason why it is unknown. Not for `errors`.
+  ///
+  /// - Parameters:
+  ///   - found: the results of a target in the block whose times count.
+  ///   - order: decides how many samples a percentile needs.
   private func value(of found: BenchReport.BlockResult, _ order: OrderStatistics) -> (Int64?, String?) {
     switch metric {
     case .percentile(let percentile):

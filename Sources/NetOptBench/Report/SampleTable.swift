@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// The samples of a run as comma-separated values (RFC 4180), one line for each sample. Times are in
-/// microseconds.
+/// The samples of a run as comma-separated values (RFC 4180), one line for each sample. Lines end with a line
+/// feed and not, as in the RFC, with CRLF. Times are in microseconds.
 package struct SampleTable {
   private let report: BenchReport
 

@@ -55,7 +55,7 @@ struct Verdict {
     text = sentence + failureNote
   }
 
-  /// The share of failed requests above which a target is not recommended.
+  /// The share of failed requests above which a target is not recommended, in percent: `5 %`.
   private static var limit: String { "\(Int(FailureLimit.share * 100)) %" }
 
   /// The names of up to three targets, or their number.
@@ -65,7 +65,8 @@ struct Verdict {
 
   /// The sentence of a run without a measured reference.
   ///
-  /// - Parameter ranks: the targets that do not fail too often, the best first; at least one.
+  /// - Parameter ranks: the targets that do not fail too often, each with its rank, the best first; at least
+  ///   one.
   private static func without(reference ranks: [(id: String, rank: Int)]) -> String {
     let best = ranks.filter { $0.rank == ranks[0].rank }.map(\.id)
     let names = names(best)
@@ -75,7 +76,7 @@ struct Verdict {
       ? "\(names) is the fastest" : "\(names) are the fastest, without a significant difference between them"
   }
 
-  /// A difference and its interval in milliseconds, without signs: `5.4 ms [5.0 5.8]`.
+  /// A difference with its interval, in milliseconds and without signs, such as `5.4 ms [5.0 5.8]`.
   private static func shift(_ comparison: Comparison, _ time: Milliseconds) -> String {
     let ends = [comparison.interval.lowerBound, comparison.interval.upperBound].map { abs($0) }.sorted()
     func text(_ value: Double) -> String { time.text(Int64(value.rounded())) }

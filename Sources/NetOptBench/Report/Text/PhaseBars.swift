@@ -1,12 +1,13 @@
-/// The phase bars of the text report. Each target has a bar of letters, one kind of letter for each phase.
-/// The more letters, the longer the phase. All bars have the same scale.
+/// The phase bars of the text report. Each target has a bar of letters. Each phase has a letter of its own
+/// (`SamplePhase.letter`). The more often the letter occurs, the longer the phase. All bars have the same
+/// scale.
 struct PhaseBars {
   /// The phases of one target.
   struct Row {
     /// The target's name.
     let name: String
-    /// The medians of the phases in chronological order, in microseconds. Leaves out medians that would print
-    /// as 0.
+    /// The medians of the phases in chronological order, in microseconds. Medians that would print as 0 are
+    /// left out.
     let medians: [(phase: SamplePhase, microseconds: Int64)]
   }
 

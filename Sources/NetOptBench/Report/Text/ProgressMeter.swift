@@ -6,16 +6,16 @@ package struct ProgressMeter: Sendable {
   package enum Style: Sendable {
     /// One terminal line that is rewritten repeatedly. The terminal must understand ECMA-48.
     case terminal
-    /// A new line every 10 s, for a log.
+    /// A new line at most every 10 s, for a log.
     case lines
     /// No output.
     case silent
   }
 
   private let style: Style
-  /// When progress was last written; before that, the start of the run.
+  /// When the meter last returned progress to write. Before the first time, the start of the run.
   private var last: MonotonicInstant
-  /// Whether the current line of the terminal shows progress.
+  /// Whether the current line of the terminal shows progress. Only for the style `terminal`.
   private var isDrawn = false
 
   /// Makes a meter.
@@ -27,7 +27,7 @@ package struct ProgressMeter: Sendable {
   }
 
   /// The text to write now, or `nil` when it is too early to write. A terminal gets progress at most every
-  /// 100 ms, a log at most every 10 s.
+  /// 100 ms, but a terminal that shows no progress gets it at once. A log gets a line at most every 10 s.
   ///
   /// - Parameter columns: the width of the terminal in characters. It may change between calls. It is
   ///   evaluated only when the meter writes to a terminal.

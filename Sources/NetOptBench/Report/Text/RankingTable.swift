@@ -8,6 +8,7 @@ struct RankingTable {
   private static let medianWidth = 20
 
   private let report: BenchReport
+  /// The measured targets, the best first (`BenchReport.ranking`).
   private let ranking: [BenchReport.TargetResult]
   /// For each target's name, the rank as text: `2=` for a shared rank, `2 ` otherwise.
   private let ranks: [String: String]
@@ -16,7 +17,7 @@ struct RankingTable {
   /// The percentiles of `shown` that at least one target has.
   private let columns: [Percentile]
   private let colour: TextColour
-  /// The width of the column with the counts of requests.
+  /// The width of the column OK, which has the numbers of successful requests and of all requests.
   private let okWidth: Int
   /// The width of the name column.
   let nameWidth: Int
@@ -63,8 +64,8 @@ struct RankingTable {
     return title + [heading] + rows + report.targets.filter { $0.exclusion != nil }.flatMap(excluded)
   }
 
-  /// A sentence that says how many samples p50, p95 and p99 need. It names those for which at least one
-  /// target has too few samples. `nil` when all targets have enough.
+  /// A sentence that names the percentiles, among p50, p95 and p99, for which some target has too few
+  /// samples, and says how many samples they need. `nil` when every target has enough samples for all three.
   var missing: String? {
     let block = report.rankingBlock
     let order = report.settings.order
@@ -75,7 +76,7 @@ struct RankingTable {
     return "\(needs) samples of a target: raise -n or -z"
   }
 
-  /// The explanation of the mark `!` after the counts; `nil` when no target has the mark.
+  /// The explanation of the mark `!` in the column OK; `nil` when no target has the mark.
   var mark: String? {
     ranking.contains(where: \.failsOften)
       ? "!: significantly more than \(Int(FailureLimit.share * 100)) % of the requests to it failed, so it cannot be the best target"
@@ -108,6 +109,7 @@ struct RankingTable {
   }
 
   /// The cell that compares a target with the reference. `~` stands for a difference that is not significant.
+  /// A significant difference is green when the target is faster, and red when it is slower.
   private func beside(_ reference: BenchReport.TargetResult, _ result: BenchReport.TargetResult) -> String {
     if result.target == reference.target { return TextLayout.right("reference", 12) }
     guard let comparison = report.comparison(of: result.target.id) else { return TextLayout.right("-", 12) }
@@ -130,7 +132,9 @@ struct RankingTable {
 
   /// A row of the table. A name that is too long for its column gets a line of its own, above the cells.
   ///
-  /// - Parameter mark: the text before the name.
+  /// - Parameters:
+  ///   - mark: the text before the name: the rank, or `!` for an excluded target.
+  ///   - cells: the text of all columns after the name.
   private func named(_ mark: String, _ name: String, _ cells: String) -> [String] {
     TextLayout.row(mark + name, mark.count + nameWidth, cells)
   }

@@ -1,4 +1,6 @@
-/// Whether the text report uses colours. Only failures and significant differences are coloured.
+/// The setting that says whether the text report uses colour. Red marks excluded targets, failed requests,
+/// missed objectives, and targets that are significantly slower than the reference. Green marks targets that
+/// are significantly faster.
 package struct TextColour: Hashable, Sendable {
   /// Whether the report uses colour.
   package let isOn: Bool
@@ -6,13 +8,14 @@ package struct TextColour: Hashable, Sendable {
   /// Makes a setting.
   package init(isOn: Bool) { self.isOn = isOn }
 
-  /// Decides by the usual conventions. The first of these that is given decides: `--no-color`, `NO_COLOR`
-  /// (no-color.org), `FORCE_COLOR` (force-color.org), `TERM=dumb`. Without any of them, the report uses
-  /// colour on a terminal only. An empty variable counts as unset.
+  /// Decides by the usual conventions. The first of these that is given decides: `--no-color` and `NO_COLOR`
+  /// (no-color.org) turn colour off, `FORCE_COLOR` (force-color.org) turns it on, `TERM=dumb` turns it off.
+  /// Without any of them, the report uses colour on a terminal only. An empty variable counts as unset.
   ///
   /// - Parameters:
   ///   - isRefused: whether the user gave `--no-color`.
   ///   - isTerminal: whether the report goes to a terminal.
+  ///   - environment: the environment variables of the process.
   package init(isRefused: Bool, isTerminal: Bool, environment: [String: String]) {
     func isSet(_ name: String) -> Bool { !(environment[name] ?? "").isEmpty }
     if isRefused || isSet("NO_COLOR") {

@@ -54,7 +54,8 @@ package struct TextReport {
     return first + second + partial
   }
 
-  /// The rate, connections and streams of the run. Empty for a closed loop with one request at a time.
+  /// The rate, connections and streams of the run, each followed by a comma. Empty for a closed loop with one
+  /// request at a time.
   private var load: String {
     let settings = report.settings
     var text = ""
@@ -64,6 +65,7 @@ package struct TextReport {
     return text
   }
 
+  /// The lines with the conclusion of the run; empty when there is none (`Verdict`).
   private var verdict: [String] {
     Verdict(report).map { TextLayout.hanging("VERDICT ", $0.text) } ?? []
   }
@@ -83,8 +85,9 @@ package struct TextReport {
     }
   }
 
-  /// A sentence that says how many rounds would detect a difference of the minimum effect between targets
-  /// without a significant difference. `nil` when the run had enough rounds.
+  /// A sentence about the targets that the comparisons could not tell apart. It says how many rounds would
+  /// detect a difference of the minimum effect between them (`SignedRankPower.rounds`). `nil` when the run
+  /// had so many rounds, or when the comparisons told all targets apart.
   private var needed: String? {
     let settings = report.settings
     let open = report.comparisons.filter { $0.metric == .p50 && !$0.isSignificant && $0.base > 0 }
