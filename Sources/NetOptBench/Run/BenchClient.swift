@@ -2,7 +2,7 @@ package import NetOptCore
 
 /// The operations of a client that a run uses. Tests pass their own implementation.
 package protocol BenchClient: Sendable {
-  /// Sends a request. Returns when the header of the response has arrived; the body follows.
+  /// Sends a request. Returns when the head of the response has arrived; the body follows.
   func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse
 
   /// Resolves a host name.
@@ -14,8 +14,8 @@ package protocol BenchClient: Sendable {
   /// the client would use.
   func startUpChoice(for host: String) async throws(NetOptError) -> StartUpChoice
 
-  /// The task executor on which tasks that mostly send requests cost the least; `nil` for the default
-  /// executor of the concurrency runtime.
+  /// The task executor of the client's event loop. A task that sends many requests costs the least on it,
+  /// because no request then changes threads. `nil` for the default executor of the concurrency runtime.
   var executor: (any TaskExecutor)? { get }
 }
 
@@ -28,7 +28,7 @@ extension BenchClient {
 package struct StartUpChoice: Hashable, Sendable {
   /// The address that the client would use first for a request; `nil` when no endpoint of the list is usable.
   package var chosen: IPAddress?
-  /// The addresses of the endpoints that the probe found, the best first.
+  /// The addresses of the endpoints that answered the probe, the best first.
   package var ranking: [IPAddress]
 
   /// Describes a choice.

@@ -32,8 +32,9 @@ package enum BenchLength: Hashable, Sendable {
 /// The order of the targets in each round of a block. Every round contains each target once, in a random
 /// order that the seed determines.
 ///
-/// Measuring one target after the other would be wrong, because the network drifts. A run that did so would
-/// report a "difference" for an unchanged server most of the time.
+/// Measuring one target after the other would be wrong, because the network drifts: each target would meet
+/// the network in another state. More than half of such runs would report a difference between two targets
+/// that are equally fast (docs/bench.md).
 package struct BenchPlan: Sequence, IteratorProtocol, Sendable {
   private var generator: SplitMix64
   /// The number of targets.
@@ -41,7 +42,9 @@ package struct BenchPlan: Sequence, IteratorProtocol, Sendable {
 
   /// Makes the plan of a block. The sequence has no end.
   ///
-  /// - Parameter targets: the number of targets.
+  /// - Parameters:
+  ///   - seed: the seed of the run (`BenchSettings.seed`).
+  ///   - targets: the number of targets.
   package init(seed: UInt64, block: Block, targets: Int) {
     // Each block has a seed of its own, so that the order in one block does not depend on the other block.
     var start = SplitMix64(seed: seed)

@@ -28,7 +28,7 @@ package struct BenchProgress: Hashable, Sendable {
     }
   }
 
-  /// Makes a state.
+  /// Describes the progress of a block.
   package init(
     _ block: Block, done: Int, planned: Int?, remaining: Duration?, medians: [Median] = []
   ) {

@@ -9,13 +9,16 @@ package struct BenchRun: Sendable {
   package static let maximumSamples = 1_000_000
 
   private let settings: BenchSettings
-  /// The first client, which also resolves names and probes.
+  /// The first of the run's clients. Only this client resolves names and runs the start-up probe.
   private let client: any BenchClient
   /// One sampler for each client.
   private let samplers: [Sampler]
   private let clock: any BenchClock
+  /// The maximum number of samples. Tests set a lower maximum than `maximumSamples`.
   private let sampleLimit: Int
+  /// Returns the processor time that this process has used since its start.
   private let cpuTime: @Sendable () -> Duration
+  /// Called with the progress after each completed round. Several tasks may call it at the same time.
   private let progress: @Sendable (BenchProgress) -> Void
 
   /// Makes a run.
@@ -95,6 +98,8 @@ package struct BenchRun: Sendable {
 
   /// The addresses that DNS answers for the host of the request, limited to the address family of the
   /// settings; `nil` when the lookup fails.
+  ///
+  /// - Parameter fresh: whether the client ignores cached DNS answers.
   private func addresses(fresh: Bool) async -> Set<IPAddress>? {
     let family = settings.request.options.family
     let answers = try? await client.resolve(settings.request.url.origin.host, fresh: fresh).addresses
@@ -116,10 +121,10 @@ package struct BenchRun: Sendable {
       BenchWarning("dns-changed", "DNS answered \(list(before)) before the run and \(list(after)) after it"))
   }
 
-  /// Sends a first request to each target on each connection. These requests open the connections that the
-  /// warm block uses. The requests of the first client decide which targets the run measures. When one of
-  /// them fails, the first client sends it a second time, because a network may lose a single packet. The
-  /// other clients leave out the targets that failed.
+  /// Sends a first request from each client to each target. These requests open the connections that the warm
+  /// block uses. The requests of the first client decide which targets the run measures. When one of them
+  /// fails, the first client sends it a second time, because a network may lose a single packet. The other
+  /// clients leave out the targets that failed.
   private func preflight(_ report: inout BenchReport) async {
     let targets = settings.targets
     var samples = [Sample?](repeating: nil, count: targets.count)

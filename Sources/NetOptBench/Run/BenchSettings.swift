@@ -14,9 +14,9 @@ package struct BenchSettings: Sendable {
   package var warmup = 2
   /// The seed for the order of the targets within the rounds.
   package var seed: UInt64
-  /// The number of requests per second of an open loop. An open loop starts each request on schedule, whether
-  /// or not earlier requests have ended. `nil` for a closed loop, which starts a request when the request
-  /// before it has ended.
+  /// The number of requests per second of an open loop, over all targets together. An open loop starts each
+  /// request on schedule, whether or not earlier requests have ended. `nil` for a closed loop, which starts a
+  /// request when the request before it has ended.
   package var rate: Double?
   /// The number of connections to each target. Each has its own client.
   package var concurrency = 1

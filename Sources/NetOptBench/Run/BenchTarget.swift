@@ -15,7 +15,7 @@ package struct BenchTarget: Hashable, Sendable {
   package let address: IPAddress?
   /// The TCP port of the target's requests.
   package let port: UInt16
-  /// The region that the list gives for the address.
+  /// The region that the list gives for the address; `nil` without such a region, and for the DNS target.
   package let region: String?
 
   /// Makes a target of an address.

@@ -22,8 +22,8 @@ struct BlockPace {
     }
   }
 
-  /// Whether the block may begin another round. The first round always may begin, however short the duration
-  /// is, because a run without a sample is useless.
+  /// Whether the block may begin another round. When a duration limits the run, the first round always may
+  /// begin, however short the duration is, because a run without a sample is useless.
   ///
   /// - Parameter done: the number of rounds that have begun.
   func continues(after done: Int, at now: MonotonicInstant) -> Bool {

@@ -42,7 +42,8 @@ final class BlockRecord: Sendable {
   private let pace: BlockPace
   /// The names of the targets. The index of a target is its index here.
   private let ids: [String]
-  /// The maximum number of rounds that may begin.
+  /// The maximum number of rounds that may begin in this block, so that the run does not exceed its maximum
+  /// number of samples.
   private let roundLimit: Int
   private let progress: @Sendable (BenchProgress) -> Void
 
@@ -52,7 +53,8 @@ final class BlockRecord: Sendable {
   ///   - plan: the order of the targets in each round.
   ///   - ids: the names of the targets.
   ///   - pace: decides when the block ends.
-  ///   - roundLimit: the maximum number of rounds. It follows from the maximum number of samples in a run.
+  ///   - roundLimit: the maximum number of rounds in the block. It follows from the maximum number of samples
+  ///     in a run.
   ///   - progress: called after each complete round.
   init(
     _ plan: BenchPlan, ids: [String], pace: BlockPace, roundLimit: Int,

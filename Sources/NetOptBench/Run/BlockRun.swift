@@ -1,15 +1,16 @@
 package import NetOptCore
 import Synchronization
 
-/// Performs one block of a bench run: all its rounds. All connections are new (cold), or all are kept (warm).
-/// In a round, each target gets one request. docs/bench.md explains blocks and rounds.
+/// Performs one block of a bench run: all its rounds. In a cold block each request opens a new connection. In
+/// a warm block the requests reuse open connections. In a round, each target gets one request. docs/bench.md
+/// explains blocks and rounds.
 struct BlockRun: Sendable {
   /// The maximum number of concurrent requests in an open loop. A request that is due while this many are in
   /// progress starts late and counts as late.
   static let maxCallsInProgress = 10_000
 
   private let block: Block
-  /// The targets of the rounds. The orders of rounds contain indices of this array.
+  /// The targets of the rounds. The elements of `BlockRecord.Round.order` are indices of this array.
   private let targets: [BenchTarget]
   /// One sampler for each connection to a target.
   private let samplers: [Sampler]
@@ -71,6 +72,8 @@ struct BlockRun: Sendable {
   }
 
   /// Starts the requests at their scheduled moments, and waits until all have ended.
+  ///
+  /// - Parameter rate: the number of requests per second, over all targets.
   private func startRequests(at rate: Double) async {
     let start = clock.now()
     await withDiscardingTaskGroup { group in
@@ -137,9 +140,9 @@ package struct SystemBenchClock: BenchClock {
   /// The present moment of the system's monotonic clock.
   package func now() -> MonotonicInstant { SystemTimeSource().now() }
 
-  /// The time before the awaited moment at which the sleep ends. Waking up takes about this long, and often
-  /// longer in a virtual machine. At thousands of requests per second the waits are too short for a sleep, so
-  /// the waiting keeps a core busy.
+  /// How long before the awaited moment the sleep ends. Waking up takes about this long, and often longer in
+  /// a virtual machine. The rest of the wait keeps a core busy. A wait of at most twice this time does not
+  /// sleep at all. At thousands of requests per second all waits are that short.
   private static let busyWait = Duration.microseconds(500)
 
   /// Sleeps until `busyWait` before the moment. Then yields to other tasks again and again until the moment

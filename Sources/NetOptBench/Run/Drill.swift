@@ -12,8 +12,8 @@ package struct Drill: Sendable {
   package struct Call: Hashable, Sendable {
     /// The duration of the call.
     package let duration: Duration
-    /// Whether the call tried the dead address without success. For a client whose list does not contain the
-    /// dead address, the first address of its list counts instead.
+    /// Whether the call tried the first address of its client's list without success. In the list with the
+    /// dead address, this first address is the dead one.
     package let isAffected: Bool
     /// Whether the call got a whole response with a status that counts as success (`Sample.isSuccess`).
     package let isAnswered: Bool
@@ -30,15 +30,18 @@ package struct Drill: Sendable {
   package struct Trial: Hashable, Sendable {
     /// When the first call with the dead address began, in microseconds since 1970.
     package let startedAt: Int64
-    /// The duration of the call without the dead address; `nil` when it got no response.
+    /// The duration of the call of the client whose list does not contain the dead address; `nil` when the
+    /// call failed (`Call.isAnswered`).
     package let baseline: Int64?
-    /// The duration of the first call with the dead address in the list; `nil` when it got no response.
+    /// The duration of the first call of the client whose list begins with the dead address; `nil` when the
+    /// call failed (`Call.isAnswered`).
     package let first: Int64?
-    /// The number of calls of the client with the dead address that tried this address.
+    /// The number of calls that tried the dead address without success. Only the client whose list begins
+    /// with this address counts.
     package let affected: Int
-    /// How long the client needed until it avoided the dead address: the time from the start of its first
-    /// call to the end of its first call that got a response and did not try the address. The sum of the
-    /// calls' durations. `nil` when there was no such call.
+    /// How long the client with the dead address needed until it avoided this address: the time from the
+    /// start of its first call to the end of the first call that succeeded and did not try the address. The
+    /// time is the sum of the durations of these calls. `nil` when every call failed or tried the address.
     package let recovery: Int64?
   }
 
@@ -71,7 +74,8 @@ package struct Drill: Sendable {
   private let live: [IPAddress]
   /// Returns microseconds since 1970.
   private let now: @Sendable () -> Int64
-  /// Makes a client and its calls; the initializer describes it.
+  /// Makes a new client with the given list, makes the given number of calls with it, and returns their
+  /// results. `init` describes the function in detail.
   private let calls: @Sendable ([IPAddress], Int) async -> [Call]
 
   /// Makes a drill.
@@ -123,7 +127,9 @@ package struct Drill: Sendable {
 }
 
 extension Drill.Result {
-  /// The median of one time over the trials. Leaves out the trials for which `value` returns `nil`.
+  /// The median of one kind of time over the trials, in microseconds; `nil` when there is no value.
+  ///
+  /// - Parameter value: returns the time of a trial, or `nil` to leave out the trial.
   private func median(_ value: (Drill.Trial) -> Int64?) -> Int64? {
     let values = trials.compactMap(value).sorted()
     return values.isEmpty ? nil : values[Percentile.p50.nearestRank(of: values.count) - 1]

@@ -1,7 +1,8 @@
 package import NetOptCore
 
 extension SampleFailure {
-  /// The code of the failure when this machine has no route to the address.
+  /// The code of a failure when this machine has no route to the address. Such a failure says nothing about
+  /// the address.
   static let unreachable = "unreachable"
 
   /// Makes the failure for the error of a call. When no leg sent the request, the error says little. The

@@ -40,7 +40,9 @@ package struct Sampler: Sendable {
     return sample
   }
 
-  /// Sends the request and reads the response. `started` is the start of the request.
+  /// Sends the request and reads the response. Returns `nil` when the task was cancelled.
+  ///
+  /// - Parameter started: the start of the request, from which the time until a failure counts.
   private func exchange(
     _ target: BenchTarget, _ connection: RequestOptions.ConnectionUse, _ started: MonotonicInstant
   ) async -> Sample? {
