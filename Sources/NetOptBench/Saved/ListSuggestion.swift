@@ -39,7 +39,8 @@ package struct ListSuggestion: Sendable {
 
   /// The name of the run, or the names of all runs of a merged run.
   package let runs: [String]
-  /// The addresses to keep, the best first.
+  /// The addresses to keep, the best first. An address without a rank, which has no median in the run, is
+  /// left out.
   package let order: [RankedAddress]
   /// The addresses to remove.
   package let removals: [Removal]
@@ -113,7 +114,7 @@ package struct ListSuggestion: Sendable {
       + "(\(PValue.text(found.p_adjusted)))"
   }
 
-  /// The median of the address, and its comparison with DNS.
+  /// The evidence for an address to keep, in one line: its median, and its comparison with DNS.
   private static func evidence(for target: SavedRun.Target, _ run: SavedRun) -> String {
     let block = target.blocks[.warm]?.response.median == nil ? Block.cold : .warm
     let median = target.blocks[block]?.response.median.map { median in

@@ -16,7 +16,8 @@ package struct MergedRun: Sendable {
     first.targets.forEach { add($0) }
   }
 
-  /// Adds a run. The sum keeps no reference to `other`.
+  /// Adds a run. The sum keeps no reference to `other`, so that the memory of `other` can be freed before the
+  /// next run is read.
   ///
   /// - Throws: `SavedRun.Fault` when the sum exceeds the size limits of a saved run. The sum is then not
   ///   usable any more.
@@ -67,6 +68,7 @@ package struct MergedRun: Sendable {
     ]
   }
 
+  /// The member `cold` or `warm` of a target in the JSON.
   private static func block(_ times: SavedRun.BlockTimes) -> JSONValue {
     [
       "n": .integer(Int64(times.requests)),
@@ -80,6 +82,7 @@ package struct MergedRun: Sendable {
     ]
   }
 
+  /// A member such as `response_us` of a block in the JSON. Times are in microseconds.
   private static func distribution(_ times: SavedRun.Times) -> JSONValue {
     [
       "n": .integer(Int64(clamping: times.histogram.total)), "timeouts": .integer(Int64(times.timeouts)),
@@ -154,7 +157,7 @@ extension SavedRun.BlockTimes {
     ([response, service] + phases.values).reduce(0) { $0 + $1.histogram.counters }
   }
 
-  /// Adds the times of another run's block.
+  /// Adds the times of the same target and block in another run.
   fileprivate mutating func add(_ other: SavedRun.BlockTimes) {
     // The factor of the sum is the average of both factors, weighted by the number of requests: this gives
     // the variance of the mean over the requests of both.

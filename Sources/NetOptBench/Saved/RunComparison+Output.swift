@@ -1,7 +1,8 @@
 package import NetOptCore
 
 extension RunComparison {
-  /// The note in the text when a run does not contain the serial dependence of its requests.
+  /// The note in the text output when the file of a run does not contain the serial dependence of its
+  /// requests.
   package static let independence =
     "a run does not record how its requests depend on each other, so they count as independent: "
     + "if they are dependent, the p values are too small"

@@ -33,8 +33,8 @@ package struct RunComparison: Sendable {
   }
 
   /// A target that has a median in the first run and none in the second run, because the second run excluded
-  /// it, or because too many of its requests failed. A target with too few requests for a median is not a
-  /// loss.
+  /// it, or because too many of its requests failed. Two cases are not a loss: the target has too few
+  /// requests for a median, or the machine of the second run has no route to it.
   package struct Loss: Hashable, Sendable {
     /// The target's name.
     package let id: String
@@ -79,8 +79,8 @@ package struct RunComparison: Sendable {
   package private(set) var lost: [Loss] = []
   /// The failed requests of each target that sent requests in both runs and failed in at least one of them.
   package private(set) var failures: [Failures] = []
-  /// The names of the targets that are not compared and not lost: only one run has the target, it has too few
-  /// requests for a median, or its median in the first run is missing.
+  /// The names of the targets in neither `entries` nor `lost`. Only one run has such a target, or it has no
+  /// median in one of the runs for a reason that is not a loss.
   package private(set) var missing: [String] = []
 
   /// Compares two runs.
@@ -134,7 +134,8 @@ package struct RunComparison: Sendable {
   /// their serial dependence.
   package var assumesIndependence: Bool { entries.contains { !$0.knowsDependence } }
 
-  /// The loss of a target; `nil` when the target did not lose its median.
+  /// The loss of a target; `nil` when the target did not lose its median. `a` is the target in the first run,
+  /// and `b` the target in the second run.
   private static func loss(_ a: SavedRun.Target, _ b: SavedRun.Target, _ median: MedianReader) -> Loss? {
     for block in [Block.warm, .cold] {
       guard a.exclusion == nil, let first = a.blocks[block]?.response,
@@ -157,8 +158,8 @@ package struct RunComparison: Sendable {
     return nil
   }
 
-  /// The failed requests of a target in both runs; `nil` when a run sent no request to it, or when none
-  /// failed.
+  /// The failed requests of a target in both runs, where `a` is the target in the first run; `nil` when a run
+  /// sent no request to it, or when no request failed.
   private static func failures(_ a: SavedRun.Target, _ b: SavedRun.Target) -> Failures? {
     func failed(_ target: SavedRun.Target) -> (count: Int, of: Int) {
       let all = target.counts.values.reduce(0, +)
@@ -170,7 +171,8 @@ package struct RunComparison: Sendable {
     return Failures(id: a.id, before: before, after: after, test: test, adjusted: test.p)
   }
 
-  /// The comparison of the medians of a target; `nil` when no block has a median in both runs.
+  /// The comparison of the medians of a target, where `a` is the target in the first run; `nil` when no block
+  /// has a median in both runs.
   private static func entry(_ a: SavedRun.Target, _ b: SavedRun.Target, _ median: MedianReader) -> Entry? {
     for block in [Block.warm, .cold] {
       guard let first = a.blocks[block], let second = b.blocks[block],
@@ -199,13 +201,14 @@ package struct RunComparison: Sendable {
   private static func hypotenuse(_ a: Double, _ b: Double) -> Double { (a * a + b * b).squareRoot() }
 }
 
-/// Reads the medians of two runs, with confidence intervals of one level. A run's file contains measured
-/// medians, whose intervals have the level of that run. When the wanted level is another one, the reader
-/// computes the interval from the histogram, with three digits.
+/// Reads the medians of two runs, with intervals of the confidence that the comparison needs. A run's file
+/// contains measured medians with intervals, whose confidence comes from the settings of that run. When it
+/// differs from the needed confidence, the reader computes the interval from the histogram, which is exact to
+/// three digits.
 private struct MedianReader {
-  /// Computes the intervals of the wanted level.
+  /// Computes intervals with the needed confidence.
   private let order: OrderStatistics
-  /// For each run, whether the intervals in its file have the wanted level.
+  /// For each run, whether the intervals in its file have the needed confidence.
   private let hasSameLevel: (before: Bool, after: Bool)
 
   /// Makes a reader.
@@ -233,13 +236,14 @@ private struct MedianReader {
     median(times, hasSameLevel.after)
   }
 
-  /// Whether there are enough requests and the median itself does not lie among the timeouts. An end of its
-  /// interval may.
+  /// Whether there are enough requests for a median and the median does not lie among the timeouts. One end
+  /// of its confidence interval may lie among them.
   func hasValue(_ times: SavedRun.Times) -> Bool {
     times.total >= needed && times.histogram.total >= UInt64(Percentile.p50.nearestRank(of: times.total))
   }
 
-  /// The median from the file when its interval has the wanted level. Otherwise the interval comes from the
+  /// The median of times of a run, with its interval. When the interval in the file has the needed confidence
+  /// (`hasSameLevel`), median and interval come from the file. Otherwise the interval comes from the
   /// histogram.
   private func median(
     _ times: SavedRun.Times, _ hasSameLevel: Bool

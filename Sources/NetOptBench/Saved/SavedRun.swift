@@ -16,8 +16,8 @@ package struct SavedRun: Sendable {
   /// The maximum number of counters in all histograms of a file together. They take 256 MiB of memory. The
   /// limit is necessary because a few bytes of a file can encode a histogram with more than 17,000 counters.
   package static let maximumCounters = 32 << 20
-  /// The valid range of numbers of requests and of times in microseconds. Real values are far below the upper
-  /// bound. Sums of values in this range do not overflow.
+  /// The range in which a file's numbers of requests and times in microseconds must be. Real values are far
+  /// below the upper bound. Sums of values in this range do not overflow.
   static let numbers = 0...1 << 40
 
   /// The reason why the run did not measure a target.
@@ -191,7 +191,8 @@ private struct SavedRunFile: Decodable {
 
   struct Plan: Decodable { let alpha: Double? }
 
-  /// A percentile: `p` in percent, its value and its confidence interval in microseconds.
+  /// A percentile: `p` in percent, its value and its confidence interval in microseconds. A value or an end
+  /// of the interval is `nil` when it lies among the timeouts.
   struct Entry: Decodable {
     let p: Double
     let value: Int64?
@@ -253,7 +254,11 @@ private struct SavedRunFile: Decodable {
     let service_us: Distribution
     let phases_us: [String: Distribution]
 
-    /// Checks and converts the block. The parameters are those of `Distribution.times`.
+    /// Checks and converts the block.
+    ///
+    /// - Parameters:
+    ///   - path: the JSON path of the block, for errors.
+    ///   - room: as for `Distribution.times`.
     func times(_ path: String, _ room: inout Int) throws(SavedRun.Fault) -> SavedRun.BlockTimes {
       let response = try response_us.times("\(path).response_us", &room)
       guard SavedRun.numbers.contains(n), n >= response.total else {
@@ -273,6 +278,7 @@ private struct SavedRunFile: Decodable {
     }
   }
 
+  /// The results of a target. `cold` and `warm` are `nil` when the run has no results in this block.
   struct Target: Decodable {
     let id: String
     let kind: String
@@ -284,7 +290,9 @@ private struct SavedRunFile: Decodable {
   }
 
   let schema_version: Int
+  /// The name of the run. Only files of `netopt bench` contain it.
   let run_id: String?
+  /// The names of the merged runs. Only files of `netopt merge` contain them.
   let runs: [String]?
   let partial: Bool?
   let request: Request
