@@ -1,7 +1,8 @@
-/// Holm's adjustment (1979) of the p values of several tests. It keeps the probability of at least one wrong
-/// "significant" among the tests below the significance level.
+/// Holm's adjustment (1979) of the p values of several tests. When a test counts as significant if its
+/// adjusted p value is below the significance level, the probability of at least one wrong "significant"
+/// among the tests is at most this level.
 package enum Holm {
-  /// The adjusted p values, each at the index of its p value.
+  /// The adjusted p values, in the order of `values`.
   package static func adjusted(_ values: [Double]) -> [Double] {
     var adjusted = values
     var largest = 0.0

@@ -21,6 +21,6 @@ package enum KendallTau {
     return scale > 0 ? Double(agree) / scale : nil
   }
 
-  /// 1, 0 or -1.
+  /// The sign of a value: 1, 0 or -1.
   private static func sign(_ value: Double) -> Int { value > 0 ? 1 : value < 0 ? -1 : 0 }
 }

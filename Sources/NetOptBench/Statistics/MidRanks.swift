@@ -2,8 +2,8 @@
 struct MidRanks {
   /// The rank of each value, from 1. The ranks are in the order in which the values were passed.
   let ranks: [Double]
-  /// The sum of t³ - t over all groups of equal values, where t is the size of the group. The variance of a
-  /// rank statistic falls in proportion to this sum.
+  /// The sum of t³ - t over all groups of equal values, where t is the number of values in the group. Equal
+  /// values reduce the variance of a rank statistic in proportion to this sum.
   let tieTerm: Double
 
   /// Ranks values.

@@ -1,8 +1,8 @@
 import Glibc
 
-/// The ranks of percentiles and of the ends of their confidence intervals. The number of values below a
-/// percentile is binomially distributed, so the intervals assume nothing about the distribution of the
-/// values.
+/// Computes the confidence intervals of percentiles, as ranks among the values in ascending order. The number
+/// of values below a percentile is binomially distributed, so the intervals assume nothing about the
+/// distribution of the values.
 package struct OrderStatistics: Hashable, Sendable {
   /// The probability that an interval contains the true percentile. 0.95 by default.
   package let confidence: Double
@@ -10,8 +10,8 @@ package struct OrderStatistics: Hashable, Sendable {
   /// Makes the statistics for a confidence between 0 and 1.
   package init(confidence: Double = 0.95) { self.confidence = confidence }
 
-  /// The maximum probability that an interval lies above the true percentile. The maximum for an interval
-  /// below it is the same.
+  /// The maximum probability that an interval lies above the true percentile. It is also the maximum
+  /// probability that an interval lies below the true percentile.
   private var tail: Double { (1 - confidence) / 2 }
 
   /// The number of values that a percentile needs so that both ends of its interval are among the values.
@@ -52,12 +52,14 @@ package struct OrderStatistics: Hashable, Sendable {
   }
 }
 
-/// A percentile: the smallest value for which at least `perMille` thousandths of all values are not larger.
+/// A percentile of values: the smallest of the values for which at least `perMille` thousandths of all values
+/// are equal to it or smaller.
 package struct Percentile: Hashable, Comparable, Sendable {
-  /// The percentile in thousandths, 1 to 999.
+  /// The share of the values that are at or below the percentile, in thousandths: 500 for the median. From 1
+  /// to 999.
   package let perMille: Int
 
-  /// Makes a percentile.
+  /// Makes a percentile from a share in thousandths.
   package init(perMille: Int) { self.perMille = perMille }
 
   /// The median.

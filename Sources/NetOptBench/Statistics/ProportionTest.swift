@@ -17,8 +17,8 @@ package struct ProportionTest: Hashable, Sendable {
   /// The method that computed p.
   package let method: Method
 
-  /// The largest value of the smallest row or column sum for which the test is exact. This sum is the number
-  /// of terms.
+  /// The test is exact when the smallest of the row and column sums is at most this number. The exact test
+  /// adds up at most one term more than this sum.
   private static let mostTerms = 10_000.0
 
   /// Compares the share `a.count / a.of` with the share `b.count / b.of`.

@@ -10,13 +10,15 @@ package struct RoundBootstrap: Hashable, Sendable {
   /// The confidence interval of the difference.
   package let interval: ClosedRange<Double>
   /// The two-sided p value: twice the smaller of the share of resamples with a difference ≤ 0 and the share
-  /// of resamples with a difference ≥ 0; at most 1.
+  /// of resamples with a difference ≥ 0; at most 1. Both shares count one additional resample, so that p is
+  /// never 0.
   package let p: Double
 
-  /// The maximum number of resamples. A resample is a set of as many drawn rounds as there are rounds.
+  /// The maximum number of resamples. A resample has as many rounds as were measured. They are drawn at
+  /// random, so a round can be in a resample several times or not at all.
   package static let draws = 2000
-  /// The approximate number of rounds that all resamples contain together. With many rounds, there are fewer
-  /// resamples, but at least 200.
+  /// The maximum number of rounds that all resamples contain together. A run with many rounds gets fewer
+  /// resamples, so that it stays within this maximum, but at least 200.
   private static let budget = 40_000_000
 
   /// Draws the resamples.
@@ -24,7 +26,7 @@ package struct RoundBootstrap: Hashable, Sendable {
   /// - Parameters:
   ///   - first: the value of the first target in each round.
   ///   - second: the value of the second target in the same rounds.
-  ///   - dependence: the serial dependence of the rounds.
+  ///   - dependence: the serial dependence of the differences between the two targets, round by round.
   ///   - confidence: the confidence of the interval, between 0 and 1.
   ///   - seed: the seed of the random numbers.
   /// - Returns: `nil` when there are no rounds.
@@ -78,7 +80,7 @@ private func cubeRoot(_ value: Double) -> Double {
   return root
 }
 
-/// Finds the value at a rank when each value occurs as often as its round was drawn.
+/// Finds the value at a rank in a resample, where each value occurs as often as its round was drawn.
 private struct WeightedRanks {
   /// The indices of the values, in ascending order of the values.
   private let order: [Int32]

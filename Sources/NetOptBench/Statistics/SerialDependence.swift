@@ -21,7 +21,7 @@ package struct SerialDependence: Hashable, Sendable {
   /// The number of independent values that would carry the same information. At least 3 for dependent values.
   package let effectiveCount: Double
 
-  /// A series with fewer values counts as independent.
+  /// The minimum number of values for an estimate. A shorter series counts as independent.
   private static let fewest = 10
   /// The longest distance between two values that the second estimate takes into account.
   private static let longestLag = 100

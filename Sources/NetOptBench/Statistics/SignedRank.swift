@@ -29,8 +29,8 @@ package struct SignedRank: Sendable {
   package let count: Int
   /// The sum of the ranks of the positive differences, plus half of the ranks of the zero differences.
   package let positive: Double
-  /// The two-sided p value: the probability of a `positive` at least as far from its middle when positive and
-  /// negative differences are equally likely.
+  /// The two-sided p value: the probability that `positive` is at least as far from its expected value,
+  /// n(n+1)/4 for n pairs, when positive and negative differences are equally likely.
   package let p: Double
   /// The method that computed p.
   package let method: Method
@@ -40,7 +40,8 @@ package struct SignedRank: Sendable {
 
   /// The differences in ascending order.
   private let sorted: [Double]
-  /// `MidRanks.tieTerm` of the differences with their signs. `p` uses the tie term of their absolute values.
+  /// `MidRanks.tieTerm` of the differences with their signs, which `interval` uses. `p` uses the tie term of
+  /// the absolute values of the differences.
   private let fixedTies: Double
 
   /// Tests differences.
@@ -90,9 +91,14 @@ package struct SignedRank: Sendable {
     }
   }
 
-  /// The p value of the shift divided by its standard error, which is that of the mean of serially dependent
-  /// values. The differences and their signed ranks may have different serial dependence. The function uses
-  /// the stronger of the two.
+  /// The p value of the shift divided by the shift's standard error (Student's t distribution). The standard
+  /// error is computed like that of the mean of serially dependent values. The differences and their signed
+  /// ranks may have different serial dependence. The function uses the stronger of the two.
+  ///
+  /// - Parameters:
+  ///   - differences: the differences, in the order of their measurement.
+  ///   - sorted: the same differences in ascending order.
+  ///   - dependence: the serial dependence of the signed ranks.
   private static func byDistance(
     _ differences: [Double], _ sorted: [Double], _ dependence: SerialDependence
   ) -> Double {
@@ -164,7 +170,7 @@ private struct SignedRankCounts {
     self.shares = shares
   }
 
-  /// The probability of a sum at least as far from the middle as `sum`.
+  /// The probability of a sum at least as far from the expected sum as `sum`.
   func twoSided(_ sum: Double) -> Double {
     let near = min(Int(sum), shares.count - 1 - Int(sum))
     return min(1, 2 * shares.prefix(near + 1).reduce(0, +))

@@ -19,7 +19,7 @@ package enum SignedRankPower {
   }
 
   /// The number of rounds that a run needs to detect a shift with a probability of 80 %, estimated from a
-  /// shorter run. At least the rounds of that run.
+  /// shorter run. The result is at least the number of rounds of the shorter run.
   ///
   /// - Parameters:
   ///   - shift: the shift to detect.

@@ -1,7 +1,8 @@
 /// Wilson's confidence interval (1927) of a share, such as the share of failed requests.
 package enum WilsonInterval {
-  /// The interval of the share `successes / trials`, within 0 to 1. It is 0 to 1 when there are no trials. A
-  /// success is what the share counts: for the share of failed requests, a failure.
+  /// The interval of the share `successes / trials`, within 0 to 1. It is 0 to 1 when there are no trials.
+  /// `successes` is the number of trials that the share counts. For the share of failed requests, these are
+  /// the failures.
   package static func interval(_ successes: Int, of trials: Int, confidence: Double) -> ClosedRange<Double> {
     guard trials > 0 else { return 0...1 }
     let z = -NormalDistribution.quantile((1 - confidence) / 2)
