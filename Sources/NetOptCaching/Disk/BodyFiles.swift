@@ -7,7 +7,7 @@ import NetOptCore
 /// which contains the name, is committed only after that. A file whose name is in no row is an orphan. A
 /// process that was killed may leave one.
 struct BodyFiles: Sendable {
-  /// What the name of a temporary file has after the 32 digits.
+  /// The end of a temporary file's name, after the 32 digits.
   private static let temporarySuffix = ".part"
   /// The flags for opening a file to read it. With `O_NONBLOCK`, open(2) does not wait for a writer when the
   /// file is a FIFO.
@@ -17,12 +17,13 @@ struct BodyFiles: Sendable {
   let directory: String
 
   /// A file that is being written. The writer holds a lock on it (flock(2)), which shows other processes that
-  /// the writer is alive. The end of this value releases the lock.
+  /// the writer is alive. The end of this value's life closes the file, which releases the lock.
   struct TemporaryFile: ~Copyable {
     /// The final name of the file, without a directory.
     let name: String
     /// The path of the temporary file, with the suffix.
     fileprivate let path: String
+    /// The descriptor of the open file, through which the writer holds the lock.
     fileprivate let descriptor: Int32
 
     deinit { close(descriptor) }
@@ -125,8 +126,8 @@ struct BodyFiles: Sendable {
     return bytes.count == length ? bytes : nil
   }
 
-  /// The names of the files that no row names, and of the temporary files of dead writers. Call it in a write
-  /// transaction. Then no writer can rename a temporary file while the function runs.
+  /// The names of the orphans: files of bodies whose name is in no row, and temporary files of dead writers.
+  /// Call it in a write transaction. Then no writer can rename a temporary file while the function runs.
   ///
   /// - Parameter isNamed: whether a row contains this name.
   func orphans(_ isNamed: (String) throws(DiskError) -> Bool) throws(DiskError) -> [String] {

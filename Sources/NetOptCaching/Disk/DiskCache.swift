@@ -9,22 +9,23 @@ package final class DiskCache: Sendable {
   private let thread = DiskThread()
   /// The look-ups that callers wait for, with their time limits.
   private let lookups = TimedLookups<[CacheEntry]>()
-  /// The close of the store during a shutdown, with its time limit.
+  /// Limits how long `shutdown` waits until the store is closed.
   private let closing = TimedLookups<Void>()
-  /// The amount of work that the thread has not finished.
+  /// The amount of memory that queued work takes.
   private let waiting = Locked(Waiting())
   /// The maximum number of bytes of entries that wait to be written. The same maximum applies to the bytes of
   /// waiting removals. These bytes do not count against the limits of the memory tier.
   private let mostWaiting: Int
 
-  /// The amount of work that the thread has not finished. It can grow because the disk may hang.
+  /// The amount of memory that queued work takes. Work piles up in the queue when the disk is slow or hangs.
   private struct Waiting {
     /// The bytes of the entries that wait to be written.
     var entries = 0
     /// The bytes of memory that waiting removals take.
     var removals = 0
-    /// Whether a removal of everything waits because too many removals waited. Until it begins, no entry is
-    /// written, and no further removal is queued: it covers them all.
+    /// Whether the removal of all entries is in the queue, because too many single removals waited. Until
+    /// that removal begins, no entry is written, and no single removal is queued: the removal of all entries
+    /// covers the single ones.
     var isClearing = false
   }
 
@@ -45,7 +46,8 @@ package final class DiskCache: Sendable {
   /// The entries of a key. The look-up comes after all insertions and removals that were queued before it.
   ///
   /// - Parameter limit: how long to wait. After this time the result is empty, and a result that comes later
-  ///   is discarded.
+  ///   is discarded. As long as that result has not come, all further look-ups return an empty result at
+  ///   once.
   package func entries(for key: CacheKey, within limit: Duration = patience) async -> [CacheEntry] {
     let store = store
     return await lookups.perform(within: limit) { found in
@@ -58,8 +60,9 @@ package final class DiskCache: Sendable {
     } ?? []
   }
 
-  /// Queues an entry to be written. The entries that it overlaps are removed in any case, even if it is not
-  /// written because too much work waits.
+  /// Queues the writing of an entry. The write also removes the stored entries that the entry overlaps
+  /// (`CacheEntry.overlaps`). When too much work waits, the entry is not written, but the stored entries that
+  /// it overlaps are removed all the same.
   package func insert(_ entry: CacheEntry) {
     let weight = entry.weight
     let isTaken = waiting.withLock { waiting in
@@ -75,7 +78,7 @@ package final class DiskCache: Sendable {
     if !isSubmitted { waiting.withLock { $0.entries -= weight } }
   }
 
-  /// Queues the removal of the entries that an entry overlaps.
+  /// Queues the removal of the stored entries that an entry overlaps.
   package func remove(_ entry: CacheEntry) {
     // Leaves out the fields and the body, so that the queue does not keep them in memory.
     let removal = CacheEntry(
@@ -160,7 +163,8 @@ package final class DiskCache: Sendable {
     if isClosed == nil { thread.abandon() } else { thread.stop() }
   }
 
-  /// Queues work for the thread. Returns `false` when the thread has ended and will not run the work.
+  /// Queues work for the thread. Returns `false` when the work will not run, because the thread has ended or
+  /// could not be started.
   @discardableResult
   private func submit(_ work: @escaping @Sendable (DiskStore) -> Void) -> Bool {
     let store = store

@@ -3,8 +3,8 @@ import NetOptCrypto
 import NetOptSQLite
 
 extension DiskConnection {
-  /// A key in the form in which the database stores it. Rows are found by digest and owner, and compared by
-  /// text.
+  /// A key in the form in which the database stores it. The database finds rows by `digest` and `owner`, for
+  /// which it has an index. Then it compares `text`.
   struct StoredKey {
     /// The digest of the key (`CacheKey.digest`). Different keys may have the same digest.
     let digest: [UInt8]
@@ -48,7 +48,8 @@ extension DiskConnection {
 
   /// The entries of a key. Entries that fail their checksum are left out, and removed if `mayChange` is set.
   ///
-  /// - Parameter oldest: the time in milliseconds since 1970 since which entries must have been received.
+  /// - Parameter oldest: a time in milliseconds since 1970. Entries that were received before it are left
+  ///   out.
   func entries(for key: CacheKey, since oldest: Int64) throws(DiskError) -> [CacheEntry] {
     let storedKey = try StoredKey(key)
     let rows = try database { () throws(SQLiteError) in
@@ -88,8 +89,9 @@ extension DiskConnection {
     return EntryCoding.entry(key, selectors: row.selectors, head: row.head, body: body)
   }
 
-  /// Removes a damaged row and its file. Another process may have removed the row already and given its id to
-  /// a new row. The new row stays, because its checksum differs.
+  /// Removes a damaged row and its file. Another process may already have removed the row and given its id to
+  /// a new row. The statement therefore compares the checksum, which is different in the new row, so that the
+  /// new row stays.
   func deleteDamaged(_ row: StoredEntry) throws(DiskError) {
     try database { () throws(SQLiteError) in
       try statements.deleteDamaged.run(.integer(row.id), .blob(row.checksum))
@@ -106,6 +108,7 @@ extension DiskConnection {
   ///     later date of receipt are removed: the clock has been set back since they were stored.
   func insert(_ entry: CacheEntry, _ limits: CacheLimits, now: Int64) throws(DiskError) {
     let storedKey = try StoredKey(entry.key)
+    /// The encoded selectors (`EntryCoding.bytes`).
     let selectors = EntryCoding.bytes(of: entry.selectors)
     let head = EntryCoding.head(of: entry)
     let checksum: [UInt8]
@@ -159,7 +162,7 @@ extension DiskConnection {
     return try database { () throws(SQLiteError) in try !variants(storedKey).isEmpty }
   }
 
-  /// Removes the entries that an entry overlaps.
+  /// Removes the stored entries that an entry overlaps (`CacheEntry.overlaps`).
   func remove(_ entry: CacheEntry) throws(DiskError) {
     try remove(entry.key) { overlaps(entry, $0) }
   }
@@ -193,12 +196,15 @@ extension DiskConnection {
   /// A row of a key with the columns that decide about its removal. A key has one row for each variant of its
   /// response.
   private struct Variant {
+    /// The row's number in the database.
     let id: Int64
     let selectors: [UInt8]
     /// When the response was received, in milliseconds since 1970.
     let received: Int64
+    /// The name of the file with the body; `nil` when the body is in the row.
     let file: String?
-    /// How often look-ups found the entry, as far as it is written to the database.
+    /// The hits that the database has for the entry, without those in `pendingHits`. A new entry begins with
+    /// the hits of the entry that it replaces, at least 1.
     let hits: Int64
   }
 

@@ -12,6 +12,7 @@ package enum EvictionReason: String, Sendable {
 extension DiskConnection {
   /// The row of an entry that is to be evicted.
   private struct Victim {
+    /// The row's number in the database.
     let id: Int64
     /// The GDSF priority; entries with a low priority are evicted first.
     let priority: Double
@@ -84,8 +85,9 @@ extension DiskConnection {
     }
   }
 
-  /// The row that a statement selects for eviction; `nil` when it selects none. The values are the
-  /// statement's parameters; at most one.
+  /// The row that a statement selects for eviction; `nil` when it selects none.
+  ///
+  /// - Parameter values: the statement's parameter, or nothing for a statement without parameters.
   private func victim(_ statement: Statement, _ values: Statement.Value...) throws(SQLiteError) -> Victim? {
     func read(_ row: borrowing Row) -> Victim {
       Victim(
@@ -99,7 +101,8 @@ extension DiskConnection {
     return rows.first
   }
 
-  /// Deletes a row and records its eviction. Appends the name of its file to `files`.
+  /// Deletes a row and records its eviction. Appends the name of the row's file to `files`, if the row has
+  /// one. The caller removes these files after the transaction.
   private func evict(
     _ victim: Victim, _ reason: EvictionReason, _ now: Int64, _ files: inout [String]
   ) throws(SQLiteError) {
