@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Fuzzing with libFuzzer: `make fuzz`. A separate package, because it links only with libFuzzer, which the
-/// Makefile names.
+/// Fuzzing with libFuzzer: `make fuzz`. This is a separate package, because the program links only with
+/// libFuzzer, and only the Makefile tells the linker where libFuzzer is.
 let package = Package(
   name: "netopt-fuzz",
   dependencies: [.package(name: "netopt", path: "..")],

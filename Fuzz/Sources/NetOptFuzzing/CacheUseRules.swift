@@ -2,14 +2,19 @@ import NetOptCaching
 import NetOptCore
 import NetOptSigning
 
-/// The rules for the use of a stored response.
+/// The rules for the use of a stored response by the RFC 9111 policy. Each function returns a description of
+/// the broken rule, or `nil` when all its rules hold.
 enum CacheUseRules {
   private static let policy = CachePolicy()
 
+  /// Checks what the cache decides for the second request of a script when the entry is stored: before the
+  /// request is sent, after it failed, and after its response.
   static func use(of entry: CacheEntry, _ script: CacheScript) -> String? {
     let request = script.second
     let decision = policy.decide(request, [entry], at: script.now).applyingOnlyIfCached(of: request)
     if let fault = decided(decision, entry, request, script.now) { return fault }
+    // No response, the response of a failing server, and a good response, which no stored response may
+    // replace.
     for status in [nil, 503, 200] {
       if let service = policy.afterFailure(status, request, entry, at: script.now),
         let fault = covered(service, status, request, script.now)
@@ -20,6 +25,7 @@ enum CacheUseRules {
     return freshened(entry, script)
   }
 
+  /// Checks the decision how to answer a request.
   private static func decided(
     _ decision: CacheDecision, _ entry: CacheEntry, _ request: CacheRequest, _ now: Int64
   ) -> String? {
@@ -36,6 +42,7 @@ enum CacheUseRules {
     }
   }
 
+  /// Checks a stored response that answers a request without a request to the origin.
   private static func served(
     _ service: CachedAnswer, _ entry: CacheEntry, _ request: CacheRequest, _ now: Int64
   ) -> String? {
@@ -60,14 +67,16 @@ enum CacheUseRules {
     return outside(service.part, entry)
   }
 
+  /// Checks that the part of an entry that answers a request is inside the body.
   private static func outside(_ part: ResponsePart, _ entry: CacheEntry) -> String? {
     guard case .bytes(let range) = part else { return nil }
     return range.isEmpty || range.lowerBound < 0 || range.upperBound > entry.body.count
       ? "the range \(range) is not in the body" : nil
   }
 
-  /// Checks a stored response that replaces a response that did not arrive, or one whose status reports a
-  /// failing server.
+  /// Checks a stored response that answers because the request to the origin failed.
+  ///
+  /// - Parameter status: the status of the origin's response; `nil` when no response arrived.
   private static func covered(
     _ service: CachedAnswer, _ status: Int?, _ request: CacheRequest, _ now: Int64
   ) -> String? {
@@ -84,8 +93,8 @@ enum CacheUseRules {
     return outside(service.part, service.entry)
   }
 
-  /// Checks that a kept entry obeys the terms of the 304 response, including terms in fields that are not
-  /// stored.
+  /// Checks that an entry which stays stored after a 304 obeys the terms of the 304, including terms in
+  /// fields that are not stored.
   private static func againstTerms(_ updated: CacheEntry, _ newFields: HeaderFields) -> String? {
     for fields in [updated.fields, newFields] {
       let control = CacheControl(fields)
@@ -102,6 +111,8 @@ enum CacheUseRules {
     return nil
   }
 
+  /// Checks the changes to an entry after a 304 with the script's new fields, and after a response to HEAD
+  /// with the new status and fields.
   private static func freshened(_ entry: CacheEntry, _ script: CacheScript) -> String? {
     func updated(_ entry: CacheEntry) -> CacheEntry {
       Freshening.updated(

@@ -2,8 +2,10 @@ import NetOptCaching
 import NetOptCore
 import NetOptSigning
 
-/// The rules for the decisions of the cache, for any fields of requests and responses.
+/// The rules for the decisions of the cache, for any fields of requests and responses. Each function returns
+/// a description of the broken rule, or `nil` when all its rules hold.
 enum CachingRules {
+  /// Checks an input of the target `cache-headers` (`CacheScript`).
   static func headers(_ input: [UInt8]) -> String? {
     guard let script = CacheScript(input) else { return nil }
     let terms = ResponseTerms(
@@ -14,7 +16,8 @@ enum CachingRules {
 
   // MARK: Directives
 
-  /// Compares the directives with those of a second parser, for lines without quotes.
+  /// Compares the parsed directives of `Cache-Control` with those that a second, simple parser finds. The
+  /// second parser reads only fields without quotes.
   private static func directives(_ fields: HeaderFields) -> String? {
     let control = CacheControl(fields)
     let lines = fields.values(of: "Cache-Control")
@@ -36,6 +39,7 @@ enum CachingRules {
       ? nil : "max-age is \(control.maxAge ?? -1) ms, and should be \(seconds) s"
   }
 
+  /// Checks the lifetime of a response, and its age at several moments.
   private static func freshness(_ terms: ResponseTerms, _ script: CacheScript) -> String? {
     if terms.freshness.lifetime < 0 { return "the lifetime is \(terms.freshness.lifetime)" }
     if terms.freshness.initialAge < 0 { return "the initial age is \(terms.freshness.initialAge)" }
@@ -50,6 +54,8 @@ enum CachingRules {
 
   // MARK: Storing
 
+  /// Checks that none of the three policies stores the response to the first request when it must not be
+  /// stored.
   private static func storing(_ terms: ResponseTerms, _ script: CacheScript) -> String? {
     let control = terms.control
     let isForbidden = script.first.control.noStore || control.noStore && !control.mustUnderstand
@@ -78,7 +84,8 @@ enum CachingRules {
     return nil
   }
 
-  /// Checks a stored response and the changes to it.
+  /// Makes a cache entry from the response to the first request, and checks its fields, its key, and its use
+  /// for the second request. Does so even if no policy would store the response.
   private static func stored(_ terms: ResponseTerms, _ script: CacheScript) -> String? {
     let isDecoded = script.first.wantsDecoded && ContentCoding.isDecodable(script.fields)
     func kept(_ fields: HeaderFields) -> HeaderFields {
@@ -110,7 +117,9 @@ enum CachingRules {
     return CacheUseRules.use(of: entry, script)
   }
 
-  /// Why fields must not be stored; `nil` when they may.
+  /// Returns why an entry must not have these fields; `nil` when it may.
+  ///
+  /// - Parameter isDecoded: whether the transfer decoded the content.
   static func unfit(_ fields: HeaderFields, _ isDecoded: Bool) -> String? {
     for name in ["Connection", "Transfer-Encoding", "Keep-Alive", "Proxy-Authenticate", "Upgrade", "TE"]
     where fields.contains(name: name) { return "\(name) is stored" }

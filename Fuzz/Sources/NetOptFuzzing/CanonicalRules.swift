@@ -1,9 +1,11 @@
 import NetOptCore
 import NetOptSigning
 
-/// The rules for the canonical form of a request's target. A second, slow implementation, written from
-/// docs/signing.md alone, must give the same result.
+/// The rules for the canonical form of a request's path and query in the scheme `netopt1`. A second, slow
+/// implementation of the canonical form, written from docs/signing.md alone, must give the same result.
 enum CanonicalRules {
+  /// Checks an input that is a path with or without a query. Returns a description of the broken rule, or
+  /// `nil` when all rules hold.
   static func target(_ input: [UInt8]) -> String? {
     let url =
       "https://api.example.com" + (input.first == 0x2f ? "" : "/") + String(decoding: input, as: UTF8.self)
@@ -25,12 +27,16 @@ enum CanonicalRules {
     return nil
   }
 
+  /// The lines of the string that is signed for a request; `nil` when the request cannot be signed. Line 6 is
+  /// the path and line 7 the query, counted from 0.
   private static func lines(of request: SigningRequest) -> [String]? {
     let signed = try? SigningRules.signer?.sign(
       request, at: SigningMoment(now: 1_700_000_000, nonce: "AAECAwQFBgcICQoLDA0ODw"))
     return signed?.stringToSign.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
   }
 
+  /// The canonical form of a query: its parameters decoded, encoded again and sorted by name. The values of
+  /// one name stay in order.
   private static func canonical(_ query: String?) -> String {
     guard let query, !query.isEmpty else { return "" }
     let pairs = query.utf8.split(separator: 0x26, omittingEmptySubsequences: false).map { piece in
@@ -48,12 +54,16 @@ enum CanonicalRules {
     return sorted.map { "\($0.element.0)=\($0.element.1)" }.joined(separator: "&")
   }
 
+  /// Converts pieces to text and joins them.
   private static func joined<Piece>(_ pieces: [Piece], _ separator: String, _ text: (Piece) -> String)
     -> String
   {
     pieces.map(text).joined(separator: separator)
   }
 
+  /// Decodes percent-encoding.
+  ///
+  /// - Parameter plus: whether `+` stands for a space.
   private static func decoded(_ text: Substring.UTF8View, plus: Bool) -> [UInt8] {
     let bytes = Array(text)
     var out: [UInt8] = []
@@ -73,6 +83,7 @@ enum CanonicalRules {
     return out
   }
 
+  /// Percent-encodes all bytes except the unreserved characters of RFC 3986.
   private static func encoded(_ bytes: [UInt8]) -> String {
     let kept = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
     return bytes.map { byte in

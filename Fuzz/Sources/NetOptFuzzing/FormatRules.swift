@@ -6,8 +6,11 @@ import NetOptEngine
 import NetOptRouting
 import NetOptSigning
 
-/// The rules for formats: a parsed value can be written, and parsing the written text gives the same value.
+/// The rules for formats: a parsed value can be written, and parsing the written text gives an equal value.
+/// Each function checks one input, and returns a description of the broken rule, or `nil` when all rules
+/// hold.
 enum FormatRules {
+  /// Checks a structured field as an item, a list and a dictionary.
   static func structuredField(_ input: [UInt8]) -> String? {
     if let item = try? StructuredFieldParser.item(input) {
       let again = try? StructuredFieldParser.item(StructuredFieldSerializer.item(item).utf8)
@@ -24,7 +27,7 @@ enum FormatRules {
     return nil
   }
 
-  /// Reading a key ring does not fetch secrets from the environment or from commands.
+  /// Checks a key ring. Reading it fetches no secrets from the environment or from commands.
   static func keyRing(_ input: [UInt8]) -> String? {
     guard let ring = try? KeyRing(json: SecretBytes(copying: input)) else { return nil }
     for key in ring.keys {
@@ -36,8 +39,8 @@ enum FormatRules {
     return nil
   }
 
-  /// Truncated messages are left to c-ares to judge: the check must not reject any prefix of an accepted
-  /// message.
+  /// Tests the check of names in DNS messages: when it accepts a message, it must accept every truncated form
+  /// of the message too. Whether a message is truncated is for c-ares to judge.
   static func dnsMessage(_ input: [UInt8]) -> String? {
     guard DNSMessage.hasBoundedNames(input.span) else { return nil }
     for count in stride(from: 12, to: input.count, by: max(1, input.count / 64)) {
@@ -48,24 +51,29 @@ enum FormatRules {
     return nil
   }
 
+  /// Checks an endpoint list: the reader returns either a list or its faults.
   static func list(_ input: [UInt8]) -> String? {
     let rules = ListRules(now: Date(timeIntervalSince1970: 1_780_000_000))
     let (list, faults) = EndpointList.check(input, rules: rules)
     if (list == nil) == faults.isEmpty { return "there is a list and faults, or neither" }
+    // The reader reports at most 100 faults, and then that there are more.
     if faults.count > 101 { return "there are \(faults.count) faults" }
     let outline = input.withUnsafeBytes { JSONReader.read($0, keys: .sameBytes, mostDuplicates: 0) }
     guard outline.fault == nil else { return list == nil ? nil : "there is a list that is no JSON" }
-    // The decoder is less strict: it must accept any JSON that the reader accepts.
+    // Foundation's decoder is less strict than netopt's reader, so it must accept any JSON that the reader
+    // accepts.
     if (try? JSONDecoder().decode(AnyJSON.self, from: Data(input))) == nil {
       return "the reader says that it is JSON, the decoder that it is not"
     }
     return nil
   }
 
+  /// Decodes from any JSON value.
   private struct AnyJSON: Decodable {
     init(from decoder: any Decoder) throws {}
   }
 
+  /// Checks an input that may be a signature, a public key or a secret key of minisign.
   static func minisign(_ input: [UInt8]) -> String? {
     if let signature = try? MinisignSignature(input, file: "input") {
       let again = try? MinisignSignature(Array(signature.text.utf8), file: "input")
@@ -88,6 +96,7 @@ enum FormatRules {
     return nil
   }
 
+  /// Checks a saved ranking.
   static func history(_ input: [UInt8]) -> String? {
     guard let history = try? RouteHistory(json: input, network: "n") else { return nil }
     guard let again = try? RouteHistory(json: history.json(network: "n").bytes(), network: "n") else {

@@ -1,4 +1,4 @@
-/// A fuzz target for programs outside this package.
+/// A fuzz target, in a form that the package of the fuzzer can use.
 public struct FuzzedInput: Sendable {
   /// The names of the targets.
   public static let targets = FuzzTarget.allCases.map(\.rawValue)
@@ -11,12 +11,12 @@ public struct FuzzedInput: Sendable {
     self.target = target
   }
 
-  /// Runs the target on an input. Ends the process with a message when a rule does not hold.
+  /// Runs the target on an input. When the input breaks a rule, ends the process with a message.
   public func run(_ input: UnsafeBufferPointer<UInt8>) {
     if let fault = target.fault(in: Array(input)) { fatalError("\(target.rawValue): \(fault)") }
   }
 
-  /// Generates an input from a seed, for targets whose inputs need more structure than random changes keep;
-  /// returns `nil` for other targets.
+  /// Generates an input from a seed. Returns `nil` for a target that does not need this: libFuzzer's random
+  /// changes to its inputs keep enough of their structure.
   public func made(from seed: UInt64) -> [UInt8]? { AnswerMaker.input(for: target, seed: seed) }
 }

@@ -1,10 +1,14 @@
 package import NetOptCore
 
-/// Random mutations of inputs, determined by the generator.
+/// Random mutations of inputs. The state of the random number generator determines the mutation.
 package enum InputMutation {
+  /// Characters that separate or quote parts in one of the formats.
   private static let separators = Array("\"%,;=:()[]{}\\ \0\r\n+&?/".utf8)
 
-  /// Changes the input at one place; the change may insert a part of another input.
+  /// Changes the input at one place.
+  ///
+  /// - Parameter others: inputs of which a part may be inserted; if there are none, a part of the input
+  ///   itself is.
   package static func mutate(_ bytes: inout [UInt8], _ others: [[UInt8]], _ random: inout SplitMix64) {
     guard !bytes.isEmpty else {
       bytes = [UInt8(truncatingIfNeeded: random.next())]

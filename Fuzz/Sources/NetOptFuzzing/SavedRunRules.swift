@@ -1,8 +1,9 @@
 import NetOptBench
 
-/// The rules for saved runs: every run that can be read can be summed up, compared and used for a suggestion,
-/// and its texts contain no control characters except line feeds.
+/// The rules for saved runs of `netopt bench`. Every run that can be read can be summed up, compared and used
+/// for the suggestion of a list, and the texts about it contain no control characters except line feeds.
 enum SavedRunRules {
+  /// Checks a saved run. Returns a description of the broken rule, or `nil` when all rules hold.
   static func run(_ input: [UInt8]) -> String? {
     guard let run = try? SavedRun(input) else { return nil }
     let comparison = RunComparison(run, run, alpha: 0.05, minimumEffect: 0)

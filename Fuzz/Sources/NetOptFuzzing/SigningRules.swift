@@ -2,9 +2,12 @@ import NetOptCore
 import NetOptCrypto
 import NetOptSigning
 
-/// The rules for incoming requests, signed or not.
+/// The rules for the verification of requests, signed or not. Each function returns a description of the
+/// broken rule, or `nil` when all its rules hold.
 enum SigningRules {
+  /// When requests are signed and verified, in seconds since 1970.
   private static let now: Int64 = 1_700_000_000
+  /// The keys of the signer and of the verifiers.
   private static let keys = KeyRing([
     SigningKey(
       id: "app1.v2", secret: Array("netopt-test-secret".utf8), salt: "salt-2024",
@@ -20,8 +23,12 @@ enum SigningRules {
       id: "platform.v1", secret: Array("0123456789abcdef0123456789abcdef".utf8), salt: "platform-salt",
       schemes: Set(SchemeName.allCases), legacy: true),
   ])
+  /// A signer in the scheme `netopt1`; `nil` when it cannot be made.
   static let signer = try? RequestSigner(keys: keys, keyID: "app1.v2")
 
+  /// Makes a verifier that accepts weak schemes and reports as much as possible.
+  ///
+  /// - Parameter diagnoses: whether it looks for the mistake behind a wrong signature.
   private static func verifier(diagnoses: Bool) -> SignatureVerifier {
     var policy = SignatureVerifier.Policy()
     policy.allowWeak = true
@@ -31,11 +38,14 @@ enum SigningRules {
     return SignatureVerifier(keys: keys, nonces: MemoryNonceStore(limit: 100), policy: policy)
   }
 
+  /// The verifier without diagnosis.
   private static let quick = verifier(diagnoses: false)
+  /// The verifier with diagnosis.
   private static let thorough = verifier(diagnoses: true)
 
   // MARK: Raw messages
 
+  /// Checks an input that is a raw HTTP/1.1 request.
   static func message(_ input: [UInt8]) -> String? {
     guard let request = try? SigningRequest(message: input) else { return nil }
     if let fault = written(request) { return fault }
@@ -45,7 +55,7 @@ enum SigningRules {
     return signed(request)
   }
 
-  /// Checks that a message written from a parsed request is parsed as the same request.
+  /// Checks that a request which is written as a message and parsed again is equal to the request.
   private static func written(_ request: SigningRequest) -> String? {
     var out = Array("\(request.method) \(request.path)".utf8)
     if let query = request.query { out += Array("?\(query)".utf8) }
@@ -64,15 +74,15 @@ enum SigningRules {
       ? nil : "the message is another one when it is written and read"
   }
 
-  /// Checks that a signed request is accepted once, and is rejected when it is replayed or its body has an
-  /// additional byte.
+  /// Signs a request, and checks that it is accepted once, and rejected when it is replayed or its body has
+  /// one more byte.
   private static func signed(_ request: SigningRequest) -> String? {
     guard let signer, let signed = try? signer.sign(request, at: SigningMoment(now: now)) else { return nil }
     var sent = request
     for field in signed.headers { sent.headers[field.name] = field.value }
     let store = SignatureVerifier(keys: keys, nonces: MemoryNonceStore(limit: 10))
     let report = store.verify(sent, .init(now: now))
-    // The Content-Digest of the input may be wrong.
+    // The input may have a wrong Content-Digest, for which the verifier rejects the request.
     let isFromBefore = report.reason == .bodyMismatch || report.reason == .malformedRequest
     if !report.isValid, !isFromBefore {
       return "what was signed is refused: \(report.reason): \(report.detail)"
@@ -86,6 +96,7 @@ enum SigningRules {
 
   // MARK: JSON Lines
 
+  /// Checks an input that is one line of JSON Lines (`SigningLine`).
   static func line(_ input: [UInt8]) -> String? {
     let line: SigningLine
     do throws(SigningLine.Fault) { line = try SigningLine(input) } catch {
@@ -98,8 +109,8 @@ enum SigningRules {
     return accepted(line, scheme)
   }
 
-  /// Checks that a request signed in a scheme passes verification in it, unless a check other than the
-  /// signature's fails.
+  /// Signs the request of a line, and checks that the verifier finds the signature correct. Other checks of
+  /// the verifier may fail.
   private static func accepted(_ line: SigningLine, _ scheme: SchemeName) -> String? {
     guard let made = try? SchemeOptions.scheme(scheme, line.options, isLenient: false, keys: keys),
       let signer = try? RequestSigner(keys: keys, keyID: "app1.v2", scheme: made, allowWeak: true),
@@ -117,6 +128,11 @@ enum SigningRules {
       : nil
   }
 
+  /// Verifies a request, and checks that the report does not contradict itself.
+  ///
+  /// - Parameters:
+  ///   - options: the options of the scheme as a JSON object; `nil` for the default options.
+  ///   - length: the size of the input in bytes, which decides whether the verifier diagnoses.
   private static func checked(
     _ request: SigningRequest, _ scheme: SchemeName, _ options: JSONPart?,
     _ expectation: SignatureVerifier.Expectation, _ length: Int
@@ -124,7 +140,8 @@ enum SigningRules {
     guard let made = try? SchemeOptions.scheme(scheme, options, isLenient: true, keys: keys) else {
       return nil
     }
-    // A diagnosis takes a thousand times as long, so only inputs whose length is divisible by 8 get one.
+    // A diagnosis takes some hundred times as long as a verification. So the verifier diagnoses only inputs
+    // whose length is divisible by 8.
     let verifier = length % 8 == 0 ? thorough : quick
     let report = verifier.verify(request, scheme: made, expectation)
     if report.isValid != report.checks.allSatisfy(\.ok) { return "the verdict is not that of the checks" }

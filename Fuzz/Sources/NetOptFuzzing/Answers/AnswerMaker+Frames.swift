@@ -1,11 +1,13 @@
-/// HTTP/2 frames.
+/// Generates HTTP/2 frames.
 extension AnswerMaker {
   typealias Field = (name: String, value: String)
 
+  /// Valid fields.
   private static let fields: [Field] = [
     ("cache-control", "max-age=60"), ("set-cookie", "a=b"), ("location", "/elsewhere"), ("x-empty", ""),
     ("x-8-bit", "\u{e4}"), ("content-encoding", "gzip"), ("etag", "\"a\""),
   ]
+  /// Fields and pseudo-fields that must not occur among the fields of an HTTP/2 response.
   private static let oddFields: [Field] = [
     ("X-Upper", "one"), ("x odd", "one"), ("", "one"), ("x-odd", " one "), ("x-nul", "a\0b"),
     ("x-lf", "a\nb"),
@@ -14,10 +16,13 @@ extension AnswerMaker {
     ("upgrade", "h2c"), (":path", "/"), (":status", "404"), (":odd", "one"), ("x:odd", "one"),
     ("\u{e4}", "one"),
   ]
+  /// Values of `:status` other than that of a usual response. Some are valid.
   private static let oddStatuses = [
     "404", "204", "304", "301", "503", "099", "20", "2000", "", "200 OK", "+20", "101", "199", "999",
   ]
 
+  /// Generates the frames that a server sends after its SETTINGS when it has received the request on stream
+  /// 1: interim responses, the head, DATA and trailers, with other frames between them.
   mutating func frames() -> [UInt8] {
     var bytes: [UInt8] = []
     others(to: &bytes)
@@ -49,6 +54,7 @@ extension AnswerMaker {
     return bytes
   }
 
+  /// Returns some random fields. One call in ten adds a field of `oddFields`.
   private mutating func more() -> [Field] {
     var fields: [Field] = []
     while isOnce(in: 2) { fields.append(pick(Self.fields)) }
@@ -56,6 +62,7 @@ extension AnswerMaker {
     return fields
   }
 
+  /// Returns a wrong or unusual value of `content-length` for a body of `count` bytes.
   private mutating func oddLength(_ count: Int) -> String {
     pick([
       "\(count + 1)", "\(max(count - 1, 0))", "", "-\(count)", "+\(count)", "0\(count)", "\(count), \(count)",
@@ -65,7 +72,9 @@ extension AnswerMaker {
 
   // MARK: Frames
 
-  /// Appends a frame; occasionally with a different length, stream or flags.
+  /// Appends a frame. A few frames get a length, stream or flags that differ from the parameters.
+  ///
+  /// - Parameter kind: the frame type (RFC 9113, section 6).
   private mutating func frame(
     _ kind: UInt8, _ flags: UInt8, _ stream: UInt32, _ payload: [UInt8], to bytes: inout [UInt8]
   ) {
@@ -76,10 +85,13 @@ extension AnswerMaker {
     bytes += [UInt8(truncatingIfNeeded: length), kind, flags] + Self.number(stream) + payload
   }
 
+  /// Encodes a number in four bytes, the most significant first.
   private static func number(_ value: UInt32) -> [UInt8] {
     [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
   }
 
+  /// Adds padding to one payload in eight, and sets the flag PADDED. The stated length of the padding may be
+  /// wrong.
   private mutating func padded(_ payload: [UInt8], _ flags: inout UInt8) -> [UInt8] {
     guard isOnce(in: 8) else { return payload }
     flags |= 0x8
@@ -88,12 +100,19 @@ extension AnswerMaker {
     return [UInt8(said)] + payload + [UInt8](repeating: 0, count: count)
   }
 
+  /// Appends a DATA frame on stream 1.
+  ///
+  /// - Parameter ends: whether the frame has the flag END_STREAM.
   private mutating func data(_ part: ArraySlice<UInt8>, ends: Bool, to bytes: inout [UInt8]) {
     var flags: UInt8 = ends ? 0x1 : 0
     let payload = padded(Array(part), &flags)
     frame(0, flags, 1, payload, to: &bytes)
   }
 
+  /// Appends the fields in a HEADERS frame on stream 1, or in one of six cases in a HEADERS and a
+  /// CONTINUATION frame.
+  ///
+  /// - Parameter ends: whether HEADERS has the flag END_STREAM.
   private mutating func head(_ fields: [Field], ends: Bool, to bytes: inout [UInt8]) {
     let block = block(fields)
     var flags: UInt8 = ends ? 0x1 : 0
@@ -125,20 +144,25 @@ extension AnswerMaker {
       case 3: block += [0x10] + text(field.name) + text(field.value)
       default: block += [0x00] + text(field.name) + text(field.value)
       }
-      // A reference to an entry that was added before, or that does not exist.
+      // An index of the static or the dynamic table, or an index that does not exist.
       if isOnce(in: 25) { block.append(pick([0xbe, 0xbf, 0x80, 0x90, 0xff, 0xa0])) }
     }
     return block
   }
 
+  /// Encodes a string of at most 126 bytes (RFC 7541, section 5.2). In one of 15 cases it is "no-cache"
+  /// instead of the text.
   private mutating func text(_ text: String) -> [UInt8] {
-    // "no-cache" with Huffman coding, from RFC 7541, section C.4.2.
+    // The bytes of "no-cache" with Huffman coding, from RFC 7541, section C.4.2.
     if isOnce(in: 15) { return [0x86, 0xa8, 0xeb, 0x10, 0x64, 0x9c, 0xbf] }
     let bytes = Array(text.utf8)
     return bytes.count < 127 ? [UInt8(bytes.count)] + bytes : []
   }
 
-  /// Appends frames that are not part of the response.
+  /// Appends a random number of frames that are normally not part of the response, such as PING and SETTINGS.
+  /// Some belong to streams that the client did not open, and some are invalid.
+  ///
+  /// - Parameter times: each next frame is appended with a probability of 1/`times`.
   private mutating func others(to bytes: inout [UInt8], times: Int = 5) {
     while isOnce(in: times) {
       switch number(below: 11) {

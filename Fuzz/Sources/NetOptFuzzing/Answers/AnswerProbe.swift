@@ -5,39 +5,52 @@ import NetOptTestSupport
 import TestTools
 import Synchronization
 
-/// Sends requests to servers on loopback that send the bytes of a test and end the connection.
+/// Sends the requests for the fuzz targets `heads`, `chunks` and `frames`. A server on loopback responds to
+/// each request with the bytes of one fuzz input, and then ends the connection.
 ///
-/// Each input has its own host name, so that no state of one input reaches the next. The client is replaced
-/// regularly, because it remembers hosts.
+/// Each request has its own host name, so that no state of one input affects the next. A client remembers
+/// every host, so a new client replaces it after `hostsPerClient` requests.
 final class AnswerProbe: Sendable {
-  /// The result of a request.
+  /// How a request ended.
   enum Outcome: Sendable {
+    /// The client delivered a response with its whole body.
     case answer(ResponseHead, body: [UInt8])
+    /// The call, or reading its body, failed.
     case failure(NetOptError)
-    /// The request did not end.
+    /// The call did not end within `patience`, although its deadline is earlier.
     case hang
-    /// The servers do not work.
+    /// The request could not be made: a server, the client or the URL does not work. The text says why.
     case fault(String)
   }
 
   /// The probe that all inputs share.
   static let shared = Result { try AnswerProbe() }
 
-  /// Long enough for every input: the servers end the connection after the last byte.
+  /// The time limit of each call. No call should reach it, because the servers end the connection after the
+  /// last byte.
   private static let deadline = Duration.seconds(5)
+  /// How long the probe waits for a call to end before it reports `hang`.
   private static let patience = Duration.seconds(15)
+  /// The maximum size of a body in bytes.
   private static let mostBytes = 1 << 20
   /// The number of hosts that each client contacts.
   private static let hostsPerClient = 200
 
+  /// The HTTP/1.1 server. The HTTP/2 server is `HostileServer.shared`.
   private let server: ScriptServer
+  /// Not used: `outcome(ofFrames:)` uses `HostileServer.shared`.
   private let secureServer = Locked<Task<HostileServer, any Error>?>(nil)
+  /// The number of the last request, which is a part of its host name.
   private let number = Atomic(0)
+  /// The clients in use, with the number of requests that each has got. The key is true for requests over
+  /// TLS.
   private let clients = Locked<[Bool: (client: NetOptClient, uses: Int)]>([:])
 
   private init() throws { server = try ScriptServer() }
 
-  /// The result of a request to an HTTP/1.1 server that sends these pieces.
+  /// Sends a request to the HTTP/1.1 server and returns how it ended. Blocks the calling thread.
+  ///
+  /// - Parameter pieces: the bytes of the response, in the pieces in which the server sends them.
   func outcome(ofPieces pieces: [[UInt8]]) -> Outcome {
     let number = number.wrappingAdd(1, ordering: .relaxed).newValue
     let target = "/\(number)"
@@ -49,7 +62,10 @@ final class AnswerProbe: Sendable {
     }
   }
 
-  /// The result of the first request on an HTTP/2 connection on which the server sends these frames.
+  /// Sends the first request of a new connection to the HTTP/2 server and returns how it ended. Blocks the
+  /// calling thread.
+  ///
+  /// - Parameter frames: the bytes that the server sends after its SETTINGS.
   func outcome(ofFrames frames: [UInt8]) -> Outcome {
     let number = number.wrappingAdd(1, ordering: .relaxed).newValue
     let probe = self
@@ -66,6 +82,10 @@ final class AnswerProbe: Sendable {
     }
   }
 
+  /// Sends a GET request.
+  ///
+  /// - Parameter authorityFile: the path of the file with the certificate authority of the server; `nil` for
+  ///   a server without TLS.
   private func ask(_ url: String, _ endpoint: IPEndpoint, _ authorityFile: String?) async -> Outcome {
     do {
       var request = try NetOptRequest(.get, url)
@@ -92,6 +112,7 @@ final class AnswerProbe: Sendable {
     }
   }
 
+  /// Returns the client in use, or a new one when there is none or it has got `hostsPerClient` requests.
   private func client(_ authorityFile: String?) async throws -> NetOptClient {
     let isSecure = authorityFile != nil
     let (known, old): (NetOptClient?, NetOptClient?) = clients.withLock { clients in

@@ -1,10 +1,14 @@
 import NetOptCore
 
-/// Reads an HTTP/1.1 response as RFC 9112 says; simple, but slow. It does what the RFC allows a client to do,
-/// and reports where clients may differ.
+/// Reads an HTTP/1.1 response by RFC 9112: a simple and slow implementation to compare the client with. Where
+/// the RFC lets clients differ, it clears `isStrict` or ends with `open`.
 struct AnswerReference {
+  /// All bytes that the server sends before it ends the connection.
   let bytes: [UInt8]
+  /// The index of the next byte to read.
   var index = 0
+  /// Whether a client must accept what was read so far. False after a deviation for which it may reject the
+  /// response.
   var isStrict = true
 
   /// Reads a complete response.
@@ -19,6 +23,7 @@ struct AnswerReference {
     }
   }
 
+  /// Reads interim responses, which it skips, and the final response.
   private mutating func answer() throws(ReferenceEnding) -> (Int, [AnswerField], [UInt8]) {
     let headLimit = 64 * 1024
     while true {
@@ -26,9 +31,11 @@ struct AnswerReference {
       let fields = try fields()
       if status == 101 { throw .broken("another protocol, which was not asked for") }
       if status < 200 { continue }
+      // A client may limit the size of heads, and need not know statuses above 599.
       if index > headLimit || status >= 600 { isStrict = false }
       if status == 204 || status == 304 {
-        // No bytes may follow, and a client may object to them.
+        // These responses have no body, so a client may reject bytes that follow. Fields may describe a body
+        // that was not sent, and clients treat such fields differently.
         if index < bytes.count || !fields.isEmpty { isStrict = false }
         return (status, fields, [])
       }
@@ -36,6 +43,7 @@ struct AnswerReference {
     }
   }
 
+  /// Reads the body whose end `framing` determines.
   private mutating func body(_ framing: AnswerFraming) throws(ReferenceEnding) -> [UInt8] {
     switch framing {
     case .broken(let why): throw .broken(why)
@@ -53,7 +61,8 @@ struct AnswerReference {
 
   // MARK: Lines
 
-  /// Reads the next line, without its end.
+  /// Reads the next line and returns it without its end. A line should end with CR LF, but LF alone is
+  /// enough.
   mutating func line() throws(ReferenceEnding) -> ArraySlice<UInt8> {
     guard let end = bytes[index...].firstIndex(of: 0x0a) else {
       throw .broken("the connection ends in a line")
@@ -64,7 +73,10 @@ struct AnswerReference {
     return line
   }
 
-  /// Section 4. Several spaces or tabs may separate the words; the text after the status is ignored.
+  /// Reads the status line (section 4). Several spaces or tabs may separate its words. The text after the
+  /// status is ignored.
+  ///
+  /// - Returns: the status, and the minor version of HTTP as a number.
   private mutating func statusLine() throws(ReferenceEnding) -> (status: Int, minor: UInt8) {
     let line = try line()
     if line.isEmpty || line.contains(where: { $0 == 0 || $0 == 0x0d }) { throw .open }
@@ -91,8 +103,8 @@ struct AnswerReference {
     return (status, minor - 0x30)
   }
 
-  /// Section 5: reads the fields up to the empty line. A line that is not a field is ignored, unless it looks
-  /// like a framing field.
+  /// Reads the field lines up to the empty line (section 5). Ignores a line that is not a valid field. If
+  /// such a line could be a field that determines the end of the body, a client may reject the response.
   private mutating func fields() throws(ReferenceEnding) -> [AnswerField] {
     var fields: [AnswerField] = []
     while true {
@@ -121,7 +133,9 @@ struct AnswerReference {
     }
   }
 
+  /// Whether a byte is an ASCII digit.
   static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
+  /// Whether a byte is a control character other than the tab.
   static func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != 0x09 || byte == 0x7f }
 }

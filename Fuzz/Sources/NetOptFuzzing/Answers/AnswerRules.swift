@@ -1,9 +1,11 @@
 import NetOptCore
 
-/// The rules for all responses, whatever servers send: a complete response is delivered with exactly its
-/// bytes, a response that is cut or breaks the rules is an error, and every call ends.
+/// The rules for every response, whatever bytes a server sends: the client delivers a complete response with
+/// exactly its bytes, a response that is cut or breaks the rules is an error, and every call ends.
+///
+/// Each function returns a description of the broken rule, or `nil` when all rules hold.
 enum AnswerRules {
-  /// Checks an input that a server sends over HTTP/1.1.
+  /// Checks an input that is all that a server sends over HTTP/1.1 before it ends the connection.
   static func heads(_ input: [UInt8]) -> String? {
     fault(AnswerReference.read(input)) { $0.outcome(ofPieces: pieces(input)) }
   }
@@ -13,17 +15,21 @@ enum AnswerRules {
     heads(Array("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".utf8) + input)
   }
 
-  /// Checks an input that a server sends over HTTP/2 after it has received the first request.
+  /// Checks an input that is what a server sends over HTTP/2 after its SETTINGS, once it has received the
+  /// first request.
   static func frames(_ input: [UInt8]) -> String? {
     fault(FrameReference.read(input)) { $0.outcome(ofFrames: input) }
   }
 
-  /// The allowed error codes for a response. A timeout is not among them, because the server ends the
-  /// connection.
+  /// The error codes with which a call may fail. A timeout is not among them: the server ends the connection,
+  /// so no call has to wait for its deadline.
   private static let codes: Set<NetOptError.Code> = [
     .receiveFailed, .sendFailed, .protocolViolation, .headTooLarge, .bodyTooLarge,
   ]
 
+  /// Compares a reference's result with the outcome of a request.
+  ///
+  /// - Parameter outcome: sends the request with the shared probe.
   private static func fault(
     _ reference: ReferenceAnswer, _ outcome: (AnswerProbe) -> AnswerProbe.Outcome
   ) -> String? {
@@ -33,7 +39,7 @@ enum AnswerRules {
     }
   }
 
-  /// Why the outcome is wrong; `nil` when it is right.
+  /// Returns why the outcome of a request is wrong for the result of the reference; `nil` when it is right.
   static func fault(_ reference: ReferenceAnswer, _ outcome: AnswerProbe.Outcome) -> String? {
     switch outcome {
     case .hang: return "the call does not end"
@@ -59,6 +65,7 @@ enum AnswerRules {
     }
   }
 
+  /// Compares a delivered response with the response that the reference has read.
   private static func fault(_ wanted: WholeAnswer, _ head: ResponseHead, _ body: [UInt8]) -> String? {
     if head.status != wanted.status { return "the status is \(wanted.status), got \(head.status)" }
     if body != wanted.body { return "the body has \(wanted.body.count) bytes, got \(body.count), or others" }
@@ -68,7 +75,8 @@ enum AnswerRules {
     return nil
   }
 
-  /// Splits the input into the pieces to send: at one place, which the input determines, or not at all.
+  /// Splits the input into the pieces that the server sends: two pieces or one. A hash of the input decides,
+  /// so an input is always split in the same way.
   private static func pieces(_ input: [UInt8]) -> [[UInt8]] {
     let sum = input.reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) }
     var random = SplitMix64(seed: sum)

@@ -1,5 +1,7 @@
 extension AnswerReference {
-  /// Section 7.1: reads the chunks of a body up to the last chunk and its trailers.
+  /// Reads the chunks of a body, the last chunk and the trailers (section 7.1).
+  ///
+  /// - Returns: the body without the sizes and line ends of its chunks.
   mutating func chunks() throws(ReferenceEnding) -> [UInt8] {
     var body: [UInt8] = []
     while true {
@@ -15,7 +17,9 @@ extension AnswerReference {
     return body
   }
 
-  /// Reads the line before a chunk: digits, and extensions, which are ignored.
+  /// Reads the line before a chunk: the size in hexadecimal digits, and chunk extensions, which are ignored.
+  ///
+  /// - Returns: the size in bytes; 0 for the last chunk.
   private mutating func chunkSize() throws(ReferenceEnding) -> Int {
     let line = try line()
     let digits = line.prefix(while: Self.isHexDigit)
@@ -29,6 +33,7 @@ extension AnswerReference {
     guard behind.isEmpty || behind.first == 0x3b else {
       throw .broken("a size is followed by something else")
     }
+    // Fewer than 16 digits fit into 63 bits. A client may limit the number of digits, with leading zeros.
     let significant = digits.drop { $0 == 0x30 }
     guard significant.count < 16 else { throw .broken("the chunk is too large") }
     if digits.count > 15 { isStrict = false }
@@ -47,14 +52,15 @@ extension AnswerReference {
     index += 1
   }
 
-  /// Section 7.1.2: reads the trailers up to an empty line. Without trailers, a part of the empty line is
-  /// enough for a client.
+  /// Reads the trailers up to the empty line (section 7.1.2), and ignores them. If the connection ends right
+  /// after the last chunk, or within the empty line after it, a client may accept or reject the response.
   private mutating func trailers() throws(ReferenceEnding) {
     if index >= bytes.count || bytes[index...] == [0x0d] { throw .open }
     while true {
       let line = try line()
       if line.isEmpty { return }
-      // A client may reject the message for a faulty trailer, and may ignore an unfinished one.
+      // A client may limit the trailers. It may also reject the response because of NUL or CR in a trailer,
+      // and accept it although the trailers do not end.
       isStrict = false
       if line.contains(where: { $0 == 0 || $0 == 0x0d }) || !bytes[index...].contains(0x0a) { throw .open }
     }

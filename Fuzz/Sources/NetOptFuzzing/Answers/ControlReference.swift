@@ -1,19 +1,25 @@
-/// The frames that are not part of the response (RFC 9113, section 6), and their effects on the response.
+/// Checks the frames other than HEADERS, DATA and CONTINUATION (RFC 9113, section 6), and records how they
+/// affect the response.
 struct ControlReference {
-  /// Whether all frames so far are treated alike by all implementations.
+  /// Whether a client must accept the frames so far. False after a frame that implementations treat
+  /// differently.
   var isStrict = true
+  /// The number of frames so far.
   private var count = 0
-  /// The client's flow-control windows for the connection and the stream. SETTINGS change the window of the
-  /// stream.
+  /// How many bytes the client may send on the connection and on stream 1 (section 5.2). SETTINGS change only
+  /// the window of the stream. The reference does not subtract what the client sends.
   private var connectionWindow: Int64 = 65_535
   private var streamWindow: Int64 = 65_535
+  /// The last value of SETTINGS_INITIAL_WINDOW_SIZE (section 6.9.2).
   private var initialWindow: Int64 = 65_535
 
+  /// The largest allowed window (section 6.9.1).
   private static let mostWindow: Int64 = 0x7fff_ffff
 
+  /// Checks the next frame.
   mutating func take(_ frame: FrameReference.Frame) throws(ReferenceEnding) {
     count += 1
-    // A client may end the connection because of many such frames (section 10.5).
+    // A client may take many such frames for an attack and end the connection (section 10.5).
     if count > 50 { isStrict = false }
     switch frame.kind {
     case 2: try priority(frame)
@@ -25,9 +31,10 @@ struct ControlReference {
       if frame.has(0x1) { isStrict = false }
     case 7: try goAway(frame)
     case 8: try windowUpdate(frame)
-    // ALTSVC (RFC 7838), ORIGIN (RFC 8336) and PRIORITY_UPDATE (RFC 9218).
+    // A client may know and check these types: ALTSVC (RFC 7838), ORIGIN (RFC 8336) and PRIORITY_UPDATE (RFC
+    // 9218).
     case 0xa, 0xc, 0x10: isStrict = false
-    // Section 5.5: unknown frames are ignored.
+    // Section 5.5: a client ignores frames of unknown types.
     default: break
     }
   }
@@ -55,8 +62,8 @@ struct ControlReference {
     }
     for (index, (identifier, value)) in settings.enumerated() {
       if settings[(index + 1)...].contains(where: { $0.identifier == identifier }) {
-        // Section 6.5.3 requires all values to be processed in order; some implementations use only the last
-        // value of a frame.
+        // The frame has the setting again. Section 6.5.3 says that all values are processed in order. Some
+        // implementations use only the last value of a frame, and so does this reference.
         isStrict = false
         continue
       }
@@ -75,7 +82,8 @@ struct ControlReference {
       if streamWindow > Self.mostWindow { throw .broken("the window overflows") }
     case 5:
       guard (16_384...16_777_215).contains(value) else { throw .broken("the frame size is out of bounds") }
-    // RFC 8441 and RFC 9218 have rules for these.
+    // SETTINGS_ENABLE_CONNECT_PROTOCOL (RFC 8441) and SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218) allow only
+    // some values, which a client may check.
     case 8, 9: isStrict = false
     default: break
     }
@@ -85,8 +93,8 @@ struct ControlReference {
     guard frame.stream == 0, frame.payload.count >= 8 else { throw .broken("a false GOAWAY") }
     let last = frame.number(at: 0) & 0x7fff_ffff
     guard last >= 1 else { throw .broken("GOAWAY: the request was not processed") }
-    // A GOAWAY with an error code may precede the end of the connection. A GOAWAY whose last stream cannot
-    // belong to the client is invalid.
+    // A client may end the request because of an error code. It may also reject a last stream that it cannot
+    // have opened.
     isStrict = false
   }
 

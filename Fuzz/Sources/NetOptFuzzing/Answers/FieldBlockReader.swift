@@ -1,15 +1,20 @@
 import NetOptCore
 
-/// Decodes the field blocks of one connection (RFC 7541).
+/// Decodes the field blocks that a server sends on one connection, in order (HPACK, RFC 7541).
 struct FieldBlockReader {
   typealias Field = (name: [UInt8], value: [UInt8])
 
+  /// The largest size of the dynamic table that the client allows, in bytes. It is the default of
+  /// SETTINGS_HEADER_TABLE_SIZE.
   private static let capacity = 4096
+  /// The dynamic table, the newest entry first.
   private var table: [Field] = []
+  /// The maximum size of the dynamic table in bytes, which the server may lower and raise up to `capacity`.
   private var limit = capacity
+  /// The rest of the block that is being decoded.
   private var bytes: ArraySlice<UInt8> = []
 
-  /// Decodes the fields of a block; returns `nil` when the block is invalid, which ends the connection.
+  /// Decodes the fields of a block. Returns `nil` when the block is invalid, which is a connection error.
   mutating func fields(_ block: [UInt8]) -> [Field]? {
     bytes = block[...]
     var fields: [Field] = []
@@ -18,7 +23,7 @@ struct FieldBlockReader {
         guard let index = integer(7), let field = entry(index) else { return nil }
         fields.append(field)
       } else if first & 0xe0 == 0x20 {
-        // Section 4.2: only at the beginning of a block.
+        // Section 4.2: the server may change the size of the dynamic table only at the beginning of a block.
         guard fields.isEmpty, let size = integer(5), size <= Self.capacity else { return nil }
         limit = size
         evict()
@@ -37,12 +42,15 @@ struct FieldBlockReader {
     return fields
   }
 
-  /// Section 4.1: an entry counts 32 bytes more than its text.
+  /// Removes the oldest entries until the dynamic table has at most `limit` bytes. The size of an entry is
+  /// that of its name and value plus 32 bytes (section 4.1).
   private mutating func evict() {
     var size = table.reduce(0) { $0 + $1.name.count + $1.value.count + 32 }
     while size > limit, let last = table.popLast() { size -= last.name.count + last.value.count + 32 }
   }
 
+  /// Returns the entry with an index (section 2.3.3): the static table comes first, then the dynamic table.
+  /// Returns `nil` for an index that does not exist.
   private func entry(_ index: Int) -> Field? {
     if index == 0 { return nil }
     if index <= StaticTable.fields.count { return StaticTable.fields[index - 1] }
@@ -50,7 +58,9 @@ struct FieldBlockReader {
     return table.indices.contains(index) ? table[index] : nil
   }
 
-  /// Section 5.1: reads an integer.
+  /// Reads an integer (section 5.1); returns `nil` when it is invalid or too large.
+  ///
+  /// - Parameter bits: how many low bits of the first byte belong to the integer.
   private mutating func integer(_ bits: Int) -> Int? {
     let most = (1 << bits) - 1
     guard let first = bytes.popFirst() else { return nil }
@@ -58,7 +68,7 @@ struct FieldBlockReader {
     if value < most { return value }
     var shift = 0
     while let byte = bytes.popFirst() {
-      // No valid number in these blocks is longer.
+      // No valid index, size or length is longer than five such bytes.
       guard shift <= 28 else { return nil }
       value += Int(byte & 0x7f) << shift
       shift += 7
@@ -67,7 +77,7 @@ struct FieldBlockReader {
     return nil
   }
 
-  /// Section 5.2: reads a string.
+  /// Reads a string (section 5.2); returns `nil` when it is invalid.
   private mutating func text() -> [UInt8]? {
     guard let first = bytes.first, let count = integer(7), count <= bytes.count else { return nil }
     defer { bytes = bytes.dropFirst(count) }
@@ -77,11 +87,13 @@ struct FieldBlockReader {
 
 /// The static table: the fields that have an index in every connection (RFC 7541, appendix A).
 enum StaticTable {
+  /// The fields in order. The first has the index 1.
   static let fields: [FieldBlockReader.Field] = lines.split(separator: "\n").map { line in
     let parts = line.split(separator: " ", maxSplits: 1)
     return (Array(parts[0].utf8), parts.count > 1 ? Array(parts[1].utf8) : [])
   }
 
+  /// Each line has a name, and a value if the entry has one.
   private static let lines = """
     :authority
     :method GET

@@ -1,22 +1,25 @@
-/// Reads the response to the first request of an HTTP/2 connection as RFC 9113 says; simple, but slow. A
-/// malformed message, a stream error or a connection error makes the response broken. A point in which
-/// implementations differ makes it not strict.
+/// Reads the response to the first request of an HTTP/2 connection by RFC 9113: a simple and slow
+/// implementation to compare the client with. A malformed message, a stream error or a connection error makes
+/// the response `broken`. Where implementations differ, the response is not strict.
 struct FrameReference {
   /// A frame (section 4.1).
   struct Frame {
+    /// The frame type (section 6).
     let kind: UInt8
     let flags: UInt8
+    /// The stream, without the reserved bit.
     let stream: UInt32
     var payload: ArraySlice<UInt8>
 
+    /// Whether a flag is set.
     func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
 
-    /// A number of four bytes in the payload.
+    /// Reads a number of four bytes in the payload, the most significant first.
     func number(at offset: Int) -> UInt32 {
       payload.dropFirst(offset).prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// Removes the padding (section 6.1).
+    /// Removes the padding from a payload whose frame has the flag PADDED (section 6.1).
     mutating func unpad() throws(ReferenceEnding) {
       guard has(0x8) else { return }
       guard let count = payload.popFirst(), payload.count >= Int(count) else {
@@ -26,12 +29,18 @@ struct FrameReference {
     }
   }
 
+  /// The bytes that have not been read.
   private var bytes: ArraySlice<UInt8>
+  /// The decoder of the field blocks, with the dynamic table.
   private var blocks = FieldBlockReader()
+  /// What the HEADERS and DATA frames of stream 1 have brought.
   private var message = MessageReference()
+  /// The state that all other frames change.
   private var control = ControlReference()
+  /// The number of CONTINUATION frames so far.
   private var continuations = 0
-  /// The field block that is being read, and whether the stream ends with it.
+  /// The bytes so far of a field block that CONTINUATION continues, and whether its HEADERS had the flag
+  /// END_STREAM; `nil` between field blocks.
   private var block: (bytes: [UInt8], ends: Bool)?
 
   /// Reads the response on stream 1 from the bytes that the server sends after its SETTINGS.
@@ -44,7 +53,8 @@ struct FrameReference {
       let isStrict = reference.bytes.isEmpty && reference.control.isStrict && reference.continuations <= 8
       return .whole(try reference.message.answer(isStrict: isStrict))
     } catch {
-      // All announced bytes arrived although the stream did not end: no byte of the body can be missing.
+      // The stream did not end, but all bytes that `Content-Length` announced have arrived. No byte of the
+      // body is missing, so a client may deliver it.
       if let answer = reference.message.answerByLength { return .whole(answer) }
       return error.answer
     }
@@ -52,11 +62,13 @@ struct FrameReference {
 
   private init(bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
+  /// Reads the next frame without interpreting it.
   private mutating func next() throws(ReferenceEnding) -> Frame {
     guard bytes.count >= 9 else { throw .broken("the connection ends before the answer does") }
     let head = Array(bytes.prefix(9))
     let length = head[..<3].reduce(0) { $0 << 8 | Int($1) }
-    // Section 4.2: 16,384 bytes unless the client allows more, which it does not.
+    // Section 4.2: a frame has at most 16,384 bytes, unless the client allows more, and netopt's client does
+    // not.
     guard length <= 16_384 else { throw .broken("a frame is too large") }
     let stream = head[5...].reduce(0) { $0 << 8 | UInt32($1) } & 0x7fff_ffff
     guard bytes.count - 9 >= length else {
@@ -74,7 +86,7 @@ struct FrameReference {
       kind: head[3], flags: head[4], stream: stream, payload: bytes.dropFirst(9).prefix(length))
   }
 
-  /// Reads a frame.
+  /// Reads the next frame and applies it to the state.
   ///
   /// - Returns: whether the frame ends the stream.
   private mutating func frame() throws(ReferenceEnding) -> Bool {
@@ -106,6 +118,13 @@ struct FrameReference {
     }
   }
 
+  /// Handles a field block, or the part of one that has arrived.
+  ///
+  /// - Parameters:
+  ///   - bytes: all bytes of the block so far.
+  ///   - ends: whether the block's HEADERS had the flag END_STREAM.
+  ///   - isLast: whether the block is complete (the flag END_HEADERS).
+  /// - Returns: whether the stream has ended.
   private mutating func block(
     _ bytes: [UInt8], _ ends: Bool, isLast: Bool
   ) throws(ReferenceEnding) -> Bool {

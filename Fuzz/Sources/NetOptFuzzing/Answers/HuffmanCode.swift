@@ -1,7 +1,7 @@
 /// The Huffman code of HPACK (RFC 7541, appendix B).
 enum HuffmanCode {
-  /// The code lengths of all bytes in bits, followed by the length of the end-of-string code. The lengths
-  /// determine the codes (RFC 7541, appendix B).
+  /// The lengths of the codes in bits: of the 256 byte values in order, and then of the end-of-string symbol.
+  /// The codes are canonical, so the lengths determine them (RFC 7541, appendix B).
   private static let lengths: [Int] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,
     28, 28, 28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6,
@@ -16,6 +16,7 @@ enum HuffmanCode {
     26, 27, 26, 26, 27, 27, 27, 27, 27, 28, 27, 27, 27, 27, 27, 26, 30,
   ]
 
+  /// The symbol of each code: a byte value, or 256 for the end of the string.
   private static let symbols: [Code: Int] = {
     var symbols: [Code: Int] = [:]
     var code = Code(length: 0, bits: 0)
@@ -29,12 +30,13 @@ enum HuffmanCode {
     return symbols
   }()
 
+  /// A code: the low `length` bits of `bits`.
   private struct Code: Hashable {
     var length: Int
     var bits: Int
   }
 
-  /// Decodes bytes; returns `nil` for an invalid code.
+  /// Decodes a string; returns `nil` when it is invalid.
   static func decoded(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
     var text: [UInt8] = []
     var code = Code(length: 0, bits: 0)
@@ -43,13 +45,14 @@ enum HuffmanCode {
         code = Code(length: code.length + 1, bits: code.bits << 1 | Int(byte >> UInt8(bit) & 1))
         guard code.length <= 30 else { return nil }
         guard let symbol = symbols[code] else { continue }
-        // Section 5.2: the end-of-string symbol is never encoded.
+        // Section 5.2: a string that contains the end-of-string symbol is invalid.
         guard let byte = UInt8(exactly: symbol) else { return nil }
         text.append(byte)
         code = Code(length: 0, bits: 0)
       }
     }
-    // The rest of the last byte is padded with the first bits of the end-of-string code, which are all 1.
+    // After the last symbol, the rest of the byte (fewer than 8 bits) is filled with the first bits of the
+    // end-of-string code, which are all 1.
     return code.length < 8 && code.bits == (1 << code.length) - 1 ? text : nil
   }
 }

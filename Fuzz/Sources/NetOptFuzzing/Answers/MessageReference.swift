@@ -1,12 +1,18 @@
 import NetOptCore
 
-/// A response that consists of field blocks and DATA (RFC 9113, section 8).
+/// Puts a response together from its field blocks and DATA, and checks it (RFC 9113, section 8).
 struct MessageReference {
+  /// The status of the final response; `nil` before its head.
   private var status: Int?
+  /// The fields of the head, without `:status` and without trailers.
   private var fields: [(name: String, value: [UInt8])] = []
+  /// The value of `content-length` in the head; `nil` without this field.
   private var length: Int?
+  /// The DATA so far.
   private var body: [UInt8] = []
   private var hasTrailers = false
+  /// Whether a client must accept what has arrived so far. False after a deviation for which it may reject
+  /// the response.
   private var isStrict = true
 
   /// The connection-specific fields (section 8.2.2).
@@ -14,6 +20,7 @@ struct MessageReference {
     "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
   ]
 
+  /// Adds the content of a DATA frame.
   mutating func take(data: ArraySlice<UInt8>) throws(ReferenceEnding) {
     guard status != nil else { throw .broken("DATA before the head") }
     if hasTrailers { throw .broken("DATA behind the trailers") }
@@ -23,6 +30,10 @@ struct MessageReference {
     body += data
   }
 
+  /// Handles a decoded field block: the head of an interim response, the head of the final response, or
+  /// trailers.
+  ///
+  /// - Parameter ends: whether the block ends the stream.
   mutating func take(fields block: [FieldBlockReader.Field], ends: Bool) throws(ReferenceEnding) {
     if status != nil {
       guard ends, !hasTrailers else { throw .broken("trailers that do not end the stream") }
@@ -49,13 +60,16 @@ struct MessageReference {
     status = number
   }
 
+  /// Handles the regular fields of a field block: those that are not pseudo-fields. Checks the fields of
+  /// trailers and does not keep them.
   private mutating func regular(
     _ block: some Collection<FieldBlockReader.Field>, isTrailer: Bool
   ) throws(ReferenceEnding) {
     for field in block {
       if field.name.first == 0x3a { throw .broken("a pseudo-field out of place") }
       let name = String(decoding: field.name, as: UTF8.self)
-      // Section 8.2.1: such a field makes the message malformed; some clients ignore the field instead.
+      // Such a field makes the message malformed (sections 8.2.1 and 8.2.2). Some clients ignore the field
+      // instead.
       if !HeaderFields.isToken(name) || name != name.lowercased() || field.value.contains(where: Self.isOdd)
         || field.value.count != ByteClass.trimmed(field.value).count || name == "te"
       {
@@ -72,11 +86,13 @@ struct MessageReference {
     }
   }
 
+  /// Whether a byte is a control character that must not be in a field value.
   private static func isOdd(_ byte: UInt8) -> Bool { AnswerReference.isControl(byte) }
 
+  /// Handles a `content-length`.
   private mutating func take(length value: [UInt8]) throws(ReferenceEnding) {
     guard !value.isEmpty, value.allSatisfy(AnswerReference.isDigit) else {
-      // A list that repeats one number may be read as that number.
+      // A client may read a list of equal numbers as that number.
       if value.contains(0x2c) { throw .open }
       throw .broken("the length is none")
     }
@@ -90,15 +106,19 @@ struct MessageReference {
     length = number
   }
 
+  /// Whether a response with this status has no body.
   private var isBodiless: Bool { status == 204 || status == 304 }
 
-  /// The response, if its body has the length that the head announced or the status implies; `nil` otherwise.
+  /// The response of a stream that has not ended, if its body is complete: it has the length in
+  /// `content-length`, or the status implies that there is no body. Otherwise `nil`.
   var answerByLength: WholeAnswer? {
     guard let status, !hasTrailers, isBodiless || body.count == length else { return nil }
     return WholeAnswer(status: status, fields: fields, body: isBodiless ? [] : body, isStrict: false)
   }
 
-  /// The response, once the stream has ended.
+  /// The response of a stream that has ended.
+  ///
+  /// - Parameter isStrictSoFar: whether a client must accept the frames that are not part of the message.
   func answer(isStrict isStrictSoFar: Bool) throws(ReferenceEnding) -> WholeAnswer {
     guard let status else { throw .broken("no status") }
     let isStrict = isStrict && isStrictSoFar
