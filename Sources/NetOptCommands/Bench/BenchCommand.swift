@@ -98,8 +98,8 @@ struct BenchCommand: Command {
     return Self.exitCode(report, isStrict: wanted.isStrict)
   }
 
-  /// Runs the failover drill and adds its results to the report. Without results, it adds a warning with the
-  /// reason instead.
+  /// Runs the failover drill after the run, and adds its results to the report. If a signal stopped the run,
+  /// or if the drill has no results, adds a warning with the reason instead.
   private static func drill(
     _ request: NetOptRequest, _ configuration: ClientConfiguration, _ report: inout BenchReport,
     in context: CommandContext
@@ -152,6 +152,7 @@ struct BenchCommand: Command {
     for warning in warnings { context.say("warning: \(warning.text)") }
     // Only the report gets this warning here, because `withClient` has already printed it.
     if let warning = client.listWarning { warnings.append(BenchWarning("list", warning.message)) }
+    // The number of warnings that the command has already printed. The report of the run may add more.
     let known = warnings.count
 
     let progress = ProgressOutput(context, isQuiet: wanted.isQuiet)
@@ -189,7 +190,7 @@ struct BenchCommand: Command {
   }
 }
 
-/// A client of the command as a `BenchClient`, the interface through which a run sends requests.
+/// Adapts a `Client` to `BenchClient`, the interface through which a run sends requests.
 private struct BenchedClient: BenchClient {
   private let client: any Client
 
@@ -207,8 +208,8 @@ private struct BenchedClient: BenchClient {
     try await client.resolve(host, fresh: fresh)
   }
 
-  /// Probes a host over new connections. Returns the address that the client chooses at its start, and the
-  /// ranking of the addresses that answered.
+  /// Probes the list's endpoints of a host over new connections. Returns the address that the next request
+  /// would try first, and the addresses that answered, the best first.
   func startUpChoice(for host: String) async throws(NetOptError) -> StartUpChoice {
     let endpoints = try await client.probe(hosts: [host], method: nil).first?.endpoints ?? []
     let ranked = endpoints.filter { $0.rank != nil && $0.failure == nil }

@@ -4,10 +4,12 @@ import NetOptBench
 import NetOptCore
 import NetOptRouting
 
-/// Runs the failover drill: measures what an address that cannot be used costs the calls of a new client.
-/// Each measurement uses a new client.
+/// Runs the failover drill: measures what a dead address costs the calls of a new client. A dead address is
+/// an address of the list that cannot be used. `Drill` defines the trials. This type creates their clients
+/// and makes their calls.
 struct BenchDrill {
   private let request: NetOptRequest
+  /// The configuration of the command's clients. `calls` replaces the list and the routing in it.
   private let configuration: ClientConfiguration
   private let context: CommandContext
 
@@ -18,9 +20,12 @@ struct BenchDrill {
     self.context = context
   }
 
-  /// Runs the drill for each address that the run excluded because its first request failed. An address that
-  /// answered with a wrong status is not among them. Returns no results if the run measured no address
-  /// successfully.
+  /// Runs the drill for each dead address: each address that the run excluded because its first request
+  /// failed. An address that was excluded for its status is not dead.
+  ///
+  /// - Parameter report: the report of the run.
+  /// - Returns: a result for each dead address. Empty if the run excluded all addresses of the list, because
+  ///   the drill compares with a client that has only usable addresses.
   func results(after report: BenchReport) async -> [Drill.Result] {
     let live = report.ranking.compactMap(\.target.address)
     guard !live.isEmpty else { return [] }
@@ -38,13 +43,14 @@ struct BenchDrill {
     return results
   }
 
-  /// Makes calls with a new client, one after the other, until there are `count` or a signal cancels the
-  /// task.
+  /// Makes calls with a new client, one after the other. Stops after `count` calls, or when a signal cancels
+  /// the task.
   ///
   /// - Parameters:
   ///   - addresses: the addresses of the host in the list of the client, in this order.
-  ///   - dead: the first of the addresses, which cannot be used if the call measures its cost. A call is
-  ///     affected if it tried this address and used another one.
+  ///   - dead: the first of `addresses`. For the client with usable addresses only, it is not a dead address.
+  ///     A call is affected if it tried `dead` without success.
+  /// - Returns: the results of the calls. Empty if the client could not be created.
   private func calls(_ addresses: [IPAddress], _ count: Int, dead: IPAddress?) async -> [Drill.Call] {
     var configuration = configuration
     let origin = request.url.origin
@@ -75,7 +81,10 @@ struct BenchDrill {
     return found ?? []
   }
 
-  /// Sends a request and reads the whole response. Returns the route of the call, and whether it succeeded.
+  /// Sends a request and reads the whole response.
+  ///
+  /// - Returns: the route of the call, and whether the call succeeded: it got a whole response with a 2xx or
+  ///   3xx status. The route is `nil` if the call failed before it had a route.
   private static func call(_ request: NetOptRequest, _ client: any Client) async -> (RouteReport?, Bool) {
     do throws(NetOptError) {
       let response = try await client.execute(request)

@@ -3,9 +3,10 @@ import NetOptBench
 /// The output files of a run. The initializer, which runs before the measurement, creates a draft of each
 /// file. `write` completes each draft and then puts it in the place of the file.
 struct BenchFiles: ~Copyable {
-  /// The first file for the JSON report.
+  /// The draft of the first file for the JSON report. As for the other drafts, `nil` means that the user
+  /// named no such file, or that `write` has put the file in its place.
   private var json: FileReplacement?
-  /// The second file for the JSON report, which has the same content.
+  /// The draft of the second file for the JSON report, which has the same content as the first.
   private var otherJSON: FileReplacement?
   private var csv: FileReplacement?
   private var markdown: FileReplacement?

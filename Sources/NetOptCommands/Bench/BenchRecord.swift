@@ -36,9 +36,8 @@ extension RunContext {
 }
 
 extension Arguments {
-  /// The arguments in the form in which a report stores them. They have no credentials, because users pass
-  /// reports on. The form omits bodies and the values of header fields other than `plainFields`, and has no
-  /// secrets in URLs.
+  /// The arguments in the form that a report stores. It contains no credentials, because users pass reports
+  /// on: it omits request bodies, secrets in URLs, and the values of all header fields except `plainFields`.
   var recorded: [String] {
     given.map { given in
       guard let value = given.value else { return given.option.name }
@@ -52,7 +51,7 @@ extension Arguments {
     "user-agent",
   ]
 
-  /// The value of an option in this form.
+  /// Returns the value of an option in the form that a report stores.
   private static func recorded(_ value: String, of option: Option) -> String {
     switch option {
     case RequestArguments.data: return "..."

@@ -3,8 +3,8 @@ import NetOptCaching
 import NetOptCore
 
 extension CacheExplanation {
-  /// The explanation as text, one fact on each line. It has no bodies, and no values of header fields except
-  /// the `Cache-Status` that this cache would send.
+  /// The explanation as text, one fact on each line. It contains no bodies. Its only header value is the
+  /// member of `Cache-Status` in which this cache reports what it did (RFC 9211).
   var lines: [String] {
     var lines = ["URL       \(url.shown)"]
     if entries.isEmpty { lines.append("STORED    nothing") }
@@ -24,7 +24,9 @@ extension CacheExplanation {
     return lines
   }
 
-  /// The lines about a stored entry: what it is, and whether it is fresh.
+  /// Returns the lines about a stored entry: what it is, and whether it is fresh.
+  ///
+  /// - Parameter moment: when the cache decided about the request, in milliseconds since 1970.
   private static func lines(_ entry: CacheEntry, at moment: Int64) -> [String] {
     let (isFresh, seconds, rule) = entry.freshness(at: moment)
     var stored =
@@ -53,6 +55,9 @@ extension CacheExplanation {
     ]
   }
 
+  /// Returns the JSON object for a stored entry.
+  ///
+  /// - Parameter moment: when the cache decided about the request, in milliseconds since 1970.
   private static func json(_ entry: CacheEntry, at moment: Int64) -> JSONValue {
     let (isFresh, seconds, rule) = entry.freshness(at: moment)
     return [
@@ -63,6 +68,7 @@ extension CacheExplanation {
     ]
   }
 
+  /// Returns the JSON object for the response that the command received.
   private static func json(_ response: NetOptResponse) -> JSONValue {
     let status = response.cacheStatus
     return json(
@@ -73,6 +79,7 @@ extension CacheExplanation {
       ), ("cache_status", .optional(status.text)))
   }
 
+  /// Returns a JSON object with the given members, followed by the text and the section of a rule.
   private static func json(_ rule: CacheRule, _ members: (String, JSONValue)...) -> JSONValue {
     .object(
       members.map { .init($0.0, $0.1) } + [
@@ -80,7 +87,7 @@ extension CacheExplanation {
       ])
   }
 
-  /// The rule that explains an eviction.
+  /// Returns the rule by which the disk cache evicted an entry.
   private static func rule(of reason: EvictionReason) -> CacheRule {
     switch reason {
     case .room: CacheRule("the cache was full, and this entry had the lowest value", "netopt, disk tier")

@@ -46,6 +46,8 @@ struct CacheSimCommand: Command {
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
     let policies = try Self.policies(arguments)
     let sizes = arguments.values(of: Self.capacity)
+    // Reports an invalid capacity before the command reads the trace, which may be large. The shares are
+    // computed later, when the size of all keys is known.
     for size in sizes { _ = try Self.bytes(size, of: 1) }
     let keyColumn = try arguments.integer(Self.keyColumn, in: 1...1000)
     let sizeColumn = try arguments.integer(Self.sizeColumn, in: 1...1000)
@@ -113,7 +115,11 @@ struct CacheSimCommand: Command {
       "--capacity takes a number of bytes, as 1000 or 64M, or a share, as 0.1 or 10%, not \"\(text)\"")
   }
 
-  /// Returns a share, from 0 to 1, of a number of bytes; at least 1 byte.
+  /// Returns a share of a number of bytes, in bytes; at least 1.
+  ///
+  /// - Parameters:
+  ///   - share: the share, from 0 to 1.
+  ///   - footprint: `CacheTrace.footprint`.
   private static func part(_ share: Double, of footprint: Int) -> Int {
     let part = Double(footprint) * share
     // As a `Double`, a `footprint` near `Int.max` becomes 2^63, which does not fit into an `Int`.

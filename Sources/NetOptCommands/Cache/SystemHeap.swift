@@ -2,16 +2,17 @@ import CHeap
 import Glibc
 package import NetOptCaching
 
-/// The heap of glibc, which the whole process uses. A long-running program passes it to its cache.
+/// The heap of glibc, from which the whole process allocates. A long-running command passes it to its cache,
+/// so that the cache can give freed memory back to the system.
 package struct SystemHeap: ProcessHeap {
   /// The size of a memory page in bytes.
   package let page = sysconf(Int32(_SC_PAGESIZE))
 
   package init() {}
 
-  /// Returns the free pages of the heap to the system (malloc_trim(3)). The call takes about 1 ms for 64 MiB
-  /// of free memory. It locks one arena of the heap after the other. A thread that allocates from a locked
-  /// arena waits.
+  /// Gives the free pages of the heap back to the system (malloc_trim(3)). The call takes about 1 ms for 64
+  /// MiB of free memory. It locks one arena of the heap after the other. A thread that allocates from a
+  /// locked arena waits.
   package func trim() -> HeapTrimResult {
     let before = resident()
     malloc_trim(0)
