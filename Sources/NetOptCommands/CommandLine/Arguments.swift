@@ -28,8 +28,8 @@ struct Arguments: Sendable {
   /// Whether an option is on the command line.
   func has(_ option: Option) -> Bool { given.contains { $0.option == option } }
 
-  /// Returns the name of an option for messages about its value. If the option is not on the command line,
-  /// its value is from its environment variable, and the result is the name of the variable.
+  /// Returns the name to use in messages about the value of an option: the name of its environment variable
+  /// if the value comes from there, else the name of the option.
   func name(of option: Option) -> String {
     has(option) ? option.name : option.environment ?? option.name
   }
@@ -45,11 +45,11 @@ struct Arguments: Sendable {
   /// Returns all values of an option that may be repeated, in order.
   func values(of option: Option) -> [String] { given.filter { $0.option == option }.compactMap(\.value) }
 
-  /// Returns the one of the given options that is the last on the command line, for options that exclude each
-  /// other; `nil` if there is none.
+  /// Returns the option of `options` that comes last on the command line; `nil` if none of them is there. Of
+  /// several options that exclude each other, the last one counts.
   func last(of options: [Option]) -> Option? { given.last { options.contains($0.option) }?.option }
 
-  /// Returns the value of an option that takes an integer; `nil` if it has no value.
+  /// Returns the value of an option that takes an integer; `nil` if the option has no value.
   ///
   /// - Throws: `UsageError` for a value that is not an integer in the range.
   func integer(_ option: Option, in range: ClosedRange<Int>) throws(UsageError) -> Int? {
@@ -62,7 +62,7 @@ struct Arguments: Sendable {
     return number
   }
 
-  /// Returns the value of an option that takes a number; `nil` if it has no value.
+  /// Returns the value of an option that takes a number; `nil` if the option has no value.
   ///
   /// - Throws: `UsageError` for a value that is not a number in the range.
   func number(_ option: Option, in range: ClosedRange<Double>) throws(UsageError) -> Double? {
@@ -85,14 +85,15 @@ struct Arguments: Sendable {
   }
 
   /// Returns the value of an option that takes a number of seconds, 0 to 31,536,000 (365 days), with or
-  /// without a fraction; `nil` if it has no value.
+  /// without a fraction; `nil` if the option has no value.
   ///
   /// - Throws: `UsageError` for a value that is not such a number.
   func seconds(_ option: Option) throws(UsageError) -> Duration? {
     try number(option, in: 0...31_536_000).map { .nanoseconds(Int64($0 * 1e9)) }
   }
 
-  /// Returns the value of an option that takes one of the words of an enumeration; `nil` if it has no value.
+  /// Returns the value of an option that takes one of the words of an enumeration; `nil` if the option has no
+  /// value.
   ///
   /// - Throws: `UsageError` for another word.
   func choice<Word: RawRepresentable & CaseIterable>(

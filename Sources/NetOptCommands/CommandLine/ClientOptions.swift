@@ -45,7 +45,8 @@ enum ClientOptions {
   static let connection = OptionGroup(
     "Connection", [caFile, insecure, http1, http2, maxTime, connectTimeout])
 
-  /// The environment variables that have no option, with their descriptions for the help text.
+  /// Environment variables that have no option of the same meaning, with their descriptions for the help text
+  /// of the program.
   static let variables = [
     ("NETOPT_REGION", "your region; netopt tries its endpoints first"),
     ("NETOPT_ISP", "your network (ISP); netopt tries its endpoints first"),
@@ -53,7 +54,8 @@ enum ClientOptions {
   ]
 
   /// Returns the client configuration from the arguments and the environment. An option that the command does
-  /// not declare has its default.
+  /// not declare takes its value from its environment variable, if it has one. Otherwise the setting has its
+  /// default.
   ///
   /// - Throws: `UsageError` for an invalid value; `NetOptError` for a key file without a key.
   static func configuration(
@@ -84,8 +86,8 @@ enum ClientOptions {
     return configuration
   }
 
-  /// Returns the trusted keys: the values of `--trusted-key`, or the values in its environment variable,
-  /// which are separated by commas. Each value is a key or the path of a key file.
+  /// Returns the trusted keys: the values of `--trusted-key`, or else the values in the environment variable
+  /// of this option, which are separated by commas. Each value is a key or the path of a key file.
   ///
   /// - Throws: `UsageError` for a value that is neither a key nor a readable file, and for a variable without
   ///   a key; `NetOptError` for a file without a key.

@@ -5,7 +5,7 @@ protocol Command: Sendable {
   var declaration: CommandDeclaration { get }
 
   /// Runs the command. SIGINT and SIGTERM cancel the task in which it runs. The command must then end soon,
-  /// and may print partial results before. After a signal, the exit code of the process names the signal,
+  /// but may print partial results first. After a signal, the exit code of the process names the signal,
   /// whatever the command returns.
   ///
   /// - Returns: the exit code.

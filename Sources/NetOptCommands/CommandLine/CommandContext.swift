@@ -4,8 +4,8 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 
-/// What a command uses of its process: environment variables, standard streams, the date, and the function
-/// that creates clients. Tests replace all of these.
+/// The parts of the process that a command uses: the environment variables, the standard streams, the date,
+/// and the function that creates clients. Tests replace all of these.
 package struct CommandContext: Sendable {
   /// The environment variables.
   var environment: [String: String]
@@ -15,7 +15,8 @@ package struct CommandContext: Sendable {
   var output: any ByteOutput
   /// Standard error, for messages to people.
   var errors: any ByteOutput
-  /// Creates a client. The caller must shut the client down; `withClient` does both.
+  /// Creates a client, which the caller must shut down. Commands call `withClient` instead, which creates a
+  /// client and shuts it down.
   var makeClient: @Sendable (ClientConfiguration) throws(NetOptError) -> any Client
   /// Returns the date of the system clock.
   var now: @Sendable () -> Date
@@ -23,8 +24,9 @@ package struct CommandContext: Sendable {
   /// Returns the context of the process. Call this before the process opens a descriptor or starts a task.
   ///
   /// A process may start with a closed standard stream. Then a connection could get the descriptor number of
-  /// the stream, and output would go to the connection. So the function opens /dev/null under this number,
-  /// for writing instead of reading or the reverse. Every use of the stream then fails.
+  /// the stream, and output would go to the connection. So the function opens /dev/null under this number, in
+  /// the wrong direction: standard input for writing, the other two for reading. Every use of the stream then
+  /// fails.
   package static func process() -> CommandContext {
     for (stream, flags) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
     where fcntl(stream, F_GETFD) < 0 {
@@ -52,36 +54,37 @@ package struct CommandContext: Sendable {
   /// Prints a one-line message on standard error: `netopt: …`.
   func say(_ message: String) { tell("netopt: \(Text.printable(message))\n") }
 
-  /// Writes a text on standard error. Ignores a failure, because it could only be reported on standard error.
+  /// Writes a text on standard error. Ignores a failure, because the command has no other place to report it.
   func tell(_ text: String) { try? errors.write(text) }
 
-  /// The number of characters per line of standard error: the width of the terminal, else the value of the
-  /// variable `COLUMNS`, else 80. The range is 1 to 500.
+  /// The width of standard error in characters: the width of the terminal, else the value of the variable
+  /// `COLUMNS`, else 80. The range is 1 to 500.
   var lineWidth: Int { width(of: errors) }
 
-  /// The number of characters per line of standard output, as `lineWidth`, for help texts.
+  /// The width of standard output in characters, for help texts. It follows the rule of `lineWidth`.
   var helpColumns: Int { width(of: output) }
 
-  /// The number of characters per line of a standard stream, by the rule of `lineWidth`.
+  /// Returns the width of a standard stream in characters, by the rule of `lineWidth`.
   private func width(of stream: any ByteOutput) -> Int {
     min(max(stream.columns ?? environment["COLUMNS"].flatMap { Int($0) } ?? 80, 1), 500)
   }
 
-  /// The number of characters per line for a report on standard error: `lineWidth`, but at least 80, because
-  /// reports need this width.
+  /// The width of a report on standard error in characters: `lineWidth`, but at least 80, because the tables
+  /// of a report do not fit into less.
   var columns: Int { max(lineWidth, 80) }
 
   /// Creates a client, runs the work with it, and shuts the client down, even if the work fails. Prints the
-  /// warnings of the client on standard error.
+  /// note and the warnings of the client on standard error.
   ///
   /// - Throws: the errors of the work; `unreadableFile` when the list or the file of certificate authorities
   ///   cannot be read; `invalidList`; other errors of `makeClient`.
   func withClient<Result>(
     _ configuration: ClientConfiguration, _ work: (any Client) async throws -> Result
   ) async throws -> Result {
-    // Checks here that the file can be read, because the client would report an invalid configuration. The
-    // error for the user, who has named the file, must be `unreadableFile`. Leaves a file that is not regular
-    // to the client, which refuses it, because opening a FIFO here would wait for a writer.
+    // Reads the beginning of the file of certificate authorities, to find out whether the file can be read.
+    // The error of a file that the user has named must be `unreadableFile`; the client would report
+    // `invalidConfiguration`. A file that is not regular is left to the client, which refuses it, because
+    // opening a FIFO here would wait for a writer.
     if let file = configuration.tls.caFile, access(file, F_OK) != 0 || FileBytes.isRegular(file) {
       _ = try read(file, upTo: 0, for: .tls)
     }
@@ -103,9 +106,9 @@ package struct CommandContext: Sendable {
   /// Reads a file, or standard input if the name is "-".
   ///
   /// - Parameters:
-  ///   - limit: the maximum number of bytes that the caller accepts. Of a larger file, the function returns
-  ///     `limit + 1` bytes, so that the caller can detect the size.
-  ///   - phase: the phase of the errors. It tells what the file is for.
+  ///   - limit: the maximum number of bytes that the caller accepts. If the file is larger, the function
+  ///     returns its first `limit + 1` bytes, so that the caller can detect this.
+  ///   - phase: the phase that the errors name. It tells what the file is for.
   /// - Throws: `unreadableFile` with the reason of the system; `cancelled` when the task is cancelled.
   func read(
     _ file: String, upTo limit: Int, for phase: NetOptError.Phase
@@ -149,7 +152,7 @@ protocol Client: Sendable {
   var list: EndpointList? { get }
   /// The status of the list in use, with its source.
   var listStatus: ListStatus { get }
-  /// The problem with the list, of which the user should know; `nil` when there is none.
+  /// A problem with the list in use that the user should know about; `nil` when there is none.
   var listWarning: NetOptError? { get }
   /// Sends a request.
   func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse

@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// The commands of the program, which it finds by name.
+/// The table in which the program looks up its commands by name.
 struct CommandTable: Sendable {
   private let commands: [any Command]
 
@@ -26,8 +26,10 @@ struct CommandTable: Sendable {
     declarations.filter { $0.words.count > 1 && $0.words[0] == word }
   }
 
-  /// Returns the error for arguments that do not begin with the name of a command. It suggests a similar
-  /// name.
+  /// Returns the error for arguments that do not begin with the name of a command. The message suggests a
+  /// similar name if there is one.
+  ///
+  /// - Parameter arguments: the command line without the program's name; at least one argument.
   func unknown(_ arguments: [String]) -> UsageError {
     let arguments = arguments.map(HTTPURL.shown)
     let word = arguments[0]
@@ -49,6 +51,7 @@ struct CommandTable: Sendable {
     return UsageError("unknown command \"\(word)\"" + Self.suggestion(meant) + " (see netopt --help)")
   }
 
+  /// Returns the part of a message that suggests a name; empty for `nil`.
   private static func suggestion(_ meant: String?) -> String {
     meant.map { "; did you mean \"\($0)\"?" } ?? ""
   }

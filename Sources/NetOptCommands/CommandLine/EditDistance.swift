@@ -19,8 +19,8 @@ enum EditDistance {
     return last[b.count]
   }
 
-  /// Returns the most similar word; `nil` when no word is similar enough. About a third of the letters may be
-  /// wrong.
+  /// Returns the most similar word; `nil` when no word is similar enough, and when `word` has fewer than 2 or
+  /// more than 64 letters. About a third of the letters may be wrong.
   static func closest(to word: String, among words: [String]) -> String? {
     // Nobody types a longer word by hand, and the time grows with the product of the lengths.
     guard (2...64).contains(word.count) else { return nil }

@@ -8,7 +8,7 @@ package struct ExitCode: Hashable, Sendable {
 
   /// Success.
   static let ok = ExitCode(number: 0)
-  /// The request failed, or whatever else the command had to do or to check.
+  /// The command failed: for example, a request got no response, or a check found a fault.
   static let failed = ExitCode(number: 1)
   /// Some targets failed (`bench --strict`).
   static let someTargetsFailed = ExitCode(number: 3)
@@ -37,8 +37,8 @@ package struct ExitCode: Hashable, Sendable {
     }
   }
 
-  /// Creates the exit code for a failure to write output: as after SIGPIPE if the reader closed the output,
-  /// else `failed`.
+  /// Creates the exit code for a failure to write output. If the reader has closed the output, it is the code
+  /// of SIGPIPE (141), which ends other programs in this case; else it is `failed`.
   init(_ error: OutputError) { self = error.kind == .closed ? .signal(SIGPIPE) : .failed }
 
   private init(number: Int32) { self.number = number }

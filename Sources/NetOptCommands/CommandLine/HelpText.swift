@@ -12,10 +12,14 @@ struct HelpText {
   /// The width of the texts, in characters.
   private let width: Int
 
+  /// Creates help texts of the width of the terminal, within `widths`.
+  ///
   /// - Parameter columns: the width of the terminal, in characters.
   init(columns: Int) { width = min(max(columns, Self.widths.lowerBound), Self.widths.upperBound) }
 
-  /// The help text of the program.
+  /// Returns the help text of the program.
+  ///
+  /// - Parameter options: the options that the program takes without a command.
   func program(_ commands: [CommandDeclaration], options: [Option]) -> String {
     let heading = "netopt \(NetOptVersion.string): an HTTP client that connects to the fastest IP address"
     let usage = "Usage: netopt COMMAND [OPTIONS] [OPERANDS]"
@@ -30,7 +34,7 @@ struct HelpText {
     ])
   }
 
-  /// The help text of a group: of the commands whose names begin with `word`.
+  /// Returns the help text of a group: of the commands whose names begin with `word`.
   func group(_ word: String, _ commands: [CommandDeclaration]) -> String {
     joined([
       ["Usage: netopt \(word) COMMAND [OPTIONS] [OPERANDS]"],
@@ -38,7 +42,7 @@ struct HelpText {
     ])
   }
 
-  /// The help text of a command.
+  /// Returns the help text of a command.
   func command(_ command: CommandDeclaration) -> String {
     let usage = "Usage: netopt \(command.name) [OPTIONS]" + (command.operands.isEmpty ? "" : " ")
     let paragraphs = command.details.split(separator: "\n\n").map { Text.wrapped(String($0), at: width) }
@@ -54,6 +58,7 @@ struct HelpText {
     blocks.map { $0.joined(separator: "\n") }.joined(separator: "\n\n") + "\n"
   }
 
+  /// Returns the lines of the section with the examples: each command line with its meaning below it.
   private func examples(_ examples: [CommandDeclaration.Example]) -> [String] {
     ["Examples:"]
       + examples.flatMap { example in

@@ -1,6 +1,6 @@
 /// The declaration of an option of a command. The parser, the help text and suggestions use it.
 struct Option: Hashable, Sendable {
-  /// Whether an option takes a value, and its name in the help text.
+  /// Whether an option takes a value, and what the help text calls the value.
   enum Value: Hashable, Sendable {
     /// The option takes no value.
     case none

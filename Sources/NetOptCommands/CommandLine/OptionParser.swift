@@ -55,7 +55,8 @@ struct OptionParser: Sendable {
   ///
   /// - Parameters:
   ///   - argument: the argument without its two dashes.
-  ///   - rest: the arguments after it. The method removes the first if it is the value of the option.
+  ///   - rest: the arguments after `argument`. If the value of the option is the first of them, the method
+  ///     removes it.
   private func long(
     _ argument: Substring, _ rest: inout ArraySlice<String>
   ) throws(UsageError) -> Arguments.Given {
@@ -76,7 +77,9 @@ struct OptionParser: Sendable {
     }
   }
 
-  /// Returns the option with this long name, or the only one whose name begins with it.
+  /// Returns the option with this long name, or else the only option whose long name begins with it.
+  ///
+  /// - Throws: `UsageError` if no option or more than one option fits.
   private func find(_ name: Substring) throws(UsageError) -> Option {
     if let exact = options.first(where: { $0.long == name }) { return exact }
     let matches = name.isEmpty ? [] : options.filter { $0.long.hasPrefix(name) }
@@ -89,6 +92,7 @@ struct OptionParser: Sendable {
     }
   }
 
+  /// Returns the part of a message that suggests a similar long option; empty if there is none.
   private func suggestion(for name: Substring) -> String {
     EditDistance.closest(to: String(name), among: options.map(\.long)).map { "; did you mean --\($0)?" } ?? ""
   }
@@ -97,7 +101,8 @@ struct OptionParser: Sendable {
   ///
   /// - Parameters:
   ///   - letters: the argument without its dash.
-  ///   - rest: the arguments after it. The method removes the first if it is the value of the last option.
+  ///   - rest: the arguments after this argument. If the value of the last option is the first of them, the
+  ///     method removes it.
   private func bundle(
     _ letters: Substring, _ rest: inout ArraySlice<String>
   ) throws(UsageError) -> [Arguments.Given] {
@@ -105,8 +110,8 @@ struct OptionParser: Sendable {
     var letters = letters
     while let letter = letters.popFirst() {
       guard let option = options.first(where: { $0.short == letter }) else {
-        // Suggests `--json` to a user who writes `-json`. Makes no suggestion if the letters before are
-        // valid.
+        // Suggests `--json` to a user who writes `-json`. Makes no suggestion if letters before this letter
+        // are options.
         let whole =
           given.isEmpty ? EditDistance.closest(to: "\(letter)\(letters)", among: options.map(\.long)) : nil
         throw UsageError("unknown option -\(letter)" + (whole.map { "; did you mean --\($0)?" } ?? ""))
@@ -123,6 +128,10 @@ struct OptionParser: Sendable {
   }
 
   /// Removes the next argument and returns it as the value of an option.
+  ///
+  /// - Parameters:
+  ///   - name: the option as the user wrote it, for the message.
+  ///   - what: what the help text calls the value.
   private func next(
     of rest: inout ArraySlice<String>, for name: String, _ what: String
   ) throws(UsageError) -> String {

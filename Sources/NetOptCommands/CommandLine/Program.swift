@@ -7,7 +7,8 @@ package struct Program: Sendable {
   let commands: CommandTable
 
   private static let version = Option("version", short: "V", "show the versions of netopt and its libraries")
-  /// The arguments after a command or a group that ask for its help text.
+  /// The arguments that ask for a help text. They are looked for after the name of a group, and ignored after
+  /// `help`. After the name of a command, `OptionParser` finds them.
   private static let askForHelp = ["--help", "-h"]
 
   /// Creates a program with commands, in the order of the help text.
@@ -27,8 +28,8 @@ package struct Program: Sendable {
   /// - Parameters:
   ///   - arguments: the command line without the program's name.
   ///   - interruption: receives SIGINT and SIGTERM. The first signal cancels the task of the command.
-  /// - Returns: the exit code of the command, or of the signal. The function returns after the command has
-  ///   ended.
+  /// - Returns: the exit code of the command. If a signal has arrived, the exit code of the signal instead.
+  ///   The function returns after the command has ended.
   package func run(
     _ arguments: [String], in context: CommandContext, interruption: Interruption
   ) async -> ExitCode {
@@ -44,8 +45,8 @@ package struct Program: Sendable {
     return interruption.signal.map(ExitCode.signal) ?? code
   }
 
-  /// Runs the program with the command line of the process. An argument or variable that is not usable is a
-  /// usage error.
+  /// Runs the program with the command line of the process. An invalid argument or environment variable is a
+  /// usage error: `arguments` and `check` tell which are invalid.
   package func run(in context: CommandContext, interruption: Interruption) async -> ExitCode {
     let arguments: [String]
     do throws(UsageError) {
@@ -60,9 +61,9 @@ package struct Program: Sendable {
 
   /// Returns the arguments without the program's name.
   ///
-  /// - Throws: `UsageError` for an argument that is not UTF-8, because Swift would replace the invalid bytes,
-  ///   and the request would contain other bytes than the argument; also for an argument with a long run
-  ///   (`SlowText`).
+  /// - Throws: `UsageError` for an argument that is not UTF-8: Swift would replace the invalid bytes, and the
+  ///   request would contain other bytes than the argument. Also for an argument with a long run of combining
+  ///   marks or flags (`SlowText`).
   private static func arguments(
     _ count: Int32, _ values: UnsafePointer<UnsafeMutablePointer<CChar>?>
   ) throws(UsageError) -> [String] {
@@ -82,7 +83,8 @@ package struct Program: Sendable {
     return arguments
   }
 
-  /// Checks that the environment variables that netopt reads have no long run (`SlowText`).
+  /// Checks that the environment variables that netopt reads have no long run of combining marks or flags
+  /// (`SlowText`).
   private static func check(_ environment: [String: String]) throws(UsageError) {
     for (name, value) in environment where name.hasPrefix("NETOPT_") || name.loweredASCII.hasSuffix("_proxy")
     {
@@ -100,8 +102,8 @@ package struct Program: Sendable {
       context.say(error.message)
       return .usage
     } catch let error as NetOptError {
-      // A user who interrupts the program needs no message, and neither does a user who closes the pipe that
-      // reads the output (the next case).
+      // Prints no message for a user who has interrupted the program. In the next case, prints none if the
+      // reader of the output has ended, as `head` does after some lines.
       if error.code != .cancelled { context.say(Self.text(of: error)) }
       return ExitCode(error)
     } catch let error as OutputError {
@@ -113,8 +115,8 @@ package struct Program: Sendable {
     }
   }
 
-  /// Returns the message of an error. If the error comes from a library, and the message does not contain the
-  /// text of the library, the library's error follows.
+  /// Returns the message of an error. If a library caused the error, and the message does not contain the
+  /// text of the library's error, the library's error follows in parentheses.
   private static func text(of error: NetOptError) -> String {
     let saysAll = error.underlying.map { error.message.contains($0.text) } ?? true
     return saysAll ? error.message : error.description

@@ -23,8 +23,8 @@ enum Text {
     "\(number) \(noun)\(number == 1 ? "" : "s")"
   }
 
-  /// Replaces each control character, and each character that changes the direction of writing, by a space.
-  /// So text from a server cannot control the terminal.
+  /// Replaces by a space each character that a terminal would act on, such as a control character or a
+  /// character that changes the direction of writing. So text from a server cannot control the terminal.
   static func printable(_ text: String) -> String { TextLayout.printable(text, by: " ") }
 
   /// Returns a text of exactly `width` characters. Adds spaces on the right of a shorter text. Cuts a longer

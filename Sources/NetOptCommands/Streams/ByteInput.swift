@@ -70,9 +70,10 @@ package struct DescriptorInput: ByteInput {
 }
 
 extension DescriptorInput {
-  /// Reads a whole file.
+  /// Reads a whole file, as `readAll` does.
   ///
-  /// - Parameter limit: see `readAll`.
+  /// - Parameter limit: the maximum number of useful bytes. For a longer file the function returns one byte
+  ///   more.
   static func readFile(_ path: String, upTo limit: Int) throws(InputError) -> [UInt8] {
     // Without `O_NONBLOCK`, opening a pipe without a writer would wait, and cancelling the task could not end
     // the wait (fifo(7)).

@@ -85,7 +85,8 @@ package struct DescriptorOutput: ByteOutput {
   /// Whether the descriptor is a terminal.
   package var isTerminal: Bool { isatty(descriptor) == 1 }
 
-  /// The width of the terminal in characters; `nil` if the descriptor is not a terminal.
+  /// The width of the terminal in characters; `nil` if the descriptor is not a terminal, or the width is
+  /// unknown.
   package var columns: Int? {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }

@@ -7,6 +7,8 @@ import NetOptCore
 struct FileReplacement: ~Copyable {
   /// The name of the file in messages.
   private let name: String
+  /// The draft. For a device or a pipe, this value has no draft file: it writes to the device or the pipe
+  /// directly, and its `commit` does nothing.
   private let draft: FileDraft
 
   /// Creates the draft of the file.
