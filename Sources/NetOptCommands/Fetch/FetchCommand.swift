@@ -79,14 +79,17 @@ private struct Fetches: Sendable {
   let caching: CacheArguments
   let output: LineOutput
 
-  /// Writes an output line for every input line, and returns at the end of the input.
+  /// Performs the requests of all input lines, and writes an output line for each input line, also for an
+  /// invalid one. Returns at the end of the input.
   ///
   /// - Parameter limit: the maximum number of requests under way at once.
-  /// - Throws: an output error at once; an input error after the requests that were read before the error.
+  /// - Throws: the error of a write or of the input, after all requests that were read have ended. An error
+  ///   of the input stops the reading at once. An error of a write stops it only when `limit` requests are
+  ///   under way; otherwise the method finds the error at the end of the input.
   func run(_ lines: LineSource, atOnce limit: Int) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       var underWay = 0
-      // The error that stopped the reading. The requests that were read before it still complete.
+      // The error that stopped the reading. The requests that were read before the error still complete.
       var fault: (any Error)?
       do {
         while let line = try await lines.next() {

@@ -29,7 +29,8 @@ struct FetchLine: Sendable {
   /// The cache partition (`CacheOptions.partition`). Each partition is a separate cache. Empty by default.
   let partition: String
 
-  /// An invalid line. `id` is the line's `id` member; null when it could not be read.
+  /// Why a line is not a valid request. `id` is the `id` member of the line, as in `FetchLine.id`; null also
+  /// when the line is not JSON.
   struct Fault: Error {
     let id: JSONValue
     let error: NetOptError
@@ -60,6 +61,10 @@ struct FetchLine: Sendable {
     }
   }
 
+  /// Reads a request from a parsed line.
+  ///
+  /// - Parameter id: the value for `FetchLine.id`.
+  /// - Throws: `JSONFault` for a member that breaks a rule of the schema; `NetOptError` for an invalid URL.
   private init(_ root: JSONPart, _ id: JSONValue) throws {
     for member in try root.members() where !Self.members.contains(member.name) {
       throw member.value.fault("is not a member of a request line")
@@ -110,7 +115,8 @@ struct FetchLine: Sendable {
     return choice
   }
 
-  /// Returns the request to send. The members of the line override the options from the command line.
+  /// Returns the request to send. A member of the line takes precedence over the option of the command line
+  /// with the same meaning.
   ///
   /// - Parameters:
   ///   - options: the request options from the command line.

@@ -5,7 +5,9 @@ import NetOptLocking
 /// Reads lines on a separate thread. So waiting for input does not block the threads that perform requests.
 final class LineSource: Sendable {
   private let reader: Locked<LineReader>
+  /// The thread that reads the lines. It does nothing else, so it may block.
   private let thread: EventLoop
+  /// Runs `read` on `thread`.
   private let executor: LoopTaskExecutor
 
   /// Creates a source.

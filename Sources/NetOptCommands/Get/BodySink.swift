@@ -15,7 +15,8 @@ final class BodySink {
 
   /// Standard output, if it is the destination.
   private let output: (any ByteOutput)?
-  /// The destination file, if there is one and `take` has not put it in its place.
+  /// The draft of the destination file. `nil` for another destination, and after `take` has put the file in
+  /// its place.
   private var file: FileReplacement?
 
   /// Creates a sink. If the destination is a file, creates the draft of the file at once. So the command
@@ -25,7 +26,8 @@ final class BodySink {
     if case .file(let name) = destination { file = try FileReplacement(name) }
   }
 
-  /// Writes the whole response. If the destination is a file, then puts the complete file in its place.
+  /// Writes the whole response to the destination. If the destination is a file, then puts the complete file
+  /// in its place.
   ///
   /// - Parameter headOnly: whether the request is HEAD, whose response has no body. If true, writes the head.
   /// - Returns: the number of bytes of the body, after decompression.

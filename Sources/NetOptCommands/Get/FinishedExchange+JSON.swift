@@ -40,7 +40,7 @@ extension FinishedExchange {
 }
 
 extension JSONValue {
-  /// Appends the attempts that did not give the response, if there are any.
+  /// Appends the member `other_attempts` with the attempts that did not give the response, if there are any.
   fileprivate mutating func append(_ otherAttempts: [AttemptReport]) {
     if !otherAttempts.isEmpty { append("other_attempts", .array(otherAttempts.map(\.json))) }
   }

@@ -4,21 +4,23 @@ import NetOptCore
 struct FinishedExchange: Sendable {
   /// The method of the request.
   var method: NetOptRequest.Method
-  /// The URL of the response, after redirects.
+  /// The URL of the last request, after redirects.
   var url: HTTPURL
   /// The head of the response.
   var head: ResponseHead
-  /// The endpoint that sent the response; `nil` if it is unknown, or if the cache served the response.
+  /// The endpoint that sent the response; `nil` if it is unknown, or if no server sent the response (a
+  /// response from the cache).
   var remote: IPEndpoint?
-  /// The route of the request.
+  /// The route of the last request.
   var route: RouteReport
   /// The TLS version and verification of the connection; `nil` for plain HTTP.
   var tls: TLSReport?
-  /// The durations of the phases.
+  /// The durations of the phases of the call, until the end of the body.
   var timings: Timings
   /// Whether the request used a pooled connection.
   var reused: Bool
-  /// How often the client sent the request (`NetOptResponse.attempts`); 0 if the cache served the response.
+  /// How often the client sent the last request (`NetOptResponse.attempts`); 0 if the cache served the
+  /// response.
   var attempts: Int
   /// The reports of the attempts that did not deliver this response (`NetOptResponse.otherAttempts`).
   var otherAttempts: [AttemptReport]
@@ -26,7 +28,8 @@ struct FinishedExchange: Sendable {
   var bodyBytes: Int64
   /// How the cache handled the request.
   var cacheStatus: CacheStatus
-  /// The id of the key that signed the request; `nil` for an unsigned request.
+  /// The id of the key with which the client signs requests to the host of the response; `nil` if it does not
+  /// sign them. The caller sets it, because a response does not contain it.
   var signedBy: String?
 
   /// Creates an exchange from a response whose body has ended.

@@ -67,7 +67,8 @@ struct GetCommand: Command {
 
   /// Sends the request and writes the response to its destination.
   ///
-  /// - Throws: errors of the body with the route of the response, so that the report can show it.
+  /// - Throws: the errors of the request, the body and the destination. If the body fails, the error contains
+  ///   the route of the response, so that the report can show the route.
   private func exchange(
     _ arguments: Arguments, to destination: BodySink.Destination, in context: CommandContext
   ) async throws -> FinishedExchange {
@@ -94,8 +95,8 @@ struct GetCommand: Command {
     }
   }
 
-  /// Returns where the body goes: to the file of `-o`, to standard output, or nowhere, because `--json`
-  /// prints its own output there.
+  /// Returns where the body goes: to the file of `-o`, to standard output, or, with `--json` and without
+  /// `-o`, nowhere. `--json` needs standard output for its object.
   private static func destination(_ arguments: Arguments) -> BodySink.Destination {
     switch arguments.value(of: output) {
     case nil: arguments.has(.json) ? .nowhere : .output

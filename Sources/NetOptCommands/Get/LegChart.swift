@@ -1,6 +1,7 @@
 import NetOptCore
 
-/// The chart in the report of `get -v`: one bar for each leg of the race, and one for the request.
+/// The chart in the report of `get -v`. It has a line with a bar for each leg of the race. The last line has
+/// a bar for the time from the sending of the request to the end of the response.
 struct LegChart: Sendable {
   /// A phase of a leg or of the request. The raw value is the character that draws the phase.
   private enum Phase: Character, CaseIterable {
@@ -24,7 +25,8 @@ struct LegChart: Sendable {
     }
   }
 
-  /// The part of a bar for one phase. `range` is in offsets from the start of the call.
+  /// The part of a bar for one phase. `range` is the time of the phase, in offsets from the start of the
+  /// call.
   private struct Piece {
     let phase: Phase
     let range: Range<Duration>
@@ -36,13 +38,14 @@ struct LegChart: Sendable {
     }
   }
 
-  /// A line of the chart: the columns and the bar.
+  /// A line of the chart: the texts of its columns, and the parts of its bar.
   private struct Row {
     /// The address of the leg, "proxy" or "look-up"; "request" for the line of the request.
     let name: String
-    /// Where the address came from: "list" or "dns". Empty for the request.
+    /// Where the address came from: "list", or "dns" for every other source (`AddressSource`). Empty for the
+    /// request.
     let source: String
-    /// The result of the leg, such as "won". Empty for the request.
+    /// The result of the leg, such as "won", with ", pooled" for a pooled connection. Empty for the request.
     let outcome: String
     let pieces: [Piece]
     /// When the leg or the response ended, as an offset from the start of the call.
@@ -51,9 +54,12 @@ struct LegChart: Sendable {
 
   private let rows: [Row]
 
-  /// Creates the chart.
+  /// Creates the chart of a call.
   ///
-  /// - Parameter timings: the timings of the request; `nil` when no request was sent.
+  /// - Parameters:
+  ///   - route: the route of the call, with the legs of its race.
+  ///   - timings: the timings of the call; `nil` when the call failed. The chart then has no line for the
+  ///     request.
   init(_ route: RouteReport, _ timings: Timings?) {
     var rows = route.legs.map { Self.row($0, of: route, timings) }
     if let winner = route.winner, let timings { rows.append(Self.request(from: winner.ended, timings)) }
@@ -62,22 +68,29 @@ struct LegChart: Sendable {
 
   /// Returns the line of a leg.
   ///
-  /// - Parameter timings: the timings of the request, whose DNS look-up belongs to the winning leg.
+  /// - Parameters:
+  ///   - route: the route that contains the leg.
+  ///   - timings: the timings of the call, as in `init`. The DNS look-up in them is drawn in the line of the
+  ///     leg that won.
   private static func row(_ leg: RouteReport.Leg, of route: RouteReport, _ timings: Timings?) -> Row {
     var pieces: [Piece] = []
+    // When the TCP phase ended: TCP was connected, or the leg ended before that.
     let reachedTCP = leg.connected ?? leg.ended
     if leg.address == nil, route.plan.directOff != .proxy {
       pieces.append(Piece(.dns, from: leg.started, to: leg.ended))
     } else if !leg.reused {
       var start = leg.started
       if leg.outcome == .won, let timings, timings.dns > .zero {
-        // The DNS look-up ended when the leg sent its first packet.
+        // The route does not tell when the look-up was made. The chart assumes that it ended when the leg
+        // sent its first packet, which is when the TCP handshake began.
         let firstPacket = max(start, reachedTCP - timings.connect)
         pieces.append(Piece(.dns, from: max(.zero, firstPacket - timings.dns), to: firstPacket))
         start = firstPacket
       }
       pieces.append(Piece(.tcp, from: start, to: reachedTCP))
       if leg.connected != nil {
+        // A leg that won without `secured` did not use TLS. Any other leg may have ended during its TLS
+        // handshake.
         let isTLS = leg.secured != nil || leg.outcome != .won
         if isTLS { pieces.append(Piece(.tls, from: reachedTCP, to: leg.secured ?? leg.ended)) }
       }
@@ -87,7 +100,9 @@ struct LegChart: Sendable {
       outcome: leg.outcome.rawValue + (leg.reused ? ", pooled" : ""), pieces: pieces, end: leg.ended)
   }
 
-  /// Returns the line of the request, which begins when the winning leg was ready.
+  /// Returns the line of the request.
+  ///
+  /// - Parameter start: when the winning leg was ready, as an offset from the start of the call.
   private static func request(from start: Duration, _ timings: Timings) -> Row {
     let sent = start + timings.send
     let answered = sent + timings.wait
@@ -124,15 +139,19 @@ struct LegChart: Sendable {
     return [heading] + bars + legend(bars, margin)
   }
 
-  /// Returns the line that explains the characters of the phases in the chart; nothing for an empty chart.
+  /// Returns the line that explains the characters of the phases in the chart; no line for an empty chart.
+  ///
+  /// - Parameter margin: the number of characters before the bars.
   private func legend(_ bars: [String], _ margin: Int) -> [String] {
     let drawn = Set(rows.flatMap { $0.pieces.filter { !$0.range.isEmpty }.map(\.phase) })
     let names = Phase.allCases.filter(drawn.contains).map { "\($0.rawValue) \($0.name)" }
     return names.isEmpty ? [] : [Text.spaces(margin) + names.joined(separator: "  ")]
   }
 
-  /// Draws a bar of at most `width` characters. `end` is the offset at the right edge of the chart. Each
-  /// piece has at least one character, so that short phases are visible.
+  /// Draws a bar of at most `width` characters. Each piece has at least one character, so that short phases
+  /// are visible.
+  ///
+  /// - Parameter end: the time at the right edge of the chart, as an offset from the start of the call.
   private static func bar(_ pieces: [Piece], _ end: Duration, _ width: Int) -> String {
     var cells: [Character] = []
     let scale = end > .zero ? Double(width) / Double(end.nanoseconds) : 0

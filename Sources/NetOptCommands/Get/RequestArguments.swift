@@ -1,7 +1,8 @@
 import NetOpt
 import NetOptCore
 
-/// The options that describe a request. Their names and meanings are curl's.
+/// The options that describe a request, and the functions that read them. The names and meanings of the
+/// options are curl's.
 enum RequestArguments {
   static let method = Option(
     "request", short: "X", takes: .required("METHOD"), "request method; default: GET, or POST with -d")
@@ -26,7 +27,7 @@ enum RequestArguments {
   /// the client may have to send it again.
   private static let largestBody = 256 << 20
 
-  /// Creates the request of a command that sends it.
+  /// Creates the request, for a command that sends it.
   ///
   /// - Parameter isHead: whether the method is HEAD unless `-X` names another one.
   /// - Throws: `UsageError`; `NetOptError` for an invalid URL and for a file that cannot be read.
@@ -61,8 +62,8 @@ enum RequestArguments {
     return (method.rawValue, headers, bytes)
   }
 
-  /// Returns the header fields of `-H` and the body of `-d`. A body adds a `Content-Type` field if there is
-  /// none, as with curl.
+  /// Returns the header fields of `-H` and the body of `-d`. If there is a body and no `Content-Type` field,
+  /// adds this field, as curl does.
   private static func content(
     _ arguments: Arguments, in context: CommandContext
   ) throws -> (HeaderFields, RequestBody) {
@@ -75,7 +76,7 @@ enum RequestArguments {
     return (headers, .bytes(try body(data, in: context)))
   }
 
-  /// Returns the method of `-X`, or else `usual`.
+  /// Returns the method of `-X`, or `usual` without this option.
   private static func method(
     _ arguments: Arguments, default usual: NetOptRequest.Method
   ) throws(UsageError) -> NetOptRequest.Method {

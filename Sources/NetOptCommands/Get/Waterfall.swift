@@ -2,14 +2,15 @@ import NetOptCore
 
 /// The text report of `get -v`: the server, the reasons for the route, and a waterfall chart of the times.
 struct Waterfall: Sendable {
-  /// The maximum number of candidates to show. A list may have thousands.
+  /// The maximum number of candidates to show. A host may have thousands in the list.
   private static let mostCandidates = 12
 
   /// The URL without secrets.
   private let url: String
   private let route: RouteReport
-  /// The exchange; `nil` if the request failed.
+  /// The request and its response; `nil` if the request failed.
   private let exchange: FinishedExchange?
+  /// The attempts of the call that did not deliver the response.
   private let otherAttempts: [AttemptReport]
 
   /// Creates the report of an exchange.
@@ -42,7 +43,8 @@ struct Waterfall: Sendable {
     return Text.lines(Array(blocks.filter { !$0.isEmpty }.joined(separator: [""])))
   }
 
-  /// Returns the URL, and at the right edge the status of the response or FAILED.
+  /// Returns the first line and an empty line. The first line has the URL, and at the right edge the method,
+  /// the HTTP version and the status of the response, or FAILED.
   private func heading(_ columns: Int) -> [String] {
     let end = exchange.map { "\($0.method) HTTP/\($0.head.version) \($0.head.status)" } ?? "FAILED"
     let start = "netopt get  " + Text.printable(url)
@@ -65,7 +67,7 @@ struct Waterfall: Sendable {
     ]
   }
 
-  /// Returns the line about the cache; none if no cache was used.
+  /// Returns the line about the cache; no line if no cache was used.
   private func cache(_ exchange: FinishedExchange) -> [String] {
     let status = exchange.cacheStatus
     guard status.outcome != .off else { return [] }
@@ -73,13 +75,15 @@ struct Waterfall: Sendable {
     return [fact("CACHE", "\(status.outcome.rawValue): \(status.rule)\(storing)")]
   }
 
-  /// The line about the race; none unless the call used the result of another call's race.
+  /// The line that says that the call used the result of another call's race; no line for any other call. The
+  /// report shows it only for a request that failed.
   private var race: [String] {
     route.isShared
       ? [fact("RACE", "shared: this request used the result of another request's race")] : []
   }
 
-  /// The line about this machine's network; none unless the network seems to be down.
+  /// The line about this machine's network; no line unless the network seemed to be down when the plan was
+  /// made.
   private var network: [String] {
     guard route.plan.suspectsNetwork else { return [] }
     return [
@@ -97,7 +101,7 @@ struct Waterfall: Sendable {
       + (tls.verified ? "certificate verified" : "certificate NOT VERIFIED (-k)")
   }
 
-  /// In words: where the address came from (the list, DNS, the caller), and why.
+  /// Says in words where the address came from (the list, DNS, the caller), and why.
   private var routeText: String {
     // The plan has one leg. Its address comes from the caller or from the URL.
     if let off = route.plan.directOff, off != .proxy, let address = route.plan.legs[0].address {
@@ -122,8 +126,8 @@ struct Waterfall: Sendable {
     }
   }
 
-  /// Returns a table of the other attempts of the call. The chart below the table shows the attempt that
-  /// delivered the response, or else the last attempt.
+  /// Returns a table of the other attempts of the call. The chart, which follows the table in the report,
+  /// shows the attempt that delivered the response, or else the last attempt.
   private func attempts(_ columns: Int) -> [String] {
     guard !otherAttempts.isEmpty else { return [] }
     let remotes = otherAttempts.map { $0.remote?.description ?? "none" }
@@ -137,7 +141,8 @@ struct Waterfall: Sendable {
       }
   }
 
-  /// Returns a table of the list's endpoints, best first, with their scores or the reasons for exclusion.
+  /// Returns a table of the candidates of the plan, the best first, with their scores or the reasons for
+  /// their exclusion. The candidates are the list's endpoints for the host.
   private func candidates(_ columns: Int) -> [String] {
     let all = route.plan.candidates
     guard !all.isEmpty else { return [] }
@@ -189,7 +194,7 @@ struct Waterfall: Sendable {
 }
 
 extension AttemptReport {
-  /// The outcome of the attempt in words, after "hedge: " if the attempt is a hedge.
+  /// The outcome of the attempt in words. The text of a hedge begins with "hedge: ".
   fileprivate var summary: String {
     let end =
       switch outcome {
