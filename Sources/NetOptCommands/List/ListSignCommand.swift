@@ -93,7 +93,8 @@ struct ListSignCommand: Command {
     }
   }
 
-  /// Returns the file that minisign uses when no key is named; `nil` without a home directory.
+  /// Returns the path of the secret key that minisign uses when the user names none; `nil` without a home
+  /// directory.
   private static func usualKey(_ context: CommandContext) -> String? {
     if let directory = context.variable("MINISIGN_CONFIG_DIR") { return directory + "/minisign.key" }
     return context.variable("HOME").map { $0 + "/.minisign/minisign.key" }

@@ -46,6 +46,8 @@ struct ListUpdateCommand: Command {
     }
     let signatureFile = ListReader.signatureFile(of: file)
     let signature = try ListReader.signature(signatureFile)
+    // The signature of the old list, if no key is trusted. Nothing verifies it: the command only requires
+    // that the new signature names the same key.
     let unverified =
       try reader.trustedKeys.isEmpty ? signature.map { try MinisignSignature($0, file: signatureFile) } : nil
     if unverified != nil {
@@ -76,8 +78,10 @@ struct ListUpdateCommand: Command {
   ///
   /// - Parameters:
   ///   - old: the list in the file.
-  ///   - unverified: the signature of the old list if no key is trusted, so that nothing verifies it.
-  /// - Returns: the list that replaced the old list, or `nil` if the file did not change.
+  ///   - unverified: the signature of the old list, if no key is trusted; `nil` if a key is trusted or the
+  ///     old list has no signature.
+  /// - Returns: the new list; `nil` if the file is unchanged, because the fetched list is the list in the
+  ///   file, or because another process has replaced the file by a list that is at least as new.
   private static func update(
     _ file: String, _ old: VerifiedList, from url: HTTPURL, _ fetch: ListFetch, _ reader: ListReader,
     _ unverified: MinisignSignature?, at now: Date

@@ -3,7 +3,7 @@ import NetOptRouting
 
 /// The report of `netopt iplist update`.
 struct ListUpdateReport: Sendable {
-  /// An endpoint that is in the old list or in the new list, but not in both.
+  /// An endpoint that only one of the two lists contains: it was added or removed.
   private struct Change: Hashable {
     let host: String
     let address: IPAddress
@@ -26,7 +26,8 @@ struct ListUpdateReport: Sendable {
   ///
   /// - Parameters:
   ///   - old: the list in the file before the update.
-  ///   - result: the list that replaced the old list; `nil` if the old list is the newest; or the error.
+  ///   - result: the list that replaced the old list; `nil` if the file is unchanged, because its list is at
+  ///     least as new; or the error.
   init(file: String, url: HTTPURL, old: EndpointList, result: Result<EndpointList?, NetOptError>) {
     self.file = file
     self.url = url

@@ -111,7 +111,8 @@ struct ProbeCommand: Command {
     return missing
   }
 
-  /// Prints the result of one round. On a terminal, a table replaces the table of the previous round.
+  /// Prints the result of one round. With `--watch` on a terminal, the text replaces the text of the previous
+  /// round.
   ///
   /// - Parameter round: the number of the round from 0; `nil` without `--watch`.
   private static func print(

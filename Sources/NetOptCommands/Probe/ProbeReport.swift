@@ -3,15 +3,16 @@ import NetOptCore
 
 /// The report of one round of `netopt probe`.
 struct ProbeReport: Sendable {
+  /// The results, one for each host.
   private let probes: [HostProbe]
 
   /// Creates the report.
   init(_ probes: [HostProbe]) { self.probes = probes }
 
-  /// The object that `probe --json` prints: docs/schemas/probe.schema.json.
+  /// Returns the object that `probe --json` prints: docs/schemas/probe.schema.json.
   ///
-  /// - Parameter network: the default route of this machine as text. It tells in which network the
-  ///   measurements were made; `nil` if there is no default route.
+  /// - Parameter network: the default route of this machine as text; `nil` if there is none. It tells the
+  ///   reader in which network the measurements were made.
   func json(network: String?) -> JSONValue {
     ["schema_version": 1, "network": .optional(network), "hosts": .array(probes.map(json))]
   }

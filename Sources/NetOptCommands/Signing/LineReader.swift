@@ -20,7 +20,8 @@ struct LineReader {
   /// - Parameters:
   ///   - limit: the maximum length of a line in bytes. The check is made before each read of 64 KiB, so a
   ///     line that ends in the next 64 KiB is accepted too.
-  ///   - phase: the phase of the errors: the phase of a call for which the lines are read.
+  ///   - phase: the phase that the errors name: `send` for lines with requests to send, `sign` for lines with
+  ///     requests to sign or to verify.
   init(_ input: any ByteInput, limit: Int, phase: NetOptError.Phase = .sign) {
     self.input = input
     self.limit = limit

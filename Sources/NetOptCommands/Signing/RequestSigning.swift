@@ -7,6 +7,7 @@ enum RequestSigning {
   private static let sign = Option(
     "sign", takes: .required("KEYID"), "sign the request with this key of the key ring; needs --keys")
 
+  /// The options, in the order of the help text.
   static let options = [
     sign, SigningOptions.keys, SigningOptions.scheme, SigningOptions.options, SigningOptions.allowWeak,
   ]

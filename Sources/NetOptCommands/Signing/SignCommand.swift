@@ -119,6 +119,7 @@ struct SignedLine {
   /// The `id` member of the input line; `nil` without `--jsonl`.
   private let id: JSONValue?
   private let request: SigningRequest
+  /// The result of signing `request`.
   private let signed: SignedRequest
   /// Whether the output contains the canonical request and the string to sign (`--explain`).
   private let explains: Bool

@@ -97,7 +97,8 @@ enum SigningOptions {
     }
   }
 
-  /// Returns the JSON object for the individual options.
+  /// Returns a JSON object with the values of the individual options, such as `--cover` and `--region`. The
+  /// members are those of `--options`.
   private static func object(_ arguments: Arguments, _ scheme: SchemeName) throws(UsageError) -> JSONValue {
     var object: JSONValue = [:]
     if let names = arguments.value(of: cover) {
@@ -123,7 +124,8 @@ enum SigningOptions {
 
   /// Creates the scheme with its options.
   ///
-  /// - Parameter isLenient: see `SchemeOptions.scheme`. True for `verify`, false for `sign`.
+  /// - Parameter isLenient: whether a verifier of `rfc9421` requires no signed components if the options name
+  ///   none. `verify` passes true. `sign` passes false, which has no effect. See `SchemeOptions.scheme`.
   static func scheme(
     _ name: SchemeName, _ options: JSONPart?, isLenient: Bool, _ keys: KeyRing
   ) throws(UsageError) -> any SigningScheme {

@@ -39,8 +39,9 @@ struct VerificationText {
   /// The maximum number of bytes of a line to show.
   private static let width = 100
 
-  /// Returns both lines around the first differing byte, and a line with the mark. Shows bytes that are not
-  /// printable ASCII as ".", so that the mark is at the right column.
+  /// Returns the verifier's line and the signer's line around the first differing byte, and a line with "^"
+  /// below this byte. Shows bytes that are not printable ASCII as ".", so that the mark is in the right
+  /// column.
   private func marked(_ difference: VerificationReport.Difference) -> [String] {
     let start = max(difference.byte - 1 - Self.lead, 0)
     func part(_ line: String) -> String {
