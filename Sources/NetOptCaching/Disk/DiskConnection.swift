@@ -6,9 +6,10 @@ import NetOptSQLite
 final class DiskConnection {
   /// The maximum size of a body in the database, in bytes. Larger bodies go to files.
   static let mostInlineBytes = 100_000
-  /// The maximum number of recorded evictions.
+  /// The maximum number of evictions that the database records. Older records are deleted.
   static let mostEvictions: Int64 = 1000
-  /// The maximum number of entries of a key, which are its variants. The maximum in memory is the same.
+  /// The maximum number of entries of one key. Each entry is a variant: the response for other values of the
+  /// request fields in `Vary`. `MemoryStore` has an equal limit.
   static let mostVariants = 16
 
   let database: Database
@@ -16,23 +17,27 @@ final class DiskConnection {
   let files: BodyFiles
   /// The directory that contains the database and the files.
   let directory: DiskDirectory
-  /// The identity of the database file when it was opened. It shows later whether another process has
-  /// replaced the file.
+  /// The identity of the database file when it was opened. The store compares it later with the identity of
+  /// the file at this path, to see whether another process has replaced the file. `nil` when the file was
+  /// gone immediately after it was opened.
   let identity: DiskDirectory.Identity?
   let statements: DiskStatements
-  /// Whether this connection may change the database. If not, it counts no hits and leaves damaged entries in
-  /// place.
+  /// Whether look-ups may change the database. If not, they count no hits and leave damaged entries in place.
+  /// The methods that insert or remove entries do not check this: `DiskInspection.clear` removes all entries
+  /// on a connection for which it is false.
   let mayChange: Bool
-  /// The hits that are not yet written to the database, by the id of the row.
+  /// The numbers of hits that are not yet written to the database, by the id of the entry's row.
   var pendingHits: [Int64: Int64] = [:]
 
   /// Opens the database of a directory. If it may create the database, it also creates missing tables and
   /// removes orphaned files.
   ///
   /// - Parameters:
-  ///   - mayCreate: whether the connection may create and change the database. If not, it opens an existing
-  ///     database and changes nothing. `mayChange` gets this value.
-  ///   - patience: how long to wait for other processes, in milliseconds.
+  ///   - mayCreate: whether the connection may create the database and missing tables, and remove orphaned
+  ///     files. If not, it opens an existing database and leaves its entries unchanged. `mayChange` gets this
+  ///     value.
+  ///   - patience: how long each statement waits for a lock on the database that another process holds, in
+  ///     milliseconds.
   init(_ directory: DiskDirectory, mayCreate: Bool, patience: Int32) throws(DiskError) {
     self.directory = directory
     mayChange = mayCreate
@@ -70,9 +75,9 @@ final class DiskConnection {
 
   /// Checks that the database has the schema of this version of netopt.
   ///
-  /// - Throws: an error of a corrupt database for an older schema version, or for this version with other
-  ///   tables. `unfit` for any other schema version: the database may belong to another program or to a newer
-  ///   netopt.
+  /// - Throws: an error with `isCorrupt` when the schema version is older, or when the version is right but
+  ///   the tables are different. `unfit` for any other schema version: the database may belong to another
+  ///   program or to a newer netopt.
   private static func check(_ version: Statement, _ database: Database, _ directory: DiskDirectory) throws {
     let found = try version.integer() ?? 0
     if (1..<DiskSchema.version).contains(found) {
@@ -107,8 +112,8 @@ final class DiskConnection {
     }
   }
 
-  /// Removes the files that no row names. Returns the free pages of the database to the file system when they
-  /// are more than 1024 and more than half of all pages.
+  /// Removes orphaned files. Also shrinks the database file if more than 1024 of its pages, and more than
+  /// half of all its pages, are free.
   private func sweep() throws(DiskError) {
     let orphans = try transaction { () throws(DiskError) -> [String] in try self.orphans() }
     files.sweep(orphans)
@@ -119,8 +124,8 @@ final class DiskConnection {
     }
   }
 
-  /// The names of the files that no row names, and of the temporary files of dead writers. Call it in a write
-  /// transaction.
+  /// The names of the orphaned files: body files that no row names, and temporary files whose writer has
+  /// ended. Call it in a write transaction.
   func orphans() throws(DiskError) -> [String] {
     try files.orphans { (name) throws(DiskError) in
       try database { () throws(SQLiteError) -> Bool in try statements.file.integer(.text(name)) != nil }

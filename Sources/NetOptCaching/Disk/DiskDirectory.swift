@@ -13,7 +13,8 @@ struct DiskDirectory: Sendable {
   var bodies: String { path + "/bodies" }
   /// The path to which the store moves a corrupt database.
   var broken: String { path + "/responses.db.broken" }
-  /// The path of the lock file. Its lock protects the database file from being replaced.
+  /// The path of the lock file (flock(2)). Processes hold a shared lock on it while they open the database,
+  /// and an exclusive lock while they move the database aside.
   private var lock: String { path + "/lock" }
 
   /// Checks the directory.
@@ -70,7 +71,7 @@ struct DiskDirectory: Sendable {
   /// either.
   ///
   /// - Parameter patience: how long to wait for the lock, in milliseconds. The function blocks its thread.
-  /// - Throws: `locked` when other processes hold the lock for longer than that.
+  /// - Throws: `locked` when other processes hold the lock for longer than `patience`.
   func locked<Result>(
     exclusively: Bool, patience: Int32, _ work: () throws(DiskError) -> Result
   ) throws(DiskError) -> Result {

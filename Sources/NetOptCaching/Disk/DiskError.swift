@@ -6,8 +6,8 @@ import NetOptSQLite
 enum DiskError: Error {
   /// An error of SQLite.
   case database(SQLiteError)
-  /// A system call failed. The action is a past participle for the message, such as "opened". The number is
-  /// the value of errno(3).
+  /// A system call failed. The action completes the message "the file cannot be …", such as "opened". The
+  /// number is the value of errno(3).
   case system(_ action: String, _ path: String, Int32)
   /// Another process held the lock of the directory for longer than the store waits. The number is this
   /// waiting time in milliseconds.

@@ -9,8 +9,8 @@ package final class DiskInspection {
   package struct Usage: Hashable, Sendable {
     /// The number of entries.
     package var entries: Int64
-    /// The disk space of all entries in bytes, estimated by `DiskSchema.footprint`. This sum must not exceed
-    /// `CacheLimits.maxBytes`.
+    /// The disk space of all entries in bytes, estimated by `DiskSchema.footprint`. A `DiskStore` evicts
+    /// entries when this sum would exceed its `CacheLimits.maxBytes`.
     package var bytes: Int64
     /// The number of entries whose body is in a file of its own instead of the database.
     package var files: Int64
@@ -48,8 +48,9 @@ package final class DiskInspection {
     package var bodyBytes: Int64
     /// The disk space of the entry in bytes, estimated by `DiskSchema.footprint`.
     package var bytes: Int64
-    /// The number of requests for the entry, including the request that stored it. An entry that replaces
-    /// another one continues its count. Hits that a process has not yet written to the database are missing.
+    /// The hit count of the entry, which begins at 1. Each look-up on the disk that returns the entry adds 1.
+    /// Hits in memory do not count. An entry that replaces another one begins with the count of the replaced
+    /// entry. Hits that a process has not yet written to the database are missing.
     package var hits: Int64
     /// When the response was received, in milliseconds since 1970.
     package var received: Int64
@@ -75,7 +76,7 @@ package final class DiskInspection {
 
     /// A damaged entry.
     package struct Fault: Hashable, Sendable {
-      /// As in `Item`.
+      /// The API name, or the method, origin and path, as in `Item.api`.
       package var api: String
       /// What is wrong with the entry.
       package var reason: String

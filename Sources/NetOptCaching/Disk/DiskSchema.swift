@@ -83,10 +83,12 @@ enum DiskSchema {
   /// 4 KiB.
   ///
   /// - Parameters:
-  ///   - row: the size of the texts and blobs in the entry's row, in bytes.
+  ///   - row: the total size of the columns `owner`, `text`, `selectors` and `head`, in bytes, and of `body`
+  ///     if the body is in the row.
   ///   - file: the size of the body in bytes, if the body is in a file.
   static func footprint(row: Int, file: Int?) -> Int {
     let usable = pageSize - 4
+    // The 128 bytes are an estimate for the other columns of the row and its header.
     let payload = row + 128
     let most = pageSize - 35
     var bytes = payload
@@ -96,7 +98,7 @@ enum DiskSchema {
       let kept = local <= most ? local : least
       bytes = kept + (payload - kept + usable - 1) / usable * pageSize
     }
-    // The 128 bytes are an estimate for the rows of the entry in the indices.
+    // These 128 bytes are an estimate for the rows of the entry in the indices.
     return bytes + 128 + (file.map { ($0 + 4095) & ~4095 } ?? 0)
   }
 }

@@ -2,12 +2,14 @@ import NetOptSQLite
 
 /// The prepared statements of a disk cache. `DiskSchema.definitions` explains the columns.
 struct DiskStatements {
-  /// Selects the entries of a key that were received at a given time or later, newest first, at most 16.
+  /// Selects the entries of a key that were received at a given time or later, newest first, at most 16. The
+  /// time is in milliseconds since 1970.
   ///
   /// Parameters: digest, owner, text, earliest time. Columns: id, selectors, head, checksum, file, length,
   /// body.
   let find: Statement
-  /// Selects the entries of a key, newest first, at most one more than `DiskConnection.mostVariants`.
+  /// Selects the entries of a key, newest first, at most one more than `DiskConnection.mostVariants`. The
+  /// additional row shows that a damaged database has too many.
   ///
   /// Parameters: digest, owner, text. Columns: id, selectors, received, file, hits.
   let variants: Statement
@@ -15,18 +17,20 @@ struct DiskStatements {
   let insert: Statement
   /// Deletes the entry with an id.
   let delete: Statement
-  /// Deletes the entry with an id, unless the entry has another checksum than the given one.
+  /// Deletes the entry with an id if its checksum equals the given one. Parameters: id, checksum.
   let deleteDamaged: Statement
   /// Selects the number of entries, the sum of their sizes, and the clock of GDSF. A sound database has one
   /// such row. The limit of 2 shows whether a damaged database has more.
   let totals: Statement
-  /// Sets the clock of GDSF to a value, unless the clock is already later.
+  /// Sets the clock of GDSF to a value, unless the clock is already greater. The clock is a priority and not
+  /// a time (`DiskConnection.makeRoom`).
   let setClock: Statement
   /// Selects the entry with the lowest priority, which is evicted next.
   ///
   /// Columns: id, priority, file, digest, owner, text.
   let cheapest: Statement
-  /// Selects the oldest entry that was received before a given time, with the columns of `cheapest`.
+  /// Selects the oldest entry, if it was received before a given time in milliseconds since 1970. Columns:
+  /// those of `cheapest`.
   let expired: Statement
   /// Adds a number of hits to an entry and updates its priority. Parameters: id, number of hits.
   let addHits: Statement

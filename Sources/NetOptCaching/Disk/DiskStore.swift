@@ -22,7 +22,7 @@ package final class DiskStore: CacheStore {
   private let now: @Sendable () -> Int64
   /// How long the store waits for a lock that another process holds, in milliseconds.
   private let patience: Int32
-  /// How long the store does not use the directory after a wait timed out.
+  /// How long the store leaves the directory unused after it has waited in vain for another process's lock.
   private let pause: Duration
   /// Receives the faults to report.
   private let warn: @Sendable (NetOptError) -> Void
@@ -46,7 +46,8 @@ package final class DiskStore: CacheStore {
     /// tries the lock without waiting. A successful attempt sets it to false.
     var hasLockTimedOut = false
     /// The end of the current pause by the monotonic clock; `nil` outside a pause. During a pause, the store
-    /// does not use the directory, because the directory is unusable or another process locks it.
+    /// does not use the directory, because the directory is unusable, or because another process has locked
+    /// the directory or the database.
     var pausedUntil: MonotonicInstant?
   }
 
@@ -64,8 +65,8 @@ package final class DiskStore: CacheStore {
   ///   - mayChange: whether the store may write to the directory. If not, the directory must exist. Such a
   ///     store is for callers that use only `entries` and `eviction`.
   ///   - now: returns the date of the system clock in milliseconds since 1970.
-  ///   - warn: receives faults, each kind once. The store calls it on the thread that uses the store. It must
-  ///     not use the store itself.
+  ///   - warn: receives faults, each kind once. The store calls this closure on the thread whose call found
+  ///     the fault. The closure must not call the store.
   package init(
     _ directory: String, limits: CacheLimits = .disk, patience: Int32 = 2000,
     pause: Duration = .seconds(5), mayChange: Bool = true,
@@ -120,16 +121,16 @@ package final class DiskStore: CacheStore {
     } ?? []
   }
 
-  /// Inserts an entry and removes the entries that it overlaps. The store rejects an entry larger than a
-  /// tenth of `maxBytes`, but still removes the entries that it overlaps.
+  /// Inserts an entry and removes the entries that it overlaps (`CacheEntry.overlaps`). The store rejects an
+  /// entry larger than a tenth of `maxBytes`, but still removes the entries that it overlaps.
   package func insert(_ entry: CacheEntry) {
     perform(orRemoveLater: .entries(of: entry.key)) { (connection) throws(DiskError) in
       try connection.insert(entry, self.limits, now: self.now())
     }
   }
 
-  /// Removes the entries that this entry overlaps, including those with a later date. After the system clock
-  /// was set back, dates do not show which entry was stored first.
+  /// Removes the entries that this entry overlaps, including those that were received later. After the system
+  /// clock was set back, the times do not show which entry was stored first.
   package func remove(_ entry: CacheEntry) {
     perform(orRemoveLater: .entries(of: entry.key)) { (connection) throws(DiskError) in
       try connection.remove(entry)
@@ -195,8 +196,8 @@ package final class DiskStore: CacheStore {
   /// Whether the database may contain entries that the removal would remove; true if the store cannot tell. A
   /// read does not wait for a process that writes, so the check works even when the removal itself failed.
   ///
-  /// Without this check, every new response during a lock would add its key to the pending removals, although
-  /// nothing is stored for the key. Too many keys turn into the removal of everything.
+  /// Without this check, every new response that the store cannot write would add its key to the pending
+  /// removals, although nothing is stored for the key. Too many keys turn into the removal of everything.
   private static func concerns(_ removal: PendingRemovals.Removal, _ state: State) -> Bool {
     guard case .entries(let key) = removal, let connection = state.connection,
       connection.directory.databaseIdentity == connection.identity

@@ -17,7 +17,8 @@ final class DiskThread: Sendable {
   private final class Queue: @unchecked Sendable {
     // Unchecked: several threads may use a semaphore (sem_post(3)), and its address does not change while it
     // exists.
-    // Counts the calls of `append`, `end` and `abandon` that `run` has not yet seen.
+
+    /// A semaphore. It counts the calls of `append`, `end` and `abandon` that `run` has not yet seen.
     private let ready = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
     /// The items of the queue, oldest first.
     private struct Work {

@@ -3,13 +3,15 @@
 struct PendingRemovals: Sendable {
   /// A removal that failed.
   enum Removal: Sendable {
-    /// Removes all entries of a key. It also stands for a removal of some entries of the key.
+    /// All entries of a key. If a removal of only some of these entries failed, the store later removes all
+    /// of them, which is always safe.
     case entries(of: CacheKey)
-    /// Removes all entries of the store.
+    /// All entries of the store.
     case everything
   }
 
-  /// The maximum number of keys, which bounds memory. More keys turn into the removal of everything.
+  /// The maximum number of keys in `keys`, which limits the memory that they take. With more keys, all
+  /// entries of the store are to be removed instead.
   static let mostKeys = 10_000
 
   /// The keys whose entries are to be removed; empty when everything is to be removed.

@@ -54,7 +54,8 @@ final class TimedLookups<Found: Sendable>: Sendable {
     }
   }
 
-  /// Passes the result of a look-up to its caller, unless the look-up was overdue.
+  /// Passes the result of a look-up to its caller. If the look-up was overdue, its caller has already got
+  /// `nil`, and the result is dropped.
   private func found(_ found: Found, _ id: UInt64) {
     let waiting = state.withLock { state in
       let waiting = state.waiting.removeValue(forKey: id)
