@@ -1,6 +1,6 @@
 package import NetOptCore
 
-/// A stored response. The entry has the body as bytes, after content decoding.
+/// A stored response, with its whole body in memory.
 ///
 /// An entry is immutable, so all requests that it answers share the entry and its body. When a 304 changes
 /// the stored fields, a new entry replaces the old one.
@@ -16,15 +16,16 @@ package final class CacheEntry: Sendable {
   /// The header fields that `StoredFields` keeps: those of the response, except those of the connection. If
   /// the transfer decoded the content, `Content-Encoding` and `Content-Length` are missing too.
   package let fields: HeaderFields
-  /// The body. Its content is still encoded if `fields` have `Content-Encoding`.
+  /// The body. If `fields` have `Content-Encoding`, the body is still encoded. Otherwise it is decoded, or
+  /// the server did not encode it.
   package let body: [UInt8]
   /// When the request was sent, in milliseconds since 1970 by the system clock.
   package let requested: Int64
   /// When the response head was received, in milliseconds since 1970 by the system clock.
   package let received: Int64
-  /// When the time to live ends that the caller declared in `api` mode, in milliseconds since 1970 by the
-  /// system clock. `nil` for an entry of another mode. There, RFC 9111 or the version decides whether the
-  /// entry is fresh.
+  /// The end of the time to live that the caller declared in `api` mode, in milliseconds since 1970 by the
+  /// system clock. `nil` for an entry of `http` mode, for which RFC 9111 decides whether it is fresh, and for
+  /// an entry of `versioned` mode, for which its version decides.
   package let declaredExpiry: Int64?
   /// The version of the resource that the request named in `versioned` mode, or that a seed pack states;
   /// otherwise `nil`.
@@ -32,7 +33,7 @@ package final class CacheEntry: Sendable {
   /// The time from the sending of the request until the body was complete, in microseconds. The disk tier
   /// prefers to keep entries that took long to fetch.
   package let fetchMicroseconds: Int64
-  /// The caching terms that the header fields state.
+  /// What `fields` say about caching, parsed when the entry is made.
   package let terms: ResponseTerms
   /// The estimated memory that the entry takes, in bytes: body, fields, strings, object headers and the
   /// overhead of the allocator. The estimate is never too small.

@@ -8,10 +8,11 @@ package final class CredentialFields: Sendable {
   private let patterns: NamePatterns
   /// The lowercase names of fields that match `patterns` but carry no credentials.
   private let harmless: Set<String>
-  /// The listed names that are not in `usual`, in lowercase.
+  /// The listed names that are not in `usual`, in lowercase. The caller has added them, so they always count
+  /// as credentials, even if they look like names of tokens against request forgery (`isOfForgery`).
   private let added: Set<String>
-  /// A text that is the same only for sets with the same listed and the same harmless names. Clients with
-  /// different texts use different partitions (`RequestKey.partition`, `trust`).
+  /// The listed and the harmless names, sorted, as one text. Clients with different texts use different
+  /// partitions (`settingsDigest` of `RequestKey.partition`).
   package let text: String
 
   /// Makes a set of credential fields from names in any case.
@@ -59,7 +60,7 @@ package final class CredentialFields: Sendable {
   /// Matches the names of fields with a token against request forgery.
   private static let forgery = NamePatterns(parts: ["csrf", "xsrf"], words: ["crumb"], names: [])
 
-  /// Whether a lowercase name is that of a token against request forgery, and was not listed in addition.
+  /// Whether a lowercase field name suggests a token against request forgery and is not in `added`.
   private func isOfForgery(_ name: String) -> Bool { Self.forgery.match(name) && !added.contains(name) }
 
   /// Common fields that identify the user although most of their names do not suggest a secret. With many of

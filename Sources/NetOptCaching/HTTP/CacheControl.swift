@@ -40,8 +40,9 @@ package struct CacheControl: Hashable, Sendable {
   /// was not read may forbid storing.
   package var isTooLong = false
 
-  /// Whether the response must not be stored. `must-understand` lifts `no-store` for a status that the cache
-  /// understands (section 5.2.2.3).
+  /// Whether these directives of a response forbid storing it. With `must-understand`, `no-store` does not
+  /// count for a status that the cache understands (section 5.2.2.3). This property does not check the
+  /// status; `Storing` checks it first.
   var forbidsStoring: Bool { isTooLong || noStore && !mustUnderstand }
 
   /// Reads the directives of a message. `isTooLong` and `noStore` become true when the message has more than
@@ -180,7 +181,7 @@ struct DirectiveReader {
 
 /// Numbers of seconds in fields (RFC 9111, section 1.2.2).
 package enum DeltaSeconds {
-  /// The result for this and larger numbers: 2^31 seconds, in milliseconds.
+  /// The maximum result: 2^31 seconds, in milliseconds. Larger numbers of seconds give this result too.
   static let most: Int64 = 2_147_483_648_000
 
   /// Converts decimal digits to milliseconds; `nil` for any other text.

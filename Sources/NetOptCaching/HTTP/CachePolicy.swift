@@ -4,9 +4,9 @@ package import NetOptCore
 /// request at a given time from the entries that are stored for its URL. It has no state and does no I/O. All
 /// times are in milliseconds since 1970, all durations in milliseconds.
 package struct CachePolicy: Sendable {
-  /// How long a stale response may be used while the origin is unreachable, in milliseconds since it became
-  /// stale. A directive such as `must-revalidate` forbids this use (section 4.2.4). Default: 86,400,000,
-  /// which is one day.
+  /// How long a stale response may be used while the origin is unreachable, in milliseconds since the
+  /// response became stale. A directive such as `must-revalidate` forbids this use (section 4.2.4). Default:
+  /// 86,400,000, which is one day.
   package var staleWhenUnreachable: Int64
 
   /// The 5xx statuses that `stale-if-error` covers (RFC 5861, section 4).
@@ -41,6 +41,8 @@ package struct CachePolicy: Sendable {
   }
 
   /// The decision for a request that no stored response can answer.
+  ///
+  /// - Parameter rule: the rule that decided; `nil` for the rule that `forward` implies.
   private func missing(
     _ request: CacheRequest, _ forward: CacheStatus.Forward, _ rule: CacheRule? = nil
   ) -> CacheDecision {
@@ -79,8 +81,8 @@ package struct CachePolicy: Sendable {
     var forward: CacheStatus.Forward = .stale
     /// Whether the entry is fresh (`hit`) or stale, if it may be used.
     var outcome: CacheStatus.Outcome = .hit
-    /// `nil` when the entry must not be used without a request to the origin. Otherwise it tells whether the
-    /// cache also revalidates the entry in the background.
+    /// Whether the cache also revalidates the entry in the background. `nil` when the entry must not be used
+    /// without a request to the origin.
     var refresh: Bool?
   }
 
@@ -151,13 +153,14 @@ package struct CachePolicy: Sendable {
   }
 }
 
-/// The decision how to answer a request.
+/// The decision how to answer a request. In its cases, the `CacheRule` is the rule that decided, and the
+/// `Forward` is the reason for the request to the origin.
 package enum CacheDecision: Sendable {
   /// A stored response answers the request, without a request to the origin.
   case serve(CachedAnswer)
-  /// The origin is asked whether a stored response is still valid. The header fields are the conditions that
-  /// the cache adds to the request. They are empty when the entry has no validator, or when the request goes
-  /// to the origin unchanged.
+  /// The request goes to the origin, which may confirm that the stored response is still valid. The header
+  /// fields are the conditions that the cache adds to the request, such as `If-None-Match`. They are empty
+  /// when the stored response has no validator, or when the cache must not change the request.
   case validate(CacheEntry, HeaderFields, CacheStatus.Forward, CacheRule)
   /// The request goes to the origin, because no stored response can answer it.
   case fetch(CacheStatus.Forward, CacheRule)
@@ -198,7 +201,7 @@ package struct CachedAnswer: Sendable {
   /// Whether the cache also refreshes the entry in the background.
   package let refreshes: Bool
 
-  /// Makes the description of such an answer.
+  /// Makes an answer from a stored response.
   package init(
     _ entry: CacheEntry, _ part: ResponsePart, _ rule: CacheRule, outcome: CacheStatus.Outcome,
     refreshes: Bool

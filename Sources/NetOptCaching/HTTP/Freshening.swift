@@ -2,16 +2,16 @@ package import NetOptCore
 
 /// Updates a stored response after a 304 or after a response to HEAD.
 package enum Freshening {
-  /// The new version of a stored entry after the origin confirmed that it is still valid (RFC 9111, section
-  /// 4.3.4).
+  /// Makes the new entry that replaces a stored one after the origin confirmed that the stored response is
+  /// still valid (RFC 9111, section 4.3.4).
   ///
   /// - Parameters:
   ///   - newFields: the fields of the 304, or of the response to HEAD.
   ///   - requested: when the request for `newFields` was sent, in milliseconds since 1970.
   ///   - received: when `newFields` was received, in milliseconds since 1970.
-  ///   - request: the request for `newFields`. For the names in the new `Vary`, the selectors have the values
-  ///     of this request. For names that are only in the old `Vary`, the old selectors stay. After HEAD, both
-  ///     `Vary` have the same names (`afterHead`).
+  ///   - request: the request for `newFields`. The new entry has a selector for each name in its `Vary`, with
+  ///     the value of the field in this request. Selectors of the old entry with other names stay. After HEAD
+  ///     there are none, because `afterHead` demands that `Vary` has not changed.
   package static func updated(
     _ entry: CacheEntry, with newFields: HeaderFields, for request: CacheRequest, requested: Int64,
     received: Int64
@@ -55,9 +55,15 @@ package enum Freshening {
     case nothing
   }
 
-  /// Compares a response to HEAD with the response that is stored for GET. The result is `remove` when
-  /// `Vary`, a validator or the length differs, or when only the new status is 200. It is `update` when
-  /// nothing differs and a validator is equal, and otherwise `nothing`.
+  /// Compares a response to HEAD with the response that is stored for GET. The first of these rules that
+  /// applies decides:
+  ///
+  /// - If the status of the response to HEAD is not 200, the result is `nothing`.
+  /// - If the stored status is not 200, or if `Vary`, a validator or the length differs, the result is
+  ///   `remove`.
+  /// - If a validator is equal, the result is `update`. Equal dates count only if neither response has an
+  ///   `ETag`.
+  /// - Otherwise the result is `nothing`.
   package static func afterHead(_ entry: CacheEntry, status: Int, _ fields: HeaderFields) -> AfterHead {
     guard status == 200 else { return .nothing }
     // When the entry was stored, the resource was gone, moved or failing. Now it is available.

@@ -49,14 +49,16 @@ package struct Freshness: Hashable, Sendable {
     }
   }
 
-  /// The date in a field, in milliseconds since 1970. `present` has the same unit, and tells the century of a
-  /// year with two digits.
+  /// The date in a field, in milliseconds since 1970; `nil` when the field is missing or not a date.
+  ///
+  /// - Parameter present: the current time in milliseconds since 1970. It tells the century of a year with
+  ///   two digits.
   private static func date(_ name: String, _ fields: HeaderFields, _ present: Int64) -> Int64? {
     fields[name].flatMap { CivilTime(http: $0, near: present / 1000) }.map { $0.seconds * 1000 }
   }
 
-  /// The corrected initial age: the greater one of the age by `Date`, and of `Age` plus the duration of the
-  /// request.
+  /// Computes the corrected initial age. It is the greater of two ages: the time from `Date` until
+  /// `received`, and the age in the field `Age` plus the time from `requested` until `received`.
   private static func initialAge(
     _ fields: HeaderFields, _ date: Int64?, requested: Int64, received: Int64
   ) -> Int64 {
@@ -67,7 +69,8 @@ package struct Freshness: Hashable, Sendable {
     return max(apparent, statedAge(fields).addingClamped(delay))
   }
 
-  /// The first member of `Age` in milliseconds; 0 when it is missing or not a number (section 5.1).
+  /// The number in the field `Age`, in milliseconds. If the field has a list, its first member counts. 0 when
+  /// the field is missing or has no number (section 5.1).
   private static func statedAge(_ fields: HeaderFields) -> Int64 {
     guard let first = FieldText.members(fields.values(of: "Age"))?.first else { return 0 }
     return DeltaSeconds.milliseconds(first) ?? 0

@@ -1,7 +1,8 @@
 package import NetOptCore
 package import NetOptCrypto
 
-/// Computes the key and the partition under which the response to a request is stored.
+/// Computes the key under which the cache stores the response to a request, and the partition, which is a
+/// part of the key.
 package enum RequestKey {
   /// The key of a URL in `http` mode. It contains the URL unchanged (RFC 9111, section 2), so the same
   /// parameters in another order have another key.
@@ -46,7 +47,8 @@ package enum RequestKey {
       partition: name == nil ? declared(partition) : partition + "\0at \(request.url.origin)")
   }
 
-  /// The key of a GET in `api` or `versioned` mode without an API name.
+  /// The key that the method `api` computes for a GET without an API name and without a body. A change of the
+  /// resource at the URL invalidates the entries of this key.
   ///
   /// - Parameter query: the part of the query that belongs to the key; by default the whole query of the URL.
   package static func canonical(
@@ -58,8 +60,9 @@ package enum RequestKey {
       partition: declared(partition))
   }
 
-  /// The partition for entries of `api` and `versioned` mode without an API name. In the partition of `http`
-  /// mode, the key with canonical parameters could equal the `http` key of another URL.
+  /// Returns the partition for entries of `api` and `versioned` mode without an API name. It differs from the
+  /// partition of `http` mode, because the keys have canonical parameters. In the partition of `http` mode,
+  /// such a key could equal the key of another URL.
   private static func declared(_ partition: String) -> String { partition + "\0declared" }
 
   /// The canonical form of the parameters of a query.
@@ -85,9 +88,9 @@ package enum RequestKey {
   ///   - named: the name that the caller chose; may be empty.
   ///   - credentialFields: decides which fields carry credentials.
   ///   - isVerified: whether the request fully verifies the server.
-  ///   - settingsDigest: stands for the client's settings of trusted authorities and credential fields; empty
-  ///     for the defaults.
-  ///   - signedBy: stands for the signing key and the scheme; `nil` for an unsigned request.
+  ///   - settingsDigest: a digest of the client's certificate authorities and of its rules for credential
+  ///     fields; empty for the default settings.
+  ///   - signedBy: a text that identifies the signing key and the scheme; `nil` for an unsigned request.
   ///   - proxyUser: the user name and password for the proxy that answers the request; `nil` without such a
   ///     proxy.
   ///   - isAnonymous: whether to ignore the credentials in the request's fields. The result is then the

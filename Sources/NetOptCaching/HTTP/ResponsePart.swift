@@ -30,6 +30,7 @@ package enum ResponsePart: Hashable, Sendable {
   }
 
   /// Parses `bytes=a-b`, `bytes=a-` or `bytes=-n` for a body of `length` bytes (RFC 9110, section 14.1.2).
+  /// `nil` for any other text, and for a range that contains no byte of the body.
   static func range(_ text: String, of length: Int) -> Range<Int>? {
     let text = text.loweredASCII
     guard text.hasPrefix("bytes="), !text.contains(",") else { return nil }

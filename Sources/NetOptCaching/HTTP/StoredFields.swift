@@ -53,7 +53,8 @@ package enum StoredFields {
     // Removes the old `Age` even if the new response has none, because it is no longer true.
     merged.removeAll { names.contains($0.name.loweredASCII) || isNamed($0, ["age"]) }
     merged.append(contentsOf: fresh)
-    // `no-cache="…"` in the merged fields may name fields of the other response. Removes these fields,
+    // `no-cache="…"` in `newFields` may name fields of `stored`. If `newFields` have no `Cache-Control`, the
+    // directive in `stored` still applies, and may name fields of `newFields`. Removes the named fields,
     // except those of `terms`.
     let uncached = Set(CacheControl(merged).uncachedFields).subtracting(terms)
     if !uncached.isEmpty { merged.removeAll { uncached.contains($0.name.loweredASCII) } }

@@ -42,9 +42,9 @@ package struct Storing: Sendable {
     if control.mustUnderstand, !understood.contains(status) { return .refused(.notUnderstood) }
     if control.forbidsStoring { return .refused(.noStore) }
     if status == 206 { return .refused(.partialContent) }
-    // 226 is the response to a request for a delta (RFC 3229), 304 to one with a condition, and 416 to one
-    // with a range. None of them fits a request without these. RFC 6585 forbids storing 428, 429, 431 and
-    // 511.
+    // A server sends 226 only to a request for a delta (RFC 3229), 304 only to a request with a condition,
+    // and 416 only to a request with a range. These responses do not fit other requests. RFC 6585 forbids
+    // storing 428, 429, 431 and 511.
     if status < 200 || [226, 304, 416, 428, 429, 431, 511].contains(status) {
       return .refused(.statusNotStored)
     }
@@ -55,7 +55,8 @@ package struct Storing: Sendable {
     return decideByFreshness(status, terms)
   }
 
-  /// Decides for a response to GET that nothing forbids to store.
+  /// Decides by the status, the freshness and the validators of a response to GET. The caller has already
+  /// checked the rules that forbid storing whatever these are.
   private static func decideByFreshness(_ status: Int, _ terms: ResponseTerms) -> Storing {
     let freshness = terms.freshness
     if freshness.isExplicit {

@@ -49,7 +49,7 @@ package struct EntityTag: Hashable, Sendable {
   /// bytes of the encoded content.
   package var weakened: String { "W/" + opaque }
 
-  /// The tags in the values of `If-None-Match`; `nil` for `*`.
+  /// The usable tags in the values of `If-None-Match`; `nil` for `*`.
   static func list(_ values: [String]) -> [EntityTag]? {
     if values.count == 1, FieldText.trimmed(values[0][...]) == "*" { return nil }
     // A tag may contain commas between its quotes.
@@ -98,10 +98,12 @@ package struct Validators: Hashable, Sendable {
   /// Whether a 304 confirms the stored response that has these validators (section 4.3.4).
   ///
   /// - If the 304 has a tag that is not usable, the result is false.
-  /// - If both have a tag, the result is whether the tags match.
-  /// - If only the 304 has a tag, the tag must be weak, and both must have equal dates in `Last-Modified`.
-  /// - If the 304 has no tag, the dates must be equal if both have one. An earlier date does not confirm
-  ///   either, because the server may have gone back to an older version.
+  /// - If the 304 and the stored response have a tag, the result is whether the tags match.
+  /// - If only the 304 has a tag, this tag must be weak, and both responses must have equal dates in
+  ///   `Last-Modified`.
+  /// - If the 304 has no tag, the dates must be equal if both responses have one. A 304 with an earlier date
+  ///   does not confirm the stored response either, because the server may have gone back to an older
+  ///   version.
   ///
   /// - Parameters:
   ///   - notModified: the fields of the 304.

@@ -9,8 +9,8 @@ package struct VersionedPolicy: Sendable {
   /// Makes a policy.
   package init(_ versions: CacheOptions.Versions) { self.versions = versions }
 
-  /// The version in a URL's query, and the query without it; `nil` when there is no version, or when it is
-  /// not an integer.
+  /// The version in a URL's query, and the query without the parameter of the version. `nil` when there is no
+  /// such parameter, or when its value is not an integer.
   package func version(of url: HTTPURL) -> (version: Int64, query: String)? {
     guard let query = url.query else { return nil }
     var version: Int64?
