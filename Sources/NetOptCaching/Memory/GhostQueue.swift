@@ -12,7 +12,7 @@ struct GhostQueue: Sendable {
   /// The most memory that one ghost takes in the tables, in bytes. This is the case when the tables have just
   /// grown.
   static let mostBytesOfEach = 96
-  /// The number of elements up to which a table is not shrunk.
+  /// Tables with at most this capacity, in elements, are not shrunk.
   private static let least = 64
 
   /// The maximum sum of the sizes, in bytes.
@@ -28,7 +28,9 @@ struct GhostQueue: Sendable {
   private var first = 0
   /// The position of each ghost by its fingerprint. A position is an index into `ghosts` plus `droppedCount`.
   private var positions: [UInt64: Int] = [:]
-  /// Grows when `compact` rebuilds `ghosts`, so that positions count on from the old array.
+  /// The total number of elements of all earlier arrays in `ghosts`. `compact` adds the number of elements of
+  /// the old array when it makes a new one. So the positions in the new array continue after those in the old
+  /// array.
   private var droppedCount = 0
 
   init(capacity: Int, maxCount: Int) {
@@ -73,8 +75,8 @@ struct GhostQueue: Sendable {
     compact()
   }
 
-  /// Rebuilds the tables if removed elements outnumber the others, or if the tables are sparse. At least as
-  /// many removals came before as the rebuild copies elements, so the cost for each removal is constant.
+  /// Rebuilds the tables if removed elements outnumber the ghosts, or if the tables are sparse. Many elements
+  /// are removed between two rebuilds, so the average cost of a removal is constant.
   private mutating func compact() {
     let count = positions.count
     guard count > 0 else {
@@ -87,7 +89,8 @@ struct GhostQueue: Sendable {
     if isSparse { positions = Dictionary(minimumCapacity: 2 * count) }
     droppedCount += ghosts.count
     var rest: [Ghost] = []
-    // One element more than this would make the next compaction due, so the array does not grow before it.
+    // If the number of ghosts does not grow, the next rebuild is due before the array needs more than this
+    // capacity.
     rest.reserveCapacity(2 * count + Self.least + 1)
     for ghost in ghosts[first...] where ghost.size >= 0 {
       positions[ghost.fingerprint] = droppedCount + rest.count

@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// Estimates how much memory a store has freed that the allocator still keeps resident, and decides when to
-/// return this memory to the system.
+/// Estimates how much freed memory of a store the allocator still keeps resident, and decides when to return
+/// this memory to the system.
 ///
 /// glibc keeps freed heap memory resident for the next allocation that fits. A store whose entries have
 /// similar sizes reuses this memory. But when large entries replace small ones, the freed blocks stay unused,
@@ -16,14 +16,14 @@ struct HeapUse: Sendable {
   /// consists of whole pages.
   private static let firstLargeClass = 5
 
-  /// The duration of a call to `ProcessHeap.trim` that is followed by a pause of the same duration. The pause
-  /// grows with the square of the duration: after 100 ms it is 500 ms. Long calls must be rare, because they
-  /// delay allocations of the whole program: malloc_trim(3) locks each arena.
+  /// The duration of a call to `ProcessHeap.trim` after which the pause is as long as the call. The pause
+  /// grows with the square of the duration of the call: after a call of 100 ms, it is 500 ms. Long calls must
+  /// be rare, because they delay allocations of the whole program: malloc_trim(3) locks each arena.
   private static let briefWork = Duration.milliseconds(20)
-  /// The longest pause, in nanoseconds.
+  /// The longest pause, in nanoseconds: one day.
   private static let longestPause = 86_400e9
 
-  /// The idle bytes without gaps that make a return of memory due.
+  /// A return of memory is due when `idle` minus `gaps` exceeds this number of bytes.
   private let maxIdle: Int
   /// The upper limit of `gaps`, in bytes.
   private let maxGaps: Int
@@ -32,7 +32,7 @@ struct HeapUse: Sendable {
   /// The most allocated bytes that each class had since memory was returned last. For small classes, it
   /// includes the gaps that remained.
   private var peaks = InlineArray<9, Int>(repeating: 0)
-  /// The sum of peak minus current bytes over all classes.
+  /// The idle bytes: the sum of peak minus current bytes over all classes.
   private(set) var idle = 0
   /// The part of `idle` that could not be returned to the system and has not been reused since, in bytes. It
   /// is an estimate, because only the change of resident memory of the whole process is known. So it has the
@@ -48,17 +48,18 @@ struct HeapUse: Sendable {
   /// Makes an estimate for an empty store.
   ///
   /// - Parameters:
-  ///   - maxIdle: how many bytes except gaps may be idle before memory is returned.
+  ///   - maxIdle: a return of memory is due when `idle` minus `gaps` exceeds this number of bytes.
   ///   - maxGaps: the upper limit of `gaps`, in bytes.
   init(maxIdle: Int, maxGaps: Int) {
     self.maxIdle = maxIdle
     self.maxGaps = maxGaps
   }
 
-  /// Whether the caller must return memory to the system now, and then call `recordTrim`. After it was true,
-  /// it is false for all callers until `recordTrim`.
+  /// Whether the caller must now return memory to the system and then call `recordTrim`. After the method has
+  /// returned true, it returns false to all callers until `recordTrim` is called.
   ///
-  /// - Parameter now: returns the time of the monotonic clock. It is called only when enough memory is idle.
+  /// - Parameter now: returns the time of the monotonic clock. `isDue` calls this closure only when enough
+  ///   memory is idle.
   mutating func isDue(at now: () -> MonotonicInstant) -> Bool {
     // Freed large blocks also count alone, because a new large block rarely has a size that fits a freed one.
     guard !isTrimming, idle - gaps > maxIdle || freed > 2 * maxIdle else { return false }
@@ -101,7 +102,7 @@ struct HeapUse: Sendable {
   ///   - result: the result of the call. The method assumes that the memory of large blocks was returned
   ///     first.
   ///   - begun: when the call began, by the monotonic clock.
-  ///   - now: when the call ended.
+  ///   - now: when the call ended, by the monotonic clock.
   mutating func recordTrim(_ result: HeapTrimResult, from begun: MonotonicInstant, to now: MonotonicInstant) {
     // The returned bytes of small blocks. If the result is unknown, all of them count as returned.
     let returned = result.returned.map { max($0 - freed, 0) } ?? .max

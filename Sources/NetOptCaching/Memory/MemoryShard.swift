@@ -5,13 +5,14 @@ import NetOptLocking
 final class MemoryShard: Sendable {
   /// The slots of the keys in this shard.
   struct Table: Sendable {
-    /// The capacity up to which the dictionary is not shrunk.
+    /// A dictionary with at most this capacity, in elements, is not shrunk.
     private static let least = 3
 
     /// The slots by `CacheKey.tableHash`. The slots of keys with the same hash form a chain
     /// (`MemorySlot.next`); the dictionary has the first of them.
     private(set) var slots: [UInt64: MemorySlot] = [:]
-    /// The number of insertions and removals so far (`MemoryStore.changeCount`). Evictions do not count.
+    /// The number of calls so far that inserted or removed entries in this shard, or tried to
+    /// (`MemoryStore.changeCount`). Evictions do not count.
     var changes: UInt64 = 0
 
     /// The memory that the dictionary takes in bytes, without the slots.

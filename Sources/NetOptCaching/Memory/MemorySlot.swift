@@ -5,7 +5,8 @@ final class MemorySlot: @unchecked Sendable {
   // Unchecked: the lock of the slot's shard protects `entries` and `next`; the lock of the queues protects
   // `queueIndex`. `key` and `weight` change only under both locks, so either lock is enough to read them.
 
-  /// The key of the newest entry. It is this entry's own value, so that both share the memory of the strings.
+  /// The key of the slot, as a copy of the newest entry's `key`. So the slot and this entry share the memory
+  /// of the strings.
   private(set) var key: CacheKey
   /// The entries of the key, one for each set of selectors, newest first. A hit returns this array without
   /// copying its storage.

@@ -35,7 +35,8 @@ package final class MemoryStore: CacheStore {
   package let limits: CacheLimits
   /// The tables of the keys. The hash of a key selects its shard.
   private let shards: [MemoryShard]
-  /// The shared state, with the lock that changes take first.
+  /// The state that all shards share, with its lock. A change takes this lock first, and then the lock of a
+  /// shard.
   private let queues: Locked<Queues>
   /// The heap to which the store returns freed memory; `nil` for a store that returns none.
   private let heap: (any ProcessHeap)?
@@ -118,8 +119,8 @@ package final class MemoryStore: CacheStore {
     return found.allSatisfy { $0.received >= oldest } ? found : found.filter { $0.received >= oldest }
   }
 
-  /// Inserts an entry and removes the entries that it overlaps. The store rejects an entry larger than a
-  /// tenth of `maxBytes`, but still removes the entries that it overlaps.
+  /// Inserts an entry and removes the entries that it overlaps (`CacheEntry.overlaps`). The store rejects an
+  /// entry larger than a tenth of `maxBytes`, but still removes the entries that it overlaps.
   ///
   /// The method also removes entries of the key that were received after the present. Such entries exist
   /// after the system clock was set back, and they would count as the newest.
@@ -137,7 +138,8 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// Removes the entry, and those of the entries that it overlaps that were not received later.
+  /// Removes the stored entries that this entry overlaps, except those that were received later than this
+  /// entry.
   package func remove(_ entry: CacheEntry) {
     change(entry.key) { old in
       old.filter { !entry.overlaps($0.selectors) || $0.received > entry.received }

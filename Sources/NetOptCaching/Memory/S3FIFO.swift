@@ -25,7 +25,8 @@ package struct S3FIFO<Item: Sendable>: Sendable {
     let fingerprint: UInt64
     /// The size of the item in bytes.
     var size: Int
-    /// The number of visits that count for the next decision about the item.
+    /// The number of visits that count when the item is next the oldest of its queue. Visits that the caller
+    /// counts itself are added only then.
     var visits: Int
     /// The queue of the item.
     var queue: Queue
@@ -216,8 +217,9 @@ package struct S3FIFO<Item: Sendable>: Sendable {
   ) {
     while count > 0, used > capacity - size || count > maxCount - more {
       hasEvicted = true
-      // The capacity without tables and overhead. The main queue is full when it has all of this room except
-      // the share of the small queue. Measured by the whole capacity, it might never be full.
+      // The capacity that tables and overhead leave for items. The main queue is full when its items take
+      // this room except the share of the small queue. Measured by the whole capacity, the main queue might
+      // never be full.
       let room = capacity - (used - bytes)
       let isMainFull = main.bytes > room - smallCapacity || main.count > maxCount - smallCount
       if isMainFull && main.count > 0 || small.count == 0 {

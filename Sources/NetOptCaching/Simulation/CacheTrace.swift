@@ -3,9 +3,9 @@ package import NetOptCore
 /// A trace: a log of requests, each with a key and the size of the requested object.
 ///
 /// In the text form, each line has a key, or a key and a size, separated by a comma, a semicolon, a tab or
-/// spaces. This includes the text and the comma-separated traces of libCacheSim. An object without a size has
-/// the size 1. The first line may have the names of the columns. They tell which columns have the keys and
-/// the sizes; other columns are ignored. Empty lines and lines that begin with # are skipped.
+/// spaces. The text and the comma-separated traces of libCacheSim have this form. An object without a size
+/// has the size 1. The first line may have the names of the columns. They tell which columns have the keys
+/// and the sizes; other columns are ignored. Empty lines and lines that begin with # are skipped.
 package struct CacheTrace: Sendable {
   /// A request.
   package struct Request: Hashable, Sendable {
@@ -32,8 +32,9 @@ package struct CacheTrace: Sendable {
   /// - Parameters:
   ///   - text: the lines.
   ///   - file: the name of the trace for error messages.
-  ///   - columns: the columns of the keys and the sizes, counted from 1. If it is `nil`, the first line with
-  ///     names decides; without such a line, keys are in column 1 and sizes in column 2.
+  ///   - columns: the columns of the keys and the sizes, counted from 1. Without a column of sizes, every
+  ///     object has the size 1. If `columns` is `nil`, the names in the first line decide; without names,
+  ///     keys are in column 1 and sizes in column 2.
   ///   - ignoresSizes: whether every object counts with the size 1.
   /// - Throws: `unreadableFile` with the number of the line and the reason.
   package init(
@@ -123,8 +124,8 @@ package struct CacheTrace: Sendable {
     return (key, size)
   }
 
-  /// Whether the first line has names of columns, because its text in the column of the sizes is not a
-  /// number.
+  /// Whether the first line has names of columns: its text in the column of the sizes is not a number. The
+  /// columns are counted from 1.
   private static func isHeader(_ fields: [ArraySlice<UInt8>], _ columns: (key: Int, size: Int?)) -> Bool {
     guard let size = columns.size, size - 1 < fields.count else { return false }
     return Int(String(decoding: fields[size - 1], as: UTF8.self)) == nil

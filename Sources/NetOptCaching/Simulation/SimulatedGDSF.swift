@@ -1,7 +1,6 @@
 /// A simulated cache with greedy dual size frequency (Cherkasova, 1998), in which each fetch costs 1. It
-/// evicts the entry with the lowest priority. At each request for an entry, its priority becomes the clock
-/// plus its number of requests divided by its size. The clock is the priority of the entry that was evicted
-/// last.
+/// evicts the entry with the lowest priority. The priority is clock + hits / size at the time of the last
+/// request for the entry. The clock is not a time, but the priority of the entry that was evicted last.
 struct SimulatedGDSF: SimulatedCache {
   private struct Entry {
     let key: UInt64

@@ -21,9 +21,10 @@ package final class SeedPack: Sendable {
 
   /// The content of `index.json`.
   private struct Index: Decodable {
-    /// The response for one key. `key` and `parameters` are the two parts of `CacheKey.text`, `file` is the
-    /// path of the body inside the directory, `sha256` is its SHA-256 in hexadecimal digits, `fields` are
-    /// pairs of a name and a value. A missing `status` is 200.
+    /// The response for one key. `key` and `parameters` are the two parts of `CacheKey.text`. `version` is
+    /// the version of the resource, for `versioned` mode. `file` is the path of the body inside the
+    /// directory, and `sha256` is the SHA-256 of this file in hexadecimal digits. `fields` are the header
+    /// fields, each a pair of a name and a value. A missing `status` is 200.
     struct Resource: Decodable {
       let key: String
       let parameters: String?
@@ -131,8 +132,9 @@ package final class SeedPack: Sendable {
     }
   }
 
-  /// Whether a seed is newer than a stored entry. Their versions decide if both have one, otherwise the dates
-  /// when the responses were received. The date of a seed is the date when its pack was issued.
+  /// Whether a seed is newer than a stored entry. If both have a version, the versions decide. Otherwise the
+  /// times decide at which the responses were received; for a seed, this is the time at which its pack was
+  /// issued.
   static func isNewer(_ seed: CacheEntry, than stored: CacheEntry) -> Bool {
     if let ours = seed.resourceVersion, let theirs = stored.resourceVersion { return ours > theirs }
     return seed.received > stored.received

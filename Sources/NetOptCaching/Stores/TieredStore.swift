@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// A store of three tiers: memory, then disk, then seed packs. A look-up asks the next tier only if the tier
-/// before it has no entry; but a newer seed replaces a stored entry.
+/// A store of three tiers: memory, then disk, then seed packs. A look-up asks the disk only if memory has no
+/// entry of the key. It always asks the seed packs, because a seed may be newer than the stored entries.
 ///
 /// The store inserts each entry into memory, and also writes it to the disk if the entry meets the conditions
 /// of `WriteThrough`. So entries that memory evicts are still on the disk. They return to memory when they
@@ -11,8 +11,8 @@ import NetOptCore
 package final class TieredStore: Sendable {
   /// The conditions for writing an entry to the disk.
   package struct WriteThrough: Hashable, Sendable {
-    /// The minimum time for which the entry must still be fresh; 10 s by default. An entry of which this time
-    /// is unknown meets the condition.
+    /// The minimum time for which the entry must still be fresh; 10 s by default. If it is unknown how long
+    /// the entry is fresh, the entry meets this condition.
     package var shortestLifetimeLeft: Duration = .seconds(10)
     /// The maximum size of the body in bytes; 16 MiB by default.
     package var mostBodyBytes = 16 << 20
@@ -73,8 +73,9 @@ package final class TieredStore: Sendable {
   /// Inserts an entry into memory and removes the entries that it overlaps. The entry also goes to the disk
   /// if it meets `WriteThrough`.
   ///
-  /// - Parameter ageLeft: for how long the entry is still fresh. If it is `nil`, the time from `received`
-  ///   until `declaredExpiry` of the entry counts. Without `declaredExpiry`, the time is unknown.
+  /// - Parameter ageLeft: how long the entry is still fresh. If it is `nil`, the time from `received` until
+  ///   `declaredExpiry` of the entry is used. If the entry has no `declaredExpiry` either, the time is
+  ///   unknown.
   package func insert(_ entry: CacheEntry, ageLeft: Duration? = nil) {
     // Queues the work of the disk before the change in memory, as the methods below do. So a caller that sees
     // the change in memory, and then reads the disk, reads it after this work.

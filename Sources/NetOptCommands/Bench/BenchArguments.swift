@@ -120,7 +120,8 @@ struct BenchArguments {
   let printsJSON: Bool
   /// The files to write.
   let files: Files
-  /// Whether the command runs the failover drill after the run (`--drill`, `BenchDrill`).
+  /// Whether the command runs the failover drill after the run (`--drill`). The drill measures what an
+  /// unusable address costs the first calls of a new client (`BenchDrill`).
   let drills: Bool
   /// Whether the exit code is 3 when a target was excluded or failed (`--strict`).
   let isStrict: Bool
@@ -171,7 +172,8 @@ struct BenchArguments {
     refusesColour = arguments.has(Self.noColour)
   }
 
-  /// Reads the options for the rate and the number of parallel requests.
+  /// Reads the options that set the load: the rate, the number of connections and the number of parallel
+  /// requests on each connection.
   private static func load(_ arguments: Arguments, _ settings: inout BenchSettings) throws(UsageError) {
     settings.rate = try arguments.number(rate, in: 0.001...100_000)
     settings.concurrency = try arguments.integer(connections, in: 1...64) ?? 1
@@ -191,7 +193,8 @@ struct BenchArguments {
     return address.description
   }
 
-  /// Returns the blocks to run. Both run by default, and when the options contradict each other.
+  /// Returns the blocks to run. Both blocks run by default, with `--both`, and with `--cold` and `--warm`
+  /// together.
   private static func blocks(_ arguments: Arguments) -> [Block] {
     switch (arguments.has(cold), arguments.has(warm), arguments.has(both)) {
     case (true, false, false): [.cold]
