@@ -27,7 +27,8 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
   /// while a check is under way. `byProbe` says who makes the check: a background probe if true, a request if
   /// false.
   case certificate(LegFailure.Kind, host: String, nextCheck: Duration?, byProbe: Bool)
-  /// Another attempt of the same call has sent the request to the endpoint, and waits for the response.
+  /// The attempt is a hedge, and the call's first attempt uses the endpoint: it sent the request to the
+  /// endpoint, or its plan begins with the endpoint.
   case otherAttempt
 
   /// The maximum number of certificate names in a message.

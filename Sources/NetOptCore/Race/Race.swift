@@ -39,10 +39,10 @@ package struct Race: Sendable {
 
   /// The maximum number of legs from one source (list or DNS) that are under way at once.
   package static let width = 3
-  /// How long after the first leg opened its socket the DNS look-up starts at the latest.
+  /// The latest start of the DNS look-up, counted from when the first leg opened its socket.
   package static let lookUpDelay = Duration.seconds(1)
-  /// The leg indices `0..<64`. All races of plans with at most 64 legs share this array as their first queue,
-  /// so that they allocate none.
+  /// The leg indices `0..<64`. A race with at most 64 legs begins with a slice of this array as its queue, so
+  /// that it allocates no array.
   private static let order = Array(0..<64)
   /// The maximum time that `timeIsUp` adds to the front leg's stagger when its TCP connection is established.
   static let longestExtension = Duration.milliseconds(250)
@@ -77,7 +77,8 @@ package struct Race: Sendable {
   /// When the DNS look-up starts out of turn. `nil` before the first leg has opened its socket, and after the
   /// look-up has started.
   private var lookUpDue: MonotonicInstant?
-  /// Whether the request may be sent again after the connection that carried it failed.
+  /// Whether the request may be sent again on a new connection after the connection that carried it failed
+  /// (`NetOptRequest.mayBeRepeated`).
   @usableFromInline let mayBeRepeated: Bool
   /// The factor for the stagger of each leg: 1, or 2 if a connection carries one request at a time.
   private let staggerMultiplier: Int
@@ -148,7 +149,7 @@ package struct Race: Sendable {
     return wait
   }
 
-  /// Reports that the moment named by `wait` has come.
+  /// Reports that the moment of the last `Step.wait` has come.
   ///
   /// - Parameter connected: whether the front leg's TCP connection is established. If true, the race extends
   ///   the stagger of this leg, at most once, because only the TLS handshake is missing.
@@ -205,8 +206,8 @@ package struct Race: Sendable {
     legs.append(legs[leg])
   }
 
-  /// Queues another try of a leg before all other legs. The new try gets a new index. For a leg that waited
-  /// for a connection of another transfer, when that connection will not be established.
+  /// Queues another try of a leg before all other legs. The new try gets a new index. Use this when a leg
+  /// waited for connections of other transfers, and these connections turn out to be dead.
   package mutating func tryAgainNext(_ leg: Int) {
     queue.insert(legs.count, at: queue.startIndex)
     legs.append(legs[leg])
@@ -235,8 +236,8 @@ package struct Race: Sendable {
   }
 
   /// Reports that the DNS look-up ended, and adds the legs that it found. The race starts these legs next, in
-  /// their order. It drops legs to the same addresses that have not started. The new legs get the indices
-  /// after all existing legs.
+  /// their order. If a leg of the plan to one of these addresses has not started, the race drops that leg.
+  /// The new legs get the indices after all existing legs.
   ///
   /// - Parameters:
   ///   - leg: the index of the look-up.
@@ -296,6 +297,7 @@ struct Legs: Sendable {
   /// The indices, in the first `count` elements. There is room for three legs from each source and the DNS
   /// look-up.
   @usableFromInline var legs = InlineArray<8, Int>(repeating: -1)
+  /// The number of legs under way.
   @usableFromInline private(set) var count = 0
 
   var isEmpty: Bool { count == 0 }
@@ -308,6 +310,7 @@ struct Legs: Sendable {
 
   @inlinable func contains(_ leg: Int) -> Bool { firstIndex(of: leg) != nil }
 
+  /// Returns the number of legs under way whose index satisfies a condition.
   func count(where condition: (Int) -> Bool) -> Int {
     var found = 0
     for index in 0..<count where condition(legs[index]) { found += 1 }

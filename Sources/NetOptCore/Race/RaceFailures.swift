@@ -13,8 +13,8 @@ package struct RaceFailures: Sendable {
     let isLookUp: Bool
   }
 
-  /// The maximum number of kinds of failure that a message describes. It gives only the number of the
-  /// remaining failures.
+  /// The maximum number of kinds of failure for which `phrases` makes a phrase each. One more phrase gives
+  /// the number of failures of all other kinds.
   private static let mostOthers = 3
 
   /// The failures in descending order of `LegFailure.Kind.weight`. Failures of equal weight are in the order
@@ -75,7 +75,7 @@ package struct RaceFailures: Sendable {
     entries.isEmpty ? nil : phrases(of: entries[...], "addresses").joined(separator: ", and ")
   }
 
-  /// Returns one short phrase for each kind of failure.
+  /// Returns one short phrase for each kind of failure, but for at most `mostOthers` kinds.
   ///
   /// - Parameter addresses: the noun for several addresses, such as "other addresses".
   private func phrases(of entries: ArraySlice<Entry>, _ addresses: String) -> [String] {

@@ -1,10 +1,11 @@
 extension RoutePlan {
-  /// The addresses that an attempt of a call avoids, because they failed or are slow in the call's other
-  /// attempts.
+  /// The addresses that an attempt of a call avoids. A retry avoids the addresses at which earlier attempts
+  /// failed. A hedge avoids the address that the first attempt uses.
   package struct Avoidance: Hashable, Sendable {
     /// The addresses to avoid, from the list or from DNS.
     package let addresses: [IPAddress]
-    /// Whether the attempt leaves the addresses out. If false, the attempt tries them after all others.
+    /// Whether the attempt never tries the addresses, as for a hedge. If false, the attempt tries them after
+    /// all other addresses, as for a retry.
     package let isStrict: Bool
 
     /// Creates an avoidance.
@@ -30,7 +31,7 @@ extension RoutePlan {
   /// - Parameter answers: one leg for each address that the resolver returned, in the resolver's order.
   package func ordered(_ answers: [Leg]) -> [Leg] { avoidance?.ordered(answers) ?? answers }
 
-  /// Whether an attempt of this plan avoids an address.
+  /// Whether the attempt with this plan avoids an address.
   package func avoids(_ address: IPAddress) -> Bool { avoidance?.addresses.contains(address) ?? false }
 }
 

@@ -2,9 +2,9 @@
 public enum AddressSource: String, Hashable, Sendable, BitwiseCopyable {
   /// The IP list.
   case list
-  /// Any source other than the list, usually DNS. A leg through a proxy has this source. So do legs to the IP
-  /// address in a URL, and to a pinned address that the list does not contain. A `RouteReport` without legs
-  /// has it too.
+  /// Any source other than the list, usually DNS. These legs have this source too: a leg through a proxy, a
+  /// leg to the IP address in a URL, and a leg to a pinned address that the list does not contain. So does a
+  /// `RouteReport` without legs.
   case dns
 }
 
@@ -21,19 +21,20 @@ package protocol CandidateSource: Sendable {
 /// and a `Transport` performs it.
 @usableFromInline
 package struct RoutePlan: Sendable {
-  /// How the legs were chosen.
+  /// Who chose the legs. The first three cases are the policies of `RoutingConfiguration`. A plan without
+  /// endpoints of the list also has the configured policy, unless the caller named the address.
   package enum Policy: String, Hashable, Sendable {
-    /// Routing's policy `fastest` chose the legs.
+    /// The policy `fastest` chose the legs.
     case fastest
-    /// Routing's policy `balanced` chose the legs.
+    /// The policy `balanced` chose the legs.
     case balanced
-    /// Routing's policy `pinned` chose the legs, or the caller named the address.
+    /// The policy `pinned` chose the legs, or the caller named the address.
     case pinned
     /// A probe chose the legs.
     case probe
-    /// A cache served the response.
+    /// The cache made the response, and the call sent no request.
     case cache
-    /// An interceptor served the response.
+    /// An interceptor made the response, and the call sent no request.
     case interceptor = "none"
   }
 
@@ -51,8 +52,9 @@ package struct RoutePlan: Sendable {
     case expired
   }
 
-  /// One connection attempt of a race: a target and when to start. Contains no reference, because copying a
-  /// reference counts it, and each change of an endpoint's health writes a plan that may have a hundred legs.
+  /// One connection attempt of a race: a target and when to start. A leg contains no reference, so that
+  /// copying it changes no reference count. A plan may have a hundred legs, and each change of an endpoint's
+  /// health leads to a new plan.
   @usableFromInline
   package struct Leg: Hashable, Sendable, BitwiseCopyable {
     /// The target of a leg.
@@ -156,7 +158,7 @@ package struct RoutePlan: Sendable {
   package var proxy: String? { storage.proxy }
   /// Whether connections to the origin use TLS.
   @inlinable package var isSecure: Bool { storage.isSecure }
-  /// How the legs were chosen.
+  /// Who chose the legs.
   package var policy: Policy { storage.policy }
   /// Why the planner did not consult the list for the request; `nil` if it did.
   package var directOff: DirectOff? { storage.directOff }
@@ -178,7 +180,7 @@ package struct RoutePlan: Sendable {
   /// Whether the first two legs start together. The planner sets this property when `noneUsable` is
   /// `circuitsOpen`. The first leg then goes to an endpoint that its circuit breaker excludes, because this
   /// endpoint may work again. The second leg is DNS. A plan that `avoiding` returns keeps the property if the
-  /// plan has at least two legs. Its first two legs may be others.
+  /// plan has at least two legs. The two legs that then start together need not be the endpoint and DNS.
   package var startsTwo: Bool { storage.startsTwo }
   /// Whether connections to this origin are expected to speak HTTP/2. A leg that loses the race then keeps
   /// its connection for later requests. On HTTP/1.1 libcurl closes the connection, so the race waits twice
@@ -189,8 +191,8 @@ package struct RoutePlan: Sendable {
   package var suspectsNetwork: Bool { storage.suspectsNetwork }
   /// Whether the legs verify the server's certificate on TLS connections.
   package var verifies: Bool { storage.verifies }
-  /// The addresses that the attempt with this plan avoids; `nil` if it avoids none, as a call's first
-  /// attempt.
+  /// The addresses that the attempt with this plan avoids; `nil` if it avoids none, like the first attempt of
+  /// a call.
   package var avoidance: Avoidance? { storage.avoidance }
 
   /// Creates a plan from candidates.

@@ -18,13 +18,14 @@ public struct RouteReport: Sendable {
   /// A call does not use the list when the list has expired, or when the caller asked for DNS. Such a call
   /// has no `Fallback`, even if the list contains the host.
   public enum Fallback: String, Hashable, Sendable {
-    /// Each endpoint of the list that the call tried failed. A call that tried no endpoint of the list has
-    /// this reason too: its race began with DNS, and DNS won or the call ended before it tried one.
+    /// Each endpoint of the list that the call tried failed. A call whose race began with DNS has this reason
+    /// too, if DNS won or the call ended before it tried an endpoint of the list.
     case allFailed = "all-failed"
     /// No endpoint of the list was usable, and the circuit breaker of at least one excluded it: it was open,
     /// or half-open with its one attempt under way. The others may have been excluded for other reasons. The
-    /// call tried DNS and, beside DNS, one of the endpoints that circuit breakers excluded. A retry that
-    /// avoids this endpoint tries it last; a hedge does not try it.
+    /// call tried DNS and, at the same time, one of the endpoints that circuit breakers excluded. There are
+    /// two exceptions. A call that waited for another call's race, which an address from DNS won, begins with
+    /// this address alone. A retry that avoids the endpoint tries it last, and a hedge does not try it.
     case circuitsOpen = "circuits-open"
     /// All endpoints of the list were excluded, none by its circuit breaker. The reasons are a wrong
     /// certificate and the wrong IP version.
@@ -138,8 +139,8 @@ public struct RouteReport: Sendable {
     /// The source of the address.
     public let source: AddressSource
     /// Why the endpoint was excluded when the plan was made, or `nil` if it was not. If the circuit breaker
-    /// excluded the endpoint, the plan may still have a leg to the endpoint: as a last resort after DNS, or
-    /// beside DNS when no endpoint was usable.
+    /// excluded the endpoint, the plan may still have a leg to it as a last resort, after DNS. `nil` also for
+    /// the endpoint with which the plan begins because no endpoint was usable (`Fallback.circuitsOpen`).
     public let excluded: ExclusionReason?
     /// The certificate failure for which the endpoint is not tried, or `nil` if it is tried or excluded for
     /// another reason.
@@ -158,12 +159,13 @@ public struct RouteReport: Sendable {
     }
   }
 
-  /// The plan that was performed.
+  /// The plan of the call. Its race started some or all legs of the plan.
   package var plan: RoutePlan
   /// The legs that were started, in starting order.
   public var legs: [Leg]
-  /// Whether this call waited for the race of another call, and `legs` are the legs of that race. The planner
-  /// counts these legs only for the call that ran the race. Times before the start of this call are zero.
+  /// Whether this call waited for the race of another call, that race failed, and `legs` are its legs. The
+  /// planner counts these legs only for the call that ran the race. Times before the start of this call are
+  /// zero.
   public var isShared = false
 
   /// The endpoints of the list that the policy considered, best first.
@@ -181,7 +183,8 @@ public struct RouteReport: Sendable {
   /// The source of the address that carried the request.
   ///
   /// Without a winner, the source is DNS if the call tried DNS, even if it tried endpoints of the list
-  /// afterwards as last resorts. Without legs, as for a response from the cache, the source is DNS.
+  /// afterwards as last resorts. Without legs the source is DNS too, for example if the cache served the
+  /// response and the call sent no request.
   public var source: AddressSource {
     if let winner { return winner.source }
     return legs.contains { $0.source == .dns } ? .dns : legs.last?.source ?? .dns

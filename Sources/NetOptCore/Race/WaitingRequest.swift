@@ -1,4 +1,5 @@
-/// A request that was sent to an endpoint of the list and whose response has not begun.
+/// A request that was sent to an endpoint of the list at least 100 ms ago, and whose response head is not
+/// complete.
 package struct WaitingRequest: Sendable {
   /// Whether the peer has acknowledged the data sent on a connection, according to this machine's kernel
   /// (TCP_INFO, tcp(7)).
@@ -21,15 +22,16 @@ package struct WaitingRequest: Sendable {
   package let sent: MonotonicInstant
   /// When any bytes last arrived on the request's connection, such as a response, a PING or TLS records.
   package let lastReceived: MonotonicInstant
-  /// When a part of a response, to this or another request, last arrived on the request's connection; `nil`
-  /// if none has.
+  /// When a part of any response last arrived on the request's connection, whichever request it responds to;
+  /// `nil` if none has arrived.
   package let answered: MonotonicInstant?
   /// The delivery state of the data sent on the request's connection.
   package let delivery: Delivery
-  /// The deadline of the request's call, or `nil`.
+  /// The deadline of the request's call; `nil` without a limit.
   package let deadline: MonotonicInstant?
-  /// Whether the complete request was sent and it is the server's turn: the request has no body, or a small
-  /// body that libcurl has taken whole. False for streamed bodies and for bodies over 14 KiB.
+  /// Whether the complete request counts as sent, so that only the response is missing: the request has no
+  /// body, or a small body that libcurl has taken whole. False for streamed bodies and for bodies over 14
+  /// KiB, because the rest of such a body may not have left this machine.
   package let isWhole: Bool
   /// Whether the request may be sent to another endpoint: it may be repeated, its call has an attempt left,
   /// and its plan has a leg to another target.
@@ -96,8 +98,8 @@ package struct RequestKind: Hashable, Sendable {
   }
 }
 
-/// A waiting request that the observer takes from its endpoint or connection, because the endpoint or
-/// connection went silent.
+/// A waiting request that must not wait any longer, because its endpoint or its connection went silent. Its
+/// attempt fails, and the call may send the request elsewhere.
 package struct TakenRequest: Sendable {
   /// The index of the request in the array that `WaitObserver.observe(waiting:at:)` was given.
   package let position: Int
@@ -106,7 +108,8 @@ package struct TakenRequest: Sendable {
   /// Whether the endpoint's kernel has not acknowledged all data of the connection (`Delivery.pending` or
   /// `lost`). Sending the request to another endpoint then adds no load to the servers.
   package let isUnacknowledged: Bool
-  /// Whether only the request's connection is dead. Other connections to the endpoint still work.
+  /// Whether only the request's connection is dead: the endpoint was seen to work since the request was sent.
+  /// If false, the endpoint itself may be silent.
   package let isOfConnection: Bool
 
   /// Creates a taken request.
@@ -120,7 +123,7 @@ package struct TakenRequest: Sendable {
   }
 }
 
-/// An endpoint of an origin that accepts requests and does not respond.
+/// An endpoint that accepts requests of an origin and does not respond.
 package struct SilentEndpoint: Hashable, Sendable {
   /// The origin whose requests the endpoint does not answer.
   package let origin: Origin
