@@ -76,8 +76,8 @@ struct EncodedPiece {
     return keys == 0 ? start < other.start : keys < 0
   }
 
-  /// Compares two ranges of bytes. Returns a negative number if the first range comes first, 0 if the bytes
-  /// are equal.
+  /// Compares the bytes of two ranges of `buffer`. Returns a negative number if `start..<end` comes first, 0
+  /// if the bytes are equal, and a positive number if `otherStart..<otherEnd` comes first.
   private static func order(
     _ start: Int, _ end: Int, _ otherStart: Int, _ otherEnd: Int, _ buffer: UnsafeBufferPointer<UInt8>
   ) -> Int {

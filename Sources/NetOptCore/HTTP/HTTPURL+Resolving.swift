@@ -1,13 +1,13 @@
 extension HTTPURL {
-  /// The maximum length of a reference that the client follows, in bytes. Without a limit, a server could
-  /// make the client resolve a long chain of very long references. RFC 9110, section 4.1, recommends that
-  /// recipients support at least 8,000 octets.
+  /// The maximum length in bytes of a reference that the client follows. Without a limit, a server could
+  /// keep the client busy with a chain of redirects to very long references. RFC 9110, section 4.1,
+  /// recommends that recipients support at least 8,000 octets.
   package static let longestReference = 16 * 1024
 
   /// Resolves a reference, such as the value of `Location`, against this URL (RFC 3986, section 5.2, strict).
-  /// The path of the result has no dot segments, unless the reference has no path and this URL has dot
-  /// segments. Spaces in the reference are percent-encoded, because some
-  /// servers send them.
+  /// The result has no dot segments, with one exception: if the reference has no path, the result has the
+  /// path of this URL, which may contain dot segments. Spaces in the reference are percent-encoded, because
+  /// some servers send them.
   ///
   /// - Throws: `NetOptError.Code.invalidURL` when the result is not an `http` or `https` URL.
   public func resolving(_ reference: String) throws(NetOptError) -> HTTPURL {

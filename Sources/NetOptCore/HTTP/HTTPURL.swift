@@ -72,7 +72,8 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
 
   /// Returns the part of a URL from which a message is made: the first 16 KiB. A message shows 200
   /// characters, but hiding the secrets of a whole text takes up to 0.8 s for each MB. If an "@" follows the
-  /// 16 KiB, they may contain a password. Then the function returns only the scheme and "…".
+  /// first 16 KiB, the first 16 KiB may contain a password. Then the function returns only the scheme and
+  /// "…".
   private static func start(of text: String) -> String {
     guard text.utf8.count > longestRead else { return text }
     // Begin two bytes early, so that the search finds a "%40" that begins within the 16 KiB.
@@ -120,7 +121,9 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
       origin: Origin(scheme, host: host, port: port), target: target.hasPrefix("/") ? target : "/" + target)
   }
 
-  /// Splits the authority of a URL into the host, without brackets, and the port.
+  /// Splits the authority of a URL into the host, without brackets, and the port; `nil` for no port.
+  ///
+  /// - Parameter invalid: makes the error to throw from the violated rule in words.
   private static func hostAndPort(
     _ authority: Substring, _ invalid: (String) -> NetOptError
   ) throws(NetOptError) -> (String, UInt16?) {
@@ -191,6 +194,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// Percent-encodes the non-ASCII bytes of a reference. Spaces stay.
   static func encodedBeyondASCII(_ bytes: some Collection<UInt8>) -> String { encoded(bytes) { $0 < 0x80 } }
 
+  /// Percent-encodes the bytes for which `isFine` is false.
   private static func encoded(_ text: some Collection<UInt8>, _ isFine: (UInt8) -> Bool) -> String {
     if text.allSatisfy(isFine) { return String(decoding: text, as: UTF8.self) }
     var out: [UInt8] = []

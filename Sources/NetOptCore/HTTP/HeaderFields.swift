@@ -129,8 +129,8 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
     return longRunFault(of: field)
   }
 
-  /// Returns the reason why the value of a field is refused: it has a long run, so that
-  /// comparing it as a string could take seconds (`SlowText`). `nil` if the value is accepted.
+  /// Returns the reason why the value of a field is refused: it has a long run of combining marks or flags,
+  /// so that comparing the value as a string could take seconds (`SlowText`). `nil` if the value is accepted.
   package static func longRunFault(of field: HeaderField) -> String? {
     guard SlowText.hasLongRun(field.value) else { return nil }
     return "the value of the header \(field.name) cannot be sent: \(SlowText.violation)"

@@ -25,7 +25,7 @@ final class MemoryBody: BodySource {
     var rest: [UInt8]
     /// Whether reading has begun.
     var isBegun = false
-    /// The observer; `nil` if there is none, or if it knows the end.
+    /// The observer of the body's end; `nil` if there is none, or after it was told how the body ended.
     var observer: (any BodyEndObserver)?
   }
 
@@ -54,8 +54,8 @@ final class MemoryBody: BodySource {
 
   /// Returns all bytes that were not read. Later calls return no bytes.
   ///
-  /// - Parameter all: whether the caller reads nothing more. If true, the observer learns of the end in this
-  ///   call; if false, in the later call that returns no bytes.
+  /// - Parameter all: whether the caller takes the whole body and does not call this again. If true, this
+  ///   call tells the observer of the end. If false, the call that returns no bytes tells the observer.
   func take(all: Bool) -> [UInt8] {
     let (rest, observer) = state.withLock { state in
       let rest = state.rest

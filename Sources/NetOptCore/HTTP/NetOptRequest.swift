@@ -123,10 +123,10 @@ public struct RequestBody: Sendable {
   /// wait to be sent.
   ///
   /// - Parameters:
-  ///   - length: the total number of bytes, if known. A negative length, or a length that differs from the
-  ///     sum of the chunks, fails with `invalidRequest`. The client keeps back the chunk that completes the
-  ///     length until the sequence has ended, so that a server never takes a body for complete that
-  ///     is too long.
+  ///   - length: the total number of bytes, if known. If the length is negative or differs from the sum of
+  ///     the chunks, the request fails with `invalidRequest`. A server that has received `length` bytes
+  ///     processes the request. So the client sends the chunk that completes the length only after the
+  ///     sequence has ended without further bytes.
   ///   - chunks: the chunks. The client iterates the sequence once. It can send the body again only if no
   ///     server processed the request and at most 128 KiB of the body were sent.
   public static func stream<Chunks: AsyncSequence & Sendable>(
@@ -144,7 +144,9 @@ public struct RequestBody: Sendable {
     }
   }
 
-  /// Whether the body is a stream. A stream can be sent only once.
+  /// Whether the body is a stream. The client reads a stream only once, and keeps at most the first 128 KiB.
+  /// So it does not retry a request with a stream, and follows no redirect that needs the body again. It
+  /// sends the request again only within an attempt, while it has kept all bytes that were sent.
   package var isStream: Bool { if case .stream = source { true } else { false } }
 }
 

@@ -39,7 +39,8 @@ public struct NetOptResponse: Sendable {
     _read { yield parts.value.route }
     _modify { yield &parts.value.route }
   }
-  /// The endpoint that sent the response. `nil` if it is unknown, or if no server sent the response.
+  /// The endpoint that sent the response, or that confirmed a stored response with a 304. `nil` if the
+  /// request went through a proxy, or if no server sent the response.
   @inlinable public var remote: IPEndpoint? {
     _read { yield parts.value.remote }
     _modify { yield &parts.value.remote }
@@ -49,7 +50,8 @@ public struct NetOptResponse: Sendable {
     _read { yield parts.value.reused }
     _modify { yield &parts.value.reused }
   }
-  /// The TLS version and certificate of the connection; `nil` for plain HTTP.
+  /// The TLS version and certificate of the connection; `nil` for plain HTTP, and if no server sent the
+  /// response.
   @inlinable public var tls: TLSReport? {
     _read { yield parts.value.tls }
     _modify { yield &parts.value.tls }
@@ -59,9 +61,9 @@ public struct NetOptResponse: Sendable {
     get { parts.value.socket }
     set { parts.value.socket = newValue }
   }
-  /// How often the client sent the request: the first time, resends, retries and a hedge. 0 if the cache
-  /// served the response. An attempt without a response counts at most once. If the call followed redirects,
-  /// only the last request counts.
+  /// How often the client sent the request: the first time, resends, retries and a hedge. 0 if an interceptor
+  /// made the response, or the cache served a response that the origin did not confirm. An attempt without a
+  /// response counts at most once. If the call followed redirects, only the last request counts.
   @inlinable public var attempts: Int {
     _read { yield parts.value.attempts }
     _modify { yield &parts.value.attempts }

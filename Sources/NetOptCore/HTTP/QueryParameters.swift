@@ -40,6 +40,7 @@ package struct QueryParameters: Sendable {
     (pairs, hasPlus) = text.withUTF8 { Self.read($0, plus: plus) }
   }
 
+  /// Returns the decoded pairs of a query, and whether the query contains a "+".
   private static func read(_ query: UnsafeBufferPointer<UInt8>, plus: Bool) -> ([Pair], Bool) {
     var pairs: [Pair] = []
     for piece in query.split(separator: 0x26, omittingEmptySubsequences: false) {
@@ -52,8 +53,10 @@ package struct QueryParameters: Sendable {
     return (pairs, query.contains(0x2b))
   }
 
-  /// Appends the canonical form of a query to `out`. Faster than creating `QueryParameters` and calling its
-  /// `append` in the order `byKey`, which gives the same bytes.
+  /// Appends the canonical form of a query to `out`. Gives the same bytes as `append(to:)` of a
+  /// `QueryParameters` value, but is faster.
+  ///
+  /// - Parameter plus: whether "+" stands for a space.
   package static func append(query: String, plus: Bool, to out: inout [UInt8]) {
     var query = query
     query.withUTF8 { bytes in

@@ -58,9 +58,9 @@ package struct ResponseHead: Sendable, Hashable {
   }
 
   /// Returns the value of the first field with this name as a URI reference, for fields such as `Location`.
-  /// Percent-encodes the non-ASCII bytes. Decoding the bytes as UTF-8 instead could make different references
-  /// equal, if they are in another encoding. Returns `nil` if there is no such field, or if its value is
-  /// longer than `HTTPURL.longestReference` bytes.
+  /// Percent-encodes the non-ASCII bytes. Decoding the value as UTF-8 instead would replace each invalid byte
+  /// by the same character, so that different references could become equal. Returns `nil` if there is no
+  /// such field, or if its value is longer than `HTTPURL.longestReference` bytes.
   package func reference(_ name: String) -> String? {
     firstBytes(name).flatMap { $0.count > HTTPURL.longestReference ? nil : HTTPURL.encodedBeyondASCII($0) }
   }
