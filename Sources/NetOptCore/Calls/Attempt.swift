@@ -1,8 +1,8 @@
 import NetOptLocking
 
-/// The state of one attempt of a call that makes several: a retry, or an attempt of a hedged call. The code
-/// that starts the attempts creates it and reads it. The interceptor that plans the route and the transport
-/// write their results to it. Safe from any thread.
+/// One attempt of a call that makes several attempts: a retry, or an attempt of a hedged call. The code that
+/// starts the attempt (`RepeatedCall`) creates this object and reads the results of the attempt from it.
+/// `Router` writes the plan into it, and the transport writes the endpoint. Safe from any thread.
 package final class Attempt: Sendable {
   private struct Progress {
     var plan: RoutePlan?
@@ -13,7 +13,8 @@ package final class Attempt: Sendable {
   package let number: Int
   /// The reason for the attempt.
   package let reason: AttemptReport.Reason
-  /// The addresses that the attempt avoids, because earlier attempts used them; `nil` if there are none.
+  /// The addresses that the attempt avoids: earlier attempts failed at them, or wait for their responses.
+  /// `nil` if the attempt avoids no address.
   package let avoidance: RoutePlan.Avoidance?
   private let progress = Locked(Progress())
 
@@ -27,12 +28,13 @@ package final class Attempt: Sendable {
 
   /// The plan of the attempt; `nil` until the planner has made it.
   package var plan: RoutePlan? { progress.withLock { $0.plan } }
-  /// The endpoint to which the attempt sent the request; `nil` if it has not sent the request.
+  /// The endpoint to which the attempt last sent the request. `nil` if the attempt has not sent the request,
+  /// or sent it through a proxy.
   package var remote: IPEndpoint? { progress.withLock { $0.remote } }
 
   /// Records the plan of the attempt.
   package func recordPlan(_ plan: RoutePlan) { progress.withLock { $0.plan = plan } }
-  /// Records the endpoint to which the attempt sends the request.
+  /// Records the endpoint to which the attempt sends the request; `nil` for a proxy.
   package func recordSend(to remote: IPEndpoint?) { progress.withLock { $0.remote = remote } }
 }
 
@@ -68,14 +70,15 @@ public struct AttemptReport: Sendable {
   public var ended: Duration
   /// How the attempt ended.
   public var outcome: Outcome
-  /// The endpoint to which the attempt sent the request. `nil` if the attempt did not send the request, or
-  /// failed after it sent the request through a proxy.
+  /// The endpoint to which the attempt sent the request. `nil` if the attempt did not send the request, if no
+  /// server processed the request, or if the request went through a proxy.
   public var remote: IPEndpoint?
   /// The route of the attempt; `nil` if the attempt ended before it had a route.
   public var route: RouteReport?
   /// How often the attempt sent the request. The number is more than 1 if the client sent the request again
-  /// within the attempt: a pooled connection was dead, or the server did not process the request. For an
-  /// attempt without a response, the number is 1; or 0 if it sent nothing or no server processed the request.
+  /// within the attempt: a pooled connection was dead, or the server did not process the request. An attempt
+  /// without a response does not count each time: the number is 0 if the attempt sent nothing or no server
+  /// processed the request, and 1 otherwise.
   public var sends: Int
 
   /// Creates a report.

@@ -9,7 +9,7 @@ public struct CacheOptions: Hashable, Sendable {
     case http
     /// The caller decides, with a declaration for the responses of an API.
     case api(Declaration)
-    /// The version in the request decides. For resources that have numbered versions.
+    /// The version that the request's query names decides. For resources that have numbered versions.
     case versioned(Versions)
   }
 
@@ -20,8 +20,9 @@ public struct CacheOptions: Hashable, Sendable {
     public enum Expired: Hashable, Sendable {
       /// The cache fetches the response again.
       case refetch
-      /// The cache serves the stored response and fetches a new one in the background, for the duration
-      /// `within` after the end of the time to live. Applies only to responses with a status from 200 to 299.
+      /// For the duration `within` after the end of the time to live, the cache serves the stored response
+      /// and fetches a new one in the background. After that, the cache fetches the response again before it
+      /// answers. Applies only to responses with a status from 200 to 299.
       case serveAndRefresh(within: Duration)
     }
 
@@ -50,13 +51,14 @@ public struct CacheOptions: Hashable, Sendable {
     }
   }
 
-  /// How the cache compares versions of resources. In this mode the cache ignores requests without a version.
+  /// How the cache compares versions of resources in the mode `versioned`. A stored response answers requests
+  /// for its own version and for older versions. The cache does not answer a request without a version, and
+  /// does not store the response to it.
   public struct Versions: Hashable, Sendable {
-    /// The name of the API, as in `Declaration`.
+    /// The name of the API, as in `Declaration.name`. Default: `nil`.
     public var name: String?
     /// The name of the query parameter that has the version, a whole number. The parameter is not part of the
-    /// cache key.
-    /// Default: `cachevers`.
+    /// cache key. Default: `cachevers`.
     public var parameter = "cachevers"
     /// The limit for serving old versions. If the stored version is older than the requested version by less
     /// than `threshold`, the cache serves the stored version and fetches the requested one in the background.

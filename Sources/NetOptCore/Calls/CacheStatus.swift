@@ -23,7 +23,8 @@ public struct CacheStatus: Hashable, Sendable {
   public enum Outcome: String, Hashable, Sendable {
     /// No cache was used.
     case off
-    /// The response came from the origin.
+    /// The response came from the origin. Or the cache had no response to serve and made a 504 response: the
+    /// request asked for a stored response only, or the origin could not be reached.
     case miss
     /// The cache served a fresh stored response without contacting the origin.
     case hit
@@ -119,12 +120,15 @@ public struct CacheStatus: Hashable, Sendable {
   /// status of the call's response if the cache served a stored response.
   public var forwardedStatus: Int? { storage?.forwardedStatus }
   /// How long the response stays fresh, in seconds from the time of this call. Negative if the response is
-  /// stale; `nil` if the time is unknown, or the response neither comes from the cache nor is stored.
+  /// stale. `nil` if the response neither comes from the cache nor is stored, and in the mode
+  /// `CacheOptions.Mode.versioned`, where time does not make a response stale.
   public var timeToLive: Int64? { storage?.timeToLive }
-  /// The rule that decided whether the origin's response is stored; `nil` if the origin sent none.
+  /// The rule that decided whether the origin's response is stored. `nil` if the origin sent no response to
+  /// this call, or if the cache served a stored response instead of the origin's response.
   package var storing: CacheRule? { storage?.storing }
-  /// Whether the cache stores the origin's response. It does so when the body has been read to its end. False
-  /// for a response that was already stored.
+  /// Whether the cache stores the origin's response, which it does when the body has been read to its end.
+  /// After a 304: whether the cache keeps the stored response that the 304 updates. False if the cache served
+  /// a stored response that the origin did not confirm.
   public var isStored: Bool { storage?.isStored ?? false }
   /// Whether the request waited for the response to another request (single flight).
   public var isCollapsed: Bool { storage?.isCollapsed ?? false }

@@ -30,8 +30,10 @@ public struct InterceptorChain: Sendable {
     }
   }
 
+  /// The interceptors and the context of the call.
   @usableFromInline var call: Call
-  /// The plan for the rest of the chain; `nil` before planning. It replaces the plan in `call.context`.
+  /// The plan for the rest of the chain; `nil` before planning. It takes precedence over the plan in
+  /// `call.context`.
   @usableFromInline package private(set) var plan: RoutePlan?
   /// The index in `call.links` of the interceptor that `proceed` calls.
   @usableFromInline let position: Int
@@ -39,7 +41,8 @@ public struct InterceptorChain: Sendable {
   /// The number of the call within its client. `CallObserver` reports the same number.
   public var callID: UInt64 { call.context.id }
 
-  /// What the interceptors know about the call besides the request. Contains the plan of this chain.
+  /// What the interceptors know about the call besides the request: `call.context` with the plan of this
+  /// chain.
   package var context: CallContext {
     get {
       var context = call.context

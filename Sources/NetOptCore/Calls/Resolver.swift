@@ -2,7 +2,8 @@
 package struct ResolvedAddresses: Hashable, Sendable {
   /// The addresses in the order in which the race tries them. Not empty.
   package var addresses: [IPAddress]
-  /// How long the addresses may be cached, from the end of the look-up.
+  /// How long the addresses may be cached, from the moment when the resolver returned them. For addresses
+  /// from the resolver's cache, this is the rest of their time to live.
   package var timeToLive: Duration
 
   /// Creates a result.
@@ -17,8 +18,8 @@ package protocol Resolver: Sendable {
   /// Looks up the addresses of a name.
   ///
   /// - Parameter fresh: whether to ask DNS even if there is a cached result.
-  /// - Throws: `nameNotFound` or `resolverFailed`; `cancelled` if the task was cancelled. Cancellation ends
-  ///   only this look-up.
+  /// - Throws: `nameNotFound` or `resolverFailed`; `cancelled` if the task was cancelled. The cancellation
+  ///   does not affect other callers that wait for the addresses of the name.
   func resolve(_ name: String, fresh: Bool) async throws(NetOptError) -> ResolvedAddresses
 
   /// Reports that this machine has joined another network, whose name servers may differ. The default

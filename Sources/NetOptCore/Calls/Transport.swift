@@ -1,7 +1,8 @@
 /// What the interceptors and the transport know about a call besides the request.
 @usableFromInline
 package struct CallContext: Sendable {
-  /// The number of the call, unique within its client.
+  /// The number of the call, unique within its client. 0 for the client's own requests, such as probes and
+  /// requests for the list.
   package var id: UInt64
   /// When the call began. Times in reports are offsets from this moment.
   package var started: MonotonicInstant
@@ -52,8 +53,9 @@ package protocol Transport: Sendable {
     to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport
 
-  /// Opens a connection along the legs of a plan, as a request would. If the connection is HTTP/2, keeps it
-  /// in the pool. If there is a pooled connection already, opens none. Sends no request.
+  /// Opens a connection along the legs of a plan, as a request would, but sends no request. Opens none if
+  /// there is a pooled connection already. An HTTP/2 connection stays in the pool. An HTTP/1.1 connection is
+  /// closed.
   ///
   /// - Parameter request: a request with the options of the requests to come. The transport uses its options
   ///   and does not send it.
