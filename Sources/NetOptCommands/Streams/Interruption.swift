@@ -41,8 +41,9 @@ package final class Interruption: Sendable {
   }
 
   /// Blocks SIGINT and SIGTERM, so that `waitForSignals` receives them. Ignores SIGPIPE and SIGXFSZ, so that
-  /// writing to a closed pipe, or beyond the largest file size, fails with `EPIPE` or `EFBIG`. Call
-  /// this on the main thread before other threads exist: threads inherit the signal mask.
+  /// they do not end the process: a write to a closed pipe then fails with `EPIPE`, and a write beyond the
+  /// limit of the file size (RLIMIT_FSIZE) fails with `EFBIG`. Call this on the main thread before other
+  /// threads exist: threads inherit the signal mask.
   package static func holdSignals() {
     Glibc.signal(SIGPIPE, SIG_IGN)
     Glibc.signal(SIGXFSZ, SIG_IGN)
@@ -66,6 +67,7 @@ package final class Interruption: Sendable {
     while true { pause() }
   }
 
+  /// The set of the signals that this type handles: SIGINT and SIGTERM.
   private static var signals: sigset_t {
     var set = sigset_t()
     sigemptyset(&set)

@@ -1,5 +1,6 @@
-/// Formats the host and port of a URL for messages. A malformed host and port may contain a password: in
-/// `https://u:p%40h/`, `u` is a user name, `p` a password, and no "@" shows where the password ends.
+/// Formats the host and port of a URL for messages. Text that is not a correct host and port may contain a
+/// password: in `https://u:p%40h/`, `u` is a user name and `p` is a password, but no "@" shows where the
+/// password ends.
 package enum AuthorityText {
   /// Returns the text if it is a host with or without a port, and nothing else; otherwise "…". A port may
   /// have up to five digits, so that a message about a port above 65535 can show it.
@@ -7,6 +8,7 @@ package enum AuthorityText {
     isPlain(Array(text.utf8)[...]) ? String(text) : "…"
   }
 
+  /// Whether the text is a host with or without a port, and nothing else.
   private static func isPlain(_ text: ArraySlice<UInt8>) -> Bool {
     if text.first == UInt8(ascii: "[") {
       guard let close = text.firstIndex(of: UInt8(ascii: "]")) else { return false }

@@ -1,14 +1,15 @@
 extension IPAddress {
-  /// From where an address is reachable, according to the IANA special-purpose registries (RFC 6890).
+  /// The part of the Internet from which an address is reachable, according to the IANA special-purpose
+  /// address registries (RFC 6890).
   package enum Scope: String, Hashable, Sendable {
-    /// From anywhere. The ranges for documentation, such as 192.0.2.0/24, count as global.
+    /// Reachable from anywhere. The ranges for documentation, such as 192.0.2.0/24, count as global.
     case global
-    /// Only from this host: 127.0.0.0/8, ::1.
+    /// Reachable only from this host: 127.0.0.0/8, ::1.
     case loopback
-    /// Only from within one site: RFC 1918, RFC 6598 (shared address space), RFC 4193, the deprecated
-    /// fec0::/10, and 64:ff9b:1::/48, which leads to the translators of one site (RFC 8215).
+    /// Reachable only from within one site: RFC 1918, RFC 6598 (shared address space), RFC 4193, the
+    /// deprecated fec0::/10, and 64:ff9b:1::/48, which leads to the translators of one site (RFC 8215).
     case `private`
-    /// Only from the same link: 169.254.0.0/16, fe80::/10.
+    /// Reachable only from the same link: 169.254.0.0/16, fe80::/10.
     case linkLocal = "link-local"
     /// The address is a multicast group: 224.0.0.0/4, ff00::/8.
     case multicast
@@ -20,8 +21,8 @@ extension IPAddress {
     case reserved
   }
 
-  /// From where the address is reachable. An IPv6 address that contains an IPv4 address has the scope of the
-  /// IPv4 address, because packets to the IPv6 address may arrive at the IPv4 address.
+  /// The scope of the address. An IPv6 address that contains an IPv4 address has the scope of the IPv4
+  /// address, because packets to the IPv6 address may arrive at the IPv4 address.
   package var scope: Scope {
     switch family {
     case .v4: Self.scope(v4: UInt32(low))

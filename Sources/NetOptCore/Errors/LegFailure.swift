@@ -1,4 +1,4 @@
-/// The reason why a leg of a race, or a probe, failed. From the kind of failure, routing decides whether the
+/// The reason why a leg of a race, or a probe, failed. The planner decides by the kind of failure whether the
 /// failure counts against the endpoint.
 public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
   /// The kinds of failure.
@@ -90,7 +90,8 @@ extension LegFailure.Kind {
     }
   }
 
-  /// What happened, as the end of a sentence whose subject is the endpoint: "refused the connection".
+  /// What happened, as the end of a sentence whose subject is the endpoint, the proxy or DNS: "refused the
+  /// connection".
   package var predicate: String {
     switch self {
     case .authorities: "cannot be verified"

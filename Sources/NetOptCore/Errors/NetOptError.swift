@@ -169,8 +169,8 @@ public struct NetOptError: Error, Sendable {
     public var description: String { "\(library.rawValue) \(code): \(text)" }
   }
 
-  /// The properties of an error, in one object. So an error has the size of one reference, because errors are
-  /// rare and pass through many frames.
+  /// The properties of an error, in one object, so that an error has the size of one reference. The frames of
+  /// all functions that may throw have room for an error, but errors are rare.
   private final class Storage: Sendable {
     let code: Code
     let phase: Phase

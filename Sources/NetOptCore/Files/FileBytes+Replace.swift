@@ -26,8 +26,9 @@ extension FileBytes {
     }
   }
 
-  /// Removes the drafts of a file that processes left beside it when they were killed. Call this only while
-  /// no other process replaces the file: its draft would be removed too.
+  /// Removes the drafts (`FileDraft`) of a file. A process that is killed while it replaces the file leaves
+  /// its draft beside the file. Call this only while no other process replaces the file: the draft of that
+  /// process would be removed too.
   package static func removeDrafts(of path: String) {
     let target = resolved(path)
     let folder = folder(of: target)

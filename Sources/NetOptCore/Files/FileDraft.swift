@@ -1,13 +1,14 @@
 package import Glibc
 
-/// A new version of a file, which replaces the file atomically. The draft is a file `.NAME.SOMETHING.part` in
-/// the same folder. `commit` renames the draft to the file. So readers find either the complete old file or
-/// the complete new file, even after a crash of the process or the machine. A draft that is released before
-/// `commit` is deleted. If the path is a symbolic link, the draft replaces the file that the link points to.
+/// A new version of a file, which replaces the file atomically. The draft of a file NAME is a file
+/// `.NAME.NUMBER.part` in the same folder, where NUMBER is random. `commit` gives the draft the name of the
+/// file. So readers find either the complete old file or the complete new file, even after a crash of the
+/// process or the machine. A draft that is released before `commit` is deleted. If the path is a symbolic
+/// link, the draft replaces the file that the link points to.
 package struct FileDraft: ~Copyable {
   /// The failure of a system call.
   package struct Failure: Error {
-    /// errno(3).
+    /// The error number of the system (errno(3)).
     package let code: Int32
   }
 

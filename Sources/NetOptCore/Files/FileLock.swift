@@ -16,8 +16,9 @@ package struct FileLock: ~Copyable {
 
   /// The default time limit for acquiring a lock. Processes hold a lock only while they write small files.
   package static let defaultTimeout = Duration.seconds(5)
-  /// The pauses between two tries to acquire the lock grow from `shortestPause` to `longestPause`.
+  /// The first pause between two tries to acquire the lock. Each further pause is twice as long.
   private static let shortestPause = Duration.milliseconds(1)
+  /// The maximum length of a pause.
   private static let longestPause = Duration.milliseconds(50)
 
   /// The descriptor that holds the lock. Closing it releases the lock.
@@ -64,7 +65,8 @@ package struct FileLock: ~Copyable {
 
   /// Tries to acquire the lock again and again, because flock(2) has no time limit.
   ///
-  /// - Returns: false if another process held the lock during the whole time.
+  /// - Returns: false if another process held the lock during the whole time. True if the lock was acquired,
+  ///   and if the file system does not support locks.
   private static func lock(_ descriptor: Int32, within limit: Duration) -> Bool {
     let clock = SystemTimeSource()
     let end = clock.now() + limit

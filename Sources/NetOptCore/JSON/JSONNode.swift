@@ -11,14 +11,14 @@ package struct JSONNode: Sendable {
   @usableFromInline package let kind: Kind
   /// Whether the node is a string of ASCII characters without escapes, so that its bytes are its text.
   @usableFromInline package let isPlain: Bool
-  /// The offset in bytes of the value in the text. 32 bits suffice for the offsets and counts, because the
-  /// reader rejects texts of 2 GiB and more.
+  /// The offset of the value in the text, in bytes. 32 bits suffice for the offsets, indices and counts of a
+  /// node, because the reader rejects texts of 2 GiB and more.
   @usableFromInline let start: Int32
   /// The offset after the last byte of the value.
   @usableFromInline var end: Int32
-  /// The value of `next`.
+  /// `next` in 32 bits.
   @usableFromInline var following: Int32
-  /// The value of `count`.
+  /// `count` in 32 bits.
   @usableFromInline var children: Int32 = 0
 
   /// Creates a node.
@@ -61,11 +61,11 @@ package enum JSONStep: Hashable, Sendable {
   case key(Int)
 }
 
-/// A key that another member of the same object had before.
+/// A key that equals an earlier key of the same object.
 package struct JSONDuplicate: Sendable {
-  /// The index in `JSONOutline.nodes` of the later key.
+  /// The index in `JSONOutline.nodes` of this key, not of the earlier key.
   package let key: Int
-  /// The path to the member with the later key.
+  /// The path to the member with this key.
   package let path: [JSONStep]
 }
 

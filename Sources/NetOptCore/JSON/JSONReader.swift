@@ -8,7 +8,7 @@ import Glibc
 /// bytes. It checks strings in place and never copies the text of a value, because the value may be a secret.
 /// It copies only keys, to compare them.
 package struct JSONReader {
-  /// The maximum number of arrays and objects inside each other. An IP list needs 6.
+  /// The maximum depth: how many arrays and objects may be open at once. An IP list needs 6.
   package static let deepest = 128
 
   /// The rule by which two keys of an object are equal. The reader decodes escapes first: `"\u0061"` equals
@@ -87,7 +87,7 @@ package struct JSONReader {
   private var stack: [Container] = []
   /// The indices in `nodes` of the keys of all open objects, grouped by object, outermost first.
   private var keys: [Int] = []
-  /// The keys of the objects that have more than `fewKeys` keys.
+  /// The keys of all objects with more than `fewKeys` keys, open or closed.
   private var seen: Set<Key> = []
   /// The first duplicate keys.
   private var duplicates: [JSONDuplicate] = []

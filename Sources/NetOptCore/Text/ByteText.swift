@@ -37,8 +37,9 @@ extension [UInt8] {
 
 /// Converts bytes to hexadecimal digits, and back.
 @usableFromInline package enum Hex {
-  /// The ASCII codes of the sixteen digits, in lower case and in upper case.
+  /// The ASCII codes of the sixteen digits in lower case. The index of a code is the value of the digit.
   @usableFromInline package static let lower = Array("0123456789abcdef".utf8)
+  /// The ASCII codes of the sixteen digits in upper case.
   @usableFromInline package static let upper = Array("0123456789ABCDEF".utf8)
 
   /// Returns bytes as hexadecimal digits in lower case.
@@ -76,8 +77,8 @@ extension [UInt8] {
     }
   }
 
-  /// Returns the bytes that a text of hexadecimal digits in lower case stands for. `nil` if the text has an
-  /// odd length or any other character.
+  /// Returns the bytes that a text of hexadecimal digits in lower case represents. `nil` if the text has an
+  /// odd length, or contains anything but these digits.
   @inlinable
   package static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
     guard text.count % 2 == 0 else { return nil }

@@ -89,9 +89,9 @@ extension JSONValue: CustomStringConvertible {
     return out
   }
 
-  /// Writes the JSON text in UTF-8 on one line, in pieces. A piece ends only within a long string or at an
-  /// escape, once it has 16 KiB. This bounds the memory for escapes: an escape takes up to six bytes for one
-  /// byte of text, so the whole output could be several times as large as the strings.
+  /// Writes the JSON text in UTF-8 on one line, in pieces. Once a piece has 16 KiB, it ends at the next
+  /// escape, or inside the next long string. This bounds the memory for escapes: an escape takes up to six
+  /// bytes for one byte of text, so the whole output could be several times as large as the strings.
   ///
   /// - Throws: the error of the sink. The function writes nothing after an error.
   package func write<Failure: Error>(to sink: ([UInt8]) throws(Failure) -> Void) throws(Failure) {
@@ -110,7 +110,7 @@ extension JSONValue: CustomStringConvertible {
   /// A closure that takes the bytes written so far and empties the buffer.
   private typealias Flush = (inout [UInt8]) -> Void
 
-  /// The number of bytes from which on `write` passes the buffer to the sink.
+  /// The size in bytes at which `write` may pass the buffer to the sink.
   private static let piece = 16 << 10
 
   /// Appends the JSON text of this value.
@@ -118,8 +118,8 @@ extension JSONValue: CustomStringConvertible {
   /// - Parameters:
   ///   - depth: the number of objects and arrays around this value, for the indentation; `nil` for a text on
   ///     one line.
-  ///   - limit: the size of the buffer in bytes from which on `flush` is called. The size is checked only
-  ///     within strings, at each escape and after this many bytes without an escape.
+  ///   - limit: the size of the buffer in bytes at which `flush` is called. The function compares the size
+  ///     with the limit only within strings: at each escape, and after `limit` bytes without an escape.
   private func append(to out: inout [UInt8], depth: Int?, every limit: Int, _ flush: Flush) {
     switch self {
     case .null: out += "null".utf8
