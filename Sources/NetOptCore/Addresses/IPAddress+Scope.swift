@@ -30,6 +30,7 @@ extension IPAddress {
     }
   }
 
+  /// Returns the scope of an IPv4 address, given as its 32 bits in host order.
   private static func scope(v4 bits: UInt32) -> Scope {
     switch (bits >> 24, bits >> 16, bits >> 8) {
     case (0, _, _): .unspecified
@@ -42,6 +43,7 @@ extension IPAddress {
     }
   }
 
+  /// The scope of the address, which is an IPv6 address.
   private var scopeOfV6: Scope {
     if high == 0, low <= 1 { return low == 0 ? .unspecified : .loopback }
     switch high >> 48 {

@@ -4,6 +4,7 @@ import NetOptLocking
 /// starts the attempt (`RepeatedCall`) creates this object and reads the results of the attempt from it.
 /// `Router` writes the plan into it, and the transport writes the endpoint. Safe from any thread.
 package final class Attempt: Sendable {
+  /// The values of `plan` and `remote`, which change during the attempt.
   private struct Progress {
     var plan: RoutePlan?
     var remote: IPEndpoint?

@@ -69,6 +69,7 @@ public struct CacheOptions: Hashable, Sendable {
     public init() {}
   }
 
+  /// The values of `mode` and `partition`, in one object.
   private final class Storage: Sendable {
     let mode: Mode
     let partition: String

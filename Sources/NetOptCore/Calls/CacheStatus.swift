@@ -55,6 +55,8 @@ public struct CacheStatus: Hashable, Sendable {
     case partial
   }
 
+  /// The properties of a status, in one object. The parameters of the initializer of `CacheStatus` describe
+  /// them.
   private final class Storage: Sendable {
     let outcome: Outcome
     let rule: CacheRule
@@ -82,8 +84,10 @@ public struct CacheStatus: Hashable, Sendable {
     }
   }
 
+  /// The rule of the status `off`.
   private static let offRule = CacheRule("no cache is used", "netopt")
 
+  /// The properties; `nil` for the status `off`.
   private var storage: Storage?
 
   /// The status of a call that uses no cache.

@@ -170,7 +170,8 @@ public struct NetOptError: Error, Sendable {
   }
 
   /// The properties of an error, in one object, so that an error has the size of one reference. The frames of
-  /// all functions that may throw have room for an error, but errors are rare.
+  /// all functions that may throw have room for an error, but errors are rare. The getters of `NetOptError`
+  /// describe the properties.
   private final class Storage: Sendable {
     let code: Code
     let phase: Phase

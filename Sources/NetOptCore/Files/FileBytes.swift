@@ -91,6 +91,7 @@ package enum FileBytes {
     return bytes
   }
 
+  /// Returns the error for a path of netopt's own that does not lead to a regular file.
   private static func notRegular(
     _ path: String, _ what: String, _ phase: NetOptError.Phase
   ) -> NetOptError {

@@ -21,9 +21,13 @@ struct EncodedPiece {
     _ query: UnsafeBufferPointer<UInt8>, plus: Bool, into out: UnsafeMutableBufferPointer<UInt8>,
     _ pieces: inout [EncodedPiece]
   ) {
+    /// The number of bytes in `out`.
     var end = 0
+    /// The offset in `out` of the current piece.
     var start = 0
+    /// The offset in `out` of the "=" of the current piece; -1 before it.
     var equals = -1
+    /// The offset in `query` of the next byte to read.
     var index = 0
     while index <= query.count {
       // The end of the query ends the last piece, as "&" does.

@@ -1,7 +1,7 @@
 /// An HTTP request: method, URL, header fields, body and options. The value has the size of one reference.
 /// Copies share their storage until one of them changes.
 public struct NetOptRequest: Sendable {
-  /// The properties of the request, which copies of it share.
+  /// The properties of the request, which its copies share. The accessors of `NetOptRequest` describe them.
   @usableFromInline
   struct Parts: Sendable {
     @usableFromInline var method: Method

@@ -1,7 +1,7 @@
 /// An HTTP response: the head, and a body that arrives while the program reads it. The value has the size of
 /// one reference. Copies share their storage until one of them changes.
 public struct NetOptResponse: Sendable {
-  /// The properties of the response, which copies of it share.
+  /// The properties of the response, which its copies share. The accessors of `NetOptResponse` describe them.
   @usableFromInline
   struct Parts: Sendable {
     @usableFromInline var url: HTTPURL

@@ -23,6 +23,7 @@ package struct SplitMix64: RandomNumberGenerator, Sendable {
   package mutating func below(_ bound: UInt64) -> UInt64 {
     precondition(bound > 0, "there is no number below 0")
     var product = next().multipliedFullWidth(by: bound)
+    // 2^64 modulo `bound`. Without the rejections, some results would be more frequent than others.
     let reject = (0 &- bound) % bound
     while product.low < reject { product = next().multipliedFullWidth(by: bound) }
     return product.high

@@ -55,6 +55,7 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
     last.map { "; the last time: \($0.message)" } ?? ""
   }
 
+  /// Returns the beginning of a sentence: what is wrong with the certificate.
   private static func text(of kind: LegFailure.Kind, _ host: String) -> String {
     switch kind {
     case .certificateName(let presented):
@@ -66,7 +67,7 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Returns when and how the certificate is checked again.
+  /// Returns the end of a sentence: when and how the certificate is checked again.
   ///
   /// - Parameter wait: the time until the check; `nil` while a check is under way.
   private static func text(ofCheck wait: Duration?, byProbe: Bool) -> String {

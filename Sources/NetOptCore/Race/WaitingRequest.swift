@@ -70,7 +70,9 @@ package struct RequestKind: Hashable, Sendable {
   package init(_ method: NetOptRequest.Method, path: some Sequence<UInt8>) {
     // 64-bit FNV-1a. The worst effect of a collision is a second copy of a request that may be repeated.
     var hash = StableHash.fnv1a(method.rawValue.utf8)
+    /// `hash` with the bytes of the current segment.
     var segment = hash
+    /// Whether the current segment contains a digit.
     var isIdentifier = false
     func mix(_ byte: UInt8, into hash: inout UInt64) {
       hash = StableHash.fnv1a(CollectionOfOne(byte), after: hash)
