@@ -14,8 +14,8 @@ import NetOptCore
 ///     Cache-Control: max-age=60
 ///
 /// Missing parts have defaults: the first request is sent in 2026, its response arrives 20 ms later, and the
-/// second request is sent a minute after that; both methods are GET; the statuses are 200 and 304. Fields with
-/// an invalid name or value are skipped.
+/// second request is sent a minute after that. Both methods are GET, and the statuses are 200 and 304. Fields
+/// with an invalid name or value are skipped.
 struct CacheScript {
   /// The allowed times: up to the end of the year 9999, as in a store. Other times are moved to the nearest
   /// allowed one.

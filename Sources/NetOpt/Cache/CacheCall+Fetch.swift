@@ -7,14 +7,14 @@ extension CacheCall {
   struct Fetch: Sendable {
     /// Why the request goes to the origin.
     var forward: CacheStatus.Forward
-    /// The rule that decided this.
+    /// The cache rule because of which the request goes to the origin.
     var rule: CacheRule
     /// The stored response that the origin validates, or that may answer if the origin fails; `nil` when the
     /// decision found none.
     var entry: CacheEntry?
-    /// Whether the key has stored responses, and the request goes to the origin because of its own fields or
-    /// options. Such a response may replace any of the stored responses, and not only the variant that the
-    /// request selects.
+    /// Whether `forgetReplaced` forgets all stored responses of the key, and not only those that overlap the
+    /// variant of the new response. True if the key has stored responses and the request goes to the origin
+    /// because of its own fields or options. The new response may then replace any stored response.
     var removesAllVariants = false
     /// The request fields that ask the origin to validate `entry` (`If-None-Match`, `If-Modified-Since`);
     /// empty when the origin does not validate it.
@@ -23,10 +23,11 @@ extension CacheCall {
     var leader: InFlightFetches.Leader?
     /// Whether the cache may store the response.
     var stores = true
-    /// When the request was sent, by the cache's clock, in milliseconds since 1970. Until a response comes,
-    /// the start of the fetch (`sent`).
+    /// When the request was sent, by the cache's clock, in milliseconds since 1970. Before the response has
+    /// come, it is the start of the fetch (`sent`).
     var requested: Int64 = 0
-    /// When the request was sent, by the monotonic clock. Until a response comes, the start of the fetch.
+    /// When the request was sent, by the monotonic clock. Before the response has come, it is the start of
+    /// the fetch.
     var begun = MonotonicInstant(nanoseconds: 0)
     /// The deadline of the call; `nil` for a call without a time limit.
     var deadline: MonotonicInstant?
@@ -34,9 +35,9 @@ extension CacheCall {
     /// that the call's own request made.
     var changeCount: UInt32 = 0
 
-    /// Returns the fetch with the time at which the answered attempt sent its request. This time may be long
-    /// after the fetch began, because of connections, handshakes and failed attempts. The origin may have
-    /// answered later requests meanwhile.
+    /// Returns the fetch with `requested` and `begun` moved to the time at which the request of the
+    /// successful attempt was sent. This time may be long after the fetch began, because connections,
+    /// handshakes and failed attempts come first. The origin may have answered later requests meanwhile.
     func sent(for response: NetOptResponse, of chain: InterceptorChain) -> Fetch {
       let sent = chain.started + response.timings.untilSent
       guard sent > begun else { return self }
@@ -76,10 +77,11 @@ extension CacheCall {
   /// Fetches, or waits for a fetch of another call with an equal key.
   ///
   /// - Parameters:
-  ///   - hasWaited: whether the call has already waited for a fetch in vain: its response was for other
-  ///     values of the fields in its `Vary`. After such a wait, the call waits for one more fetch at most.
-  ///   - isForSameFields: whether the call shares only fetches of requests with the same fields. This is so
-  ///     after it has waited for a fetch that failed, possibly because of the fields of that request.
+  ///   - hasWaited: whether the call has already waited for a fetch in vain, because the response was for
+  ///     other values of the fields in the response's `Vary`. After such a wait, the call waits for one more
+  ///     fetch at most.
+  ///   - isForSameFields: whether the call shares only fetches of requests with the same fields. True after
+  ///     the call has waited for a fetch that failed, possibly because of the fields of the other request.
   private func share(
     _ fetch: Fetch, _ next: InterceptorChain, hasWaited: Bool = false, isForSameFields: Bool = false
   ) async throws(NetOptError) -> NetOptResponse {
@@ -101,8 +103,8 @@ extension CacheCall {
       case .serve(let service): return serve(service, isCollapsed: true, refreshingWith: next)
       case .validate(let entry, let conditions, _, _): (fetch.entry, fetch.conditions) = (entry, conditions)
       default:
-        // The response is for other values of the fields in its `Vary`. Requests with the values of this
-        // request share another fetch.
+        // The fetched response is for other values of the fields in its `Vary`. Requests with this request's
+        // values share another fetch.
         if !hasWaited, !Vary.selects(entry, cacheRequest) {
           return try await share(fetch, next, hasWaited: true, isForSameFields: isForSameFields)
         }
@@ -306,8 +308,9 @@ extension CacheCall {
   /// The time limit of a background refresh when the request that caused it has no timeout.
   private static let longestRefresh = Duration.seconds(300)
 
-  /// Refreshes a stale entry in the background. Does nothing when a fetch of it is already running, when the
-  /// origin has `ResponseCache.mostRefreshes` refreshes, or when the call may not share fetches.
+  /// Refreshes a stale entry in the background. Does nothing when a fetch with the same `fetchKey` is
+  /// running, when the origin has `ResponseCache.mostRefreshes` running refreshes, or when the call may not
+  /// share fetches.
   func refresh(_ entry: CacheEntry, _ next: InterceptorChain) {
     let origin = request.url.origin
     guard isShared, cache.beginRefresh(of: origin) else { return }

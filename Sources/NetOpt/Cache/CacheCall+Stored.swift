@@ -8,9 +8,10 @@ extension CacheCall {
   /// The statuses in `uninformative` whose responses may carry a validator of the selected representation.
   private static let partial: Set = [206, 304, 416]
 
-  /// Forgets the stored responses that are outdated because of a response that is not stored. A response
-  /// which says that the resource is elsewhere, gone or forbidden has this effect. A 5xx response does not.
-  /// Neither does a successful response that is not stored only because the decision bypassed the cache.
+  /// Forgets the stored responses that are outdated because of a response that is not stored. For example,
+  /// the response says that the resource is elsewhere, gone or forbidden. A 5xx response makes no stored
+  /// response outdated. Nor does a successful response that is not stored only because the decision bypassed
+  /// the cache.
   ///
   /// - Parameters:
   ///   - status: the status of the response.
@@ -30,7 +31,7 @@ extension CacheCall {
   private func forgetOtherVersions(_ fields: HeaderFields, _ fetch: Fetch) {
     guard case .http = rules, cacheRequest.method == .get, !Validators(fields).isEmpty else { return }
     var whole = fields
-    // These fields describe the part.
+    // These fields describe the part that was sent, and not the whole representation.
     whole.removeAll {
       HeaderFields.equal($0.name, "Content-Length") || HeaderFields.equal($0.name, "Content-Range")
     }
@@ -87,7 +88,7 @@ extension CacheCall {
   }
 
   /// Compares a response to HEAD with the stored response to GET, and updates or forgets the stored response.
-  /// Uses the response stored now, because it may be newer than the one of the decision.
+  /// Uses the response that is stored now, because it may be newer than `fetch.entry`.
   ///
   /// - Parameters:
   ///   - fields: the fields of the response to HEAD.

@@ -12,9 +12,10 @@ struct CacheCall: Sendable {
     case declared(DeclaredPolicy)
     /// The rules for URLs with a version, in versioned mode. `requestedVersion` is the version in the URL.
     case versioned(VersionedPolicy, requestedVersion: Int64)
-    /// The cache cannot answer the request, for the reason in the rule. In versioned mode, the request has no
-    /// version. In `api` mode, the declaration does not cover the request, or its body is a stream. Or a GET
-    /// or HEAD request has a body, and its key cannot include the body.
+    /// The cache neither answers the request nor stores its response. The rule says why. In versioned mode,
+    /// the method is not GET or HEAD, or the URL has no version. In `api` mode, the declaration does not
+    /// cover the request, or its body is a stream. Or the request is a GET or HEAD with a body, and the key
+    /// cannot include the body.
     case none(CacheRule)
   }
 
@@ -22,8 +23,11 @@ struct CacheCall: Sendable {
   let request: NetOptRequest
   /// The parts of the request that matter to the cache.
   let cacheRequest: CacheRequest
+  /// The key under which the cache stores responses to the request. It includes the partition.
   let key: CacheKey
+  /// The rules that the mode and the request lead to.
   let rules: Rules
+  /// The cache of the client.
   let cache: ResponseCache
 
   /// Prepares a call. Returns `nil` when the cache is off for the request, and when no key can be computed.
@@ -121,8 +125,9 @@ struct CacheCall: Sendable {
     }
   }
 
-  /// The entries that the rules may use. The rules of RFC 9111 ignore entries with a declared expiry or a
-  /// version, because there the caller and not the server says how long they are fresh.
+  /// The entries that the rules may use. The rules of RFC 9111 ignore entries that were stored in another
+  /// mode, with a declared expiry or a version: the caller decides how long those are fresh, and the server
+  /// does not.
   func applicableEntries(_ entries: [CacheEntry]) -> [CacheEntry] {
     guard case .http = rules else { return entries }
     return entries.filter { $0.declaredExpiry == nil && $0.resourceVersion == nil }
@@ -162,8 +167,9 @@ struct CacheCall: Sendable {
   /// versioned mode.
   var version: Int64? { if case .versioned(_, let requested) = rules { requested } else { nil } }
 
-  /// Whether the call may wait for the fetch of another call, and other calls for its fetch. False for a
-  /// request whose own fields demand something of the response, such as a range or a maximum age.
+  /// Whether the call may wait for the fetch of another call, and other calls for its fetch. Only a GET may,
+  /// and in `api` mode every request except HEAD. A request may not if its own fields demand something of the
+  /// response, such as a range or a maximum age.
   var isShared: Bool {
     let isPlain =
       !cacheRequest.conditions.isForCache && cacheRequest.range == nil && !cacheRequest.control.noCache

@@ -8,7 +8,8 @@ struct CacheInterceptor: Interceptor {
 
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
-    // The transport checks fields too, but after the cache has compared and hashed their values.
+    // Values with long runs of combining marks would take seconds to compare. The transport refuses them too,
+    // but only after the cache has compared and hashed the values.
     for field in request.headers {
       if let fault = HeaderFields.longRunFault(of: field) {
         throw NetOptError(.invalidRequest, phase: .send, fault)

@@ -38,7 +38,7 @@ final class InFlightFetches: Sendable {
     }
   }
 
-  /// What a call gets that asks to join a fetch.
+  /// The answer to a call that asks to join a fetch (`join`).
   enum Outcome: Sendable {
     /// The call must make the fetch itself, as its leader.
     case lead(Leader)
@@ -71,10 +71,11 @@ final class InFlightFetches: Sendable {
       let continuation: CheckedContinuation<Outcome, Never>
     }
 
+    /// What changes while the fetch runs.
     struct State {
       var waiters: [Waiter] = []
-      /// The body that the fetch is receiving; `nil` before its response, and when nobody holds the body any
-      /// more.
+      /// The body that the fetch is receiving; `nil` before the response, and after the last owner of the
+      /// body has released it.
       weak var body: StoringBody?
     }
 
@@ -88,7 +89,7 @@ final class InFlightFetches: Sendable {
   /// is deallocated before that, it hands the fetch over to a waiting call.
   final class Leader: Sendable {
     let fetch: InFlightFetch
-    /// The fetches of the client, among which `fetch` is.
+    /// The owner of `fetch` and of all other fetches of the client.
     private let owner: InFlightFetches
     /// The fields of the request that the fetch sends.
     private let fields: HeaderFields
@@ -122,14 +123,14 @@ final class InFlightFetches: Sendable {
       }
     }
 
-    /// Hands the fetch over to a waiting call, which becomes the leader and sends its own request. For an end
-    /// that has to do with this leader's call, and not with the origin.
+    /// Hands the fetch over to a waiting call, which becomes the leader and sends its own request. Used when
+    /// the fetch ends because of something that concerns only this leader's call, and not the origin.
     ///
     /// - Parameters:
     ///   - deadline: only a call whose deadline is later than this moment may become the leader, or a call
     ///     without a deadline; `nil` allows any call.
-    ///   - error: the outcome for the waiting calls when no call may become the leader. Calls whose requests
-    ///     have other fields get `failedWithOtherFields`. With `nil` all of them get `unshared`.
+    ///   - error: the outcome for the waiting calls when none of them may become the leader. Calls whose
+    ///     requests have other fields get `failedWithOtherFields`. With `nil`, all of them get `unshared`.
     func handOver(beyond deadline: MonotonicInstant? = nil, else error: NetOptError? = nil) {
       if markEnded() { owner.handOver(fetch, of: fields, beyond: deadline, else: error) }
     }
@@ -140,8 +141,9 @@ final class InFlightFetches: Sendable {
     /// goes to the calls whose requests have the same fields. Other failures, such as a cancellation or an
     /// invalid request, concern only this caller: a waiting call becomes the leader.
     ///
-    /// When the error is a timeout and the caller's deadline has passed, or will pass within 50 ms, only a
-    /// call becomes the leader whose deadline is more than 100 ms later.
+    /// After a timeout at the caller's deadline (from 50 ms before it), a call with more time may succeed. So
+    /// a waiting call becomes the leader if its deadline is more than 100 ms after the caller's, or if it has
+    /// none. If there is no such call, the timeout goes to the calls whose requests have the same fields.
     ///
     /// - Parameter deadline: the deadline of the caller; `nil` for a call without a time limit.
     func fail(_ error: NetOptError, deadline: MonotonicInstant?, at now: MonotonicInstant) {
@@ -339,7 +341,7 @@ final class InFlightFetches: Sendable {
     }
   }
 
-  /// As `Leader.handOver`. `fields` are the fields of the leader's request.
+  /// Does what `Leader.handOver` describes. `fields` are the fields of the leader's request.
   private func handOver(
     _ fetch: InFlightFetch, of fields: HeaderFields, beyond deadline: MonotonicInstant?,
     else error: NetOptError?

@@ -23,8 +23,8 @@ final class ResourceChanges: Sendable {
     /// fetch that began earlier is stored.
     var sharedCutoff: MonotonicInstant?
 
-    /// Changes the state of a resource. Drops the resource that was added first when there are more than
-    /// `maxResources`.
+    /// Applies a change to the state of a resource in `latest`. When `latest` then has more than
+    /// `maxResources` resources, removes the one that was added first.
     ///
     /// - Parameter begun: when the fetch of the recorded response began.
     mutating func record(
@@ -40,18 +40,22 @@ final class ResourceChanges: Sendable {
       sharedCutoff = max(sharedCutoff ?? oldest.newest, oldest.newest)
     }
 
-    /// Whether the response to a fetch that began at `begun` may not be stored any more.
+    /// Whether a response must not be stored because another response has overtaken it.
+    ///
+    /// - Parameter begun: when the fetch of the response began.
     func isOvertaken(_ resource: Resource, begun: MonotonicInstant) -> Bool {
       if let sharedCutoff, begun < sharedCutoff { return true }
       return latest[resource]?.cutoff.map { begun < $0 } ?? false
     }
   }
 
-  /// A key without its text, which may be many kilobytes long; or one variant of the key's resource. Keys
-  /// with equal digests count as one resource. The cache may therefore refuse a response that it could store,
-  /// but never stores one that it must refuse.
+  /// Stands for a key, or for one variant of the key's resource, without the text of the key, which may be
+  /// many kilobytes long. Keys with equal digests count as one resource. The cache may therefore refuse a
+  /// response that it could store, but never stores one that it must refuse.
   private struct Resource: Hashable {
+    /// The key's hash for tables (`CacheKey.tableHash`).
     let tableHash: UInt64
+    /// The digest of the key's text.
     let digest: MD5Digest
     /// A hash of the selectors of the variant; 0 for the resource as a whole.
     var variant = 0
@@ -91,9 +95,10 @@ final class ResourceChanges: Sendable {
     ///
     /// - Parameters:
     ///   - begun: when the fetch of the response began.
-    ///   - names: a hash of the field names in its `Vary`; 0 without `Vary`. With the same names as the
-    ///     response before it, the response replaces only its own variant, and `cutoff` stays. With other
-    ///     names, or without `Vary`, it counts as a replacement for all earlier responses.
+    ///   - names: a hash of the field names in its `Vary`; 0 without `Vary`, and in the state of a variant.
+    ///     If the response before it had the same names, the response replaces only its own variant, and
+    ///     `cutoff` stays. With other names, or with 0, the response counts as a replacement for all earlier
+    ///     responses.
     mutating func recordStored(begun: MonotonicInstant, names: Int) {
       newest = max(newest, begun)
       let replaces = names == 0 || names != self.names

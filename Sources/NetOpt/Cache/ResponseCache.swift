@@ -13,6 +13,7 @@ final class ResponseCache: Sendable {
     var refreshes: [Origin: Int] = [:]
     /// The number of the last background task.
     var lastWork: UInt64 = 0
+    /// Whether `stop` was called.
     var isStopped = false
   }
 

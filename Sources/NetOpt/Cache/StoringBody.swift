@@ -15,7 +15,7 @@ final class StoringBody: BodySource {
     var count = 0
     /// Whether the reader or the read-ahead task is reading a chunk from `base`.
     var isReading = false
-    /// Whether the read-ahead task was started. It may have ended.
+    /// Whether `readAhead` was called. It starts the read-ahead task at most once.
     var isReadAhead = false
     /// How the body ended: `nil` before its end, `.some(nil)` when it is complete, and the error when it
     /// failed.

@@ -11,7 +11,8 @@ final class BackgroundProbes: Sendable {
     var task: Task<Void, Never>?
     /// The wait for the next probe. Cancelling it ends the wait.
     var sleep: Task<Void, Never>?
-    /// Whether an event since the last look at the due times may have made a probe due earlier.
+    /// Whether `recheckDueTimes` was called since the task last asked the planner when the next probe is due.
+    /// The wait for this probe then ends early.
     var mayBeDueEarlier = false
     /// Whether the client shuts down.
     var isStopped = false
@@ -28,7 +29,8 @@ final class BackgroundProbes: Sendable {
   private let timeSource: any TimeSource
   /// Whether the configuration allows background probes (`Probing.inBackground`).
   private let isEnabled: Bool
-  /// Whether `run` runs. It is outside of `state`, because every request reads it.
+  /// Set when `run` is started, and cleared when it ends. A request after `stop` sets it too, although
+  /// nothing starts then. It is outside of `state`, because every request reads it.
   private let isRunning = Atomic(false)
   private let state = Locked(State())
 

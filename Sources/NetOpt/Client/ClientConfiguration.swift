@@ -111,15 +111,17 @@ public struct ClientConfiguration: Sendable {
     public var inBackground = true
     /// The probe method. Default: `nil`, which means TLS, and TCP for port 80.
     ///
-    /// Background probes use the default method instead of `tcp` and `icmp`, because these methods do not
-    /// show that a failed endpoint works again. A check of a wrong certificate always uses TLS.
+    /// Background probes use the default method instead of `tcp` and `icmp`. With these methods, an endpoint
+    /// whose service is down can pass: a middlebox may complete the TCP handshake, and the machine may reply
+    /// without the service. For port 80 the default method is TCP itself, and its success counts in full,
+    /// because there is no TLS handshake. A check of a wrong certificate always uses TLS.
     public var method: ProbeMethod?
     /// The time limit for all probes that start together, such as those of a host, 1 ms to 1 h. Default: 1 s.
     public var budget = Duration.seconds(1)
     /// The maximum number of concurrent probes among those that start together, 1 to 65,536. Default: 64.
     public var concurrency = 64
-    /// How long requests to a host that has not answered a probe yet wait for a successful probe, 0 s to 1 h.
-    /// Default: 100 ms.
+    /// How long a request waits for the first successful probe of its host, if the host has not answered a
+    /// probe yet, 0 s to 1 h. Default: 100 ms.
     public var firstRequestWait = Duration.milliseconds(100)
   }
 
@@ -142,8 +144,8 @@ public struct ClientConfiguration: Sendable {
 
   /// How many connections the client opens, and how long it keeps them.
   public struct Connections: Sendable {
-    /// The maximum number of connections from one origin to one endpoint, 1 to 1,000,000. Further requests
-    /// wait for a connection. Default: 16.
+    /// The maximum number of connections to one endpoint for the requests of one origin, 1 to 1,000,000.
+    /// Further requests wait for a connection. Default: 16.
     public var perEndpoint = 16
     /// The maximum number of connections in all, 1 to 1,000,000. Default: 256.
     public var total = 256
@@ -152,8 +154,8 @@ public struct ClientConfiguration: Sendable {
     /// How long a connection may be idle and still carry another request, 1 s to 365 days. Default: 55 s,
     /// less than the idle timeout of load balancers.
     public var idleAge = Duration.seconds(55)
-    /// How long after it was opened a connection may still be given another request, 1 s to 365 days.
-    /// Default: `nil`, no limit.
+    /// The maximum age of a connection, counted from its opening, at which the client still sends another
+    /// request on it, 1 s to 365 days. Default: `nil`, no limit.
     public var lifetime: Duration?
     /// How many bytes of a response body the client buffers while the program does not read them, 1 B to 1
     /// GiB. The transfer pauses when the buffer is full. Default: 512 KiB.
@@ -202,9 +204,10 @@ public struct ClientConfiguration: Sendable {
     /// memory until its end, in order to store it. Beyond the limit, the caller still receives a body, but
     /// the cache does not store it. Default: 32 MiB.
     public var maxPendingBytes = 32 << 20
-    /// How long after it became stale a stored response may still answer, when the client cannot reach the
-    /// origin and no directive forbids a stale response (RFC 9111, section 4.2.4), 0 s to 36,500 days. With
-    /// zero the cache never serves a stale response for this reason. Default: one day.
+    /// The maximum time for which a stored response may have been stale when it answers because the client
+    /// cannot reach the origin, 0 s to 36,500 days. A directive may forbid this use of stale responses (RFC
+    /// 9111, section 4.2.4). With zero the cache never serves a stale response for this reason. Default: one
+    /// day.
     public var staleWhenUnreachable = Duration.seconds(86_400)
     /// The paths of seed packs: directories with resources that ship with the service, each with an
     /// `index.json` (docs/schemas/seed-pack.schema.json). The cache only reads them and does not count them
@@ -225,8 +228,7 @@ public struct ClientConfiguration: Sendable {
     public var harmlessFields = CredentialFields.harmless
     /// The entries that the memory cache has at the start.
     package var entries: [CacheEntry] = []
-    /// Asked by the memory cache to return freed memory to the system; with `nil`, the cache never asks for
-    /// this.
+    /// Returns freed memory to the system when the memory cache asks for it. With `nil` the cache never asks.
     package var heap: (any ProcessHeap)?
     /// The clock of the cache, in milliseconds since 1970.
     package var now: @Sendable () -> Int64 = { WallClock.now() }

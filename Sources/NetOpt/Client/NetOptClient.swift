@@ -24,11 +24,14 @@ public final class NetOptClient: Sendable {
   public let loopExecutor: any TaskExecutor
 
   private let engine: Engine
+  /// Holds the route planner, and tells it the results of requests and probes.
   private let router: Router
+  /// Probes endpoints of the list.
   private let prober: Prober
   /// Keeps the rankings of networks and saves them.
   private let ranking: RankingMemory
   let backgroundProbes: BackgroundProbes
+  /// The state that all calls share for retries and hedges.
   private let retries: Retries
   private let listInUse: ListInUse
   /// Keeps the list up to date; `nil` without a list.
@@ -37,6 +40,7 @@ public final class NetOptClient: Sendable {
   let cache: ResponseCache?
   /// The chain of interceptors, outermost first.
   private let links: [any Interceptor]
+  /// The monotonic clock.
   private let timeSource: any TimeSource
   /// The number of the last call.
   private let lastID = Atomic<UInt64>(0)
@@ -315,6 +319,7 @@ public final class NetOptClient: Sendable {
 final class Engine: Sendable {
   let transport: any Transport
   let resolver: any Resolver
+  /// The event loop; `nil` when the program provides the transport.
   let loop: EventLoop?
   /// Observes the requests that wait for responses; `nil` when the program provides the transport.
   let waits: WaitWatch?
