@@ -3,8 +3,8 @@ import NetOptCore
 import NetOptEngine
 import NetOptRouting
 
-/// The configured list, and the newest list that was fetched for it. The client uses the preferred one of the
-/// two.
+/// The two lists that a client may have: the configured list, and the newest list that a refresh has fetched
+/// for it. `ListAcceptance.prefersCopy` decides which of them the client uses.
 struct ListChoice: Sendable {
   /// The list that the configuration names.
   struct Configured: Sendable {
@@ -13,16 +13,16 @@ struct ListChoice: Sendable {
     let source: ListStatus.Source
     /// The content of the list file; `nil` when the list is not from a file.
     var bytes: [UInt8]?
-    /// The id of the trusted key that signed the list; `nil` when no keys are configured, and for a list that
+    /// The id of the trusted key that signed the list. `nil` when no keys are configured, and when the list
     /// is not from a file.
     var signedBy: String?
   }
 
-  /// A list that this process fetched, or that an earlier process fetched and saved as the last good copy.
+  /// A list that was fetched: by this process, or by an earlier process that saved it as the last good copy.
   struct Fetched: Sendable {
     /// The list, which this process has checked.
     let list: VerifiedList
-    /// The list as it was fetched, in the form in which it is saved.
+    /// The bytes of the list and its signature as they were fetched, in the form that `ListStore` saves.
     let copy: ListStore.Copy
     /// Where the list is from: `fetched` or `lastGoodCopy`.
     let source: ListStatus.Source
@@ -30,19 +30,19 @@ struct ListChoice: Sendable {
 
   /// The configured list.
   var configured: Configured
-  /// The list that was fetched for the configured list; `nil` when there is none.
+  /// The newest list that was fetched for the configured list; `nil` when none was fetched.
   var fetched: Fetched?
 
-  /// The fetched list if the client uses it (`ListAcceptance.prefersCopy`); `nil` when it uses the configured
-  /// list.
+  /// The fetched list, if the client uses the fetched list. `nil` when the client uses the configured list.
   private var preferred: Fetched? {
     fetched.flatMap { ListAcceptance.prefersCopy($0.list.list, to: configured.list) ? $0 : nil }
   }
 
-  /// The list to use.
+  /// The list that the client uses.
   var list: EndpointList { preferred?.list.list ?? configured.list }
 
-  /// The status of the list to use.
+  /// The status of the list that the client uses, without the results of refreshes (`lastCheck` and
+  /// `lastError`).
   var status: ListStatus {
     var status = ListStatus(source: preferred?.source ?? configured.source)
     status.serial = list.serial
@@ -65,12 +65,13 @@ struct ListChoice: Sendable {
 
 /// What a client reads about its list when it is made.
 struct ListStart: Sendable {
-  /// The configured list and its last good copy; `nil` when the client has no list.
+  /// The configured list, and its last good copy if there is one. `nil` when the client has no list.
   var choice: ListChoice?
-  /// Why the last good copy could not be used; `nil` when there was no such error.
+  /// Why the last good copy could not be read, or was not valid; `nil` when there was no such error.
   var copyError: NetOptError?
-  /// The identities of the list file and of its signature file, taken before the client read the files. With
-  /// them, `FileWatch` notices a change that happened meanwhile. Empty when the list is not from a file.
+  /// The identities of the list file and of its signature file, taken before the client read the files; `nil`
+  /// for a file that does not exist. `FileWatch` compares them with the files, and so notices a change since
+  /// then. Empty when the list is not from a file.
   var identities: [FileIdentity?] = []
 }
 
@@ -95,8 +96,8 @@ extension ClientConfiguration {
     return [path, ListReader.signatureFile(of: path)]
   }
 
-  /// Reads and checks the configured list and its last good copy. A fault of the copy is no failure:
-  /// `copyError` of the result has it.
+  /// Reads and checks the configured list and its last good copy. When the copy cannot be used, the function
+  /// does not throw: `copyError` of the result then has the reason.
   ///
   /// - Throws: `invalidList`, `invalidSignature` or `unreadableFile` for the configured list;
   ///   `invalidConfiguration` for a list made in code whose `refresh` uses `http`.
@@ -107,7 +108,8 @@ extension ClientConfiguration {
     case .none: return start
     case .builtIn: configured = .init(list: .builtIn, source: .builtIn)
     case .list(let given):
-      // `ListReader` checks this rule for the lists that it reads, but a list made in code has not passed it.
+      // `ListReader` checks this rule for the lists that it reads, but a list that is made in code passes no
+      // `ListReader`.
       if let url = given.refresh?.url, url.origin.scheme != .https {
         throw NetOptError(
           .invalidConfiguration, phase: .list,
@@ -130,12 +132,13 @@ extension ClientConfiguration {
     return start
   }
 
-  /// The last good copy of a list; `nil` when the list has no `refresh` or there is no copy.
+  /// Reads and checks the last good copy of a configured list. `nil` when the list has no `refresh`, and when
+  /// there is no copy.
   func lastGoodCopy(of list: EndpointList) throws(NetOptError) -> ListChoice.Fetched? {
     guard let url = list.refresh?.url, let copy = try listStore?.copy(of: url) else { return nil }
     let name = "the last good copy of \(url.shown)"
-    // An expired copy is accepted too, although requests then go over DNS. Otherwise the older configured
-    // list would be used again.
+    // An expired copy is accepted too, although requests then go over DNS. Without the copy, the client would
+    // use the configured list again, which is an older issue.
     let verified = try listReader.check(
       copy.list, signature: copy.signature, name: name, at: Date(), allowExpired: true)
     return ListChoice.Fetched(list: verified, copy: copy, source: .lastGoodCopy(of: url))

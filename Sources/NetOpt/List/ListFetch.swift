@@ -2,13 +2,13 @@ import FoundationEssentials
 package import NetOptCore
 import NetOptRouting
 
-/// Fetches a list from its URL, and the signature of the list from the URL beside it.
+/// Fetches a list from its URL, and its signature from the same URL with `.minisig` at the end of the path.
 package struct ListFetch: Sendable {
   /// What the server answered.
   package enum Answer: Sendable {
     /// The server still has the list whose entity tag was sent (304).
     case unchanged
-    /// The server's list and its signature, which nobody has checked yet.
+    /// The server's list and its signature. Neither has been checked yet.
     case copy(ListStore.Copy)
   }
 
@@ -17,20 +17,20 @@ package struct ListFetch: Sendable {
     /// The reason for the failure.
     package let error: NetOptError
     /// How long the server asks the client to wait before the next fetch (`Retry-After`: RFC 9110, section
-    /// 10.2.3); `nil` when it does not ask.
+    /// 10.2.3). `nil` when the server does not ask for a wait.
     package let retryAfter: Duration?
   }
 
-  /// Performs a request.
+  /// Sends a request, and returns its response.
   private let perform: @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse
-  /// Whether to fetch the signature too.
+  /// Whether `list(from:unless:)` fetches the signature too.
   private let isSigned: Bool
 
   /// Makes a fetch.
   ///
   /// - Parameters:
   ///   - isSigned: whether to fetch the signature too.
-  ///   - perform: performs a request.
+  ///   - perform: sends a request, and returns its response.
   package init(
     isSigned: Bool, perform: @escaping @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse
   ) {
@@ -41,8 +41,9 @@ package struct ListFetch: Sendable {
   /// Fetches a list.
   ///
   /// - Parameters:
-  ///   - url: the URL of the list. The URL of the signature has `.minisig` at the end of the path.
-  ///   - tag: the entity tag of the list that the client already has from this URL; `nil` when it has none.
+  ///   - url: the URL of the list.
+  ///   - tag: the entity tag of the list that the client already has from this URL; `nil` when the client has
+  ///     no list from there, or no tag for it. With a tag, the result may be `unchanged`.
   package func list(from url: HTTPURL, unless tag: String?) async throws(Failure) -> Answer {
     var fields: HeaderFields = ["Accept": "application/json"]
     if let tag { fields.append(HeaderField("If-None-Match", tag)) }
@@ -59,7 +60,8 @@ package struct ListFetch: Sendable {
         source: url.description, tag: Self.tag(of: response), list: list, signature: signature))
   }
 
-  /// The URL of the signature: `.minisig` appended to the path, before the query.
+  /// The URL of the signature of the list at `url`: it has `.minisig` at the end of the path, before the
+  /// query.
   static func signature(of url: HTTPURL) -> HTTPURL {
     let query = url.query.map { "?" + $0 } ?? ""
     return HTTPURL(origin: url.origin, target: ListReader.signatureFile(of: String(url.path)) + query)
@@ -104,7 +106,8 @@ package struct ListFetch: Sendable {
     }
   }
 
-  /// Makes the error of a fetch, with the code and the details of its cause.
+  /// Makes the error of a fetch from the error that caused it, which gives the code and the details. `cause`
+  /// is `nil` when the fetch failed because of the response itself.
   private static func error(_ url: HTTPURL, _ reason: String, _ cause: NetOptError?) -> NetOptError {
     NetOptError(
       cause?.code ?? .receiveFailed, phase: .list, "\(url.shown) could not be fetched: \(reason)",
@@ -112,8 +115,8 @@ package struct ListFetch: Sendable {
       route: cause?.route)
   }
 
-  /// The entity tag of a response; `nil` when there is none, or when it has a character that netopt does not
-  /// send or is longer than 1,024 bytes.
+  /// The entity tag of a response, if netopt can send it back later. `nil` when the response has none, when
+  /// the tag is longer than 1,024 bytes, or when it contains anything but visible ASCII characters.
   private static func tag(of response: NetOptResponse) -> String? {
     guard let tag = response.head.first("ETag"), tag.utf8.count <= 1024,
       tag.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f })

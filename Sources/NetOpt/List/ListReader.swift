@@ -9,7 +9,8 @@ package struct VerifiedList: Sendable {
   package let list: EndpointList
   /// The bytes of the list.
   package let bytes: [UInt8]
-  /// The bytes of the signature; `nil` when the reader has no trusted keys and was given none.
+  /// The bytes of the signature. `nil` when the reader got no signature, which it accepts only when it has no
+  /// trusted keys.
   package let signature: [UInt8]?
   /// The id of the key that signed the list; `nil` when no keys are configured.
   package let signedBy: String?
@@ -29,11 +30,11 @@ package struct ListReader: Sendable {
     self.allowPrivateAddresses = allowPrivateAddresses
   }
 
-  /// The path of the signature file of a list file.
+  /// The path of the signature file that belongs to the list file at `path`.
   package static func signatureFile(of path: String) -> String { path + ".minisig" }
 
-  /// The path where `replace` stores the signature of a new list before it replaces the list. The list and
-  /// its signature cannot be replaced at once.
+  /// The path where `replace` stores the signature of a new list while it replaces the list. This file is
+  /// necessary because a list and its signature cannot be replaced in one step.
   package static func nextSignatureFile(of path: String) -> String { path + ".minisig.next" }
 
   /// Checks a list.
@@ -54,14 +55,15 @@ package struct ListReader: Sendable {
     return VerifiedList(list: list, bytes: bytes, signature: signature, signedBy: signedBy)
   }
 
-  /// Checks the signature.
+  /// Checks that a trusted key has signed a list.
   ///
-  /// - Returns: the id of the key that signed the list; `nil` without trusted keys.
+  /// - Returns: the id of the key that signed the list. `nil` when nothing was checked: without trusted keys,
+  ///   and for a list that is too large.
   private func verify(
     _ bytes: [UInt8], _ signature: [UInt8]?, _ name: String
   ) throws(NetOptError) -> String? {
-    // The signature of a list that is too large is not checked, because the list was not read completely. The
-    // check of its rules then throws an error about its size.
+    // A list that is too large was not read completely, so its signature cannot be checked. The caller then
+    // checks the rules of the list, and that check throws an error about its size.
     guard !trustedKeys.isEmpty, bytes.count <= EndpointList.maximumBytes else { return nil }
     guard let signature else {
       throw NetOptError(
@@ -87,8 +89,8 @@ package struct ListReader: Sendable {
       do throws(NetOptError) {
         return try read(path, now, allowExpired)
       } catch {
-        // Another process may have replaced the list and its signature between the two reads. So this
-        // function tries three times.
+        // Another process may have replaced the list and its signature after this process read the list and
+        // before it read the signature. So this function tries three times.
         attempts -= 1
         if attempts == 0 || error.code != .invalidSignature { throw error }
       }
@@ -126,25 +128,27 @@ package struct ListReader: Sendable {
     }
   }
 
-  /// Replaces a list file and its signature file. Even if the process is killed, the file at the path is the
-  /// complete old list or the complete new list, and `file` finds its signature. If the path is a link, the
-  /// target of the link is replaced. The signature files are beside the link, where `file` looks for them.
+  /// Replaces a list file and its signature file. When the process is killed meanwhile, the file at the path
+  /// is still the complete old list or the complete new list, and `file` finds the signature that belongs to
+  /// it. If the path is a link, the function replaces the list that the link points to. The signature files
+  /// are beside the link, where `file` looks for them.
   ///
   /// - Parameters:
   ///   - new: the new list.
   ///   - now: the present moment.
   ///   - lockTimeout: how long to wait for another process that replaces the list. Default: 5 s.
-  /// - Returns: false when the list at the path has the same serial or a higher one. Nothing is replaced
+  /// - Returns: false when the list at the path has the serial of `new` or a higher one. Nothing is replaced
   ///   then.
-  /// - Throws: `unwritableFile`; `invalidSignature` when an earlier replacement was interrupted and no
-  ///   trusted key can tell which signature belongs to the list. The old list is then still there, unless the
-  ///   message says that it was replaced.
+  /// - Throws: `unwritableFile`; `invalidSignature` when an earlier replacement was interrupted and the
+  ///   reader has no trusted keys, without which it cannot tell which signature belongs to the list. After an
+  ///   error the old list is still there, unless the message says that it was replaced.
   package func replace(
     _ path: String, by new: VerifiedList, at now: Date, lockTimeout: Duration = FileLock.defaultTimeout
   ) throws(NetOptError) -> Bool {
     let next = Self.nextSignatureFile(of: path)
     let last = Self.signatureFile(of: path)
-    // The lock is on the directory, because the files themselves are replaced.
+    // The lock is on the directory, because a lock on a file would stay with the old file when the file is
+    // replaced.
     let lock = try FileLock(
       FileBytes.folder(of: FileBytes.resolved(path)), .folder, within: lockTimeout, as: "the IP list \(path)",
       in: .list)
@@ -170,9 +174,13 @@ package struct ListReader: Sendable {
     return true
   }
 
-  /// Saves the signature of the present list from being overwritten. When a process was killed during a
-  /// replacement, this signature may be in `nextSignatureFile`, which the caller is about to overwrite. This
-  /// function then copies it to `signatureFile`.
+  /// Keeps the signature of the list that is at the path now. When a process was killed during a replacement,
+  /// this signature may be only in `nextSignatureFile`, which the caller overwrites next. This function then
+  /// copies the signature to `signatureFile`.
+  ///
+  /// - Parameter present: the list at the path; `nil` when it is not valid.
+  /// - Throws: `invalidSignature` when the two files have different signatures and the reader has no trusted
+  ///   keys to tell which one belongs to the list.
   private func keepSignature(of present: VerifiedList?, _ path: String) throws(NetOptError) {
     let next = Self.nextSignatureFile(of: path)
     let last = Self.signatureFile(of: path)

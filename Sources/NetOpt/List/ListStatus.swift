@@ -42,15 +42,18 @@ public struct ListStatus: Sendable {
   /// The id of the trusted key that signed the list; `nil` when no keys are configured, and for lists that
   /// are not from a file or a URL.
   public internal(set) var signedBy: String?
-  /// A sentence for people that says which list the client chose when it had two, the configured list and a
-  /// fetched one; `nil` when it had no choice.
+  /// A sentence for people. It says which list the client uses when the configured list and the fetched list
+  /// differ. `nil` when they do not differ, and when there is no fetched list.
   public package(set) var note: String?
-  /// When a refresh last succeeded, whether or not it brought a newer list. This process or an earlier one
-  /// may have made this refresh. `nil` when no successful refresh is known.
+  /// When a refresh last succeeded, whether or not it brought a newer list. An earlier process may have made
+  /// this refresh. `nil` when no successful refresh is known.
   public internal(set) var lastCheck: Date?
-  /// The error of the last attempt to read the list file, if this attempt failed; otherwise the error of the
-  /// last attempt to refresh the list, or to load or save its last good copy, if this attempt failed;
-  /// otherwise `nil`. The list in use stayed in use.
+  /// The error that keeps the client from a newer list; `nil` when there is none. The list in use stays in
+  /// use.
+  ///
+  /// When the last attempt to read the list file failed, this is the error of that attempt. Otherwise it is
+  /// the error of the last attempt to refresh the list, or to load or save its last good copy, if that
+  /// attempt failed.
   public internal(set) var lastError: NetOptError?
 
   /// Makes a status with only the source of the list.

@@ -7,10 +7,10 @@ package import NetOptRouting
 /// A directory with the last good copies of lists and the records of their refreshes. Processes may share the
 /// directory.
 ///
-/// A copy is one file with list and signature, so that the two always match. The store replaces files with
-/// `FileBytes.replace` under a lock (flock(2)). When a process is killed, the file is either the old copy or
-/// the new copy. When two processes save a copy, the newer list remains. Every method blocks until its work
-/// on the disk has ended.
+/// A copy is one file with list and signature, so that list and signature always match. The store replaces
+/// files with `FileBytes.replace` under a lock (flock(2)). When a process is killed during a replacement, the
+/// file is either the complete old copy or the complete new copy. When two processes save a copy, the newer
+/// list remains. Every method blocks until its work on the disk has ended.
 package struct ListStore: Sendable {
   /// A list as it was fetched. The client verifies a copy again each time it loads one.
   package struct Copy: Hashable, Sendable {
@@ -34,11 +34,12 @@ package struct ListStore: Sendable {
   }
 
   private let directory: String
-  /// The rules of the reader as text: `allowPrivateAddresses` and the trusted keys. File names depend on it.
+  /// The rules of the reader as text: `allowPrivateAddresses` and the trusted keys. The names of the files
+  /// depend on this text.
   private let rules: String
   /// How long to wait for another process that writes to the directory.
   private let lockTimeout: Duration
-  /// The maximum wait for the lock before a record is saved.
+  /// How long to wait at most for the lock before saving a record; `lockTimeout` if that is shorter.
   private static let recordLockTimeout = Duration.milliseconds(50)
   /// The valid dates in a record, in seconds since 1970: up to the end of the year 9999. The store neither
   /// reads nor writes other dates.
@@ -48,8 +49,9 @@ package struct ListStore: Sendable {
   /// it.
   ///
   /// - Parameters:
-  ///   - reader: the reader that checks the copies. Each set of rules has copies of its own, because a reader
-  ///     with other trusted keys, or without keys, may reject a list that this reader accepts.
+  ///   - reader: the reader that checks the copies. Readers with different rules do not share copies, because
+  ///     one reader may reject a list that another reader accepts, for example when their trusted keys
+  ///     differ.
   ///   - lockTimeout: how long to wait for another process that writes to the directory. Default: 5 s.
   package init(directory: String, for reader: ListReader, lockTimeout: Duration = FileLock.defaultTimeout) {
     self.directory = directory
@@ -59,7 +61,7 @@ package struct ListStore: Sendable {
   }
 
   /// The directory for copies by the XDG base directory specification: `netopt/lists` in `$XDG_STATE_HOME`,
-  /// or in `~/.local/state`. `nil` when the environment has neither `XDG_STATE_HOME` nor `HOME`.
+  /// by default in `~/.local/state`. `nil` when neither `XDG_STATE_HOME` nor `HOME` has an absolute path.
   package static func directory(in environment: [String: String]) -> String? {
     StateDirectory.path(environment).map { "\($0)/lists" }
   }
@@ -86,8 +88,8 @@ package struct ListStore: Sendable {
   ///
   /// - Parameters:
   ///   - url: the refresh URL of the configured list.
-  ///   - isBetter: called with the present copy if there is one that is not damaged. When it returns true,
-  ///     the store keeps the present copy.
+  ///   - isBetter: called with the copy that is on the disk, if there is one that is not damaged. When it
+  ///     returns true, that copy stays and `copy` is not saved.
   /// - Throws: `unwritableFile`.
   package func keep(
     _ copy: Copy, of url: HTTPURL, unless isBetter: (Copy) -> Bool
@@ -121,7 +123,8 @@ package struct ListStore: Sendable {
   }
 
   /// Saves the record of the refreshes of a list. Waits at most 50 ms for another process that writes to the
-  /// directory, because without the record the next start only makes one more attempt.
+  /// directory. A longer wait is not worth it: without the record, the next process only makes one attempt
+  /// more.
   ///
   /// - Parameter url: the refresh URL of the configured list.
   /// - Throws: `unwritableFile`.
@@ -144,8 +147,9 @@ package struct ListStore: Sendable {
 
   // MARK: Files
 
-  /// The path of a file for a URL and the rules of this store. The file name is a digest of both, because a
-  /// URL may be too long for a file name and may contain characters that a file name cannot.
+  /// The path of a file for a configured list, which its refresh URL identifies. The file name is a digest of
+  /// this URL and of `rules`, because a URL may be too long for a file name and may contain characters that a
+  /// file name cannot contain.
   ///
   /// - Parameter kind: the extension of the file: `list`, `record` or `lock`.
   private func file(_ url: HTTPURL, _ kind: String) throws(NetOptError) -> String {
@@ -184,7 +188,7 @@ package struct ListStore: Sendable {
   }
 
   /// Creates the directory and its parents with mode 0700, as the XDG specification demands. Ignores errors:
-  /// opening the lock file then fails.
+  /// without the directory, `withLock` cannot open the lock file and throws.
   private func makeDirectory() {
     var path = directory.hasPrefix("/") ? "" : "."
     for part in directory.split(separator: "/") {
@@ -224,7 +228,7 @@ private enum Header {
 }
 
 extension ListStore.Copy {
-  /// The first line of the file.
+  /// The kind of the file, which is its first line.
   private static let kind = "netopt-list 1"
 
   /// The content of the file: a header with the lengths and a digest, then the list, then the signature.
@@ -237,7 +241,7 @@ extension ListStore.Copy {
     return Header.text(Self.kind, fields) + list + (signature ?? [])
   }
 
-  /// Reads the content of a file. Returns `nil` when it is incomplete or damaged.
+  /// Reads a copy from the content of its file. `nil` when the content is incomplete or damaged.
   fileprivate init?(_ bytes: [UInt8]) {
     guard let (fields, rest) = Header.read(bytes, Self.kind), let source = fields["source"],
       let count = fields["list"].flatMap({ Int($0) }), count >= 0,

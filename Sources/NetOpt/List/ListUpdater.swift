@@ -10,11 +10,13 @@ import NetOptRouting
 /// The methods of the actor read and write files, and so block a thread. The files are at most 1 MiB, and
 /// updates are rare.
 actor ListUpdater {
-  /// What `stop` must end. It is in a lock, so that any thread can call `stop`.
+  /// The tasks and the watch that `stop` must end. They are in a lock, so that any thread can call `stop`.
   private struct Running {
+    /// The task of `keepUpToDate`.
     var task: Task<Void, Never>?
+    /// The running refresh: the task in `refreshing`.
     var refresh: Task<NetOptError?, Never>?
-    /// Waits until the list in use expires; `nil` when nobody must be told.
+    /// The task that waits until the list in use expires. `nil` without observers or an expiry date.
     var expiry: Task<Void, Never>?
     var watch: FileWatch?
     var isStopped = false
@@ -22,34 +24,31 @@ actor ListUpdater {
 
   private nonisolated let running = Locked(Running())
   private nonisolated let configuration: ClientConfiguration
+  /// The list in use and its status. Only this updater sets them.
   private nonisolated let inUse: ListInUse
   private nonisolated let timeSource: any TimeSource
   /// Makes the client use a list.
   private let adopt: @Sendable (EndpointList) -> Void
   private let fetch: ListFetch
-  /// Keeps last good copies and records of refreshes; `nil` when the configuration keeps none.
+  /// Keeps last good copies and records of refreshes. `nil` if the client keeps none (`listStore`).
   private let store: ListStore?
 
   /// The configured list and the newest fetched list.
   private var choice: ListChoice
-  /// When to refresh; `nil` when the list in use names no refresh URL, and before the first use.
+  /// When to refresh. `nil` when the list in use names no refresh URL, and until `followSchedule` runs.
   private var schedule: RefreshSchedule?
-  /// The error of the last attempt to read the list file, if it failed.
+  /// The error of the last attempt to read the list file, if this attempt failed.
   private var fileError: NetOptError?
   /// The error of the last attempt to refresh the list, or to load or save its copy, if it failed.
   private var refreshError: NetOptError?
+  /// When a refresh last succeeded, in this process or an earlier one (`ListStatus.lastCheck`).
   private var lastCheck: Date?
-  /// The running refresh; `nil` when none runs. Each further caller of `refresh` waits for its end.
+  /// The running refresh; `nil` when none runs. A caller of `refresh` waits for its end.
   private var refreshing: Task<NetOptError?, Never>?
-  /// The wait until `schedule.due`. The updater cancels it when the schedule changes.
+  /// The wait of `keepUpToDate` until `schedule.due`. A change of the schedule cancels the wait.
   private var sleep: Task<Void, Never>?
 
-  /// Makes an updater, which does nothing until `start`.
-  ///
-  /// - Parameters:
-  ///   - inUse: the list in use and its status, which the updater sets.
-  ///   - adopt: makes the client use a list.
-  ///   - perform: performs a request through the client.
+  /// Makes an updater, which does nothing until `start`. `perform` sends a request through the client.
   init(
     _ configuration: ClientConfiguration, _ choice: ListChoice, _ inUse: ListInUse,
     _ timeSource: any TimeSource, adopt: @escaping @Sendable (EndpointList) -> Void,
@@ -73,7 +72,7 @@ actor ListUpdater {
   ///
   /// - Parameters:
   ///   - loop: the event loop that watches the file; with `nil` the updater does not watch it.
-  ///   - identities: the identities of the file and its signature file before they were read.
+  ///   - identities: the identities that the file and its signature file had before they were read.
   nonisolated func start(on loop: EventLoop?, identities: [FileIdentity?]) {
     let files = configuration.listUpdates.watchFile ? configuration.listFiles : []
     running.withLock { running in
@@ -107,11 +106,10 @@ actor ListUpdater {
 
   // MARK: Expiry
 
-  /// The longest single wait, in seconds. Lists expire by the system clock, which may be set during the wait.
+  /// The longest single wait, in seconds. Lists expire by the system clock, which may be set meanwhile.
   private static let longestWaitForExpiry = 3600.0
 
-  /// Starts a task that waits until a list has expired and then tells the observers. `nil` without observers,
-  /// and for a list that does not expire.
+  /// Starts a task that tells the observers when a list has expired. `nil` without observers or expiry.
   private nonisolated func expiry(of list: EndpointList?) -> Task<Void, Never>? {
     guard let list, let expires = list.expires, !configuration.listObservers.isEmpty else { return nil }
     return Task { [weak self] in
@@ -125,14 +123,15 @@ actor ListUpdater {
     }
   }
 
+  /// Tells the observers that a list has expired, unless another list came into use since the wait ended.
   private func listDidExpire(_ list: EndpointList) {
-    // Another list may have come into use since the wait ended.
     guard choice.list == list, let error = inUse.warning(at: Date()) else { return }
     notifyObservers { $0.listDidExpire(error, $1) }
   }
 
   // MARK: Refreshing
 
+  /// Refreshes the list each time the schedule says so, until the task is cancelled.
   private func keepUpToDate() async {
     followSchedule()
     while !Task.isCancelled {
@@ -151,7 +150,7 @@ actor ListUpdater {
     }
   }
 
-  /// Sets the schedule to the interval in the `refresh` of the list in use; to `nil` when the list has none.
+  /// Adapts the schedule to the `refresh` of the list in use, and ends the wait of `keepUpToDate`.
   private func followSchedule() {
     guard let every = choice.list.refresh?.every else {
       schedule = nil
@@ -162,8 +161,8 @@ actor ListUpdater {
       schedule?.follow(every: every, at: now)
     } else {
       var record = root.flatMap { store?.record(of: $0) } ?? RefreshSchedule.Record()
-      // Without a copy, the list that the last successful refresh brought is lost or no longer accepted. So
-      // the record of this success must not delay the next refresh.
+      // Without a copy, the list from the last successful refresh is lost, or is no longer accepted. So the
+      // record of this success must not delay the next refresh.
       if choice.fetched == nil { record.checked = nil }
       schedule = RefreshSchedule(
         every: every, record: record, now: now, wall: Date(), seed: .random(in: 0 ... .max))
@@ -171,8 +170,8 @@ actor ListUpdater {
     sleep?.cancel()
   }
 
-  /// The refresh URL of the configured list, by which the store finds copy and record; `nil` without one.
-  /// Later issues may name other URLs.
+  /// The refresh URL of the configured list, by which the store finds copy and record; `nil` without one. A
+  /// fetched list may name another refresh URL.
   private var root: HTTPURL? { choice.configured.list.refresh?.url }
 
   /// Fetches a newer list now, or waits for the end of a running refresh.
@@ -192,8 +191,8 @@ actor ListUpdater {
   /// after a success.
   private func refreshOnce() async -> NetOptError? {
     let task = refreshing ?? beginRefresh()
-    // Other callers may wait for this refresh, so the cancellation of one caller must not cancel it. It only
-    // ends the stream of this caller.
+    // Other callers may wait for this refresh, so a caller that is cancelled must not cancel the refresh. The
+    // cancellation only ends the stream of this caller.
     let (ends, end) = AsyncStream<NetOptError?>.makeStream()
     Task {
       end.yield(await task.value)
@@ -203,6 +202,7 @@ actor ListUpdater {
     return NetOptError(.cancelled, phase: .list, "waiting for the refresh of the list was cancelled")
   }
 
+  /// Starts a refresh in a task, which `stop` can cancel.
   private func beginRefresh() -> Task<NetOptError?, Never> {
     let task = Task { await self.fetchNewer() }
     refreshing = task
@@ -214,6 +214,7 @@ actor ListUpdater {
     return task
   }
 
+  /// Performs a refresh. Returns the reason why it brought no good list; `nil` after a success.
   private func fetchNewer() async -> NetOptError? {
     defer {
       refreshing = nil
@@ -238,8 +239,7 @@ actor ListUpdater {
     } catch {
       // The list file has changed meanwhile, and this error is about its former refresh URL.
       if root != asked { return nil }
-      // The client is shutting down, which is not a failure of the refresh. The record already has the
-      // attempt.
+      // The client shuts down. That is no failure of the refresh, and the record has the attempt already.
       if Task.isCancelled || running.withLock(\.isStopped) { return error.error }
       schedule?.failed(at: timeSource.now(), wall: Date(), retryAfter: error.retryAfter)
       keepRecord()
@@ -249,7 +249,7 @@ actor ListUpdater {
     }
   }
 
-  /// Handles the result of a fetch; `copy` is `nil` when the server's list has not changed.
+  /// Checks and uses a fetched list. `copy` is `nil` when the server's list has not changed.
   private func accept(_ copy: ListStore.Copy?, from url: HTTPURL) throws(ListFetch.Failure) {
     var isNewer = false
     if let copy {
@@ -279,9 +279,7 @@ actor ListUpdater {
     }
   }
 
-  /// Saves a copy for the next start.
-  ///
-  /// - Returns: the error if the copy could not be saved.
+  /// Saves a copy for the next start. Returns the error if the copy could not be saved.
   private func keep(_ copy: ListStore.Copy) -> NetOptError? {
     guard let root, let store, let serial = choice.fetched?.list.list.serial else { return nil }
     let reader = configuration.listReader
@@ -301,15 +299,14 @@ actor ListUpdater {
     }
   }
 
-  /// The fetched list, if it must be saved again because the disk has no complete copy of it; otherwise
-  /// `nil`.
+  /// The fetched list, if the disk has no complete copy of it, so that it must be saved again; else `nil`.
   private var lostCopy: ListStore.Copy? {
     guard let root, let store else { return nil }
     let kept = (try? store.copy(of: root)) ?? nil
     return kept == nil ? choice.fetched?.copy : nil
   }
 
-  /// Saves the record of refreshes. Ignores an error, because only the next start needs the record.
+  /// Saves the record of refreshes. Ignores an error, because only a later process needs the record.
   private func keepRecord() {
     if let root, let schedule { try? store?.keep(schedule.record, of: root) }
   }
@@ -320,6 +317,7 @@ actor ListUpdater {
   /// list is as good as before and the client still notices changes, only later.
   private func watchDidFail(_ error: NetOptError) { notifyObservers { $0.listDidFail(error, $1) } }
 
+  /// Reads the list file again, because it has changed, and uses its list if the list is valid.
   private func fileDidChange() {
     guard case .file(let path) = configuration.list else { return }
     do throws(NetOptError) {
@@ -340,8 +338,7 @@ actor ListUpdater {
     }
   }
 
-  /// Starts anew because the configured list has another refresh URL: the state of the old URL does not apply
-  /// to the new one.
+  /// Loads the copy and `lastCheck` for the new refresh URL of the configured list. Resets the schedule.
   private func resetRefreshState() {
     schedule = nil
     choice.fetched = nil
@@ -356,7 +353,7 @@ actor ListUpdater {
 
   // MARK: Reporting
 
-  /// Makes the client use the chosen list, unless it already does.
+  /// Makes the client use the list of `choice`, unless it already does. Publishes the status either way.
   private func use() {
     let list = choice.list
     let isOther = list != inUse.list
@@ -372,6 +369,7 @@ actor ListUpdater {
     if isOther { notifyObservers { $0.listDidChange($1) } }
   }
 
+  /// Records a new error of the list file or of a refresh in the status, and tells the observers.
   private func report(file: NetOptError? = nil, refresh: NetOptError? = nil) {
     if let file { fileError = file }
     if let refresh { refreshError = refresh }
@@ -379,6 +377,7 @@ actor ListUpdater {
     if let error = file ?? refresh { notifyObservers { $0.listDidFail(error, $1) } }
   }
 
+  /// Writes the list of `choice` and its status to `inUse`.
   private func publish() {
     var status = choice.status
     status.lastCheck = lastCheck
@@ -391,6 +390,7 @@ actor ListUpdater {
     for observer in configuration.listObservers { event(observer, status) }
   }
 
+  /// Adds to the message of an error that `list` stays in use.
   private static func error(_ error: NetOptError, _ list: EndpointList) -> NetOptError {
     NetOptError(
       error.code, phase: .list, "\(error.message); the list with serial \(list.serial) stays in use",
