@@ -7,9 +7,9 @@ public struct HostProbe: Sendable {
   public var host: String
   /// The port of the host's endpoints in the list.
   public var port: UInt16
-  /// The probe method.
+  /// The method with which the endpoints were probed.
   public var method: ProbeMethod
-  /// The endpoints by rank; excluded endpoints come last.
+  /// The host's endpoints in the order of their ranks; endpoints without a rank come last.
   public var endpoints: [EndpointProbe]
 
   /// Makes a result.
@@ -29,8 +29,8 @@ public struct EndpointProbe: Sendable {
   public var region: String?
   /// The provider of the endpoint's network, as the list names it; `nil` when the list names none.
   public var isp: String?
-  /// The place of the endpoint in the order of the host's endpoints, from 1; `nil` when the endpoint is
-  /// excluded.
+  /// The place of the endpoint in the order of the host's endpoints, from 1. `nil` when requests exclude the
+  /// endpoint, for example because its circuit breaker is open.
   public var rank: Int?
   /// The smoothed round-trip time of the endpoint, from all TCP handshakes and ICMP echo requests so far;
   /// `nil` when none was measured.
@@ -41,9 +41,12 @@ public struct EndpointProbe: Sendable {
   public var samples: [Duration]
   /// The state of the endpoint's circuit breaker.
   public var state: CircuitState
-  /// Whether the next request to the host tries this endpoint first.
+  /// Whether the endpoint has rank 1. With the policies `fastest` and `pinned`, the next request to the host
+  /// would try this endpoint first. With the policy `balanced`, the next request may try another endpoint
+  /// first.
   public var chosen: Bool
-  /// Why the probe failed, or why the endpoint is excluded; `nil` when neither is so.
+  /// Why the probe failed. When the probe did not fail and requests exclude the endpoint, the last failure of
+  /// the endpoint; otherwise `nil`.
   public var failure: LegFailure?
 
   /// Makes a result.

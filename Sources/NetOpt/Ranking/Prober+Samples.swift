@@ -7,7 +7,7 @@ extension Prober {
   /// The maximum number of quick samples that follow the full sample of an endpoint.
   private static let furtherSampleCount = 2
 
-  /// An endpoint to probe, and what happens with the connection.
+  /// An endpoint to probe, and what happens with the connection of the probe.
   struct Target: Hashable {
     /// The origin that the endpoint serves.
     let origin: Origin
@@ -25,7 +25,7 @@ extension Prober {
     var failure: LegFailure?
   }
 
-  /// All endpoints of some hosts of the list, as targets. Hosts that are not in the list have none.
+  /// All endpoints of the given hosts, as targets. A host that is not in the list has no endpoints.
   ///
   /// - Parameter keepsConnection: whether to keep the connections for requests.
   func targets(of hosts: [String], keepsConnection: Bool) -> [Target] {
@@ -67,9 +67,9 @@ extension Prober {
   /// Probes one endpoint: takes a full sample, and then quick samples.
   ///
   /// - Parameters:
-  ///   - end: the end of the budget.
-  ///   - isShortened: whether the probe of another endpoint had ended before this probe began. If so, the
-  ///     time limit of the full sample is the rest of the budget. If not, the time limit is the whole budget.
+  ///   - end: when the budget ends.
+  ///   - isShortened: whether this probe started late, after the probe of another endpoint had ended. The
+  ///     full sample then gets only the rest of the budget; otherwise it gets the whole budget.
   private func sample(
     _ target: Target, method: ProbeMethod?, until end: MonotonicInstant, isShortened: Bool
   ) async -> Samples {
@@ -104,8 +104,8 @@ extension Prober {
     return samples
   }
 
-  /// Tells the planner that the prober did not begin a probe. The planner may have given this probe the one
-  /// attempt of a half-open endpoint. Another request or probe can then make this attempt.
+  /// Tells the planner that the prober does not perform a probe. If the planner gave this probe the one
+  /// attempt of a half-open endpoint, another request or probe can then make the attempt.
   private func giveUp(_ target: Target) {
     let never = LegError(LegFailure(.other, "the time limit passed before the probe"), isInconclusive: true)
     router.record(

@@ -4,32 +4,32 @@ import NetOptLocking
 import NetOptRouting
 import Synchronization
 
-/// Probes the endpoints of the list. It does so at the start of the client, at the first request to a host of
-/// a long list, when a caller asks for probes, and when the planner says that probes are due. Due probes are
-/// background probes, attempts of half-open circuit breakers, certificate checks, and trial connections for
-/// requests that wait.
+/// Probes the endpoints of the list. The *first probes* of a host run at the start of the client, after a
+/// change of the list or of the network, or at the first request to the host. Further probes run when a
+/// caller asks for them. *Due probes* run when the planner asks for them: background probes, attempts of
+/// half-open circuit breakers, certificate checks, and trial connections for requests that wait.
 ///
 /// A probe with `tcp` or `tls` is a leg that stops at the gate and sends no request. A probe with `http`
 /// sends a HEAD request. A probe with `icmp` sends an echo request and opens no connection. When the
-/// connection of a probe at start uses HTTP/2, it stays in the pool, so the first request finds a ready
+/// connection of a first probe uses HTTP/2, it stays in the pool, so the first request finds a ready
 /// connection. Safe from any thread.
 final class Prober: Sendable {
-  /// The number of endpoints up to which the prober probes a whole list at once, at start and after a change
-  /// of the list. The hosts of a longer list are probed at the first request to each.
+  /// The maximum number of endpoints in a list that the prober probes as a whole, at the start and after a
+  /// change of the list. With a longer list, the first request to each host starts the probes of that host.
   static let mostAtStart = 256
 
   /// How far the first probes of a host have come, and whether requests wait for them.
   private enum HostState {
     /// Nothing has probed the host yet. The first request starts the probes, and waits for them.
     case unused
-    /// Nothing has probed the host yet, but an earlier run has saved its ranking. The first request starts
-    /// the probes, and does not wait for them.
+    /// Nothing has probed the host yet, but its ranking was restored from an earlier run or an earlier stay
+    /// in this network. The first request starts the probes, and does not wait for them.
     case remembered
     /// The first probes of the host run, and no endpoint has answered yet. The value has the continuations of
     /// the requests that wait, by number.
     case waiting([UInt64: CheckedContinuation<Void, Never>])
-    /// Requests do not wait any more: an endpoint has answered, all first probes have failed, or the ranking
-    /// was remembered.
+    /// Requests do not wait: an endpoint has answered, all first probes have ended without an answer, the
+    /// first probes of a `remembered` host have begun, or the prober has stopped.
     case settled
 
     var isSettled: Bool { if case .settled = self { true } else { false } }
@@ -50,8 +50,8 @@ final class Prober: Sendable {
 
   private struct State {
     var list: EndpointList?
-    /// The states of the hosts of the list, by name. A host without a state counts as settled. When the
-    /// configuration asks for no probes at start, no host has a state at first.
+    /// The states of the hosts of the list, by name. A host without a state counts as settled. Without
+    /// `Probing.atStart`, every host has no state or is settled.
     var hosts: [String: HostState] = [:]
     /// The number of the last waiting request.
     var lastWait: UInt64 = 0
@@ -75,7 +75,7 @@ final class Prober: Sendable {
   /// The event loop for ICMP echo requests; `nil` when the program provides the transport.
   let loop: EventLoop?
   private let state: Locked<State>
-  /// The number of hosts that are not settled. It is outside of `state`, because every request reads it.
+  /// The number of hosts that are not settled. Not in `state`: every request reads it, without the lock.
   private let unsettled: Atomic<Int>
 
   /// The list whose endpoints the prober probes; `nil` without a list.
@@ -84,7 +84,7 @@ final class Prober: Sendable {
   /// The number of running tasks of first probes and of `startProbes`.
   var taskCount: Int { state.withLock(\.tasks.count) }
 
-  /// - Parameter known: the hosts whose ranking an earlier run saved.
+  /// - Parameter known: the names of the hosts whose ranking an earlier run saved.
   init(
     _ router: Router, _ engine: Engine, _ list: EndpointList?, known: Set<String>,
     _ configuration: ClientConfiguration.Probing, _ timeSource: any TimeSource
@@ -106,9 +106,9 @@ final class Prober: Sendable {
   /// The prober does not call it when due probes have ended.
   func whenProbed(_ handler: @escaping @Sendable () -> Void) { state.withLock { $0.whenProbed = handler } }
 
-  /// Switches to another list. If the new list is short, starts to probe the hosts that are new in it, or
-  /// that have new endpoints or another port. Requests that wait for a host which the new list lacks stop
-  /// waiting.
+  /// Switches to another list. If the new list has at most `mostAtStart` endpoints, starts to probe its new
+  /// hosts, and the hosts with new endpoints or another port. The requests that wait for the probes of a host
+  /// that is not in the new list continue at once.
   func adopt(_ list: EndpointList) {
     let (others, waiting) = state.withLock { state in
       let others = list.hosts.filter { host, entry in
@@ -136,11 +136,11 @@ final class Prober: Sendable {
     begin(direct(Array(list.hosts.keys)))
   }
 
-  /// Starts anew after this machine has joined another network. Cancels the running probes, and probes the
-  /// hosts that are in use or for which requests wait. The first request to each other host starts its
-  /// probes. So an idle client sends nothing, whichever networks the machine joins.
+  /// Starts anew in another network. Cancels the tasks of first probes and of `startProbes`. Then probes the
+  /// hosts that are in use, and the hosts for which requests wait. The first request to any other host starts
+  /// the probes of that host. So an idle client sends nothing, whichever networks the machine joins.
   ///
-  /// - Parameter known: the hosts with a saved ranking in the new network.
+  /// - Parameter known: the names of the hosts for which the planner has a ranking in the new network.
   func probeAgain(known: Set<String>) {
     guard configuration.atStart, list != nil else { return }
     let inUse = router.withPlanner { planner, now in planner.hostsInUse(at: now) }
@@ -159,7 +159,7 @@ final class Prober: Sendable {
     begin(direct(hosts))
   }
 
-  /// The hosts among the given ones whose requests may go to endpoints of the list.
+  /// Returns those of the hosts whose requests may go to endpoints of the list (`Router.isDirect`).
   private func direct(_ hosts: [String]) -> [String] {
     hosts.filter { host in list?.origin(of: host).map(router.isDirect) ?? false }
   }
@@ -184,8 +184,8 @@ final class Prober: Sendable {
 
   // MARK: The first request
 
-  /// Whether a request need not wait for a probe. Requests wait only until the first probes of their host
-  /// have a result.
+  /// Whether a request need not wait for a probe. A request has to wait, or to start the first probes of its
+  /// host, while these probes have no result.
   func isSettled(_ request: NetOptRequest) -> Bool {
     // The usual case, without a look-up of the host.
     if unsettled.load(ordering: .acquiring) == 0 { return true }
@@ -201,9 +201,9 @@ final class Prober: Sendable {
     return isSettled || !request.options.directDespiteProxy && !router.isDirect(origin)
   }
 
-  /// Waits until an endpoint of the host has answered, all first probes of the host have ended, or
-  /// `firstRequestWait` has passed. Starts the probes if nothing has probed the host yet. Does not wait for a
-  /// host with a saved ranking.
+  /// Waits until an endpoint of the host has answered a probe, all first probes of the host have ended, or
+  /// `firstRequestWait` has passed. Starts the first probes if nothing has probed the host yet. Does not wait
+  /// when the planner knows the ranking of the host from before.
   ///
   /// - Parameter deadline: the deadline of the call, which also ends the wait; `nil` for a call without a
   ///   time limit.
@@ -261,7 +261,7 @@ final class Prober: Sendable {
     continuation?.resume()
   }
 
-  /// Marks a host as settled, and ends the wait of all requests to it.
+  /// Marks a host as settled, and lets all requests that wait for its first probes continue.
   func settle(_ host: String) {
     let waiting = state.withLock { state in
       let old = state.hosts.updateValue(.settled, forKey: host)
@@ -271,7 +271,7 @@ final class Prober: Sendable {
     for continuation in waiting { continuation.resume() }
   }
 
-  /// Starts the first probes of hosts.
+  /// Starts the first probes of hosts in a task. When the probes have ended, the hosts are settled.
   private func begin(_ hosts: [String]) {
     if hosts.isEmpty { return }
     state.withLock { state in
@@ -333,8 +333,8 @@ final class Prober: Sendable {
     return names.compactMap { name in result(name, method: method, samples) }
   }
 
-  /// Adds probes that a caller asked for to `samplings`, so that `stop` can cancel them. Returns their
-  /// number.
+  /// Adds the task of probes that a caller asked for to `samplings`, so that `stop` can cancel it. Returns
+  /// the number of the new entry.
   private func begin(_ sampling: Task<[Target: Samples], Never>) -> UInt64 {
     let (id, isStopped) = state.withLock { state in
       state.lastSampling += 1
@@ -345,7 +345,7 @@ final class Prober: Sendable {
     return id
   }
 
-  /// Removes the entry with this number from `samplings`.
+  /// Removes the entry with the number `sampling` from `samplings`.
   private func end(_ sampling: UInt64) { state.withLock { $0.samplings[sampling] = nil } }
 
   /// Starts due probes in a task and returns at once.
@@ -361,9 +361,9 @@ final class Prober: Sendable {
     }
   }
 
-  /// Performs due probes, and returns when they have ended. Certificate checks use TLS. The other probes use
-  /// the configured method if its successes show that a failed endpoint works again (`Probe.showsRecovery`);
-  /// otherwise they use the default method.
+  /// Performs due probes, and returns when they have ended. Certificate checks use TLS. All other due probes
+  /// use the configured method if a success with this method shows that a failed endpoint works again
+  /// (`Probe.showsRecovery`). Otherwise they use the default method of their origin.
   func probe(_ due: [DueProbe]) async {
     if due.isEmpty { return }
     let method = configuration.method.flatMap { $0.probe.showsRecovery ? $0 : nil }
@@ -376,9 +376,12 @@ final class Prober: Sendable {
     _ = await (checks, others)
   }
 
-  /// The result of probing a host, with the present ranking of its endpoints.
+  /// Makes the result of probing a host, with the present ranking of its endpoints. `nil` when the host is no
+  /// longer in the list.
   ///
-  /// - Parameter method: the given method; `nil` for the default method of the origin.
+  /// - Parameters:
+  ///   - method: the method of the probes; `nil` for the default method of the origin.
+  ///   - samples: the samples of all probed endpoints.
   private func result(_ name: String, method: ProbeMethod?, _ samples: [Target: Samples]) -> HostProbe? {
     guard let entry = list?.hosts[name], let origin = list?.origin(of: name) else { return nil }
     let ranking = router.withPlanner { planner, now in planner.status(of: origin, at: now) }

@@ -5,20 +5,21 @@ import NetOptEngine
 import NetOptRouting
 import Synchronization
 
-/// Keeps a ranking (`RouteHistory`) for each network that this machine was in. Memory keeps the rankings
-/// while the client lives. The files of the `RankingStore`, if there is one, keep them for later clients.
+/// Keeps a ranking (`RouteHistory`) for each network that this machine was in. This object holds the rankings
+/// in memory as long as the client lives. The files of the `RankingStore`, if there is one, keep them for
+/// later clients.
 final class RankingMemory: Sendable {
-  /// The interval between writes of the ranking while the client is in use.
+  /// The minimum time between two writes of `saveIfOld`, which writes while the client is in use.
   private static let saveInterval = Duration.seconds(300)
 
-  /// The networks and their rankings. The lock of `state` protects it.
+  /// The current network, and the rankings of other networks.
   private struct State {
     /// The network that the machine is in now.
     var network: NetworkFingerprint
     /// The rankings of networks that the machine has left, by network fingerprint. A successful write to the
     /// files removes them from memory.
     var left: [String: RouteHistory] = [:]
-    /// When `saveIfOld` last decided to write, even if the write failed. At first, when this object was made.
+    /// When `saveIfOld` last began to write, even if the write failed; until then, when this object was made.
     var lastSaved: MonotonicInstant
   }
 
@@ -50,10 +51,10 @@ final class RankingMemory: Sendable {
     state = Locked(State(network: network, lastSaved: timeSource.now()))
   }
 
-  /// Restores the ranking of the current network: the ranking in memory, otherwise the ranking in the file.
-  /// Ignores hosts whose ranking is older than a day. Restores nothing when the client has no list.
+  /// Gives the planner the ranking of the current network that is in memory, or otherwise in the file.
+  /// Ignores hosts whose ranking is older than a day. Does nothing when the client has no list.
   ///
-  /// - Returns: the hosts with a restored ranking.
+  /// - Returns: the names of the hosts whose ranking the planner now knows.
   func restore() -> Set<String> {
     guard router.withPlanner({ planner, _ in planner.list != nil }) else { return [] }
     let (network, left) = state.withLock { ($0.network.description, $0.left[$0.network.description]) }
@@ -65,32 +66,34 @@ final class RankingMemory: Sendable {
     }
   }
 
-  /// Removes the ranking of the old network from the router when the machine has changed to another network.
-  /// Memory keeps that ranking in case the machine returns. If memory has a ranking of the new network, the
-  /// router uses it at once.
+  /// Moves the ranking of the old network from the planner to memory, because this machine has joined another
+  /// network. Memory keeps that ranking in case the machine returns. If memory has a ranking of the new
+  /// network, the planner gets it at once.
   ///
-  /// - Returns: the hosts for which the router now uses a ranking from memory. `nil` when memory has no
-  ///   ranking of the new network; the caller must then call `restore`, which reads the file.
+  /// - Returns: the names of the hosts for which the planner now uses a ranking from memory. `nil` when
+  ///   memory has no ranking of the new network; the caller must then call `restore`, which reads the file.
   func networkChanged(to network: NetworkFingerprint) -> Set<String>? {
     let date = Date()
-    // Under the lock, like every step that gives a ranking to a network or changes the current network.
+    // The lock is held during the whole change, so that no other function assigns a ranking to the wrong
+    // network meanwhile.
     return state.withLock { state in
       let kept = state.left[network.description]
       let (left, known) = router.beginNetwork(at: date, knowing: kept?.current(at: date))
-      // Hosts without a measurement since the machine returned keep their older ranking. An empty ranking is
-      // not kept: it would hide the ranking in the file.
+      // `before` is the ranking from an earlier stay in the old network. It stays valid for the hosts that
+      // were not measured during the last stay. An empty ranking is not kept: it would hide the ranking in
+      // the file.
       let before = state.left[state.network.description]?.current(at: date)
       let learned = before.map(left.merged(with:)) ?? left
       state.left[state.network.description] = learned.hosts.isEmpty ? nil : learned
       state.network = network
-      // With more than `mostNetworks` rankings, drops them all: a laptop that changed the network that often
-      // is unlikely to return.
+      // With more than `mostNetworks` rankings, all of them are dropped: a laptop that changed the network
+      // that often is unlikely to return to one of these networks.
       if state.left.count > RankingStore.mostNetworks { state.left = [:] }
       return kept == nil ? nil : known
     }
   }
 
-  /// Writes the rankings if the last call that wrote was at least five minutes ago.
+  /// Calls `save` if five minutes (`saveInterval`) have passed since `lastSaved`.
   func saveIfOld() {
     let now = timeSource.now()
     let isOld = state.withLock { state in
@@ -101,8 +104,8 @@ final class RankingMemory: Sendable {
     if isOld { save() }
   }
 
-  /// Writes the ranking of the current network and the rankings of the networks that the machine has left.
-  /// Writes nothing when the client has not planned any request with its list.
+  /// Writes the ranking of the current network and the rankings of the networks that this machine has left to
+  /// the files. Writes nothing when the client has not planned any request with its list.
   func save() {
     guard let store else { return }
     let date = Date()
@@ -136,7 +139,7 @@ final class RankingMemory: Sendable {
     }
   }
 
-  /// Reports the first error, and ignores all later ones.
+  /// Passes the first error to `warn`, and ignores all later errors.
   private func warnOnce(_ error: NetOptError) {
     if !hasWarned.exchange(true, ordering: .relaxed) { warn(error) }
   }

@@ -6,15 +6,16 @@ import NetOptRouting
 /// The ranking files, one for each network: `rankings/FINGERPRINT.json` in the state directory.
 ///
 /// The store replaces each file as a whole, so that two programs never leave a broken file. Under a lock on
-/// the directory (flock(2)), it merges each ranking with the ranking in the file. If both rank the same host,
-/// the ranking that is written last counts. The store does not read a link, a pipe or anything else that is
-/// not a regular file. When it writes the ranking, it replaces such a file with a regular one.
+/// the directory (flock(2)), it merges each new ranking with the ranking in the file. If both rank a host,
+/// the new ranking of this host replaces the one in the file. The store does not read a link, a pipe or
+/// anything else that is not a regular file. When it writes the ranking, it replaces such a file with a
+/// regular one.
 struct RankingStore: Sendable {
   /// The maximum number of ranking files, one for each network. When there are more, the store removes the
   /// files whose last write is the longest ago.
   static let mostNetworks = 16
-  /// The age in seconds from which the store removes a temporary file (`.part`). A program that was killed
-  /// while it wrote a ranking leaves such a file.
+  /// The age in seconds after which the store removes a temporary file (`.part`). A program that is killed
+  /// while it writes a ranking leaves such a file.
   private static let draftLifetime = 3600.0
   /// How long the store waits for the lock while another program holds it. The time is short, because a
   /// client that shuts down waits for the store.
@@ -26,9 +27,10 @@ struct RankingStore: Sendable {
   /// - Parameter state: the state directory.
   init(_ state: String) { directory = "\(state)/rankings" }
 
+  /// The path of the ranking file of a network, which its fingerprint identifies.
   private func path(_ network: String) -> String { "\(directory)/\(network).json" }
 
-  /// Reads the ranking of a network; `nil` when there is none.
+  /// Reads the ranking of a network; `nil` when there is no file for the network.
   ///
   /// - Throws: `unreadableFile`; `invalidConfiguration` for a file that is not a ranking file of netopt's.
   func load(_ network: String) throws(NetOptError) -> RouteHistory? {
@@ -51,8 +53,8 @@ struct RankingStore: Sendable {
   /// - Throws: `unwritableFile`, also when another program holds the lock for longer than `lockTimeout`. The
   ///   store waits for the lock once, not once per file.
   func save(_ histories: [String: RouteHistory], at date: Date) throws(NetOptError) {
-    // Accessible to the user alone, like the files. If this fails, taking the lock on the directory throws
-    // the error.
+    // Only this user can access the directory, as for the files. If the directory cannot be created, taking
+    // the lock on it throws the error.
     try? FileManager.default.createDirectory(
       atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     let lock = try FileLock(
@@ -99,5 +101,6 @@ struct RankingStore: Sendable {
     return Date(timeIntervalSince1970: Double(time.tv_sec) + Double(time.tv_nsec) / 1e9)
   }
 
+  /// Removes a file from the directory, by its name. Ignores an error.
   private func remove(_ name: String) { try? FileManager.default.removeItem(atPath: "\(directory)/\(name)") }
 }

@@ -3,11 +3,12 @@ import NetOptRouting
 
 /// The probe method `tcp`, which completes a TCP handshake.
 struct TCPProbe: Probe {
-  /// False: a middlebox may complete the handshake for an endpoint that is down.
+  /// False: a middlebox may complete the handshake for an endpoint that is down. For port 80, due probes use
+  /// `tcp` all the same, because it is the default method there. Its success then counts in full.
   var showsRecovery: Bool { false }
 
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {
-    // For an `http` origin the transport stops after the TCP handshake.
+    // The connection is opened as for an `http` origin, so that the transport stops after the TCP handshake.
     let origin = sample.target.origin
     return await sample.connect(Origin(.http, host: origin.host, port: origin.port), by: prober)
   }
@@ -23,8 +24,8 @@ struct TLSProbe: Probe {
 }
 
 extension ProbeSample {
-  /// Opens a connection to the endpoint for an origin. If the time limit was the rest of the budget, a
-  /// timeout is returned as a cancellation, which does not count against the endpoint.
+  /// Opens a connection to the endpoint for an origin. If the time limit is the rest of the budget
+  /// (`isShortened`), a timeout becomes an inconclusive failure, which does not count against the endpoint.
   fileprivate func connect(_ origin: Origin, by prober: Prober) async -> Result<ConnectReport, LegError> {
     do throws(LegError) {
       let endpoint = IPEndpoint(target.address, port: target.origin.port)

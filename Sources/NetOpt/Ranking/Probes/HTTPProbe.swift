@@ -11,8 +11,8 @@ struct HTTPProbe: Probe {
     let path = health?.path ?? "/"
     var options = RequestOptions()
     options.timeout = sample.limit
-    // The call's deadline is the limit. libcurl's timeout for the connection is longer, so that the deadline
-    // ends the call.
+    // The deadline of the call is the time limit of the sample. libcurl's timeout for the connection is
+    // longer, so that the deadline ends the call first.
     options.connectTimeout = sample.limit + .seconds(1)
     options.connection = sample.keepsConnection ? .pooled : .fresh
     let request = NetOptRequest(.head, HTTPURL(origin: target.origin, target: path), options: options)
@@ -40,7 +40,8 @@ struct HTTPProbe: Probe {
 }
 
 extension ConnectReport {
-  /// Makes a report from the route of a response: the durations of the handshakes of its connection.
+  /// Makes a report from the route of a response: the durations of the handshakes of its connection, or
+  /// `reused` when the response came on a pooled connection.
   fileprivate init(_ route: RouteReport) {
     guard let leg = route.winner, !leg.reused, let connected = leg.connected else {
       self.init(connect: .zero, reused: true)
@@ -51,13 +52,14 @@ extension ConnectReport {
 }
 
 extension LegError {
-  /// Makes the error of a failed health check: the failure of its connection, or the error after the
-  /// connection was ready.
+  /// Makes the error of a failed health check. When the connection failed, the error has the failure of the
+  /// connection. When the connection was ready and the request failed, the error has the kind `unhealthy`.
   ///
   /// - Parameters:
+  ///   - error: the error of the HEAD request.
   ///   - path: the health path.
-  ///   - isShortened: whether the time limit was the rest of the budget. A timeout then counts as a
-  ///     cancellation.
+  ///   - isShortened: whether the time limit was the rest of the budget. A timeout is then inconclusive: it
+  ///     does not count against the endpoint.
   fileprivate init(healthCheck error: NetOptError, _ path: String, isShortened: Bool) {
     let isExcused = isShortened && error.code == .timeout
     let isInconclusive = error.code == .cancelled || error.code == .shutDown || isExcused

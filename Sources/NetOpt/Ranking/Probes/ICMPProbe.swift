@@ -2,8 +2,8 @@ import NetOptCore
 import NetOptEngine
 import NetOptRouting
 
-/// The probe method `icmp`, which sends an ICMP echo request. It measures the round-trip time, and its
-/// failure never counts against the endpoint.
+/// The probe method `icmp`, which sends an ICMP echo request. A reply gives the planner a round-trip time. A
+/// missing reply never counts against the endpoint.
 struct ICMPProbe: Probe {
   var furtherSampleMethod: ProbeMethod { .icmp }
   var judgesEndpoint: Bool { false }

@@ -5,19 +5,20 @@ import NetOptRouting
 protocol Probe: Sendable {
   /// The probe method of the quick samples that follow the full sample.
   var furtherSampleMethod: ProbeMethod { get }
-  /// Whether a result counts for or against the endpoint. If false, the prober does not tell the planner the
-  /// results. The planner waits for the result of each due probe, so due probes must then use another method:
-  /// `showsRecovery` must be false too.
+  /// Whether a result counts for or against the endpoint. If this is false, the prober does not pass the
+  /// results to the planner. Then set `showsRecovery` to false too: the planner waits for the result of each
+  /// due probe, and this method would report none.
   var judgesEndpoint: Bool { get }
-  /// Whether a success shows that a failed endpoint works again. If false, due probes use the default method
-  /// instead (`Prober.probe(_:)`).
+  /// Whether a success shows that a failed endpoint works again. If this is false, due probes use the default
+  /// method of the origin instead (`Prober.probe(_:)`): `tls`, or `tcp` for port 80.
   var showsRecovery: Bool { get }
 
   /// Takes a sample.
   ///
   /// - Returns: a report with the durations of the handshakes or of the echo; or the failure. For an `https`
-  ///   origin, the report of a new connection without a TLS handshake (`tls` is `nil`) does not count as a
-  ///   success. The planner then uses only the durations in the report.
+  ///   origin, a success whose `tls` is `nil` (a new connection without a TLS handshake) does not show that
+  ///   the endpoint works. The planner records its round-trip time, takes it as a sign that this machine's
+  ///   network works, and gives back the one attempt of a half-open endpoint.
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError>
 }
 
@@ -27,9 +28,9 @@ extension Probe {
   var showsRecovery: Bool { true }
 }
 
-/// The parameters of a sample.
+/// The parameters of one sample: one measurement of an endpoint.
 struct ProbeSample: Sendable {
-  /// The endpoint.
+  /// The endpoint to measure.
   let target: Prober.Target
   /// The time limit of the sample, at least 1 ms.
   let limit: Duration
@@ -38,7 +39,8 @@ struct ProbeSample: Sendable {
   /// Whether `limit` is the rest of the budget and not the whole budget. A timeout then does not count as a
   /// failure of the endpoint, because the limit may be shorter than the round trip to the endpoint.
   let isShortened: Bool
-  /// Whether to keep the connection for requests, if the transport can keep it.
+  /// Whether to keep the connection for requests, if the transport can keep it. `target.keepsConnection` for
+  /// a full sample; false for a quick sample.
   let keepsConnection: Bool
 }
 
