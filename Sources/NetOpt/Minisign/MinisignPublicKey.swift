@@ -3,7 +3,7 @@ public import NetOptCore
 
 /// A minisign public key (https://jedisct1.github.io/minisign/), which verifies signed lists.
 public struct MinisignPublicKey: Hashable, Sendable, CustomStringConvertible {
-  /// The key id, 8 bytes. Signatures name their key by it.
+  /// The key id, 8 bytes. A signature names the key that made it by this id.
   let idBytes: [UInt8]
   /// The Ed25519 public key, 32 bytes.
   let key: [UInt8]
@@ -37,9 +37,9 @@ public struct MinisignPublicKey: Hashable, Sendable, CustomStringConvertible {
     try self.init(bytes, name: path)
   }
 
-  /// Reads a key from text.
+  /// Reads a key from the bytes of its text: the key alone, or the content of a public key file.
   ///
-  /// - Parameter name: the name of the key in messages.
+  /// - Parameter name: the name of the key or of its file in messages.
   private init(_ bytes: [UInt8], name: String) throws(NetOptError) {
     let text = try MinisignText(bytes, file: name, code: .invalidKey)
     let line = text.lines.count == 1 ? 0 : 1

@@ -4,10 +4,11 @@ package import NetOptCrypto
 
 /// A minisign secret key, which signs files.
 package struct MinisignSecretKey: Sendable {
-  /// The maximum number of operations for deriving a key from a password. minisign's own keys need 2^25.
-  /// Without a limit, a key from elsewhere could keep the processor busy for hours.
+  /// The maximum number of operations for deriving the decryption key from a password. minisign's own keys
+  /// need 2^25. Without a limit, a key file from elsewhere could keep the processor busy for hours.
   private static let operationsLimit: UInt64 = 1 << 27
-  /// The maximum memory in bytes for deriving a key from a password. minisign's own keys need 1 GiB.
+  /// The maximum memory in bytes for deriving the decryption key from a password. minisign's own keys need 1
+  /// GiB.
   private static let memoryLimit: UInt64 = 2 << 30
   /// The length of the decoded second line of a key file, in bytes.
   private static let length = 158
@@ -26,8 +27,8 @@ package struct MinisignSecretKey: Sendable {
   ///
   /// - Parameters:
   ///   - file: the name of the file in messages.
-  ///   - password: returns the password; called only when the key is encrypted. Deriving a key from the
-  ///     password of a minisign key takes about a second and 1 GiB of memory.
+  ///   - password: returns the password; called only when the key is encrypted. For a key that minisign made,
+  ///     the decryption takes about a second and 1 GiB of memory.
   /// - Throws: `invalidKey`, also for a wrong password; any error of `password`.
   package init(
     _ bytes: [UInt8], file: String, password: () throws(NetOptError) -> SecretBytes
@@ -43,10 +44,10 @@ package struct MinisignSecretKey: Sendable {
     guard isEncrypted || body[2..<4].elementsEqual([0, 0]) else {
       throw text.fault("the key has an encryption that minisign does not support")
     }
-    // Invalid parameters are refused here, before `password` asks the user.
+    // Invalid parameters must lead to an error before `password` asks the user.
     let scrypt = try isEncrypted ? Self.scrypt(body, text) : nil
     (idBytes, key) = try withListErrors {
-      // The key id, the seed, the public key, and a checksum of these.
+      // In `secret`: the key id (8 bytes), the seed (32), the public key (32), and a checksum (32).
       let secret =
         try scrypt.map { try Self.decrypted(body, by: $0, with: password(), text) }
         ?? SecretBytes(copying: Array(body[54...]))
@@ -92,7 +93,9 @@ package struct MinisignSecretKey: Sendable {
 
   /// Reads and checks the scrypt parameters of an encrypted key.
   ///
-  /// - Parameter body: the decoded second line of the key file.
+  /// - Parameters:
+  ///   - body: the decoded second line of the key file.
+  ///   - text: the key file, for the messages of errors.
   private static func scrypt(_ body: [UInt8], _ text: MinisignText) throws(NetOptError) -> Scrypt {
     let operations = number(body, 38)
     let memory = number(body, 46)
@@ -111,6 +114,8 @@ package struct MinisignSecretKey: Sendable {
   /// - Parameters:
   ///   - body: the decoded second line of the key file.
   ///   - scrypt: the parameters that derive the decryption key from the password.
+  ///   - text: the key file, for the messages of errors.
+  /// - Returns: the decrypted part: key id, seed, public key and checksum, 104 bytes.
   private static func decrypted(
     _ body: [UInt8], by scrypt: Scrypt, with password: SecretBytes, _ text: MinisignText
   ) throws -> SecretBytes {
@@ -142,8 +147,8 @@ package struct MinisignSecretKey: Sendable {
 }
 
 extension Scrypt {
-  /// Computes the scrypt parameters as libsodium does (`crypto_pwhash_scryptsalsa208sha256`), from the two
-  /// limits in a minisign key. Returns `nil` for limits that libsodium cannot use.
+  /// Computes the scrypt parameters from the two limits in a minisign key, as libsodium does
+  /// (`crypto_pwhash_scryptsalsa208sha256`). `nil` for limits that libsodium cannot use.
   ///
   /// - Parameters:
   ///   - operations: the maximum number of operations.

@@ -20,15 +20,16 @@ package struct MinisignSignature: Hashable, Sendable {
   let signature: [UInt8]
   /// The comment in the first line, which no signature covers.
   let untrustedComment: String
-  /// The signer's comment on the file, which `commentSignature` covers. Trust it only after `verify`.
+  /// The signer's comment on the file. `commentSignature` signs it, so it is trustworthy after `verify` has
+  /// succeeded.
   package let trustedComment: String
-  /// The Ed25519 signature of `signature` and the trusted comment together, 64 bytes.
+  /// The Ed25519 signature of the bytes of `signature` followed by the trusted comment, 64 bytes.
   let commentSignature: [UInt8]
 
   /// The id of the key that made the signature, as minisign shows it.
   package var keyName: String { MinisignText.name(ofKey: keyID) }
 
-  /// Reads a signature file.
+  /// Reads a signature file. Does not verify the signature.
   ///
   /// - Parameter file: the name of the signature file in messages.
   /// - Throws: `invalidSignature`, with the line and the broken rule.

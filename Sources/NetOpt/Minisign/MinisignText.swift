@@ -9,7 +9,7 @@ struct MinisignText {
 
   /// The name of the file in messages.
   private let file: String
-  /// The code of the errors that `fault` makes.
+  /// The error code of the errors that `fault` makes.
   private let code: NetOptError.Code
   /// The lines without line ends, and without empty lines at the end.
   private(set) var lines: [Substring]
@@ -18,7 +18,7 @@ struct MinisignText {
   ///
   /// - Parameters:
   ///   - file: the name of the file in messages.
-  ///   - code: the code of errors in the file.
+  ///   - code: the error code of the errors about this file.
   init(_ bytes: [UInt8], file: String, code: NetOptError.Code) throws(NetOptError) {
     self.file = file
     self.code = code
@@ -44,7 +44,7 @@ struct MinisignText {
   /// - Parameter rule: what is wrong with the file, for the message.
   func fault(_ rule: String) -> NetOptError { NetOptError(code, phase: .list, "\(file): \(rule)") }
 
-  /// Checks that the file has a number of lines.
+  /// Checks that the file has exactly `count` lines.
   ///
   /// - Parameter what: the kind of file, for the message.
   func expect(_ count: Int, _ what: String) throws(NetOptError) {
@@ -63,11 +63,11 @@ struct MinisignText {
     return String(lines[index].dropFirst(prefix.count))
   }
 
-  /// Decodes a line in base64 (RFC 4648, section 4), with padding and without other characters.
+  /// Decodes a line that is base64 (RFC 4648, section 4) with padding and has no other characters.
   ///
   /// - Parameters:
   ///   - index: the index of the line, from 0.
-  ///   - count: the number of bytes that the line must have.
+  ///   - count: the number of bytes that the decoded line must have.
   ///   - what: what the line must be, for the message.
   func base64(_ index: Int, count: Int, _ what: String) throws(NetOptError) -> [UInt8] {
     let text = String(lines[index])
@@ -80,13 +80,13 @@ struct MinisignText {
     return Array(data)
   }
 
-  /// The prefix of the first line of each file.
+  /// The prefix of the first line in every kind of minisign file.
   static let untrusted = "untrusted comment: "
   /// The prefix of the third line of a signature file.
   static let trusted = "trusted comment: "
-  /// The two algorithm bytes of a key, and of an Ed25519 signature of the file itself.
+  /// The two bytes with which a decoded key begins, and a decoded signature of the file itself (`legacy`).
   static let ed25519 = Array("Ed".utf8)
-  /// The two algorithm bytes of an Ed25519 signature of the file's BLAKE2b-512 digest.
+  /// The two bytes with which a decoded signature of the file's BLAKE2b-512 digest begins (`prehashed`).
   static let prehashed = Array("ED".utf8)
 
   /// The key id as minisign shows it: the 8 bytes as a little-endian number in hexadecimal.
@@ -95,8 +95,8 @@ struct MinisignText {
   }
 }
 
-/// Runs a closure that uses libcrypto. Every error that it throws becomes an error of the phase `list`,
-/// except that a `NetOptError` stays as it is.
+/// Runs a closure that uses libcrypto. Turns every error that the closure throws into a `NetOptError` of the
+/// phase `list`. An error that already is a `NetOptError` does not change.
 func withListErrors<Result>(_ body: () throws -> Result) throws(NetOptError) -> Result {
   do {
     return try body()

@@ -1,22 +1,22 @@
-/// The distribution of times in microseconds.
+/// The distribution of the times of requests, in microseconds.
 package struct Distribution: Hashable, Sendable {
   /// A percentile for which there are enough samples, with its confidence interval. All values are in
   /// microseconds.
   package struct Entry: Hashable, Sendable {
     /// The percentile.
     package let percentile: Percentile
-    /// The value of the percentile, or `nil` when it lies among the timeouts.
+    /// The value of the percentile. `nil` when its rank belongs to a timeout, whose time is unknown.
     package let value: Int64?
-    /// The lower end of the confidence interval, or `nil` when it lies among the timeouts.
+    /// The lower end of the confidence interval. `nil` when its rank belongs to a timeout.
     package let low: Int64?
-    /// The upper end of the confidence interval, or `nil` when it lies among the timeouts.
+    /// The upper end of the confidence interval. `nil` when its rank belongs to a timeout.
     package let high: Int64?
   }
 
   /// The number of values, without the timeouts.
   package let count: Int
-  /// The number of requests that timed out. They are not in `count`. Their times are known only to exceed the
-  /// time limit.
+  /// The number of requests that timed out. `count` does not include them. All that is known of their times
+  /// is that they exceed the time limit.
   package let timeouts: Int
   /// The smallest value in microseconds; `nil` without values.
   package let minimum: Int64?
@@ -29,20 +29,20 @@ package struct Distribution: Hashable, Sendable {
   package let medianDeviation: Int64?
   /// The percentiles of `Percentile.reported` that have enough samples.
   package let percentiles: [Entry]
-  /// The histogram of the values, without the timeouts. It makes it possible to add up the distributions of
-  /// several runs.
+  /// The histogram of the values, without the timeouts. Histograms of several runs can be added up;
+  /// percentiles cannot.
   package let histogram: HDRHistogram
 
-  /// The number of requests that take part in the ranks: values and timeouts.
+  /// The number of requests that have a rank: values and timeouts.
   package var total: Int { count + timeouts }
 
-  /// Describes times.
+  /// Computes the distribution of times.
   ///
   /// - Parameters:
   ///   - values: the times in microseconds, in any order.
-  ///   - timeouts: the number of requests that timed out, in addition to `values`. They take part in the
-  ///     ranks as the largest values. Without them, a target would look faster the more requests it loses.
-  ///   - order: decides how many values a percentile needs, and computes the intervals.
+  ///   - timeouts: the number of requests that timed out, in addition to `values`. They have the highest
+  ///     ranks. If they had no ranks, a target would look faster the more requests it loses.
+  ///   - order: decides how many values and timeouts a percentile needs, and computes the intervals.
   package init(_ values: [Int64], timeouts: Int = 0, order: OrderStatistics = OrderStatistics()) {
     let sorted = values.sorted()
     let total = sorted.count + timeouts
@@ -74,6 +74,7 @@ package struct Distribution: Hashable, Sendable {
   /// A percentile, or `nil` when there are too few samples for it.
   package func entry(_ percentile: Percentile) -> Entry? { percentiles.first { $0.percentile == percentile } }
 
-  /// The value of a percentile, or `nil` when there are too few samples for it or it lies among the timeouts.
+  /// The value of a percentile. `nil` when there are too few samples for it, and when its rank belongs to a
+  /// timeout.
   package func value(_ percentile: Percentile) -> Int64? { entry(percentile)?.value }
 }

@@ -3,7 +3,7 @@ import FoundationEssentials
 extension HDRHistogram {
   /// The reason why a text is not an encoded histogram with this type's digits and range.
   package struct Fault: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The defect of the text.
+    /// What is wrong with the text, for a message: "it is not base64".
     package let description: String
   }
 
@@ -14,9 +14,9 @@ extension HDRHistogram {
   /// The size in bytes of the header before the counters, cookie included.
   private static let headerSize = 40
 
-  /// The histogram in HdrHistogram's V2 compressed encoding, in base64. The encoding is a cookie, the length,
-  /// and zlib-compressed data. The data is a header and the counters as ZigZag LEB128 numbers. A negative
-  /// number -n stands for n zero counters.
+  /// The histogram in HdrHistogram's V2 compressed encoding, in base64. The encoding is a cookie, the length
+  /// of the compressed data, and the data compressed with zlib. The data is a header and the counters as
+  /// ZigZag LEB128 numbers. A negative number -n stands for n counters that are zero.
   package var encoded: String {
     var counters: [UInt8] = []
     var next = 0
@@ -102,8 +102,8 @@ extension HDRHistogram {
     bytes[start..<start + MemoryLayout<Number>.size].reduce(0) { $0 << 8 | Number($1) }
   }
 
-  /// Appends a number in ZigZag LEB128 encoding: 7 bits per byte, the lowest bits first. A ninth byte holds 8
-  /// bits.
+  /// Appends a number in ZigZag LEB128 encoding: 7 bits per byte, the lowest bits first. The highest bit of a
+  /// byte says that another byte follows. The ninth byte is the last one and holds 8 bits.
   private static func append(_ value: Int64, to bytes: inout [UInt8]) {
     var rest = UInt64(bitPattern: (value << 1) ^ (value >> 63))
     for _ in 0..<8 {

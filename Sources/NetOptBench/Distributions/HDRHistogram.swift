@@ -1,6 +1,9 @@
 /// A histogram of times with three significant digits from 1 µs to 60 s, in the layout of HdrHistogram
-/// (http://hdrhistogram.org). Each counter counts the values of a small range, whose width grows with the
-/// values. Histograms, unlike percentiles, can be added up without loss.
+/// (http://hdrhistogram.org). Histograms, unlike percentiles, can be added up without loss.
+///
+/// Each counter counts the values of a small range. The first bucket has 2048 ranges (sub-buckets) of 1 µs
+/// and begins at 0. Each further bucket also begins at 0, and its 2048 sub-buckets are twice as wide as those
+/// of the bucket before it.
 package struct HDRHistogram: Hashable, Sendable {
   /// The largest value in microseconds (60 s). Larger values count as this value.
   package static let highest: Int64 = 60_000_000
@@ -9,18 +12,19 @@ package struct HDRHistogram: Hashable, Sendable {
   /// The binary logarithm of `half`.
   private static let halfMagnitude = 10
   /// Half the number of sub-buckets of a bucket. A bucket has 2048 sub-buckets: the smallest power of 2 that
-  /// distinguishes 2 · 10³ values.
+  /// is at least 2 · 10³, which three significant digits require.
   private static let half = 1 << halfMagnitude
-  /// The maximum number of counters. The first bucket has a counter for each of its sub-buckets. In every
-  /// further bucket only the upper half has counters, because the buckets before it cover the lower half.
+  /// The number of all counters, stored or not. The first bucket has a counter for each of its sub-buckets.
+  /// In every further bucket, only the upper half of the sub-buckets has counters, because the bucket before
+  /// it covers the values of the lower half.
   static let mostCounters = index(of: highest) + 1
 
-  /// The counters from the first nonzero one to the last nonzero one. The other counters are not stored,
-  /// because the times of a target lie close together.
+  /// The stored counters: from the first nonzero counter to the last nonzero counter. The times of a target
+  /// lie close together, so this saves most of the memory.
   private var counts: [UInt64] = []
-  /// The index that the first element of `counts` has among all counters.
+  /// The index of the first stored counter among all counters.
   private var first = 0
-  /// The number of values; at most `Int64.max`.
+  /// The number of values in the histogram; at most `Int64.max`.
   package private(set) var total: UInt64 = 0
 
   /// Makes an empty histogram.
@@ -37,7 +41,7 @@ package struct HDRHistogram: Hashable, Sendable {
     for (index, count) in other.counted { add(count, at: index) }
   }
 
-  /// Adds to a counter. `total` never exceeds `Int64.max`; the excess is dropped.
+  /// Adds `count` to a counter, or less, so that `total` does not exceed `Int64.max`.
   ///
   /// - Parameter index: the counter's index among all counters.
   mutating func add(_ count: UInt64, at index: Int) {
@@ -54,7 +58,8 @@ package struct HDRHistogram: Hashable, Sendable {
     total += count
   }
 
-  /// The value at a rank, in microseconds: the largest value of the counter's range, as in HdrHistogram.
+  /// The value at a rank, in microseconds: the largest value in the range of the counter that the rank
+  /// belongs to, as in HdrHistogram.
   ///
   /// - Parameter rank: the rank in ascending order, from 1.
   /// - Returns: `nil` when the rank exceeds the number of values.

@@ -1,12 +1,12 @@
-/// The format of times in reports: milliseconds, with one number of decimals for all times of a table or
-/// sentence.
+/// Formats the times of a table or sentence in milliseconds, all with an equal number of decimals.
 struct Milliseconds {
   /// The number of decimals, 0 to 3.
   let decimals: Int
 
-  /// Chooses the number of decimals so that the smallest time has at least three digits.
+  /// Chooses the number of decimals so that the smallest time gets at least three digits: `0.812`, `8.12`,
+  /// `81.2`, `1240`.
   ///
-  /// - Parameter microseconds: the smallest time; `nil` counts as 10 ms.
+  /// - Parameter microseconds: the smallest time in microseconds; `nil` counts as 10 ms.
   init(smallest microseconds: Int64?) {
     decimals =
       switch microseconds ?? 10_000 {
@@ -26,7 +26,7 @@ struct Milliseconds {
     return Self.decimal(microseconds < 0 ? -units : units, decimals)
   }
 
-  /// Formats a relative change, such as -0.183, in percent with its sign: `-18.3`.
+  /// Formats a relative change in percent, with its sign and without a percent sign: `-18.3` for -0.183.
   static func percent(_ share: Double) -> String {
     let tenths = Int64((share * 1000).rounded())
     return (tenths > 0 ? "+" : "") + decimal(tenths, 1)

@@ -32,21 +32,23 @@ package enum SamplePhase: String, CaseIterable, Sendable {
   }
 }
 
-/// The samples of one target in one block, in the order in which the rounds were completed. Times are stored
-/// as columns of microseconds, because a run may have a million samples.
+/// The samples of one target in one block, in the order in which the rounds were completed. The index of a
+/// sample is its place in this order. A run may have a million samples, so each time is stored as a 32-bit
+/// number of microseconds, in one array (column) for each kind of time.
 package struct SampleSeries: Sendable {
   /// The kind of each sample.
   package private(set) var kinds: [SampleKind] = []
-  /// The lag of each sample (`Sample.lag`), in microseconds. 32 bits hold 35 minutes. Longer times are
-  /// possible, because `--max-time 0` sets no limit. They count as the maximum, also in `services` and
-  /// `phases`.
+  /// `Sample.lag` of each sample, in microseconds.
+  ///
+  /// Here and in `services` and `phases`, 32 bits hold 35 minutes. A longer time is possible, because
+  /// `--max-time 0` sets no limit. It is stored as the largest number.
   private var lags: [Int32] = []
   /// `Sample.service` of each sample, in microseconds.
   private var services: [Int32] = []
-  /// One column for each phase, in the order of `SamplePhase.allCases`: the phase's duration in each sample,
-  /// in microseconds.
+  /// For each phase, in the order of `SamplePhase.allCases`, a column with the duration of the phase in each
+  /// sample, in microseconds.
   private var phases = [[Int32]](repeating: [], count: SamplePhase.allCases.count)
-  /// The number of successful requests that used a connection which an earlier request had used.
+  /// The number of successful requests whose connection an earlier request had used.
   package private(set) var reused = 0
   /// The kernel's measurements of the connections, from the samples that have them.
   package private(set) var sockets = SocketSummary()
@@ -73,7 +75,8 @@ package struct SampleSeries: Sendable {
   }
 
   /// The time from the scheduled moment of a request to the end of its response, in microseconds. For a
-  /// failed request, the time until the failure.
+  /// failed request, the time until the failure. Without a schedule, the time counts from the start of the
+  /// request.
   package func response(_ index: Int) -> Int64 { Int64(lags[index]) + Int64(services[index]) }
 
   /// The time from the start of a request to the end of its response, in microseconds. For a failed request,
@@ -91,7 +94,8 @@ package struct SampleSeries: Sendable {
   /// The indices of the successful samples.
   package var successes: [Int] { kinds.indices.filter { kinds[$0] == .ok } }
 
-  /// The largest response time of all requests, failed requests included, in microseconds.
+  /// The largest value of `response` for any sample, failed requests included, in microseconds; 0 without
+  /// samples.
   var largest: Int64 { kinds.indices.lazy.map { response($0) }.max() ?? 0 }
 }
 
@@ -100,9 +104,9 @@ package struct SampleSeries: Sendable {
 package struct SocketSummary: Hashable, Sendable {
   /// The smoothed round-trip time of the connection at each sample, in microseconds.
   package private(set) var roundTrips: [Int64] = []
-  /// The sum over all samples of the number of segments that the sample's connection has retransmitted since
-  /// it was opened (`tcpi_total_retrans`). On a reused connection, every later sample counts an earlier
-  /// retransmission again.
+  /// The retransmitted TCP segments, added up over all samples. Each sample adds the number of segments that
+  /// its connection has retransmitted since it was opened (`tcpi_total_retrans`). On a reused connection,
+  /// every later sample counts an earlier retransmission again.
   package private(set) var retransmits: Int64 = 0
 
   /// Makes an empty summary.

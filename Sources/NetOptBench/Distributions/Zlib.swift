@@ -10,7 +10,7 @@ package enum Zlib {
     case tooLarge
   }
 
-  /// Compresses data: https://zlib.net/manual.html#Utility.
+  /// Compresses data with zlib's default level (https://zlib.net/manual.html#Utility).
   package static func compress(_ bytes: [UInt8]) -> [UInt8] {
     var length = compressBound(uLong(bytes.count))
     var out = [UInt8](repeating: 0, count: Int(length))
