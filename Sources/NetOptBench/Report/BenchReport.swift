@@ -18,21 +18,22 @@ package struct BenchReport: Sendable {
   package struct BlockResult: Sendable {
     /// The number of requests in complete rounds, failed requests included.
     package let requests: Int
-    /// The number of successful requests that used a connection which an earlier request had used.
+    /// The number of successful requests whose connection an earlier request had used.
     package let reused: Int
-    /// The time from the scheduled moment of a request to the end of its response. In a closed loop the
-    /// scheduled moment is the start of the request. The values are those of the successful requests.
-    /// Requests that timed out count as timeouts.
+    /// The distribution of the response times. A response time counts from the scheduled moment of the
+    /// request to the end of its response. A closed loop has no schedule, so there it counts from the start
+    /// of the request. The values come from the successful requests. The requests that timed out are the
+    /// timeouts of the distribution.
     package let response: Distribution
-    /// The time from the start of a request to the end of its response. The values are those of the
-    /// successful requests. Requests that timed out count as timeouts.
+    /// The distribution of the service times. A service time counts from the start of the request to the end
+    /// of its response. The values and the timeouts come from the same requests as in `response`.
     package let service: Distribution
-    /// The durations of each phase in the successful requests.
+    /// For each phase, the distribution of its duration in the successful requests.
     package let phases: [SamplePhase: Distribution]
-    /// Wilson's confidence interval of the share of failed requests, from 0 to 1.
+    /// Wilson's confidence interval for the share of failed requests, within 0 to 1.
     package let failureInterval: ClosedRange<Double>
-    /// The serial dependence of the response times, computed from their ranks. A timeout ranks as the longest
-    /// response; other failures do not count.
+    /// How much each response time depends on the response times before it, computed from their ranks. A
+    /// timeout has the highest rank. Requests that failed for another reason are left out.
     package let dependence: SerialDependence
     /// The samples, one for each complete round.
     package let series: SampleSeries
@@ -72,36 +73,37 @@ package struct BenchReport: Sendable {
     package let target: BenchTarget
     /// The reason why the run did not measure the target, or `nil` when the run measured it.
     package var exclusion: Exclusion?
-    /// The TLS properties of the connection of the target's first request; `nil` when that request failed or
-    /// did not use TLS.
+    /// The TLS properties of the connection of the target's first request, or of its repetition. The run
+    /// sends the first request before the blocks, and repeats it once when it fails. `nil` without TLS, and
+    /// when the last of these requests got no response.
     package var tls: TLSReport?
-    /// The durations of the phases of the target's first request, which the run sends before the blocks;
-    /// `nil` when that request failed.
+    /// The durations of the phases of the target's first request, or of its repetition; `nil` when neither
+    /// succeeded.
     package var firstTimings: Timings?
-    /// The number of requests of each kind, in the complete rounds of all blocks.
+    /// The number of samples of each kind, in the complete rounds of all blocks.
     package var counts: [SampleKind: Int] = [:]
     /// The results of each block.
     package var blocks: [Block: BlockResult] = [:]
 
     /// The number of failed requests in the complete rounds of all blocks.
     package var failures: Int { counts.filter { $0.key != .ok }.values.reduce(0, +) }
-    /// Whether significantly more requests failed than `FailureLimit` tolerates. Reports must then not call
+    /// Whether significantly more requests failed than `FailureLimit` tolerates. If so, reports must not call
     /// the target the best, however fast its responses are.
     package var failsOften: Bool {
       FailureLimit.isExceeded(failures: failures, of: counts.values.reduce(0, +))
     }
   }
 
-  /// Compares the choice of the start-up probe with the measured times.
+  /// The choice of the start-up probe, compared with the measured times.
   package struct Picker: Hashable, Sendable {
     /// The address that the probe chose, or `nil` when the probe found no endpoint.
     package let chosen: IPAddress?
     /// The measured address with the lowest p50 in the ranking block; `nil` when no address has a p50.
     package let best: IPAddress?
-    /// The p50 of the chosen address minus the p50 of the best address, in microseconds; `nil` when one of
-    /// the two is missing.
+    /// The cost of the choice: the p50 of the chosen address minus the p50 of the best address, in
+    /// microseconds. `nil` when one of the two values is missing.
     package let regret: Int64?
-    /// Whether the chosen address has the rank of the best address. Also `true` when it is the best address.
+    /// Whether the chosen address shares the rank of the best address, or is the best address itself.
     package let isTie: Bool
     /// The agreement between the probe's ranking and the ranking by p50 (Kendall's τ-b), from -1 to 1. `nil`
     /// when fewer than two addresses are in both rankings, or when all their p50 are equal.
@@ -114,14 +116,16 @@ package struct BenchReport: Sendable {
   package let settings: BenchSettings
   /// The reason why the run ended.
   package var stopReason = StopReason.completed
-  /// The duration of the run, the start-up probe and the first requests included.
+  /// The duration of the run. It includes the start-up probe, the first requests, and the DNS lookups before
+  /// and after the blocks.
   package var elapsed = Duration.zero
   /// The number of complete rounds in each block.
   package var rounds: [Block: Int] = [:]
   /// The number of addresses that DNS answered before the blocks; `nil` without a DNS target or when the
   /// lookup failed.
   package var dnsAnswers: Int?
-  /// The HTTP version of the first response from the first usable target.
+  /// The HTTP version of the response to the first request of a target. The first target that was not
+  /// excluded counts; `nil` when there is none.
   package var version: HTTPVersion?
   /// The results of all targets, excluded targets included, in the order of the settings.
   package var targets: [TargetResult]
@@ -130,11 +134,11 @@ package struct BenchReport: Sendable {
   /// The addresses of the endpoints that the start-up probe found, the best first.
   package var probeRanking: [IPAddress] = []
   /// The processor time that this process used from the start of the first block to the end of the last
-  /// block.
+  /// block. Zero when the program does not measure it.
   package var cpuTime = Duration.zero
-  /// The comparisons of targets at p50, p95 and p99.
+  /// The comparisons of pairs of targets at p50, p95 and p99 (`Comparisons`).
   package var comparisons: [Comparison] = []
-  /// The result of each measured target for each objective.
+  /// For each objective, whether each measured target meets it.
   package var verdicts: [Objective.Verdict] = []
   /// The results of the failover drill, one for each dead address; `nil` when the drill did not run.
   package var drills: [Drill.Result]?
@@ -157,15 +161,15 @@ extension BenchReport {
   /// limit.
   package var isPartial: Bool { stopReason == .interrupted || stopReason == .sampleLimit }
 
-  /// Whether any request succeeded.
+  /// Whether any request in a complete round succeeded.
   package var hasUsableAnswers: Bool { targets.contains { ($0.counts[.ok] ?? 0) > 0 } }
 
-  /// Whether any target was excluded or has failed requests.
+  /// Whether any target was excluded, or has failed requests in complete rounds.
   package var hasFailures: Bool { targets.contains { $0.exclusion != nil || $0.failures > 0 } }
 
-  /// The block that determines the ranking. It is the warm block if a target has a p50 there, otherwise the
-  /// cold block if a target has a p50 there. If no target has a p50, it is the warm block, unless the run has
-  /// only a cold block.
+  /// The block whose response times determine the ranking: the warm block if a target has a p50 there,
+  /// otherwise the cold block if a target has a p50 there. If no target has a p50 in any block, it is the
+  /// warm block, unless the run has only a cold block.
   package var rankingBlock: Block {
     let candidates = [Block.warm, .cold].filter(settings.blocks.contains)
     return candidates.first { block in targets.contains { $0.median(block) != nil } } ?? candidates.first
@@ -200,9 +204,10 @@ extension BenchReport {
     return comparisons.first { $0.a == target && $0.b == reference.target.id && $0.metric == percentile }
   }
 
-  /// The ranks of the targets with a p50, from 1, in the order of the ranking. A rank begins with a target
-  /// that differs significantly from the first target of the rank before it. The targets that follow share
-  /// the rank as long as they do not differ significantly from its first target.
+  /// The ranks of the targets with a p50, from 1, in the order of the ranking. A new rank begins with a
+  /// target that differs significantly from the first target of the rank before. The following targets share
+  /// the new rank as long as they do not differ significantly from its first target. The number of a rank is
+  /// the place of its first target in the ranking. `isShared` says whether other targets have the same rank.
   package var ranks: [(target: TargetResult, rank: Int, isShared: Bool)] {
     let ranked = ranking.filter { $0.median(rankingBlock) != nil }
     var ranks: [Int] = []
@@ -222,10 +227,10 @@ extension BenchReport {
 
   /// Whether a comparison shows that its target `a` begins a new rank.
   ///
-  /// When one of the two targets is the reference, the table of the report shows their comparison. A new rank
-  /// then begins exactly when the table shows a significant difference. For all other comparisons the p value
-  /// is adjusted for the number of all pairs of targets, because the ranking could have led to the comparison
-  /// of any pair.
+  /// When one of the two targets is the reference, the table of the report shows this comparison. A new rank
+  /// then begins exactly when the table shows a significant difference. In every other case, the p value is
+  /// adjusted for the number of all pairs of targets, because any pair could have been compared if the
+  /// ranking had come out differently.
   private func beginsRank(_ comparison: Comparison) -> Bool {
     if comparison.b == reference?.target.id { return comparison.isSignificant }
     if comparison.a == reference?.target.id,
@@ -265,8 +270,8 @@ extension BenchReport {
       kendallTau: both.count < 2 ? nil : KendallTau.b(both.map(\.0), both.map(\.1)))
   }
 
-  /// The delays between the scheduled moments and the starts of the requests of an open loop, failed requests
-  /// included. Empty for a closed loop.
+  /// The distribution of the lags of an open loop: the delays between the scheduled moments and the starts of
+  /// the requests, failed requests included. Empty for a closed loop.
   package var lags: Distribution {
     guard settings.rate != nil else { return Distribution([]) }
     return Distribution(allLags, order: settings.order)
@@ -275,13 +280,13 @@ extension BenchReport {
   /// The delay in microseconds after which a request counts as late (1 ms).
   package static let lateAfter: Int64 = 1000
 
-  /// The number of requests that an open loop started late; 0 for a closed loop.
+  /// The number of requests that an open loop started more than `lateAfter` late; 0 for a closed loop.
   package var lateStarts: Int { settings.rate == nil ? 0 : allLags.count { $0 > Self.lateAfter } }
 
-  /// The number of requests of an open loop; 0 for a closed loop.
+  /// The number of requests of an open loop in complete rounds; 0 for a closed loop.
   var openLoopRequests: Int { settings.rate == nil ? 0 : allLags.count }
 
-  /// The delay of each request of all blocks, in microseconds.
+  /// The lag of each request in the complete rounds of all blocks, in microseconds.
   private var allLags: [Int64] {
     targets.flatMap { $0.blocks.values }.flatMap { block in
       block.series.kinds.indices.map { block.series.lag($0) }
@@ -290,7 +295,7 @@ extension BenchReport {
 }
 
 extension BenchReport.TargetResult {
-  /// The p50 of the target's response times in a block, in microseconds; `nil` when there are too few
-  /// samples, or when the p50 lies among the timeouts.
+  /// The p50 of the target's response times in a block, in microseconds. `nil` when there are too few samples
+  /// for it, and when its rank belongs to a timeout.
   package func median(_ block: Block) -> Int64? { blocks[block]?.response.value(.p50) }
 }

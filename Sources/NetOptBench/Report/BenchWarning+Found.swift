@@ -6,8 +6,8 @@ extension BenchWarning {
     connections(report) + firstSamples(report) + drift(report) + middleboxes(report) + client(report)
   }
 
-  /// Warns when requests of the warm block opened new connections, or requests of the cold block reused
-  /// connections. The times of the block then do not measure what the block stands for.
+  /// Warns when requests of the warm block opened new connections, or when requests of the cold block reused
+  /// connections. Such a block does not measure what its name says.
   private static func connections(_ report: BenchReport) -> [BenchWarning] {
     report.settings.blocks.flatMap { block in
       report.targets.compactMap { result -> BenchWarning? in
@@ -50,9 +50,9 @@ extension BenchWarning {
     }
   }
 
-  /// Warns when the response times at the end of a block differ from those at its beginning, because the
-  /// network changed. Differences between targets are computed for each round, so the change cancels out.
-  /// Percentiles do not cancel it out.
+  /// Warns when the response times of all targets together are longer or shorter at the end of a block than
+  /// at its beginning, because the network changed. The change affects percentiles. It does not affect the
+  /// differences between targets, which are computed within each round.
   private static func drift(_ report: BenchReport) -> [BenchWarning] {
     report.settings.blocks.compactMap { block -> BenchWarning? in
       let series = report.targets.compactMap { $0.exclusion == nil ? $0.blocks[block]?.series : nil }
@@ -94,8 +94,9 @@ extension BenchWarning {
     report.targets.compactMap { result -> BenchWarning? in
       guard result.exclusion == nil, report.settings.request.url.origin.scheme == .https else { return nil }
       var times = result.firstTimings.map { ($0.connect.microseconds, $0.tls.microseconds) }
-      // TLS takes one round trip (1.3) or two (1.2), and some milliseconds of computation. A single handshake
-      // varies more, so it gets a larger allowance (50 ms instead of 10 ms).
+      // A TLS handshake takes one round trip (1.3) or two (1.2), and some milliseconds of computation: the
+      // allowance. The time of the first request alone varies more than a median, so it gets a larger
+      // allowance: 50 ms instead of 10 ms.
       var allowance: Int64 = 50_000
       if let cold = result.blocks[.cold], let tcp = cold.phases[.tcp]?.value(.p50),
         let tls = cold.phases[.tls]?.value(.p50)
@@ -112,8 +113,8 @@ extension BenchWarning {
     }
   }
 
-  /// Warns when netopt itself made the times unreliable: it started requests late, or it used nearly all of a
-  /// processor core.
+  /// Warns when netopt itself made the times unreliable: it started more than one request in a thousand late,
+  /// or its event loops used nearly all of their processor cores.
   private static func client(_ report: BenchReport) -> [BenchWarning] {
     var warnings: [BenchWarning] = []
     let starts = report.openLoopRequests
@@ -124,10 +125,10 @@ extension BenchWarning {
           "\(report.lateStarts) of \(starts) requests were sent more than 1 ms after their scheduled time: lower -q, or use another machine"
         ))
     }
-    // Each connection has its own event loop. A loop that uses nine tenths of a core is too busy to measure
-    // well. In an open loop, the event loop that starts the requests also keeps a core busy while it waits
-    // for their scheduled moments. The calculation subtracts one loop and one core for it. `lateStarts` shows
-    // whether the requests started on time.
+    // Each connection has its own event loop. An event loop that uses nine tenths of a core is too busy to
+    // measure well. In an open-loop run, one event loop also starts the requests, and keeps a core busy while
+    // it waits for their scheduled moments. So the calculation leaves out one event loop and one core.
+    // `lateStarts` shows whether this event loop was too busy.
     let pacing = report.settings.rate == nil ? 0.0 : 1.0
     let loops = Double(report.settings.concurrency) - pacing
     let cores = Double(report.cpuTime.nanoseconds) / max(1, Double(report.elapsed.nanoseconds)) - pacing

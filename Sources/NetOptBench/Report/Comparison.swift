@@ -1,5 +1,5 @@
-/// A comparison of two targets `a` and `b`. Differences are the time of `a` minus the time of `b`: a positive
-/// difference means that `a` is slower.
+/// A comparison of the response times of two targets, `a` and `b`. A difference is the time of `a` minus the
+/// time of `b`, so a positive difference means that `a` is slower.
 package struct Comparison: Hashable, Sendable {
   /// The name of the first target (`BenchTarget.id`).
   package let a: String
@@ -7,7 +7,8 @@ package struct Comparison: Hashable, Sendable {
   package let b: String
   /// The compared percentile.
   package let metric: Percentile
-  /// The number of rounds that take part: in each, both targets succeeded or timed out.
+  /// The number of rounds that the comparison uses: those in which each of the two targets succeeded or timed
+  /// out.
   package let rounds: Int
   /// The difference in microseconds. At p50, it is the shift of Hodges and Lehmann over the rounds; at other
   /// percentiles, the difference of the two percentiles.
@@ -17,14 +18,15 @@ package struct Comparison: Hashable, Sendable {
   /// The p value of this comparison alone: the probability of a difference at least as large between targets
   /// that are in fact equal.
   package let p: Double
-  /// The p value, adjusted for the number of comparisons that were made or could have been made.
+  /// The p value, adjusted because the run makes several comparisons: for the number of comparisons with the
+  /// reference, or for the number of all pairs of targets. Initially equal to `p`.
   package var adjusted: Double
   /// The name of the method that computed `p`, for reports.
   package let method: String
   /// Whether `adjusted` is below `BenchSettings.alpha` and the difference exceeds
   /// `BenchSettings.minimumEffect`.
   package var isSignificant = false
-  /// The p50 of `b`, in microseconds, also when `metric` is another percentile.
+  /// The p50 of `b`, in microseconds. It is the p50 even when `metric` is another percentile.
   let base: Int64
 
   /// The difference as a share of the p50 of `b`, with its sign.
@@ -54,7 +56,7 @@ struct Comparisons {
     reference = report.reference.flatMap { $0.median(report.rankingBlock) == nil ? nil : $0 }
   }
 
-  /// All comparisons. The comparisons with the reference come first.
+  /// All comparisons of the run. The comparisons with the reference come first.
   var all: [Comparison] {
     var found: [Comparison] = []
     if let reference {
@@ -69,15 +71,15 @@ struct Comparisons {
     return found + neighbours(besides: found)
   }
 
-  /// Multiplies a p value by the number of all pairs of `count` targets, with 1 as the maximum. The results
-  /// themselves determine which targets are compared: a comparison uses the fastest of several targets that
-  /// may be equal. So a test of one pair must count as a test of all pairs.
+  /// Multiplies a p value by the number of all pairs of `count` targets, with 1 as the maximum (Bonferroni).
+  /// The measured ranking decides which pairs are compared, and the fastest of several equal targets may be
+  /// the fastest by chance. So a test of one pair must count as a test of all pairs.
   static func adjusted(_ p: Double, amongTargets count: Int) -> Double {
     min(1, p * Double(count * (count - 1) / 2))
   }
 
-  /// Walks down the ranking, and compares each target with the first target of the current rank. A target
-  /// with a significant difference begins the next rank.
+  /// Walks down the ranking, and compares each target at p50 with the first target of the current rank. A
+  /// target that differs significantly begins the next rank, and is the first target of that rank.
   ///
   /// - Parameter known: the comparisons with the reference.
   /// - Returns: the comparisons that are not in `known`.
@@ -103,7 +105,8 @@ struct Comparisons {
     return (before ?? comparison).isSignificant
   }
 
-  /// Adjusts the p values for the number of these comparisons (Holm), and sets `isSignificant`.
+  /// Adjusts the p values of some comparisons for the number of these comparisons (Holm), and sets their
+  /// `isSignificant`.
   private func adjusted(_ comparisons: [Comparison]) -> [Comparison] {
     zip(comparisons, Holm.adjusted(comparisons.map(\.p))).map { comparison, adjusted in
       var comparison = comparison
@@ -144,15 +147,17 @@ struct Comparisons {
   }
 }
 
-/// The response times of two targets in the same rounds. A round is left out when one of the targets failed,
-/// unless the failure was a timeout. A timeout counts as the longest response time of both targets.
+/// The response times of two targets in a block, paired by round. A round in which a target failed is left
+/// out, unless the failure was a timeout. A timeout counts as the longest time that any request of the two
+/// targets took in the block, failed requests included.
 struct Pairs {
   /// The response time of the first target in each round, in microseconds.
   let first: [Double]
   /// The response time of the second target in the same rounds, in microseconds.
   let second: [Double]
 
-  /// Pairs the samples of two targets in a block. There are no pairs when one target has no results there.
+  /// Pairs the samples of two targets in a block. There are no pairs when a target has no samples in the
+  /// block.
   init(_ a: BenchReport.TargetResult, _ b: BenchReport.TargetResult, _ block: Block) {
     guard let a = a.blocks[block]?.series, let b = b.blocks[block]?.series else {
       (first, second) = ([], [])
@@ -175,6 +180,7 @@ struct Pairs {
     (self.first, self.second) = (first, second)
   }
 
-  /// The difference of each round, first target minus second target, in microseconds.
+  /// The difference in each round: the time of the first target minus the time of the second target, in
+  /// microseconds.
   var differences: [Double] { zip(first, second).map { $0 - $1 } }
 }

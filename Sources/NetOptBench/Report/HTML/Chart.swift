@@ -1,5 +1,6 @@
 /// A chart with two axes, in SVG. For screen readers, its title and its description say in words what it
-/// shows. All positions and lengths are in units of the SVG's view box, from the top left corner.
+/// shows. All positions and lengths are in units of the SVG's view box. Positions count from its top left
+/// corner.
 struct Chart {
   /// The width of every chart.
   static let width = 720.0
@@ -9,7 +10,8 @@ struct Chart {
   private static let right = 16.0
   /// The height of the margin above the axes.
   private static let top = 12.0
-  /// The height of the margin below the axes, which holds the labels of the horizontal axis.
+  /// The height of the margin below the axes, which holds the tick labels and the title of the horizontal
+  /// axis.
   private static let bottom = 44.0
 
   private let id: String
@@ -17,7 +19,7 @@ struct Chart {
   private let description: String
   /// The horizontal axis.
   private let x: Scale
-  /// The vertical axis; `nil` when the chart has named rows.
+  /// The vertical axis; `nil` when the chart has named rows instead.
   private let y: Scale?
   private let xTitle: String
   private let yTitle: String
@@ -31,10 +33,11 @@ struct Chart {
   /// Makes an empty chart.
   ///
   /// - Parameters:
-  ///   - id: an identifier that is unique on the page.
-  ///   - description: the caption, which screen readers also read.
-  ///   - x: the horizontal axis, from left to right.
-  ///   - y: the vertical axis, from bottom to top, or `nil` for named rows.
+  ///   - id: the identifier of the SVG element, which is unique on the page.
+  ///   - title: the title, which screen readers read.
+  ///   - description: the caption below the chart, which screen readers read too.
+  ///   - x: the horizontal axis, from left to right, and its title.
+  ///   - y: the vertical axis, from bottom to top, and its title; `nil` for named rows.
   ///   - margin: the width of the left margin.
   init(
     _ id: String, title: String, description: String, x: Scale, _ xTitle: String, y: Scale?, _ yTitle: String,
@@ -56,12 +59,14 @@ struct Chart {
     left + x.position(of: value) * (Self.width - left - Self.right)
   }
 
-  /// The vertical position of a value of the vertical axis.
+  /// The vertical position of a value of the vertical axis. Without a vertical axis, the lower end of the
+  /// area inside the margins.
   func yPosition(of value: Double) -> Double {
     height - Self.bottom - (y?.position(of: value) ?? 0) * (height - Self.bottom - Self.top)
   }
 
-  /// The vertical position of a row's middle.
+  /// The vertical position of the middle of a named row. The rows divide the height between the margins
+  /// equally.
   ///
   /// - Parameters:
   ///   - index: the row's number, from 0 at the top.
@@ -81,8 +86,10 @@ struct Chart {
     content += "<polyline class=\"line \(name)\" points=\"\(coordinates.joined(separator: " "))\"/>\n"
   }
 
-  /// Adds an area between a lower and an upper line, given as values of the two axes. Adds nothing for fewer
-  /// than two points.
+  /// Adds the area between a lower and an upper line. Each point gives a value of the horizontal axis, and
+  /// the values of both lines there. Adds nothing for fewer than two points.
+  ///
+  /// - Parameter name: the CSS class, which determines the colour.
   mutating func band(_ points: [(x: Double, low: Double, high: Double)], class name: String) {
     guard points.count > 1 else { return }
     let edge = points.map { ($0.x, $0.high) } + points.reversed().map { ($0.x, $0.low) }
@@ -108,15 +115,16 @@ struct Chart {
       + "<title>\(Markup.text(title))</title></rect>\n"
   }
 
-  /// Adds a dot at a position. A browser shows `title` when the pointer is on the dot.
+  /// Adds a dot with its middle at a position in the chart. A browser shows `title` when the pointer is on
+  /// the dot.
   mutating func dot(_ x: Double, _ y: Double, class name: String, _ title: String) {
     content +=
       "<circle class=\"dot \(name)\" cx=\"\(Markup.number(x))\" cy=\"\(Markup.number(y))\" r=\"4\">"
       + "<title>\(Markup.text(title))</title></circle>\n"
   }
 
-  /// Adds a cross at a position, as the mark of a failure. A browser shows `title` when the pointer is on the
-  /// cross.
+  /// Adds a cross with its middle at a position in the chart, as the mark of a failure. A browser shows
+  /// `title` when the pointer is on the cross.
   mutating func cross(_ x: Double, _ y: Double, class name: String, _ title: String) {
     let (a, b) = (Markup.number(x), Markup.number(y))
     content +=
@@ -131,7 +139,7 @@ struct Chart {
       "<text class=\"name\" x=\"\(Markup.number(left - 8))\" y=\"\(Markup.number(row + 4))\">\(Markup.text(text))</text>\n"
   }
 
-  /// Adds a horizontal line at a value of the vertical axis.
+  /// Adds a horizontal line over the whole width, at a value of the vertical axis.
   mutating func level(_ value: Double, class name: String) {
     let y = Markup.number(yPosition(of: value))
     content +=

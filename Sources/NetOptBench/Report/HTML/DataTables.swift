@@ -14,7 +14,8 @@ struct DataTables {
       + report.settings.blocks.map(percentiles).joined() + failures + comparisons + objectives + drills
   }
 
-  /// The table with the circumstances of the run: time, rounds, seed, load, versions.
+  /// The table about the run itself: start, duration, rounds, seed, load, system, and versions of the
+  /// libraries.
   private var runTable: String {
     let context = report.context
     let host = context.host
@@ -38,6 +39,7 @@ struct DataTables {
       ])
   }
 
+  /// The warnings of the report as a list; empty without warnings.
   private var warnings: String {
     report.warnings.isEmpty
       ? ""
@@ -45,7 +47,8 @@ struct DataTables {
         + "</ul>\n"
   }
 
-  /// The table with the percentiles of a block; empty when no target has results in the block.
+  /// The table with the distribution of each target's times in a block; empty when no target has results in
+  /// the block.
   private func percentiles(_ block: Block) -> String {
     let time = Milliseconds(smallest: report.targets.compactMap { $0.blocks[block]?.response.minimum }.min())
     let rows = report.targets.flatMap { result -> [[String]] in
@@ -72,7 +75,8 @@ struct DataTables {
         ["Target", "time", "n"] + Percentile.reported.map(\.name) + ["min", "max", "MAD"], rows)
   }
 
-  /// The table with the number of requests of each kind, the successful requests included.
+  /// The table with the number of requests of each kind for each target. Successful requests are one of the
+  /// kinds.
   private var failures: String {
     let kinds = SampleKind.allCases
     return Markup.table(
@@ -80,6 +84,7 @@ struct DataTables {
       report.targets.map { result in [result.target.id] + kinds.map { "\(result.counts[$0] ?? 0)" } })
   }
 
+  /// The table with the comparisons of targets; empty without comparisons.
   private var comparisons: String {
     guard !report.comparisons.isEmpty else { return "" }
     return Markup.table(
@@ -106,7 +111,7 @@ struct DataTables {
       .joined()
   }
 
-  /// The table with the result of each target for each objective.
+  /// The table that says for each objective which targets meet it; empty without objectives.
   private var objectives: String {
     guard !report.verdicts.isEmpty else { return "" }
     return Markup.table(
@@ -123,7 +128,7 @@ struct DataTables {
       })
   }
 
-  /// Quotes a word for a shell, if it contains a character that a shell could act on.
+  /// Quotes a word for a shell, if the word is empty or contains a character that a shell could act on.
   private static func quoted(_ word: String) -> String {
     let plain = word.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_=./:,@%+".contains($0)) }
     return plain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"

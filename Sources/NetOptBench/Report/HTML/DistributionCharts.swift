@@ -1,8 +1,10 @@
-/// Charts of the distribution of response times. One chart shows the share of requests below each time. The
-/// other shows the time of each percentile, with the upper percentiles spread out.
+/// Two charts of the distribution of response times, with one line for each target. The first chart shows the
+/// share of requests below each time. The second chart shows the time of each percentile, with the upper
+/// percentiles spread out.
 struct DistributionCharts {
-  /// The number of evenly spread points of a line. A line with at most this number of values has one point
-  /// for each value. A line of percentiles has more points, for the highest ranks.
+  /// The number of points of a line for a target with more values than this. The points are evenly spread
+  /// over the values. A line for a target with fewer values has one point for each value. The lines of the
+  /// second chart have further points for the highest ranks.
   private static let points = 240
 
   private let targets: ChartedTargets
@@ -34,8 +36,8 @@ struct DistributionCharts {
   /// - Parameters:
   ///   - sorted: for each target, the response times of its successful requests in ascending order, in
   ///     milliseconds; the number of these requests plus the timeouts; and the index of its colour.
-  ///   - low: the smallest of all times.
-  ///   - high: the largest of all times.
+  ///   - low: the smallest of all times, in milliseconds.
+  ///   - high: the largest of all times, in milliseconds.
   private func shares(_ sorted: [(values: [Double], total: Int, colour: Int)], _ low: Double, _ high: Double)
     -> String
   {
@@ -54,9 +56,12 @@ struct DistributionCharts {
     return chart.markup
   }
 
-  /// The chart of the time of each percentile. `sorted` and `high` are those of `shares`.
+  /// The chart of the time of each percentile.
   ///
-  /// - Parameter most: the largest number of requests of a target, timeouts included.
+  /// - Parameters:
+  ///   - sorted: the data of the targets, as in `shares`.
+  ///   - high: the largest of all times, in milliseconds.
+  ///   - most: the largest number of requests of one target, timeouts included.
   private func percentiles(
     _ sorted: [(values: [Double], total: Int, colour: Int)], _ high: Double, _ most: Int
   ) -> String {
@@ -76,10 +81,12 @@ struct DistributionCharts {
     return chart.markup
   }
 
-  /// Selects the ranks at which a line gets a point, in ascending order from 1 to `count`. The ranks are
-  /// evenly spread.
+  /// Selects the ranks at which a line gets a point: all ranks from 1 to `count` if there are at most
+  /// `points`, otherwise `points` ranks that are evenly spread.
   ///
-  /// - Parameter upper: whether to add ranks that become denser towards the highest rank.
+  /// - Parameter upper: whether to add further ranks in the upper half, the denser the closer to the highest
+  ///   rank.
+  /// - Returns: the ranks in ascending order.
   private static func ranks(_ count: Int, upper: Bool = false) -> [Int] {
     if count <= points { return Array(1...count) }
     var ranks = (0..<points).map { 1 + $0 * (count - 1) / (points - 1) }

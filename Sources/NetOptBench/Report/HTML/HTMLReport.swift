@@ -45,10 +45,10 @@ package struct HTMLReport {
       """ + parts.joined() + "</main>\n</body>\n</html>\n"
   }
 
-  /// The name of the reference.
+  /// The name of the reference (`BenchTarget.id`); `nil` without a reference.
   private var reference: String? { report.reference?.target.id }
 
-  /// A paragraph that says why the run is partial or empty; an empty text for a complete run.
+  /// A paragraph that says why the run is incomplete or measured nothing; an empty text for a complete run.
   private var partial: String {
     switch report.stopReason {
     case .interrupted:
@@ -102,7 +102,8 @@ package struct HTMLReport {
     return content
   }
 
-  /// The table cell that compares a target with the reference.
+  /// The text of the table cell that compares a target with the reference at p50; "-" when there is no
+  /// comparison.
   private func beside(_ result: BenchReport.TargetResult) -> String {
     if result.target.id == reference { return "reference" }
     guard let comparison = report.comparison(of: result.target.id) else { return "-" }
@@ -112,8 +113,8 @@ package struct HTMLReport {
   }
 }
 
-/// The targets that the charts with one line per target show, and their colours. Their number is limited,
-/// because a chart with dozens of lines is unreadable.
+/// The targets in those charts that have one line for each target, and the colours of the lines. The number
+/// of these targets is limited, because a chart with dozens of lines is unreadable.
 struct ChartedTargets {
   /// The maximum number of targets in a chart. `PageStyle` has a colour for each.
   static let most = 8
@@ -123,8 +124,8 @@ struct ChartedTargets {
   /// charts contain all targets.
   let note: String
 
-  /// Selects the targets that are first in the ranking. If the reference is not among them, it replaces the
-  /// last of them.
+  /// Selects the first `most` targets of the ranking. If the reference is not among them, it takes the place
+  /// of the last one.
   init(_ report: BenchReport) {
     let ranking = report.ranking
     var chosen = Array(ranking.prefix(Self.most))
@@ -137,9 +138,9 @@ struct ChartedTargets {
       ? " The other \(ranking.count - chosen.count) targets are in the table." : ""
   }
 
-  /// The legend of the lines as HTML. It shows a piece of each line with its dash pattern. A coloured
-  /// background would not do: browsers do not print backgrounds, and colour alone does not help people who
-  /// cannot distinguish colours.
+  /// The legend of the lines as HTML. It shows a piece of each line in its colour and dash pattern. A
+  /// coloured background instead would not be enough: browsers do not print backgrounds, and colour alone
+  /// does not help people who cannot distinguish colours.
   var legend: String {
     Markup.legend(
       all.map {
