@@ -63,7 +63,8 @@ package struct MinisignSecretKey: Sendable {
   ///
   /// - Parameters:
   ///   - content: the bytes of the file.
-  ///   - algorithm: `prehashed`; `legacy` if a version of minisign before 0.10 must verify the signature.
+  ///   - algorithm: `legacy` only for programs that cannot verify `prehashed`, such as minisign before
+  ///     version 0.6.
   ///   - untrustedComment: the comment in the first line of the signature file, which anyone can change.
   ///   - trustedComment: the comment that the signature also covers.
   /// - Throws: `invalidRequest` for a comment that is not one line of at most 4,096 bytes.

@@ -1,7 +1,7 @@
 /// The limit on the share of failed requests. Reports do not recommend a target above the limit, because fast
 /// responses do not make up for missing ones.
 enum FailureLimit {
-  /// The tolerated share of failed requests: 5 %.
+  /// The share of failed requests that reports tolerate, from 0 to 1.
   static let share = 0.05
   /// The confidence of the interval that `isExceeded` uses.
   static let confidence = 0.95
