@@ -4,8 +4,12 @@ import NetOptCrypto
 /// verifies with one of these keys. The verification then takes as long as with a known key, so its duration
 /// does not show whether a key exists.
 enum DecoyPairs {
-  /// Returns the decoy for a signature. The algorithm of the signature decides; if the algorithm is unknown
-  /// (`nil`), the length of the signature in bytes decides.
+  /// Returns a key with which the verification of a signature takes as long as with a known key: a public key
+  /// for an algorithm of key pairs, or the shared secret `Decoys.secret` for an HMAC.
+  ///
+  /// - Parameters:
+  ///   - algorithm: the algorithm of the signature. `nil` if it is unknown: then the length decides.
+  ///   - length: the length of the signature in bytes.
   static func key(_ algorithm: RFC9421.Algorithm?, signatureLength length: Int) -> SigningKey {
     switch algorithm {
     case .hmacSHA256: return Decoys.secret
@@ -14,17 +18,20 @@ enum DecoyPairs {
     case .pair: return rsa ?? Decoys.secret
     case nil: break
     }
-    // Ed25519 and P-256 signatures have the same length, and P-256 takes longer to verify.
+    // Signatures with Ed25519 and with P-256 both have 64 bytes. The decoy is for P-256, because P-256 takes
+    // longer to verify.
     if length == 64 { return p256 ?? Decoys.secret }
     return length >= 256 ? rsa ?? Decoys.secret : Decoys.secret
   }
 
+  /// The public key for Ed25519; `nil` if libcrypto cannot read it.
   private static let ed25519 = key(
     """
     -----BEGIN PUBLIC KEY-----
     MCowBQYDK2VwAyEAqS1wjpzwsIFKMZ1dPOfeX1Dmch7vdPxSfuMvbBXJ7JE=
     -----END PUBLIC KEY-----
     """)
+  /// The public key for ECDSA on P-256; `nil` if libcrypto cannot read it.
   private static let p256 = key(
     """
     -----BEGIN PUBLIC KEY-----
@@ -32,6 +39,7 @@ enum DecoyPairs {
     V56o2zANu4DLNb8chlOdqaPc/g3xicojNwCz/XTJFY6mVx+EGOzyRvQV0A==
     -----END PUBLIC KEY-----
     """)
+  /// The public key for both RSA algorithms, with 2048 bits; `nil` if libcrypto cannot read it.
   private static let rsa = key(
     """
     -----BEGIN PUBLIC KEY-----

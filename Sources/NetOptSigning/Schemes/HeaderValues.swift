@@ -1,16 +1,16 @@
 import NetOptCore
 
 extension SigningRequest {
-  /// Appends the value of a field, without leading and trailing white space. Joins the values of a repeated
-  /// field.
+  /// Appends the value of a field, without leading and trailing white space. If the field is repeated, joins
+  /// its values in their order.
   ///
   /// - Parameters:
   ///   - name: the name of the field. Case does not matter.
   ///   - joiner: the text between the values of a repeated field.
   ///   - isCollapsed: whether each run of spaces within a value becomes one space.
-  ///   - allowsUTF8: whether a value may have bytes that are not ASCII.
-  /// - Returns: whether the request has the field.
-  /// - Throws: `malformedRequest` for a value with bytes that are not ASCII, unless `allowsUTF8` is true.
+  ///   - allowsUTF8: whether a value may have bytes other than visible ASCII characters, spaces and tabs.
+  /// - Returns: whether the request has the field. If not, the function appends nothing.
+  /// - Throws: `malformedRequest` for a value with such other bytes, unless `allowsUTF8` is true.
   @discardableResult
   func appendValue(
     of name: String, to out: inout [UInt8], joiner: StaticString = ", ", isCollapsed: Bool = false,
@@ -58,6 +58,7 @@ extension SigningRequest {
 
 /// The parameters in the value of an Authorization field: `name=value` pairs, separated by commas.
 struct CredentialParameters {
+  /// The values of the parameters, by name.
   private var values: [String: String] = [:]
 
   /// Reads the parameters.
@@ -65,7 +66,8 @@ struct CredentialParameters {
   /// - Parameters:
   ///   - text: the value of the field after the name of the scheme.
   ///   - names: the permitted names. Each must occur exactly once.
-  /// - Throws: `malformedSignature`.
+  /// - Throws: `malformedSignature` when a part is not `name=value`, or when a name is not permitted, missing
+  ///   or repeated.
   init(_ text: Substring, names: [String]) throws(SigningFault) {
     for piece in text.utf8.split(separator: 0x2c, omittingEmptySubsequences: false) {
       let pair = ByteClass.trimmed(piece)
@@ -88,6 +90,6 @@ struct CredentialParameters {
     }
   }
 
-  /// The value of the parameter with one of the permitted names.
+  /// The value of a parameter; empty if the name is not one of the permitted names.
   subscript(name: String) -> String { values[name] ?? "" }
 }

@@ -13,8 +13,8 @@ package struct NetOpt1: SigningScheme {
   private static let parameterNames: [StaticString] = ["keyid", "ts", "nonce", "headers", "sig"]
 
   package let name = SchemeName.netopt1
-  /// The names of the fields to sign, in lower case and sorted; `nil` for the default fields that the request
-  /// has.
+  /// The names of the fields to sign, in lower case, sorted and each once. `nil` for the default fields
+  /// (`usualFields`) that the request has.
   private let fields: [String]?
 
   /// Makes the scheme.
@@ -38,7 +38,8 @@ package struct NetOpt1: SigningScheme {
   /// Makes the scheme with the default fields.
   package init() { fields = nil }
 
-  /// The names of the fields to sign: `fields`, or the default fields that the request has.
+  /// Returns the names of the fields that a signer signs in a request: `fields`, or the default fields that
+  /// the request has.
   private func required(_ request: SigningRequest) -> [String] {
     fields ?? Self.usualFields.filter { request.hasField($0) }
   }
@@ -73,7 +74,8 @@ package struct NetOpt1: SigningScheme {
     return Self.signed(claim, code, strings)
   }
 
-  /// Writes the Authorization field.
+  /// Makes the result of `sign`. Its Authorization field carries the values of the claim and the MAC of the
+  /// string to sign (`code`, 32 bytes).
   private static func signed(_ claim: Claim, _ code: [UInt8], _ strings: SigningStrings) -> SignedRequest {
     var value: [UInt8] = []
     value.reserveCapacity(256)
@@ -149,7 +151,8 @@ package struct NetOpt1: SigningScheme {
   }
 
   /// Appends the path. Each segment is percent-decoded once and then encoded, so paths that differ only in
-  /// needless encoding have one signature.
+  /// needless encoding have one signature. With mistakes, appends the path as a signer that makes these
+  /// mistakes writes it.
   static func appendPath(_ path: String, to out: inout [UInt8], _ mistakes: Mistakes) {
     if mistakes.contains(.pathNotNormalised) {
       out.append(text: path)
@@ -210,7 +213,7 @@ package struct NetOpt1: SigningScheme {
       signature: signature)
   }
 
-  /// The text of a parameter; `nil` if it has more than 64 bytes.
+  /// The text of a parameter; `nil` if it has more than 64 bytes. No valid key id, time or nonce is longer.
   private static func string(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> String? {
     bytes.count <= 64 ? String(decoding: bytes, as: UTF8.self) : nil
   }
@@ -252,8 +255,8 @@ package struct NetOpt1: SigningScheme {
     return values
   }
 
-  /// Reads the list of signed fields: names in lower case, in ascending order without repetition, separated
-  /// by ";".
+  /// Reads the list of signed fields: names in lower case, in ascending order, each once, separated by ";".
+  /// Refuses more than 256 names, and the name `authorization`, because this field carries the signature.
   private static func names(
     _ text: Slice<UnsafeBufferPointer<UInt8>>
   ) throws(SigningFault) -> [String] {

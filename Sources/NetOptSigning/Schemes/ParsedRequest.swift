@@ -3,8 +3,9 @@ import NetOptCore
 /// A request with a cache of its parsed fields and its parsed query. Each field and the query are parsed at
 /// most once, however many components of a signature refer to them.
 ///
-/// A signature may name 256 members of one field, and the verifier needs their values before it can check the
-/// signature. Without the cache, anyone could make the verifier parse the field 256 times.
+/// A signature may name up to 256 members of one field, and the verifier needs the values of these members
+/// before it can check the signature. Without the cache, anyone could make the verifier parse the field 256
+/// times.
 struct ParsedRequest {
   /// A parameter of the query. The query may repeat its name.
   struct Parameter {
@@ -15,7 +16,7 @@ struct ParsedRequest {
   }
 
   let request: SigningRequest
-  /// The fields that were parsed as dictionaries so far, by their names in lower case.
+  /// The fields that were parsed as dictionaries so far, or their faults, by the fields' names in lower case.
   private var dictionaries: [String: Result<StructuredDictionary, StructuredFieldFault>] = [:]
   /// The parameters of the query, by their encoded names; `nil` until the first call of `parameter`.
   private var parameters: [[UInt8]: Parameter]?
@@ -47,7 +48,7 @@ struct ParsedRequest {
     return parameters[Array(name.utf8)]
   }
 
-  /// Parses the query. Here "+" stands for a space.
+  /// Parses the query, and reads each "+" as a space.
   private func readParameters() -> [[UInt8]: Parameter] {
     var parameters: [[UInt8]: Parameter] = [:]
     for pair in QueryParameters(request.query, plus: true).pairs {

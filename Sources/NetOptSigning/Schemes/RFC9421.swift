@@ -3,19 +3,20 @@ package import NetOptCrypto
 
 /// HTTP Message Signatures (RFC 9421) of requests and responses.
 package struct RFC9421: SigningScheme {
-  /// The algorithms (RFC 9421, section 6.2.2).
+  /// The supported algorithms of those that RFC 9421, section 6.2.2, registers: all except ECDSA on P-384.
   package enum Algorithm: Hashable, Sendable {
+    /// HMAC with SHA-256, for a shared secret.
     case hmacSHA256
     /// An algorithm for key pairs.
     case pair(SignatureAlgorithm)
 
-    /// - Returns: `nil` for a name that is not registered.
+    /// Makes the algorithm with a registered name; `nil` if the name is unknown or not supported.
     package init?(_ name: String) {
       let pair = SignatureAlgorithm(rawValue: name).map(Self.pair)
       guard let algorithm = name == "hmac-sha256" ? Self.hmacSHA256 : pair else { return nil }
       self = algorithm
     }
-
+    /// The registered name, which is the value of the parameter `alg`.
     package var name: String {
       switch self {
       case .hmacSHA256: "hmac-sha256"
@@ -26,35 +27,37 @@ package struct RFC9421: SigningScheme {
 
   /// The options of a signer, and the requirements of a verifier.
   package struct Options: Sendable {
-    /// The label. For a signer, `nil` means `sig1`. For a verifier, `nil` means the only signature of the
-    /// request.
+    /// The label: the signature's key in Signature-Input and Signature. For a signer, `nil` means `sig1`.
+    /// For a verifier, `nil` means the only signature of the message.
     package var label: String?
     /// The components to sign; for a verifier, the components that must be signed. `nil` for method,
     /// authority, path and query (for a response, the status), the content digest if there is a body, and
     /// content-type, content-encoding and idempotency-key if the message has them.
     package var components: [SignatureComponent]?
-    /// The time of signing, in seconds since 1970; `nil` for the current time.
+    /// The time of signing that a signer states, in seconds since 1970; `nil` for that of `SigningMoment`.
     package var created: Int64?
-    /// The last second since 1970 in which verifiers accept the signature; `nil` for none.
+    /// The last second since 1970 in which verifiers accept a signer's signature; `nil` for no such limit.
     package var expires: Int64?
-    /// The nonce of a signature; `nil` for a random nonce, or for none if `makesNonce` is false.
+    /// The nonce that a signer uses; `nil` for a random nonce, or for no nonce if `makesNonce` is false.
     package var nonce: String?
-    /// Whether a signer adds a random nonce when no nonce is given.
+    /// Whether a signer adds a random nonce when neither `nonce` nor `SigningMoment` has one.
     package var makesNonce = true
-    /// The tag of the application (RFC 9421, section 2.3). A verifier requires it; `nil` for none.
+    /// The tag of the application (RFC 9421, section 2.3). A verifier requires it; `nil` permits any tag.
     package var tag: String?
-    /// The algorithm; the signature names it as `alg`. `nil` for the key's usual algorithm, without `alg`.
+    /// The algorithm, which a signer also states as `alg`; a verifier refuses a signature that states another
+    /// one. `nil` for the key's usual algorithm: a signer then states no `alg`.
     package var algorithm: Algorithm?
-
     /// Makes the defaults.
     package init() {}
   }
 
-  /// What only this scheme reads from a signature. `algorithm` and `tag` are `nil` if not stated.
+  /// The parts of a claim that only this scheme has. `algorithm` (`alg`) and `tag` are `nil` if not stated.
   struct Parts: Sendable {
+    /// The key of the signature in Signature-Input and Signature.
     let label: String
+    /// The signed components, in the order of the signature base.
     let components: [SignatureComponent]
-    /// The value of `@signature-params`.
+    /// The value of `@signature-params`: the list of components and the signature's parameters, as text.
     let parameters: String
     let algorithm: String?
     let tag: String?
@@ -62,12 +65,11 @@ package struct RFC9421: SigningScheme {
 
   package let name = SchemeName.rfc9421
   package let options: Options
+  /// Whether a verifier requires only the components that the options name: none, if they name none. The
+  /// assurance is weak if a default component is not signed.
   private let isLenient: Bool
 
   /// Makes the scheme.
-  ///
-  /// - Parameter isLenient: whether a verifier requires only the components that the options name. The
-  ///   assurance is weak if a default component is not signed.
   package init(_ options: Options = Options(), isLenient: Bool = false) {
     self.options = options
     self.isLenient = isLenient
@@ -85,7 +87,6 @@ package struct RFC9421: SigningScheme {
   }
 
   // MARK: Signing
-
   package func sign(
     _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
   ) throws(SigningFault) -> SignedRequest {
@@ -114,10 +115,12 @@ package struct RFC9421: SigningScheme {
     return SignedRequest(name, key.id, headers: added, signature: text, strings: strings)
   }
 
+  /// Makes a field that is a dictionary: the members that the request's field already has, and a new member.
   private func field(_ name: String, _ request: SigningRequest, _ member: String) -> HeaderField {
     HeaderField(name, (request.headers[name].map { $0 + ", " } ?? "") + member)
   }
 
+  /// Makes the value of `@signature-params`: the list of components with the parameters of the signature.
   private func innerList(
     _ components: [SignatureComponent], _ key: SigningKey, _ moment: SigningMoment
   ) throws(SigningFault) -> String {
@@ -139,9 +142,7 @@ package struct RFC9421: SigningScheme {
     }
   }
 
-  /// The algorithm to use with a key.
-  ///
-  /// - Parameter stated: the `alg` of the signature; `nil` if it has none.
+  /// Returns the algorithm to use with a key. `stated` is the `alg` of the signature; `nil` if it has none.
   private func algorithm(_ stated: String?, _ key: SigningKey) throws(SigningFault) -> Algorithm {
     if let stated, let wanted = options.algorithm, stated != wanted.name {
       throw SigningFault(
@@ -164,6 +165,7 @@ package struct RFC9421: SigningScheme {
     }
   }
 
+  /// Computes the signature of a signature base.
   private func signature(
     of string: [UInt8], _ algorithm: Algorithm, _ key: SigningKey
   ) throws(SigningFault) -> [UInt8] {
@@ -180,7 +182,6 @@ package struct RFC9421: SigningScheme {
   }
 
   // MARK: The signature base
-
   package func strings(
     _ claim: Claim, _ request: SigningRequest, _ mistakes: Mistakes
   ) throws(SigningFault) -> SigningStrings {
@@ -200,7 +201,6 @@ package struct RFC9421: SigningScheme {
   }
 
   // MARK: Verifying
-
   package func claim(in request: SigningRequest) throws(SigningFault) -> Claim {
     guard let inputs = request.headers["Signature-Input"], let signatures = request.headers["Signature"]
     else {
@@ -226,6 +226,7 @@ package struct RFC9421: SigningScheme {
     return try claim(label, list, bytes)
   }
 
+  /// Returns the label of the signature to verify: `options.label`, or the only label in both fields.
   private func label(
     _ input: StructuredDictionary, _ signature: StructuredDictionary
   ) throws(SigningFault) -> String {
@@ -247,6 +248,7 @@ package struct RFC9421: SigningScheme {
     return first
   }
 
+  /// Makes the claim from a member of Signature-Input (`list`) and the signature in Signature (`bytes`).
   private func claim(_ label: String, _ list: InnerList, _ bytes: [UInt8]) throws(SigningFault) -> Claim {
     guard list.items.count <= Claim.mostCovered else {
       throw SigningFault(.malformedSignature, "more than \(Claim.mostCovered) components are signed")
@@ -308,7 +310,7 @@ package struct RFC9421: SigningScheme {
     return nil
   }
 
-  /// Whether a component is signed, by itself or as a part of another component.
+  /// Whether a component is signed: by itself, or as a part of a signed component such as `@target-uri`.
   private static func covers(_ parts: Parts, _ component: SignatureComponent) -> Bool {
     let names = Set(parts.components.filter { $0.item.parameters.entries.isEmpty }.map(\.name))
     if parts.components.contains(where: { $0.item == component.item }) { return true }
@@ -355,9 +357,7 @@ package struct RFC9421: SigningScheme {
   }
 
   // MARK: Diagnosis
-
   package var mistakes: [SignerMistake] { Self.mistakes }
-
   private static let mistakes: [SignerMistake] = [
     .plusForSpace, .lowerCaseHex, .emptiesDropped, .encodedTwice, .notEncoded, .trailingNewline,
     .carriageReturns, .portKept, .pathNotNormalised, .pathNormalised, .pathEncodedTwice, .methodLowerCase,

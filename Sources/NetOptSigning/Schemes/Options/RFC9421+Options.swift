@@ -43,7 +43,8 @@ extension RFC9421: SchemeKind {
     return .success(RFC9421(made, isLenient: isLenient))
   }
 
-  /// Reads the text of a component, and throws a `SigningFault` if the value is not a text.
+  /// Reads the text of a component. If the value is not a text, throws a `SigningFault` in place of the
+  /// `JSONFault`, so that the caller needs to catch only `SigningFault`.
   private static func text(_ part: JSONPart) throws(SigningFault) -> String {
     do { return try part.string() } catch { throw SigningFault(.malformedSignature, error.rule) }
   }

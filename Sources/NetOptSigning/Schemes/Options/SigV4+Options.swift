@@ -21,6 +21,8 @@ extension SigV4: SchemeKind {
   }
 
   static func recognises(_ request: SigningRequest) -> Bool {
+    // If both schemes recognised the request, `SchemeName.detected` would choose `sigv4`, which is declared
+    // after `rfc9421`. But a request with a Signature-Input field counts as `rfc9421`.
     if RFC9421.recognises(request) { return false }
     let isPresigned = request.query?.utf8.firstRange(of: "X-Amz-Signature=".utf8) != nil
     return request.headers["Authorization"]?.hasPrefix(label) == true || isPresigned
