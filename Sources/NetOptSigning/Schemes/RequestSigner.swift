@@ -45,11 +45,12 @@ public struct RequestSigner: Sendable {
     }
   }
 
-  /// The keys that the signer needs and whose secrets a command prints.
+  /// Those of the signer's keys whose secret a command prints: the key that signs, and the additional keys of
+  /// the scheme.
   package var keysWithCommands: [SigningKey] { ([key] + scheme.additionalKeys).filter(\.hasCommand) }
 
-  /// A text that distinguishes signers: the scheme, the id and the fingerprint of the key, and the identity
-  /// of the scheme. It does not reveal the key.
+  /// A text that differs for signers whose responses the cache must keep apart: the name of the scheme, the
+  /// id and the fingerprint of the key, and `SigningScheme.identity`. The text does not reveal the key.
   package var identity: String {
     let added = scheme.identity
     return "\(scheme.name.rawValue) \(key.id) \(key.fingerprint)" + (added.isEmpty ? "" : " " + added)
@@ -69,7 +70,7 @@ public struct RequestSigner: Sendable {
     }
   }
 
-  /// Signs a request with the given time and, for test vectors, the given nonce.
+  /// Signs a request with the time of `moment` and, for test vectors, its nonce.
   package func sign(
     _ request: SigningRequest, at moment: SigningMoment
   ) throws(SigningFault) -> SignedRequest {
@@ -137,7 +138,8 @@ extension SignatureVerifier {
 }
 
 extension SchemeOptions {
-  /// Makes a scheme from the text of a JSON object. The scheme is not lenient.
+  /// Makes a scheme from the text of a JSON object. A verifier in the scheme is not lenient: without the
+  /// option `components` of `rfc9421`, it requires all components that a signer signs by default.
   fileprivate static func scheme(
     _ name: SchemeName, text: String, keys: KeyRing
   ) throws(NetOptError) -> any SigningScheme {

@@ -27,14 +27,14 @@ package struct SaltedMD5: SigningScheme {
   package struct Options: Sendable {
     /// The API: the text that is hashed before the parameters. `nil` for the path without its leading slash.
     package var api: String?
-    /// The hash.
+    /// The hash function of all rounds.
     package var hash = Hash.md5
-    /// The number of hash rounds, 1 to 1000. Round 1 has no salt. Each further round hashes the previous hash
-    /// with the salt. The classic variant has 2 rounds.
+    /// The number of hash rounds, 1 to 1000. Round 1 hashes the secret, the API and the parameters. Each
+    /// further round hashes the salt and the hexadecimal text of the previous hash.
     package var rounds = 2
-    /// The position of the secret relative to API and parameters.
+    /// The position of the secret: before or after the API and the parameters.
     package var secret = Position.prefix
-    /// The position of the salt relative to the hash of the previous round.
+    /// The position of the salt: before or after the hash of the previous round.
     package var salt = Position.suffix
     /// Whether parameters with empty values are hashed too. If false, they are left out.
     package var keepEmpty = false
@@ -65,14 +65,15 @@ package struct SaltedMD5: SigningScheme {
     self.options = options
   }
 
+  /// Makes the classic variant with another hash function.
   private init(hash: Hash) {
     var options = Options()
     options.hash = hash
     self.options = options
   }
 
-  /// The variant whose signatures have the same length as those of `netopt1`. The diagnosis of a `netopt1`
-  /// signature tests whether the signer used this variant.
+  /// The classic variant with SHA-256. Its signatures have 32 bytes, like those of `netopt1`. The diagnosis
+  /// of an invalid `netopt1` signature tests whether the signer used this variant instead.
   static let sha256 = SaltedMD5(hash: .sha256)
 
   var hash: Hash { options.hash }
@@ -102,7 +103,8 @@ package struct SaltedMD5: SigningScheme {
       signature: signature, strings: SigningStrings(string))
   }
 
-  /// The text that is hashed together with the secret: the API, then the sorted parameters.
+  /// Returns the text that is hashed together with the secret: the API, then the sorted parameters. With
+  /// mistakes, returns the text as a signer that makes these mistakes builds it.
   func parts(of request: SigningRequest, _ mistakes: Mistakes) -> [UInt8] {
     var out: [UInt8] = []
     if let api = options.api { out.append(text: api) } else { out += request.path.utf8.dropFirst() }
@@ -110,6 +112,7 @@ package struct SaltedMD5: SigningScheme {
     let own = [options.parameters?.key, options.parameters?.signature].compactMap {
       $0.map { Array($0.utf8) }
     }
+    // For these two mistakes, the signer does the opposite of what the option says.
     let keepsEmpty = options.keepEmpty != mistakes.contains(.emptiesDropped)
     let isEncoded = options.encode != mistakes.contains(.encodedTwice)
     var pairs: [(text: [UInt8], key: [UInt8], index: Int)] = []
@@ -137,12 +140,12 @@ package struct SaltedMD5: SigningScheme {
     return mistakes.applied(toWhole: out)
   }
 
-  /// Computes the signature for the text that `parts` returns.
+  /// Computes the signature of a text that `parts` returned, with the secret and the salt of the key.
   func code(of string: [UInt8], by key: SigningKey) throws(SigningFault) -> [UInt8] {
     try code(of: string, try key.secret(), salt: key.salt)
   }
 
-  /// Computes the signature with any secret and salt.
+  /// Computes the signature of a text that `parts` returned, with any secret and salt.
   func code(of string: [UInt8], _ secret: SecretBytes, salt: String) throws(SigningFault) -> [UInt8] {
     try crypto { () throws(CryptoError) in
       var digest = try Digest(options.hash.algorithm)

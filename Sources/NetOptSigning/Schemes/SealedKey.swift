@@ -10,6 +10,7 @@ package struct SealedKey: SigningScheme {
     case netopt1(NetOpt1)
     case saltedMD5(SaltedMD5)
 
+    /// The scheme, as a value of the protocol.
     var scheme: any SigningScheme {
       switch self {
       case .netopt1(let scheme): scheme
@@ -18,13 +19,14 @@ package struct SealedKey: SigningScheme {
     }
   }
 
-  /// The content of the X-Netopt-Sealed field. The inner scheme reads the signature.
+  /// The decoded content of the X-Netopt-Sealed field. It has no signature: the inner scheme reads the
+  /// signature from its own field or parameter.
   struct Parts: Sendable {
     /// The id of the platform's key.
     let platformID: String
     /// The nonce of the encryption, 12 bytes.
     let nonce: [UInt8]
-    /// The caller's key, encrypted, and the tag.
+    /// The caller's key, encrypted, followed by the tag of AES-GCM (16 bytes).
     let sealed: [UInt8]
   }
 
@@ -41,9 +43,10 @@ package struct SealedKey: SigningScheme {
   }
   /// The scheme in which the caller's key signs.
   package let inner: Inner
-  /// The platform's key; `nil` in a verifier, which finds the key in the key ring by its id.
+  /// The platform's key, with which a signer encrypts the caller's key. A verifier does not use it: the
+  /// request names the platform's key, and the verifier finds it in the key ring.
   private let platform: SigningKey?
-  /// The nonce of the encryption, for test vectors; `nil` for random bytes.
+  /// The nonce of the encryption, 12 bytes, for test vectors; `nil` for random bytes.
   private let sealNonce: [UInt8]?
 
   /// Makes the scheme.
@@ -60,8 +63,9 @@ package struct SealedKey: SigningScheme {
     self.sealNonce = sealNonce
   }
 
-  /// The additional data of AES-GCM, which the tag authenticates: method LF authority LF path. In
-  /// `salted-md5`, the API is in place of the path.
+  /// The additional data of AES-GCM: method LF authority LF path. With `salted-md5` as the inner scheme, the
+  /// API is in place of the path. The tag authenticates this data, so the encrypted key is only usable in
+  /// requests with the same method, authority and path.
   private func additional(_ request: SigningRequest) -> [UInt8] {
     var out = Array(request.method.utf8)
     out.append(0x0a)
@@ -173,8 +177,8 @@ package struct SealedKey: SigningScheme {
     return Self.caller(claim.keyID, own, platform)
   }
 
-  /// Decrypts the caller's key; `nil` if it was encrypted for another method, host or API, or under another
-  /// key.
+  /// Decrypts the caller's key with the secret of the platform's key. Returns `nil` if the caller's key was
+  /// encrypted for another method, authority, path or API, or under another key.
   private func open(
     _ parts: Parts, with secret: SecretBytes, _ request: SigningRequest
   ) throws(SigningFault) -> SecretBytes? {

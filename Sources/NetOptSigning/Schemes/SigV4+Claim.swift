@@ -50,7 +50,10 @@ extension SigV4 {
   /// Makes the claim from the values of a header or a query.
   ///
   /// - Parameters:
+  ///   - credential: `ID/DATE/REGION/SERVICE/aws4_request`, where ID is the id of the key.
   ///   - names: the names of the signed fields, separated by ";".
+  ///   - signature: 64 hexadecimal digits.
+  ///   - date: the time of signing in UTC, for example `20150830T123600Z`.
   ///   - seconds: for how many seconds a presigned URL is valid; `nil` for the header form.
   private func claim(
     credential: String, names: String, signature: String, date: String, validFor seconds: Int64?

@@ -8,7 +8,7 @@ package struct SigV4: SigningScheme {
   /// The name of the algorithm: the first word of the Authorization field and the first line of the string to
   /// sign.
   static let label = "AWS4-HMAC-SHA256"
-  /// The last part of every scope.
+  /// The last part of the scope of every credential (`Parts.scope`).
   static let terminator = "aws4_request"
   /// The text that stands for the digest of a body that is not signed.
   static let unsignedPayload = "UNSIGNED-PAYLOAD"
@@ -25,8 +25,8 @@ package struct SigV4: SigningScheme {
     /// Whether a signer adds x-amz-content-sha256, the digest of the body, and signs this field. Presigned
     /// URLs ignore the option.
     package var signBody = false
-    /// Whether the session token is left out of the signature. A signer then adds the token to the request
-    /// after signing.
+    /// Whether the session token of the key (`SigningKey.sessionToken`) is not signed. A signer then adds the
+    /// token to the request after signing.
     package var omitSessionToken = false
     /// The number of seconds for which a presigned URL is valid, 1 to 604,800; `nil` for the header form.
     package var presignSeconds: Int?
@@ -278,7 +278,7 @@ package struct SigV4: SigningScheme {
     return try crypto { () throws(CryptoError) in try mac.code(of: string) }
   }
 
-  /// The HMAC with the key that is derived for a scope.
+  /// The HMAC under the key that is derived from the secret for the scope of `parts`.
   private static func mac(_ parts: Parts, _ key: SigningKey) throws(SigningFault) -> HMAC {
     try key.scopedMAC(parts.scope) { (secret) throws(CryptoError) in
       try chain(
@@ -286,8 +286,8 @@ package struct SigV4: SigningScheme {
     }
   }
 
-  /// Derives a key. The first key is the prefix and the secret. Each step is the message of an HMAC-SHA256
-  /// whose result is the next key.
+  /// Derives a key, and returns the HMAC-SHA256 under this key. The derivation begins with the key that
+  /// consists of the prefix and the secret. The HMAC-SHA256 of each step under the key is the next key.
   private static func chain(
     _ secret: SecretBytes, prefix: String, _ steps: [String]
   ) throws(CryptoError) -> HMAC {
@@ -393,6 +393,6 @@ package struct SigV4: SigningScheme {
 }
 
 extension SecretBytes {
-  /// The bytes as a text. Used for the session token, which requests carry.
+  /// The bytes as a text, which is not wiped. Use it only for the session token: requests carry it in clear.
   var text: String { withUnsafeBytes { String(decoding: $0, as: UTF8.self) } }
 }

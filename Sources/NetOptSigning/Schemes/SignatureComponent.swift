@@ -24,7 +24,7 @@ package struct SignatureComponent: Hashable, Sendable {
     identifier = "\"\(name)\""
   }
 
-  /// Reads a component from the inner list of a signature.
+  /// Reads a component from the list of components in Signature-Input.
   init(_ item: StructuredItem) throws(SigningFault) {
     guard case .string(let name) = item.value else {
       throw SigningFault(.malformedSignature, "a component is not a string")
@@ -115,7 +115,7 @@ package struct SignatureComponent: Hashable, Sendable {
     }
   }
 
-  /// Appends path and query as the request line has them.
+  /// Appends path and query as the request line has them, or as a signer with the given mistakes writes them.
   private func appendTarget(_ request: SigningRequest, to out: inout [UInt8], _ mistakes: Mistakes) {
     appendPath(request, to: &out, mistakes)
     if let query = request.query, !mistakes.contains(.queryLeftOut) {
@@ -204,9 +204,10 @@ package struct SignatureComponent: Hashable, Sendable {
     }
   }
 
-  /// Returns a structured field in its strict form. The text does not show whether the field is a list, a
-  /// dictionary or an item, so the function tries a list first. The result is right for an item, which is a
-  /// list of one member. It is also right for a dictionary that is a valid list, unless a key occurs twice.
+  /// Parses the value of a structured field and writes it in the strict form (the parameter `sf`). The value
+  /// does not show whether it is a list, a dictionary or an item, so the function reads a list if it can, and
+  /// otherwise a dictionary. An item is a list of one member. Some dictionaries, such as `a, b`, are valid
+  /// lists too. The strict form of both is the same, unless the dictionary has a key twice.
   private func serialised(_ value: String) throws(SigningFault) -> String {
     if let list = try? StructuredFieldParser.list(value.utf8) {
       return try structured { () throws(StructuredFieldFault) in try StructuredFieldSerializer.list(list) }
@@ -216,7 +217,7 @@ package struct SignatureComponent: Hashable, Sendable {
     }
   }
 
-  /// Runs the work, and throws a `SigningFault` in place of a `StructuredFieldFault`.
+  /// Runs the work. If it throws a `StructuredFieldFault`, throws `malformedRequest` in its place.
   private func structured<Result>(
     _ work: () throws(StructuredFieldFault) -> Result
   ) throws(SigningFault) -> Result {

@@ -3,8 +3,8 @@ import NetOptCrypto
 import NetOptLocking
 
 /// A way to sign requests and to verify signatures. A scheme defines the string to sign and the place of the
-/// signature in the request. `SignatureVerifier` does what is equal in all schemes: it checks the key and the
-/// time, records nonces, and makes the report.
+/// signature in the request. `SignatureVerifier` does what is the same for all schemes: it checks the key and
+/// the time, records nonces, and makes the report.
 package protocol SigningScheme: Sendable {
   /// The name of the scheme.
   var name: SchemeName { get }
@@ -13,8 +13,9 @@ package protocol SigningScheme: Sendable {
   /// `SchemeName.isWeak`.
   var isWeak: Bool { get }
 
-  /// A text that distinguishes signers with the same key whose cached responses must be kept apart.
-  /// `RequestSigner.identity` ends with it. The text reveals no secret. Default: an empty text.
+  /// The end of `RequestSigner.identity`. The text differs for two signers that have the same scheme and key
+  /// but whose responses the cache must keep apart, for example because of different platform keys in
+  /// `sealed-key`. The text reveals no secret. Default: an empty text.
   var identity: String { get }
 
   /// The keys that a signer needs besides the key that signs. A signer in `sealed-key` needs the platform's
@@ -51,8 +52,8 @@ package protocol SigningScheme: Sendable {
   /// assurance of a valid signature is `weak` because of the remark. Default: no remark.
   func coverageNote(_ claim: Claim, _ request: SigningRequest) -> (text: String, isWeak: Bool)
 
-  /// Compares the digests of the body that are in the fields of the request with the body. Returns a fault if
-  /// one differs or cannot be checked; `nil` otherwise. Default: checks the Content-Digest field.
+  /// Compares the body with its digests in the fields of the request. Returns a fault if a digest differs or
+  /// cannot be checked; `nil` otherwise. Default: checks the Content-Digest field.
   func bodyFault(_ claim: Claim, _ request: SigningRequest) -> SigningFault?
 
   /// Returns the string to sign as a signer that makes all the given mistakes builds it. Without mistakes,
@@ -77,8 +78,9 @@ package protocol SigningScheme: Sendable {
   /// The wrong ways to use a key that the diagnosis of an invalid signature tries. Default: none.
   func keyCandidates(_ claim: Claim, _ request: SigningRequest, _ key: SigningKey) -> [KeyCandidate]
 
-  /// A key under which no signature is valid. The verifier uses it in place of an unknown key, so that the
-  /// refusal of an unknown key takes as long as the refusal of a wrong signature.
+  /// Returns the key with which the verifier computes in place of an unknown key, so that the refusal of an
+  /// unknown key takes as long as the refusal of a wrong signature. The verifier refuses the request even if
+  /// the signature is valid under this key. Default: `Decoys.secret`.
   func decoy(for claim: Claim) -> SigningKey
 }
 
@@ -125,15 +127,16 @@ extension SigningScheme {
   package func decoy(for claim: Claim) -> SigningKey { Decoys.secret }
 }
 
-/// Keys under which no signature is valid.
+/// The key that the verifier uses in place of an unknown key. It is no secret, and the verifier refuses every
+/// request that it checks with this key.
 enum Decoys {
-  /// A shared secret that every scheme may use.
+  /// A key with a shared secret, which every scheme may use.
   static let secret = SigningKey(
     id: "decoy", secret: Array("no key of this name is known; this one takes its time".utf8),
     schemes: Set(SchemeName.allCases))
 }
 
-/// The time and the nonce of a signature. They differ between two signatures of one request.
+/// The time and the nonce of a signature. Each signature has its own, even if one request is signed twice.
 package struct SigningMoment: Sendable {
   /// The time of signing, in seconds since 1970.
   package var now: Int64
@@ -149,7 +152,7 @@ package struct SigningMoment: Sendable {
 
 /// The statements of a request about its signature. They are not trustworthy until the signature is verified.
 package struct Claim: Sendable {
-  /// The statements that only one scheme has.
+  /// The statements of a signature that only one scheme has; `none` for a scheme without such statements.
   enum Parts: Sendable {
     case none
     case sigV4(SigV4.Parts)
@@ -176,8 +179,8 @@ package struct Claim: Sendable {
   /// The statements that only the scheme of the request has.
   var parts = Parts.none
 
-  /// The maximum number of names that a signature may cover. The limit bounds the work of the verifier, which
-  /// looks for each name in the fields before it can check the signature.
+  /// The maximum number of names in `covered`. The limit bounds the work of the verifier, which looks for
+  /// each name in the fields before it can check the signature.
   static let mostCovered = 256
 }
 
@@ -198,8 +201,8 @@ package struct SigningStrings: Sendable {
   var requestText: [UInt8] { canonical ?? toSign }
 }
 
-/// A signature, and the header fields or the query that carry it. The rest of the request is not here: the
-/// caller sets the fields or the query in the request.
+/// A signature, and the header fields or the query that carry it. The value does not contain the rest of the
+/// request: the caller sets the fields or the query in the request.
 public struct SignedRequest: Sendable {
   /// The scheme of the signature.
   public let scheme: SchemeName
@@ -238,7 +241,7 @@ public struct SignedRequest: Sendable {
 enum NonceSource {
   /// The number of random bytes in a nonce.
   static let length = 16
-  /// Random bytes that were not used yet.
+  /// Random bytes from libcrypto that no caller has received yet.
   private static let pool = Locked<[UInt8]>([])
 
   /// Returns a new nonce: 16 random bytes in base64url, which are 22 characters.
@@ -272,8 +275,8 @@ enum NonceSource {
     }
   }
 
-  /// Returns random bytes from the pool. If the pool has too few, asks libcrypto for these bytes and for 256
-  /// further nonces, which fill the pool.
+  /// Returns random bytes from the pool. If the pool has too few, asks libcrypto for these bytes and for the
+  /// bytes of 256 nonces, which go into the pool.
   static func bytes(_ count: Int) throws(SigningFault) -> [UInt8] {
     if let taken = pool.withLock({ take(count, from: &$0) }) { return taken }
     let fresh = try crypto { () throws(CryptoError) in try randomBytes(count + 256 * length) }
@@ -281,7 +284,7 @@ enum NonceSource {
     return Array(fresh.prefix(count))
   }
 
-  /// Removes bytes from the end of the pool; `nil` if the pool has too few.
+  /// Removes bytes from the end of the pool and returns them; `nil` if the pool has too few.
   private static func take(_ count: Int, from pool: inout [UInt8]) -> [UInt8]? {
     guard pool.count >= count else { return nil }
     let taken = Array(pool.suffix(count))
