@@ -5,12 +5,12 @@ enum AddressOrder {
   /// Sorts addresses. Addresses of the same family keep their order.
   ///
   /// If this host can reach both families, or neither, the families alternate, IPv6 first. If it can reach
-  /// only one family, the addresses of the other family come last. Otherwise most hosts without IPv6 would
-  /// start each race with a leg that fails. A host in a private IPv6 network without a route to the Internet
-  /// would start each race with a leg that gets no answer.
+  /// only one family, the addresses of the other family come last. Without this rule, most hosts without IPv6
+  /// would start each race with a leg that fails. A host in a private IPv6 network without a route to the
+  /// Internet would start each race with a leg that gets no answer.
   ///
-  /// - Parameter isReachable: whether this host has a source address for a destination. Called with the first
-  ///   address of each family if both families are present.
+  /// - Parameter isReachable: whether this host has a source address for a destination
+  ///   (`SourceAddress.fits`). Called with the first address of each family if both families are present.
   static func sorted(_ addresses: [IPAddress], isReachable: (IPAddress) -> Bool) -> [IPAddress] {
     let v6 = addresses.filter { $0.family == .v6 }
     let v4 = addresses.filter { $0.family == .v4 }

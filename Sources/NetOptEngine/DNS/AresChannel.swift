@@ -6,32 +6,35 @@ import NetOptCore
 ///
 /// The callbacks of c-ares only record events: the descriptors to watch, and the look-ups that have ended.
 /// The channel acts on the records at the end of the turn. So no code calls c-ares from inside a c-ares
-/// callback. When c-ares closes a descriptor and opens it again in one turn, only its last request for that
-/// descriptor counts.
+/// callback. In one turn c-ares may close a socket and open another socket with the same number. The channel
+/// then carries out only the last of c-ares's requests to watch that number.
 ///
 /// The channel opens its handle at the first look-up. Look-ups under way hold a reference to the actor, and
-/// so does the loop while it watches a descriptor: c-ares never calls an actor that no longer exists.
+/// so does the loop while it watches a descriptor. So c-ares never calls an actor that no longer exists.
 actor AresChannel: ReadinessHandler, TurnHandler {
   private nonisolated let loop: EventLoop
   private let configuration: ResolverConfiguration
   /// The configured name servers. When empty, c-ares uses the system's name servers.
   private let servers: [IPEndpoint]
-  /// Owns c-ares's channel; `nil` before the first look-up and after the shutdown.
+  /// Owns c-ares's channel; `nil` before the first look-up, while `renew` replaces the channel, and after the
+  /// shutdown.
   private var handle: AresHandle?
-  /// Fires when c-ares's next timeout passes.
+  /// Fires when c-ares's next timeout passes; `nil` before the first look-up.
   private var timer: AresTimer?
   private var isShutDown = false
-  /// The readiness that c-ares asked for in this turn, by descriptor. Empty when c-ares no longer wants the
-  /// descriptor watched.
+  /// The readiness that c-ares asked for in this turn, by descriptor. An empty readiness means that c-ares no
+  /// longer wants the descriptor watched.
   private var interests: [Int32: Readiness] = [:]
   /// The look-ups that have ended in this turn.
   private var ended: [(lookUp: AresLookUp, outcome: AresLookUp.Outcome)] = []
   /// Whether the loop will call `turnEnds` at the end of this turn.
   private var awaitsEndOfTurn = false
-  /// The version of the system's name server configuration before the handle was opened. `nil` when the file
-  /// did not exist, or when name servers are configured.
+  /// The version of resolv.conf(5) from which c-ares read the system's name servers when the handle was
+  /// opened. When the file has another version at a later look-up, the channel is renewed. `nil` when the
+  /// file did not exist, or when `servers` are configured.
   private var system: SystemServers?
-  /// Whether `renew` is closing the handle. The look-ups that c-ares then ends are started again.
+  /// Whether `renew` is closing the handle. The look-ups that c-ares ends during this time go to
+  /// `interrupted`.
   private var isRenewing = false
   /// The look-ups that a renewal has interrupted and will start again.
   private var interrupted: [AresLookUp] = []
@@ -47,8 +50,9 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     self.servers = servers
   }
 
-  /// Starts a look-up of IPv4 and IPv6 addresses. c-ares reads the hosts file first. c-ares does not sort the
-  /// addresses by RFC 6724, because its sort blocks on sockets; `AddressOrder` sorts them.
+  /// Starts a look-up of IPv4 and IPv6 addresses. Renews the channel first if the system's name servers have
+  /// changed. c-ares reads the hosts file before it queries name servers. c-ares does not sort the addresses
+  /// by RFC 6724, because its sort blocks on sockets; `AddressOrder` sorts them.
   func start(_ lookUp: AresLookUp) {
     actAtEndOfTurn()
     if isShutDown {
@@ -79,7 +83,7 @@ actor AresChannel: ReadinessHandler, TurnHandler {
       }, Unmanaged.passRetained(lookUp).toOpaque())
   }
 
-  /// Fails the look-ups under way and closes the channel. Later look-ups fail.
+  /// Fails the look-ups under way with `shutDown` and closes the channel. Later look-ups fail too.
   func shutDown() {
     isShutDown = true
     actAtEndOfTurn()
@@ -89,9 +93,9 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     _ = consume last
   }
 
-  /// Closes the channel and starts the look-ups under way again on a new channel. c-ares reads the system's
-  /// configuration only when a channel is opened (`ares_reinit` came with 1.22), and otherwise continues to
-  /// query the servers of the previous network.
+  /// Closes c-ares's channel and starts the look-ups under way again on a new channel. c-ares reads the
+  /// system's name servers only when a channel is opened (c-ares has `ares_reinit` only since 1.22). The old
+  /// channel would continue to query the servers of the previous network.
   func renew() {
     guard handle != nil, !isShutDown else { return }
     actAtEndOfTurn()
@@ -136,9 +140,11 @@ actor AresChannel: ReadinessHandler, TurnHandler {
     actAtEndOfTurn()
   }
 
-  /// Records the result of a look-up.
+  /// Records the result of a look-up in `ended`, or the look-up in `interrupted` when a renewal ended it.
   ///
-  /// - Parameter status: c-ares's status (ares_getaddrinfo(3)).
+  /// - Parameters:
+  ///   - status: c-ares's status (ares_getaddrinfo(3)).
+  ///   - answer: the addresses; `nil` when c-ares has no result.
   private func end(_ lookUp: AresLookUp, _ status: Int32, _ answer: AresAnswer?) {
     actAtEndOfTurn()
     if isRenewing, status == netopt_ares_destruction { return interrupted.append(lookUp) }
@@ -222,15 +228,16 @@ actor AresChannel: ReadinessHandler, TurnHandler {
   }
 }
 
-/// The version of the system's name server configuration (resolv.conf(5)): the file's inode, size, and time
-/// of modification. After a change of the network, the system may write the file some time later.
+/// The version of the file with the system's name servers (resolv.conf(5)): the file's inode, size, and time
+/// of modification. The channel compares versions at each look-up, because the system may write the file
+/// some time after the network has changed.
 private struct SystemServers: Equatable {
   private let file: UInt64
   private let size: Int
   private let seconds: Int
   private let nanoseconds: Int
 
-  /// Reads the current version. `nil` when the file does not exist.
+  /// Reads the current version of the file at a path. `nil` when the file does not exist.
   init?(_ path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }

@@ -5,7 +5,7 @@ import NetOptCore
 /// The owner of an `ares_channel`: ares_init_options(3), ares_destroy(3).
 struct AresHandle: ~Copyable {
   let channel: ares_channel
-  /// The channel's sockets. c-ares holds unretained pointers to this object and uses them until ares_destroy
+  /// The channel's sockets. c-ares holds an unretained pointer to this object and uses it until ares_destroy
   /// returns.
   let sockets: AresSockets
 
@@ -24,7 +24,8 @@ struct AresHandle: ~Copyable {
   /// - Parameters:
   ///   - servers: the name servers to query. When empty, the channel uses the system's name servers.
   ///   - callback: c-ares calls it when it wants a descriptor watched or no longer watched.
-  ///   - data: passed to `callback`. Must stay valid while the channel has look-ups under way.
+  ///   - data: the first argument of each call of `callback`. Must stay valid while the channel has look-ups
+  ///     under way.
   /// - Throws: `resolverFailed` with c-ares's status.
   static func open(
     _ configuration: ResolverConfiguration, servers: [IPEndpoint], callback: @escaping ares_sock_state_cb,

@@ -1,16 +1,17 @@
 import NetOptCore
 
-/// One look-up of a name. When the loop runs this object, the look-up starts on the channel. The channel
-/// passes the outcome to the object.
+/// One look-up of a name. When the loop runs this object, the look-up starts on the channel. At the end of
+/// the look-up, the channel calls `end` with the outcome.
 final class AresLookUp: LoopWork {
   typealias Outcome = Result<ResolvedAddresses, NetOptError>
 
   let name: String
   let channel: AresChannel
+  /// The resolver's closure. Called once, on the loop's thread.
   private let whenEnded: @Sendable (Outcome) -> Void
 
-  /// - Parameter whenEnded: called once, on the loop's thread, if the channel's loop has accepted the
-  ///   look-up.
+  /// - Parameter whenEnded: called once, on the loop's thread, if the channel's loop has accepted this
+  ///   object.
   init(_ name: String, on channel: AresChannel, whenEnded: @escaping @Sendable (Outcome) -> Void) {
     self.name = name
     self.channel = channel

@@ -4,24 +4,25 @@ import Glibc
 /// The sockets of a c-ares channel, and the functions through which c-ares uses them
 /// (ares_set_socket_functions(3)).
 ///
-/// c-ares reads datagrams as long as they arrive, and expands the names in a message without a limit. This
-/// class checks each message (`DNSMessage`) before c-ares reads it, and limits the messages that c-ares reads
-/// at a time. Confined to the loop's thread, like the channel.
+/// c-ares reads datagrams as long as they arrive, and most versions expand the names in a message far beyond
+/// the limit of the DNS. This class checks each message (`DNSMessage`) before c-ares reads it, and limits the
+/// number of messages that c-ares reads from a readable socket in a turn of the loop. Confined to the loop's
+/// thread, like the channel.
 final class AresSockets {
   /// The most messages that this class reads for one readable socket in a turn, refused datagrams included.
   /// After that, c-ares gets EAGAIN. The socket stays readable, and the loop reports it again in the next
   /// turn.
   static let mostMessages = 64
 
-  /// The functions for c-ares. c-ares keeps this pointer, and passes `argument` to the functions. This object
-  /// must outlive the channel: `AresHandle` owns both.
+  /// The C structure with the functions that c-ares calls. c-ares keeps this pointer, and passes `argument`
+  /// to the functions. This object must outlive the channel, so `AresHandle` owns both.
   let functions: UnsafeMutablePointer<ares_socket_functions>
 
   /// The TCP connections by descriptor.
   private var streams: [Int32: DNSStream] = [:]
   /// The number of messages that c-ares may still read before the next `beginReading`.
   private var messagesLeft = 0
-  /// The number of octets that c-ares has taken from TCP connections since the object was made.
+  /// The number of octets that c-ares has read from TCP connections since the object was made.
   private(set) var taken = 0
 
   init() {
@@ -34,14 +35,15 @@ final class AresSockets {
   /// The argument that c-ares passes to the functions: an unretained pointer to this object.
   var argument: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
-  /// Resets the limit of messages that c-ares may read.
+  /// Allows c-ares to read `mostMessages` messages. The channel calls this when a socket is ready, or when a
+  /// timeout has passed.
   func beginReading() { messagesLeft = Self.mostMessages }
 
-  /// Whether c-ares has not yet taken all octets of a checked message on a TCP connection. epoll does not
-  /// know of these octets.
+  /// Whether c-ares has still to read octets of a checked message on a TCP connection. This object has read
+  /// them from the socket, so epoll does not report them.
   func hasUnread(_ descriptor: Int32) -> Bool { streams[descriptor]?.isWhole == true }
 
-  /// Records an open socket.
+  /// Records a socket that was opened for c-ares.
   ///
   /// - Parameter type: the socket's type. A stream socket (SOCK_STREAM) is a TCP connection.
   func opened(_ descriptor: Int32, type: Int32) {
@@ -57,8 +59,8 @@ final class AresSockets {
   }
 
   private func open(_ family: Int32, _ type: Int32, _ protocolNumber: Int32) -> Int32 {
-    // c-ares sets no options on a socket that these functions open. These flags are the options that c-ares
-    // sets on its own sockets.
+    // c-ares sets no options on a socket that these functions open. So this function sets the options that
+    // c-ares sets on its own sockets.
     let flags = netopt_ares_socket_flags
     let descriptor = socket(family, type | flags, protocolNumber)
     guard descriptor >= 0 else { return -1 }
@@ -115,7 +117,7 @@ final class AresSockets {
     return .octets(count)
   }
 
-  /// Sends c-ares's pieces as one message.
+  /// Sends the pieces of a query that c-ares passes, with one call of sendmsg(2).
   private func send(_ descriptor: Int32, _ pieces: UnsafePointer<iovec>?, _ count: Int32) -> Int {
     var message = msghdr()
     message.msg_iov = UnsafeMutablePointer(mutating: pieces)
@@ -150,8 +152,8 @@ final class AresSockets {
       AresSockets.of(argument)?.send(descriptor, pieces, count) ?? -1
     })
 
-  /// The object behind `argument`. The object is alive: c-ares calls a function only inside a call for its
-  /// channel, and the handle of the channel owns the object.
+  /// The object to which `argument` points. The object is alive: c-ares calls these functions only while
+  /// netopt's code calls c-ares for the channel, and the channel's handle owns the object.
   private static func of(_ argument: UnsafeMutableRawPointer?) -> AresSockets? {
     argument.map { Unmanaged<AresSockets>.fromOpaque($0).takeUnretainedValue() }
   }

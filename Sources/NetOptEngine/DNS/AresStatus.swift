@@ -7,7 +7,8 @@ enum AresStatus {
   /// The error of a look-up that ended with a status.
   ///
   /// - Parameters:
-  ///   - status: a status other than success.
+  ///   - status: a status of c-ares other than success.
+  ///   - name: the name that was looked up.
   ///   - servers: the configured name servers. Empty for the system's name servers.
   static func error(_ status: Int32, name: String, servers: [IPEndpoint]) -> NetOptError {
     let asked = servers.map(\.description).joined(separator: ", ")
@@ -40,7 +41,7 @@ enum AresStatus {
     }
   }
 
-  /// The error of a channel that cannot be set up.
+  /// The error of a look-up for which c-ares's library or channel could not be set up.
   static func setUpError(_ status: Int32) -> NetOptError {
     make(.resolverFailed, status, "c-ares could not be set up; check /etc/resolv.conf and the memory limit")
   }
@@ -49,9 +50,11 @@ enum AresStatus {
   static let shutDown = NetOptError(
     .shutDown, phase: .resolve, "the client has been shut down and resolves no more names")
 
-  /// The error of a text that breaks the rules for host names.
+  /// The error of a look-up whose name breaks the rules for host names.
   ///
-  /// - Parameter fault: the broken rule, as the end of a sentence.
+  /// - Parameters:
+  ///   - text: the invalid name.
+  ///   - fault: the broken rule, as the end of a sentence.
   static func noName(_ text: String, _ fault: String) -> NetOptError {
     NetOptError(.nameNotFound, phase: .resolve, "\"\(text)\" cannot be looked up: \(fault)")
   }

@@ -1,9 +1,9 @@
-/// A dictionary with a limit. It keeps at least the most recently used half of the limit, and drops older
-/// entries.
+/// A dictionary with a limit on the number of its entries. To make room, it drops entries that were not used
+/// recently. It always keeps the most recently used entries, at least half as many as the limit.
 ///
 /// The dictionary has two generations. Storing or reading an entry moves the entry to the recent generation.
 /// When the recent generation is full, it becomes the older generation, and the previous older generation is
-/// dropped. All operations take constant time, and the dictionary keeps no order of use.
+/// dropped. So the dictionary needs no list of its entries in the order of their use.
 struct BoundedDictionary<Key: Hashable, Value> {
   /// The most entries of a generation: half of the limit.
   private let half: Int

@@ -11,9 +11,9 @@ import NetOptLocking
 /// its loop stops.
 package final class CachingResolver: Resolver {
   private typealias Outcome = DNSCache.Outcome
-  /// A checked continuation, because the loop may resume it before its task is suspended. The continuation
-  /// carries no value: the task takes its answer from the state behind the lock, which orders the write of
-  /// the answer before the read (docs/adr/0006).
+  /// Resumes the task of a waiter. It is a checked continuation, because the loop may resume it before the
+  /// task is suspended. It carries no value: the task takes its answer from `state`. The lock of `state`
+  /// orders the write of the answer before the read (docs/adr/0006).
   private typealias Continuation = CheckedContinuation<Void, Never>
 
   /// The state of a waiter: a caller whose answer comes from a look-up.
@@ -28,15 +28,17 @@ package final class CachingResolver: Resolver {
 
   private struct State {
     var cache = DNSCache()
+    /// The waiters whose tasks have not yet taken an answer.
     var waiting: [DNSCache.Waiter: Waiting] = [:]
     /// The number of the last waiter. Each call gets the next number.
     var lastWaiter: DNSCache.Waiter = 0
     /// Whether `shutdown` was called. Later calls then fail.
     var isShutDown = false
 
-    /// Decides how to answer a request for a name. Registers the caller as an announced waiter when it must
-    /// wait for a look-up.
+    /// Decides how to answer a request for a name. When the caller must wait for a look-up, registers it as a
+    /// waiter in the state `announced`.
     ///
+    /// - Parameter fresh: whether to bypass the cache.
     /// - Returns: what the caller must do, and its number as a waiter.
     mutating func begin(
       _ name: String, fresh: Bool, at now: MonotonicInstant
@@ -60,9 +62,10 @@ package final class CachingResolver: Resolver {
       return true
     }
 
-    /// Stores the answer of a waiter, unless it has one already.
+    /// Stores the answer of a waiter, unless the waiter has an answer already.
     ///
-    /// - Returns: the continuation that the caller must resume after it releases the lock.
+    /// - Returns: the continuation that the caller must resume after it releases the lock; `nil` when the
+    ///   waiter's task is not suspended.
     mutating func answer(_ waiter: DNSCache.Waiter, with outcome: Outcome) -> Continuation? {
       switch waiting[waiter] {
       case .announced:
@@ -135,8 +138,8 @@ package final class CachingResolver: Resolver {
     _ = loop.submit(AresRenewal(channel))
   }
 
-  /// Fails the look-ups under way with `shutDown` and closes the channel. Returns after the last descriptor
-  /// is closed.
+  /// Fails the look-ups under way with `shutDown` and closes the channel. Returns after the channel's last
+  /// descriptor is closed.
   package func shutdown() async {
     let outcome = Outcome.failure(AresStatus.shutDown)
     let suspended = state.withLock { state in
@@ -150,7 +153,7 @@ package final class CachingResolver: Resolver {
     }
   }
 
-  /// Suspends the caller until the waiter has an answer or its task is cancelled.
+  /// Suspends the waiter's task until the waiter has an answer or the task is cancelled.
   private func answer(to waiter: DNSCache.Waiter, for name: String) async -> Outcome {
     let cancelled = { @Sendable in
       Outcome.failure(NetOptError(.cancelled, phase: .resolve, "looking up \(name) was cancelled"))

@@ -3,9 +3,9 @@ import NetOptCore
 /// The cache of the resolver: the known addresses, the look-ups under way and their waiters.
 ///
 /// A state machine without I/O: the caller reports requests for names and the outcomes of look-ups, and
-/// carries out the actions that the cache returns. The cache keeps an answer for its time to live. After that
-/// it serves the stale answer while a look-up refreshes it, and serves it for up to a day when no server
-/// answers (RFC 8767). It keeps failures for a short time (RFC 2308).
+/// carries out the actions that the cache returns. An answer is fresh for its time to live. For a day after
+/// that it is stale: the cache still serves the answer, and a look-up refreshes it (RFC 8767). The cache
+/// keeps failures for a short time (RFC 2308).
 struct DNSCache {
   typealias Outcome = Result<ResolvedAddresses, NetOptError>
   /// Identifies a waiter: a number that the caller chooses and uses once.
@@ -25,29 +25,32 @@ struct DNSCache {
 
   /// The shortest and the longest lifetime of an answer.
   static let lifetimes = Duration.seconds(1) ... .seconds(3600)
-  /// How long the cache serves an answer after its time to live.
+  /// How long after its time to live an answer is stale. The cache does not serve it after that.
   static let staleLifetime = Duration.seconds(86_400)
   /// How long the cache keeps the result that a name has no address.
   static let notFoundLifetime = Duration.seconds(30)
-  /// How long the cache keeps the result that no server answered. A burst of requests shares one look-up, and
-  /// the client still notices a recovery soon.
+  /// How long the cache keeps the result that a look-up failed, for example because no server answered. The
+  /// time is long enough for the requests of a burst to share one look-up, and short enough for the client to
+  /// notice soon that the servers answer again.
   static let failureLifetime = Duration.seconds(1)
 
   private enum Entry {
-    /// Addresses, and the network in which they were found. After `expires` they are stale. A request for
-    /// stale addresses starts a look-up if it comes at `refresh` or later.
+    /// Addresses, and the network in which they were found. From `expires` on they are stale. A request for
+    /// stale addresses starts a look-up only if it comes at `refresh` or later: `refresh` is `expires`, or
+    /// the end of a short pause after a look-up that failed.
     case addresses([IPAddress], expires: MonotonicInstant, refresh: MonotonicInstant, Network)
     /// A failure, which the cache returns until `expires`, and the network in which it occurred.
     case failure(NetOptError, expires: MonotonicInstant, Network)
   }
 
-  /// The number of changes of the network since the cache was made. Name servers give answers that suit their
-  /// network. So the cache serves an answer in another network only when no server answers there.
+  /// Identifies a network of this machine: the number of changes of the network since the cache was made.
+  /// Name servers give answers that suit their network. So the cache serves an answer from an earlier network
+  /// only when no name server of the present network answers.
   private typealias Network = Int
 
   private var entries: BoundedDictionary<String, Entry>
-  /// The look-ups under way, by name, with the waiters of each. A look-up that refreshes a stale answer
-  /// starts with no waiter.
+  /// The waiters of each look-up under way, by name. A look-up that refreshes a stale answer starts with no
+  /// waiter.
   private var underWay: [String: [Waiter]] = [:]
   /// The present network.
   private var network: Network = 0
@@ -85,8 +88,8 @@ struct DNSCache {
 
   /// Stores the outcome of a look-up, and removes its waiters.
   ///
-  /// - Returns: the waiters, and the outcome for them: a stale answer instead of a failure, where there is
-  ///   one.
+  /// - Returns: the waiters, and the outcome that they get. When the look-up failed and the cache has a stale
+  ///   answer, they get the stale answer.
   mutating func ended(
     _ name: String, with outcome: Outcome, at now: MonotonicInstant
   ) -> (waiters: [Waiter], outcome: Outcome) {
@@ -104,7 +107,7 @@ struct DNSCache {
       if case .addresses(let addresses, let expires, _, _) = entries.value(for: name),
         now < expires + Self.staleLifetime
       {
-        // An answer from another network becomes stale here, even when its time to live is not over.
+        // An answer from an earlier network is stale in this one, even when its time to live is not over.
         let refresh = now + Self.failureLifetime
         entries.store(
           .addresses(addresses, expires: min(expires, now), refresh: refresh, network), for: name)
@@ -118,12 +121,12 @@ struct DNSCache {
   /// Records that this machine has changed to another network.
   mutating func networkChanged() { network += 1 }
 
-  /// Removes a waiter. The look-up continues, for the other waiters and for the cache.
+  /// Removes a waiter. Its look-up continues, for the other waiters and for the cache.
   mutating func abandon(_ name: String, by waiter: Waiter) {
     underWay[name]?.removeAll { $0 == waiter }
   }
 
-  /// A stale answer. Its lifetime is the shortest, so that the caller asks again soon.
+  /// Makes a stale answer. It has the shortest lifetime, so that the caller asks again soon.
   private static func stale(_ addresses: [IPAddress]) -> ResolvedAddresses {
     ResolvedAddresses(addresses, timeToLive: lifetimes.lowerBound)
   }

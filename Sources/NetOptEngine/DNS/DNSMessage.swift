@@ -1,9 +1,9 @@
 /// The check that a DNS message must pass before c-ares reads it (RFC 1035, section 4.1).
 ///
-/// c-ares expands compressed names without a limit on their length, and expands the owner of each record
-/// anew. c-ares 1.18 follows 50 pointers for each name, and each pointer can lead through 16 KB of labels. So
-/// 64 KB of records expand to gigabytes. In c-ares 1.22 to 1.34.6 a name can have 16 KB. c-ares 1.34.7 limits
-/// the octets of a name.
+/// Before 1.34.7, c-ares expands compressed names far beyond 255 octets. It expands the owner name of each
+/// record anew. c-ares 1.18 follows 50 pointers for each name, and each pointer can lead through 16 KB of
+/// labels. So 64 KB of records expand to gigabytes. In c-ares 1.22 to 1.34.6 a name can have 16 KB. c-ares
+/// 1.34.7 limits the octets of a name.
 package enum DNSMessage {
   /// The longest name in octets: its labels, a length octet for each label, and the octet of the root (RFC
   /// 1035, section 2.3.4).
@@ -14,17 +14,17 @@ package enum DNSMessage {
 
   /// The size of the header in octets.
   private static let headerLength = 12
-  /// The size in octets of the fields between a record's owner and its data.
+  /// The size in octets of the fields between a record's owner name and its data: type, class, time to live
+  /// and the length of the data.
   private static let fixedLength = 10
 
-  /// Whether each name that c-ares may expand keeps to `longestName` and `mostPointers`.
+  /// Whether no name that c-ares may expand exceeds `longestName` or `mostPointers`. Also false for a message
+  /// that is shorter than a header or has more than one question: no version of c-ares accepts such a message
+  /// as an answer.
   ///
-  /// Checks the name of the question, the owners of all records, and the names in the data of the record
-  /// types that c-ares parses. The check stops at the end of the message, or at an owner that is malformed.
-  /// Every version of c-ares also stops there, and reports the error.
-  ///
-  /// - Returns: also false for a message that is shorter than a header or has more than one question. No
-  ///   version of c-ares accepts such a message as an answer.
+  /// Checks the name of the question, the owner names of all records, and the names in the data of the record
+  /// types that c-ares parses. The check stops at the end of the message, or at a question or owner name that
+  /// is malformed. Every version of c-ares also stops there, and reports the error.
   package static func hasBoundedNames(_ message: Span<UInt8>) -> Bool {
     guard message.count >= headerLength else { return false }
     let questions = number(at: 4, of: message)
@@ -59,7 +59,9 @@ package enum DNSMessage {
   /// The types are those in whose data c-ares 1.34 expands names. c-ares 1.18 expands only the name in a
   /// CNAME record.
   ///
-  /// - Parameter start: the position of the data in the message, in octets.
+  /// - Parameters:
+  ///   - start: the position of the data in the message, in octets.
+  ///   - type: the number of the record's type, such as 5 for CNAME.
   private static func hasBoundedData(at start: Int, type: Int, of message: Span<UInt8>) -> Bool {
     var position = start
     var names = 1
@@ -92,11 +94,12 @@ package enum DNSMessage {
 
   /// The result of following a name through its pointers.
   private enum Name {
-    /// The name is well-formed. The value is the position after the name, or after its first pointer.
+    /// The name is well-formed and within the limits. The value is the position after the name, in octets:
+    /// after its first pointer, or after its last label when it has no pointer.
     case ends(Int)
     /// The name leads out of the message, or to a label of a reserved kind (RFC 1035, section 4.1.4).
     case broken
-    /// The name is too long or has too many pointers. A cycle of pointers is also unbounded.
+    /// The name is too long or has too many pointers. A cycle of pointers ends here too.
     case unbounded
   }
 

@@ -12,24 +12,26 @@ struct DNSStream {
     case whole
     /// The peer has closed the connection.
     case ended
-    /// errno. EAGAIN while a part of the message is missing. ECONNRESET on every read after a refused
-    /// message.
+    /// The read gave no message. The value is the errno for c-ares: EAGAIN while a part of the message has
+    /// not arrived, ECONNRESET from the refusal of a message on, or another error of recv(2).
     case failed(Int32)
   }
 
-  /// The two octets of the length, followed by room for the message once the length is known.
+  /// The two octets of the length and the octets of the message. Has room for the message once the length is
+  /// known.
   private var octets: [UInt8] = [0, 0]
-  /// The number of octets received, with the two octets of the length.
+  /// The number of received octets in `octets`, the two octets of the length included.
   private var received = 0
-  /// The number of octets passed to c-ares, with the two octets of the length.
+  /// The number of octets passed to c-ares, the two octets of the length included.
   private var copied = 0
-  /// Whether the stream has refused a message.
+  /// Whether the stream has refused a message, because its names are not bounded. The connection is not read
+  /// any further.
   private var hasRefused = false
 
-  /// Whether a complete, checked message is available that c-ares has not taken in full.
+  /// Whether the stream holds a complete, checked message that c-ares has not taken to its end.
   private(set) var isWhole = false
 
-  /// Reads until a message is complete or the socket is empty.
+  /// Reads from the socket until a message is complete or no more data is available, and checks the message.
   mutating func read(from descriptor: Int32) -> Progress {
     if hasRefused { return .failed(ECONNRESET) }
     while received < octets.count {
@@ -44,7 +46,7 @@ struct DNSStream {
       if received == 2 { octets += repeatElement(0, count: Int(octets[0]) << 8 | Int(octets[1])) }
     }
     guard DNSMessage.hasBoundedNames(octets.span.extracting(2..<octets.count)) else {
-      // The stream cannot skip a message, because c-ares counts octets.
+      // ECONNRESET makes c-ares give up the connection and go on to the next name server.
       hasRefused = true
       return .failed(ECONNRESET)
     }
@@ -54,7 +56,7 @@ struct DNSStream {
 
   /// Copies the next octets of a complete message to a buffer.
   ///
-  /// - Returns: the number of octets.
+  /// - Returns: the number of copied octets.
   mutating func copy(to buffer: UnsafeMutableRawBufferPointer) -> Int {
     let end = min(octets.count, copied + buffer.count)
     buffer.copyBytes(from: octets[copied..<end])

@@ -7,7 +7,8 @@ package struct ResolverConfiguration: Sendable {
   package var servers: [String] = []
   /// The file with the system's name servers. Default: `/etc/resolv.conf`.
   package var systemFile = "/etc/resolv.conf"
-  /// The timeout of the first query to a server. Each further try doubles the timeout. Default: 500 ms.
+  /// How long the resolver waits for the response to its first query to a server. Each further try doubles
+  /// this time. Default: 500 ms.
   package var timeout = Duration.milliseconds(500)
   /// How many times the resolver queries each server. Default: 2.
   package var tries = 2
@@ -22,7 +23,7 @@ extension ResolverConfiguration {
   /// The permitted range of `tries`.
   package static let attempts = SettingRange(1...10)
 
-  /// The configured servers as endpoints.
+  /// The entries of `servers` as endpoints.
   ///
   /// - Throws: `invalidConfiguration` with the invalid entry and the permitted forms.
   func serverEndpoints() throws(NetOptError) -> [IPEndpoint] {

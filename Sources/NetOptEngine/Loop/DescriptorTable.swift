@@ -1,16 +1,16 @@
-/// A table of values by file descriptor. The values are in an array, by number. A new descriptor gets the
-/// lowest free number (open(2)), so the array has few gaps.
+/// A table of values by file descriptor. The table is an array whose indices are the descriptors. A new
+/// descriptor gets the lowest free number (open(2)), so the array has few gaps.
 ///
-/// Public for speed, like `Readiness`.
+/// Public for speed: the compiler specialises generic code in another module only if the code is public.
 public struct DescriptorTable<Value> {
   @usableFromInline var slots: [Value?] = []
 
   /// Makes an empty table.
   @inlinable public init() {}
 
-  /// The value of a descriptor, or `nil`. A negative number has no value, and setting its value does nothing:
-  /// libraries report -1 for a socket that they could not open. The subscript has no yielding accessor,
-  /// because each use of such an accessor allocates its frame.
+  /// The value of a descriptor; `nil` without one. A negative number has no value, and setting its value does
+  /// nothing: libraries report -1 for a socket that they could not open. The subscript has no yielding
+  /// accessor (`_modify`), because each use of such an accessor allocates its frame.
   @inlinable public subscript(descriptor: Int32) -> Value? {
     get {
       let index = Int(descriptor)

@@ -40,19 +40,19 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     var isSleeping = false
     /// Whether `stop` was called.
     var isStopping = false
-    /// Whether the loop takes no more work of other threads, because its thread is ending.
+    /// Whether the loop refuses further work from other threads, because its thread is ending.
     var isClosed = false
   }
 
   private struct State: ~Copyable {
     var poller: Poller
     var timers = TimerQueue()
-    /// The earliest time at which a timer that is scheduled now may fire.
+    /// The lower limit of the due times of new timers: 1 ns after the moment of the last `fireTimers`.
     var earliest = MonotonicInstant(nanoseconds: 0)
     var turnHandlers: [any TurnHandler] = []
     /// The work that the loop's own thread has submitted. It needs neither the lock nor another turn.
     var ownItems: [Item] = []
-    /// Whether the loop takes no more work of its own thread, because the thread is ending.
+    /// Whether the loop refuses further work from its own thread, because the thread is ending.
     var isOver = false
     // The loop swaps an array with its spare before iterating over it, so that no turn allocates.
     var spareTurnHandlers: [any TurnHandler] = []
@@ -71,7 +71,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   /// Unchecked exclusivity: each access ends before the loop calls any other code (docs/adr/0009).
   @exclusivity(unchecked) private var state: State
   private let timeSource = SystemTimeSource()
-  /// The loop's `pthread_self`. Zero before and after the thread runs.
+  /// The `pthread_self` of the loop's thread. Zero before and after the thread runs.
   private let thread = Atomic<UInt>(0)
   /// The thread's handle until a caller joins or detaches the thread.
   private let joinable = Locked<pthread_t?>(nil)
@@ -173,8 +173,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     return accepted
   }
 
-  /// Whether the caller must call `signal` after it releases the lock. The caller holds the lock and has
-  /// changed the inbox.
+  /// Marks a sleeping loop as awake. The caller holds the lock and has changed the inbox. Returns whether the
+  /// caller must call `signal` after it releases the lock.
   private func endsSleep(_ inbox: inout Inbox) -> Bool {
     guard inbox.isSleeping else { return false }
     inbox.isSleeping = false
@@ -182,6 +182,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     return true
   }
 
+  /// Ends the wait of the poller.
   private func signal() {
     var one: UInt64 = 1
     // EAGAIN means that the counter is full: another write is already waking the loop.
@@ -271,8 +272,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     thread.store(0, ordering: .relaxed)
   }
 
-  /// The time after which a turn interrupts its events to run timers and submitted work. The remaining events
-  /// come next, so that none waits forever.
+  /// The time after which a turn stops handling events and first fires timers and runs submitted work. It
+  /// then handles the remaining events, so that no event waits forever.
   package static let longestTurn = Duration.milliseconds(20)
 
   /// Handles events of the poller until all are handled or `longestTurn` has passed.
@@ -374,8 +375,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
   }
 
-  /// Releases all resources when the thread ends, because other owners may keep the loop for longer. The
-  /// inbox is closed by then.
+  /// Releases all resources when the thread ends: other code may still hold a reference to the loop, so
+  /// `deinit` may come much later. The inbox is closed by then.
   private func releaseResources() {
     state.isOver = true
     // Waits for the threads that are about to write to `wakeUp`: the system soon reuses the number of a

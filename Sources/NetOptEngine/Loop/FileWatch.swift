@@ -9,8 +9,8 @@ package struct FileIdentity: Hashable, Sendable {
   private let number: ino_t
   /// The file's size in bytes.
   private let size: off_t
-  /// The seconds and nanoseconds of the last modification, then those of the last change of the inode (mtime,
-  /// ctime).
+  /// Two times as four numbers: the seconds and nanoseconds of the last change of the contents (mtime), then
+  /// the seconds and nanoseconds of the last change of the inode (ctime).
   private let changes: [Int]
 
   /// Reads the attributes of a file. Follows links. `nil` when the file does not exist.
@@ -26,18 +26,19 @@ package struct FileIdentity: Hashable, Sendable {
   }
 }
 
-/// The times of the checks for files that cannot be watched. The first pause is 1 s. Each further pause is
-/// twice as long as the one before, up to 30 s.
+/// Decides when `FileWatch` checks files that the system does not watch. The first check comes after a pause
+/// of 1 s. Each further pause is twice as long as the one before, up to 30 s.
 struct PollBackoff {
   static let shortest = Duration.seconds(1)
   static let longest = Duration.seconds(30)
 
   /// The length of the next pause.
   private var pause = shortest
-  /// The moment that `next` returned last; `nil` at first.
+  /// When the next check is due: the moment that `next` returned last; `nil` before the first call.
   private var due: MonotonicInstant?
 
-  /// The time of the next check. Checks that happen earlier for other reasons do not postpone it.
+  /// Returns the moment of the next check. A call before that moment returns the same moment again, so checks
+  /// for other reasons do not postpone this check.
   mutating func next(at now: MonotonicInstant) -> MonotonicInstant {
     if let due, due > now { return due }
     let next = now + pause
@@ -63,8 +64,8 @@ struct PollBackoff {
 package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable {
   // Unchecked: after `init`, only the loop's thread touches the watch.
 
-  /// The delay between an event and the check of the files. Long enough to write a list and its signature one
-  /// after the other, and short for a person.
+  /// The delay between an event and the check of the files. It is long enough to write a list and its
+  /// signature one after the other, and so short that a person does not notice it.
   private static let debounce = Duration.milliseconds(100)
   /// The events that a watch of a directory reports (inotify(7)).
   private static let events = UInt32(
@@ -72,21 +73,25 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
       | IN_MOVE_SELF)
 
   private let loop: EventLoop
+  /// The paths of the watched files. A file need not exist.
   private let paths: [String]
+  /// Called on the loop's thread when a file differs from the last check.
   private let onChange: @Sendable () -> Void
+  /// Called at most once, on the loop's thread, when the system refuses to watch.
   private let onFailure: @Sendable (NetOptError) -> Void
-  /// Opens the inotify descriptor.
+  /// Opens the inotify descriptor. Returns -1, and sets errno, when the system refuses it.
   private let open: @Sendable () -> Int32
   /// The identities of the files at the last check, in the order of `paths`. `nil` for a file that did not
   /// exist.
   private var known: [FileIdentity?]
   /// Whether the watch has been started and not stopped.
   private var isRunning = false
-  /// The inotify descriptor. -1 when the system provides none: the number for each user is limited
-  /// (fs.inotify.max_user_instances).
+  /// The inotify descriptor. -1 while the watch does not run, and when the system refuses a descriptor: their
+  /// number for each user is limited (fs.inotify.max_user_instances).
   private var descriptor: Int32 = -1
   /// The watched directories, with inotify's number for each watch.
   private var directories: [String: Int32] = [:]
+  /// The times of the checks while the system does not watch a directory.
   private var backoff = PollBackoff()
   /// Whether `onFailure` was called.
   private var hasReportedRefusal = false
@@ -97,8 +102,8 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
   ///   - paths: the files, which need not exist.
   ///   - known: the last known identities of the files. A file whose identity now differs counts as changed.
   ///   - onChange: called on the loop's thread; must not do long work there.
-  ///   - onFailure: called on the loop's thread when the system refuses a watch. Called at most once, for one
-  ///     directory or for all.
+  ///   - onFailure: called on the loop's thread when the system refuses to watch a directory, or refuses
+  ///     inotify altogether. Called at most once.
   ///   - open: opens the inotify descriptor. Default: inotify_init1(2).
   package init(
     _ loop: EventLoop, _ paths: [String], known: [FileIdentity?], onChange: @escaping @Sendable () -> Void,
@@ -178,11 +183,12 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     onChange()
   }
 
-  /// Watches the directories that contain the files now. They may differ from the directories before.
+  /// Watches the directories on the paths of the files (`wantedDirectories`). They change when a link is
+  /// replaced.
   ///
   /// A link may be replaced after this class has followed it and before its directory is watched. inotify
   /// does not report that change. So this function follows the links again, until they lead to the same
-  /// directories twice.
+  /// directories twice in a row.
   private func watchDirectories() {
     guard descriptor >= 0 else { return loop.schedule(self, at: backoff.next(at: loop.now())) }
     var wanted = wantedDirectories
@@ -233,7 +239,8 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     if isMissing { loop.schedule(self, at: backoff.next(at: loop.now())) } else { backoff.reset() }
   }
 
-  /// Calls `onFailure` once: the system refused a call.
+  /// Calls `onFailure`, unless it was called before. `call` is the system call that failed, and `code` is its
+  /// errno.
   private func reportRefusal(_ call: String, _ code: Int32) {
     if hasReportedRefusal { return }
     hasReportedRefusal = true
@@ -248,7 +255,7 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
     var directories: [String] = []
     var folder = path.hasPrefix("/") ? "" : FileBytes.resolved(".")
     var rest = path.split(separator: "/").map(String.init)
-    // The system follows 40 links at most. One more is an error.
+    // The system follows at most 40 links in a path (path_resolution(7)).
     var links = 40
     while !rest.isEmpty {
       let name = rest.removeFirst()

@@ -7,8 +7,8 @@ public final class LoopTaskExecutor: TaskExecutor {
   /// Makes an executor for the thread of a loop.
   package init(_ loop: EventLoop) { self.loop = loop }
 
-  /// Runs a job on the loop's thread. After the client's shutdown, jobs run on the default pool, so that
-  /// their tasks can end.
+  /// Runs a job on the loop's thread. After the loop has stopped (the client's shutdown), runs the job on
+  /// Swift's default thread pool, so that its task can end.
   public func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
     if !loop.enqueue(job, of: self) { globalConcurrentExecutor.enqueue(job) }

@@ -3,11 +3,11 @@ package import NetOptCore
 /// A timer of an `EventLoop`. A subclass overrides `fire`. An object that needs one timer can itself be a
 /// subclass. Confined to the loop's thread once it is scheduled.
 ///
-/// The class is `open` only because the compiler (6.3.1) takes the initialisers of subclasses of a `package`
-/// class for an endless recursion.
+/// The class is `open` only because of a fault of the compiler (6.3.1): if the class is `package`, the
+/// compiler reports an endless recursion in the initialisers of its subclasses.
 open class LoopTimer {
-  /// The time at which the timer fires, while it is scheduled. `due` and `position` have unchecked
-  /// exclusivity, because they are plain numbers (docs/adr/0009).
+  /// The time at which the timer fires. Has a meaning only while the timer is scheduled. The exclusivity of
+  /// `due` and `position` is unchecked for speed, because they are plain numbers (docs/adr/0009).
   @exclusivity(unchecked) package internal(set) final var due = MonotonicInstant(nanoseconds: .max)
   /// The timer's index in the heap of the queue, or -1 when it is not scheduled.
   @exclusivity(unchecked) final var position = -1

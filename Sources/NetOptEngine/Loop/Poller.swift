@@ -4,7 +4,7 @@ import NetOptCore
 
 /// The set of events that a descriptor is ready for or is watched for.
 ///
-/// Public for speed: from a `package` type, other modules get only functions that are not specialised.
+/// Public for speed: the compiler specialises generic code in another module only if the code is public.
 public struct Readiness: OptionSet, Sendable {
   /// The bits, one for each kind of event.
   public let rawValue: UInt8
@@ -37,7 +37,8 @@ package protocol ReadinessHandler: AnyObject {
 struct Poller: ~Copyable {
   private struct Registration {
     let handler: any ReadinessHandler
-    /// The value that epoll returns with the registration's events.
+    /// The number of the registration. epoll returns it with the registration's events, so that the poller
+    /// recognises stale events.
     let generation: UInt32
   }
 
@@ -49,7 +50,7 @@ struct Poller: ~Copyable {
   private var registrations = DescriptorTable<Registration>()
   /// The generation of the latest registration. It wraps around.
   private var generation: UInt32 = 0
-  /// The events of the last wait. Later events stay in the kernel.
+  /// The events of the last wait. When more descriptors are ready, the next wait returns the rest.
   private var events = [epoll_event](repeating: epoll_event(), count: 256)
 
   /// - Parameter wakeUp: an eventfd whose readiness ends a wait.
@@ -102,10 +103,11 @@ struct Poller: ~Copyable {
     return old?.handler
   }
 
-  /// Stops watching a descriptor. Does nothing when the number now belongs to another handler: a library may
-  /// report on a socket that it has closed after its next socket already has the same number.
+  /// Stops watching a descriptor for a handler. Does nothing when the number now belongs to another handler:
+  /// a library may close a socket, open another one with the same number, and only then stop watching the
+  /// closed one.
   ///
-  /// - Returns: the handler, for the caller to release.
+  /// - Returns: the handler, for the caller to release; `nil` when nothing was done.
   mutating func unwatch(_ descriptor: Int32, of handler: any ReadinessHandler) -> (any ReadinessHandler)? {
     guard let old = registrations[descriptor], old.handler === handler else { return nil }
     registrations[descriptor] = nil
@@ -114,7 +116,7 @@ struct Poller: ~Copyable {
     return old.handler
   }
 
-  /// Waits until a descriptor is ready, the wake-up is written to, or the timeout passes.
+  /// Waits until a descriptor is ready, a thread writes to the eventfd `wakeUp`, or the timeout passes.
   ///
   /// - Parameter timeout: milliseconds; -1 waits forever.
   /// - Returns: the number of events. `event(_:)` returns each of them.
@@ -123,8 +125,8 @@ struct Poller: ~Copyable {
     return max(0, Int(count))  // EINTR is an early end of the wait
   }
 
-  /// Returns the event at an index, with its handler. `nil` for the wake-up, which is read here, and for a
-  /// stale event.
+  /// Returns the event at an index, with its handler. `nil` for a stale event, and for an event of the
+  /// eventfd `wakeUp`, which this function reads to reset it.
   mutating func event(_ index: Int) -> (handler: any ReadinessHandler, descriptor: Int32, Readiness)? {
     let event = events[index]
     let descriptor = Int32(bitPattern: UInt32(truncatingIfNeeded: event.data.u64))
