@@ -27,8 +27,8 @@ package final class NamePatterns: Sendable {
     byBeginning = table
   }
 
-  /// Returns the index in `byBeginning` for two letters, ignoring their case. Other bytes get the index of
-  /// some letters; the comparison of the whole pattern tells them apart.
+  /// Returns the index in `byBeginning` for two letters, ignoring their case. Other bytes share their index
+  /// with letters. This causes no wrong match, because `matches` compares the whole pattern.
   private static func beginning(_ first: UInt8, _ second: UInt8) -> Int {
     Int(first & 31) << 5 | Int(second & 31)
   }
@@ -61,8 +61,10 @@ package final class NamePatterns: Sendable {
     return pattern.mode != .word || isWordBoundary(name, at: start) && isWordBoundary(name, at: end)
   }
 
-  /// Whether a word begins or ends at a position: next to a byte that is not a letter, between a small letter
-  /// and a capital, or before the last of several capitals that a small letter follows (`AWSKey`).
+  /// Whether a word of the name begins or ends before the byte at a position. The boundaries of words are the
+  /// start and the end of the name, and the places next to a byte that is not a letter. A word also begins at
+  /// a capital after a small letter (`apiKey`), and at the last of several capitals if a small letter follows
+  /// (the K of `AWSKey`).
   private static func isWordBoundary(_ name: UnsafeBufferPointer<UInt8>, at position: Int) -> Bool {
     guard position > 0, position < name.count else { return true }
     let (before, after) = (name[position - 1], name[position])

@@ -31,7 +31,8 @@ package enum SecretNames {
     parts + pairs.flatMap { pair in ["", "-", "_", "."].map { pair.replacing(" ", with: $0) } }
   }
 
-  /// Returns the patterns of this type together with further names that suggest a secret as whole names.
+  /// Returns the patterns of this type, and one pattern more for each of `others`. A name in `others` matches
+  /// only as a whole name.
   package static func patterns(and others: [String]) -> NamePatterns {
     NamePatterns(parts: partsAndPairs, words: words, names: names + others)
   }

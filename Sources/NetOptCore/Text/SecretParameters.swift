@@ -5,17 +5,19 @@
 package enum SecretParameters {
   /// The text in place of a secret.
   private static let mark = "[hidden]"
-  /// How often a text is percent-decoded at most, in search of a secret in a nested encoding.
+  /// The maximum number of times that a text is percent-decoded to search for a secret, because a secret may
+  /// be percent-encoded several times over.
   private static let deepest = 4
 
-  /// Returns a query in which `[hidden]` replaces the values of parameters whose names suggest secrets, and
-  /// the values that contain such parameters.
+  /// Returns a query in which `[hidden]` replaces the secrets: the values of parameters whose names suggest
+  /// secrets, and values that themselves contain a secret, such as a URL with a password.
   package static func hidden(inQuery query: some StringProtocol) -> String {
     hidden(Array(query.utf8)[...], between: "&")
   }
 
-  /// Returns a URL, or a text meant as a URL, without its secrets. Hides secret parameters in the query and
-  /// the path, and the whole fragment, which may contain a token (RFC 6749, section 4.2.2).
+  /// Returns a URL, or a text meant as a URL, without its secrets. Hides user names and passwords, secret
+  /// parameters in the query and the path, and the whole fragment, which may contain a token (RFC 6749,
+  /// section 4.2.2).
   package static func hidden(inURL url: String) -> String {
     let bytes = Array(url.utf8)
     let upToFragment = bytes.prefix { $0 != UInt8(ascii: "#") }
@@ -29,8 +31,9 @@ package enum SecretParameters {
     return upToFragment.count < bytes.count ? shown + "#…" : shown
   }
 
-  /// Returns the start of a URL up to its port, with or without a scheme; empty if there is no port. Without
-  /// this step, `auth.a.test:8443` would be taken for a JSON member with a secret name.
+  /// Returns the authority (`host:port`) of a URL, which may have no scheme. Returns an empty slice at the
+  /// start of the URL if the URL has no port. The caller searches only the text after the returned slice for
+  /// secrets. Otherwise it would take `auth.a.test:8443` for a JSON member with a secret name.
   private static func authority(of path: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     let scheme = path.prefix(while: ByteClass.isUnreserved)
     let hasScheme = path[scheme.endIndex...].starts(with: "://".utf8)
@@ -41,8 +44,8 @@ package enum SecretParameters {
     return isHost ? authority : path.prefix(0)
   }
 
-  /// Returns a path without the user names and passwords of URLs in it, such as
-  /// `/proxy/https://user:password@b.test/`.
+  /// Returns a URL up to its query, in which an ellipsis replaces each user name and password before an "@".
+  /// The path may contain a further URL, as in `/proxy/https://user:password@b.test/`.
   private static func withoutUserInformation(_ path: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     guard hasUserInformation(Array(path)) else { return path }
     var shown: [UInt8] = []
@@ -96,15 +99,17 @@ package enum SecretParameters {
     unwrapped(text).contains { hasUserInformation($0) || hasSecretMember($0) || isCredential($0) }
   }
 
-  /// Whether the text is the value of an `Authorization` field (RFC 6750, RFC 7617), with a space or "+"
-  /// after the scheme, or Base64-encoded JSON, such as a JSON Web Token (RFC 7519).
+  /// Whether the text begins like a credential: like the value of an `Authorization` field (RFC 6750, RFC
+  /// 7617), with a space or "+" after the scheme, or like a JSON object in Base64 (`eyJ`), with which a JSON
+  /// Web Token begins (RFC 7519).
   private static func isCredential(_ text: [UInt8]) -> Bool {
     let start = String(decoding: text.prefix(7), as: UTF8.self).loweredASCII
     return ["bearer ", "bearer+", "basic ", "basic+", "eyj"].contains { start.hasPrefix($0) }
   }
 
-  /// Whether the text contains a URL with a user name (RFC 3986, section 3.2.1), or a user name and password
-  /// before an "@", with slashes of any kind before them.
+  /// Whether the text contains a user name and a password before an "@" (`user:password@`), or a user name
+  /// alone between "//" and an "@" (`//user@`; RFC 3986, section 3.2.1). The slashes need not be there before
+  /// a user name with a password.
   private static func hasUserInformation(_ text: [UInt8]) -> Bool {
     for at in text.indices where text[at] == UInt8(ascii: "@") {
       let run = text[..<at].reversed().prefix { !"/\\?#&;, \"'<>(){}@".utf8.contains($0) }

@@ -14,7 +14,8 @@ package enum SlowText {
   /// The maximum number of regional indicators in a row: 300 flags. There are fewer than 300 different flags.
   package static let mostIndicators = 600
 
-  /// The runs at the end of a text that is read scalar by scalar.
+  /// Counts the marks and the indicators in a row while a text is read scalar by scalar. Both counts are for
+  /// the run that ends with the last scalar read.
   struct Run {
     private var marks = 0
     private var indicators = 0
@@ -108,7 +109,8 @@ package enum SlowText {
     return resolved.withUnsafeBytes { hasLongRun($0) }
   }
 
-  /// The UTF-16 code unit of an escape (`\u0301`) at the start of a text; `nil` if there is none.
+  /// Returns the UTF-16 code unit of the escape (`\u0301`) at the start of a text that begins with a
+  /// backslash. Returns `nil` for any other escape.
   private static func escapedUnit(_ text: ArraySlice<UInt8>) -> UInt16? {
     guard text.count >= 6, text[text.startIndex + 1] == UInt8(ascii: "u") else { return nil }
     var unit: UInt16 = 0

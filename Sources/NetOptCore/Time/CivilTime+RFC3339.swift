@@ -8,8 +8,8 @@ extension CivilTime {
   }
 
   /// Parses an RFC 3339 `date-time` such as `2026-11-20T00:00:00Z`. The text must have seconds and `Z` or an
-  /// offset; "T" and "Z" may be in lower case. Fractions of a second are kept to the nanosecond. A leap
-  /// second counts as the second after it, as in POSIX time.
+  /// offset; "T" and "Z" may be in lower case. Of a fraction of a second, only the first nine digits
+  /// count. A leap second counts as the second after it, as in POSIX time.
   ///
   /// - Returns: seconds since 1970-01-01 UTC; `nil` for any other text, including a day that its month does
   ///   not have.
@@ -60,7 +60,8 @@ private struct RFC3339Reader {
     return true
   }
 
-  /// Parses an optional "." with digits. Returns the fraction of a second; 0 if there is none.
+  /// Parses an optional "." with digits. Returns the fraction of a second; 0 if the text has no ".", and
+  /// `nil` if no digit follows the ".".
   private mutating func fraction() -> Double? {
     guard skip(".") else { return 0 }
     let digits = rest.prefix(while: ByteClass.isDigit)
@@ -74,7 +75,7 @@ private struct RFC3339Reader {
   }
 
   /// Parses `Z`, or the offset from UTC such as `+01:00`. Returns the offset in seconds, positive east of
-  /// Greenwich.
+  /// Greenwich; `nil` for any other text.
   private mutating func offset() -> Int? {
     if skip("Zz") { return 0 }
     let sign = rest.first == UInt8(ascii: "-") ? -1 : 1

@@ -107,7 +107,8 @@ package struct CivilTime: Hashable, Sendable {
     self.init(parts)
   }
 
-  /// The time in the form of HTTP-date that HTTP prefers: `Sun, 06 Nov 1994 08:49:37 GMT`.
+  /// The time as an HTTP-date in the form that senders must use (IMF-fixdate):
+  /// `Sun, 06 Nov 1994 08:49:37 GMT`.
   package var http: String {
     weekday + ", " + Self.padded(day) + " " + Self.months[month - 1] + " " + Self.padded(year, 4) + " "
       + Self.padded(hour) + ":" + Self.padded(minute) + ":" + Self.padded(second) + " GMT"
@@ -149,10 +150,11 @@ package struct CivilTime: Hashable, Sendable {
       : [numbers[1], number + 1, numbers[0], numbers[2], numbers[3], numbers[4]]
   }
 
-  /// Returns the year that a year with two digits means: the year of the present century, or of the century
-  /// before if the former is more than fifty years ahead (RFC 9110, section 5.6.7). Returns the year a
-  /// hundred years earlier if only there the date falls on the given day of the week, because servers write
-  /// `Thu, 01-Jan-70` for a time in the past.
+  /// Returns the full year for a year with two digits. This is the year in the present century. If that year
+  /// is more than fifty years ahead, it is the year in the century before (RFC 9110, section 5.6.7). The day
+  /// of the week may show that the year a hundred years earlier is meant: servers write `Thu, 01-Jan-70` for
+  /// a time in the past. So if only the earlier date falls on the given day of the week, returns the earlier
+  /// year.
   ///
   /// - Parameters:
   ///   - parts: the year with two digits, month, day, hour, minute and second.
@@ -172,6 +174,7 @@ package struct CivilTime: Hashable, Sendable {
 
   /// The abbreviated day of the week: `Sun`.
   private var weekday: String {
+    // 1 January 1970 was a Thursday.
     let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     return days[(Int(seconds.floorDivided(by: 86_400)) % 7 + 7) % 7]
   }

@@ -9,9 +9,10 @@ extension Duration {
     return Self.digits(nanoseconds.divided(by: 1_000_000)) + " s"
   }
 
-  /// Returns a number, given in thousandths, as decimal text without trailing zeros.
+  /// Returns a number of thousandths as decimal text: `1.25` for 1250. The number is rounded to three
+  /// significant digits, or to a whole number from 100 on, and has no zeros at the end of a fraction.
   private static func digits(_ thousandths: Int64) -> String {
-    // Round to three significant digits.
+    // The number is rounded to a multiple of this many thousandths.
     let unit: Int64 =
       thousandths >= 100_000 ? 1000 : thousandths >= 10_000 ? 100 : thousandths >= 1000 ? 10 : 1
     let rounded = thousandths.divided(by: unit) * unit

@@ -3,8 +3,8 @@ import Glibc
 /// A time on the monotonic clock (`clock_gettime(2)`, `CLOCK_MONOTONIC`), in nanoseconds since an unspecified
 /// start.
 ///
-/// The operations are marked inlinable, because the compiler by itself inlines only public functions in other
-/// modules, and each request uses about a hundred of these operations.
+/// The operations are `@inlinable`, because other modules call them, about a hundred times for each request.
+/// Without `@inlinable`, the compiler inlines only public functions in other modules.
 @usableFromInline
 package struct MonotonicInstant: Hashable, Comparable, Sendable {
   /// The nanoseconds since the start of the clock.
@@ -35,8 +35,8 @@ package struct MonotonicInstant: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-  /// The duration in whole nanoseconds, rounded toward zero and clamped to the range of `Int64`. Includes the
-  /// seconds.
+  /// The length of the whole duration in nanoseconds, not only of its fraction of a second. Rounded toward
+  /// zero and clamped to the range of `Int64`.
   public var nanoseconds: Int64 {
     let attoseconds = attoseconds
     // A 128-bit division calls a function that divides bit by bit. Durations of up to an hour need only a
@@ -45,15 +45,15 @@ extension Duration {
     return Int64(clamping: attoseconds / 1_000_000_000)
   }
 
-  /// The duration in whole microseconds, rounded toward zero. Includes the seconds.
+  /// The length of the whole duration in microseconds, rounded toward zero.
   public var microseconds: Int64 { nanoseconds / 1000 }
 
-  /// The duration in milliseconds.
+  /// The length of the whole duration in milliseconds, with a fraction.
   public var milliseconds: Double { Double(nanoseconds) / 1e6 }
 }
 
 /// A source of the current time. Policies read no clock; they get times as arguments. The code that asks the
-/// policies reads a time source, which a test can replace by a clock of its own.
+/// policies reads a time source. A test can replace the time source with a clock that the test sets.
 package protocol TimeSource: Sendable {
   /// Returns the current time. Safe from any thread.
   func now() -> MonotonicInstant
