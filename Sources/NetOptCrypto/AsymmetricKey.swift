@@ -89,7 +89,8 @@ package final class AsymmetricKey: @unchecked Sendable {
     }
   }
 
-  /// The public half as SubjectPublicKeyInfo in DER (RFC 5280, section 4.1; i2d_PUBKEY(3)).
+  /// The public half as SubjectPublicKeyInfo in DER (RFC 5280, section 4.1; i2d_PUBKEY(3)). Empty if
+  /// libcrypto fails.
   package var publicBytes: [UInt8] {
     var room: UnsafeMutablePointer<UInt8>?
     let count = i2d_PUBKEY(key, &room)
@@ -118,6 +119,7 @@ package final class AsymmetricKey: @unchecked Sendable {
 
   /// Signs a message.
   ///
+  /// - Returns: the signature in the form that the case of `SignatureAlgorithm` describes.
   /// - Throws: when the key is public or does not fit the algorithm, or libcrypto fails.
   package func signature(
     of message: [UInt8], _ algorithm: SignatureAlgorithm
@@ -207,7 +209,7 @@ package final class AsymmetricKey: @unchecked Sendable {
     return bytes
   }
 
-  /// Converts r and s to a DER signature; `nil` if they do not have 64 bytes together.
+  /// Converts r and s to a DER signature; `nil` if they do not have 64 bytes together, or libcrypto fails.
   private static func encoded(_ raw: [UInt8]) -> [UInt8]? {
     guard raw.count == 64, let pair = ECDSA_SIG_new() else { return nil }
     defer { ECDSA_SIG_free(pair) }

@@ -9,6 +9,7 @@ package enum BLAKE2b {
   package static func digest(of message: Span<UInt8>, length: Int) -> [UInt8] {
     precondition((1...64).contains(length), "a BLAKE2b digest has 1 to 64 bytes")
     var state = initial
+    // The parameters are the length, no key, and fanout and depth 1 (RFC 7693, section 2.5).
     state[0] ^= 0x0101_0000 ^ UInt64(length)
     var start = 0
     // The last block is padded with zeros. An empty message has one block too.

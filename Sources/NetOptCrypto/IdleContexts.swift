@@ -3,8 +3,8 @@ import NetOptLocking
 /// Contexts of libcrypto that no caller uses at present. Creating a context costs more than hashing a short
 /// text, so the contexts are kept for later callers. Safe to use from any thread.
 final class IdleContexts<Context: Sendable>: Sendable {
-  /// The maximum number of contexts that are kept. More callers than cores do not run at once, so more
-  /// contexts would save nothing.
+  /// The maximum number of contexts that are kept. At most one caller per processor core runs at a time, so
+  /// more contexts would hardly ever be used.
   private static var most: Int { 16 }
 
   private let contexts = Locked<[Context]>([])
