@@ -2,19 +2,20 @@
 /// enough: it ends a chunk size at the first byte that is not a hexadecimal digit, whatever the byte is. So
 /// it takes `0x5` for the last chunk.
 struct ChunkReader: Sendable {
-  /// The position in the body. An associated value without a label is the size of the present chunk in bytes.
+  /// The position in the body. An associated value without a label is the size of the present chunk in bytes,
+  /// unless the case says otherwise.
   private enum State: Equatable {
-    /// In a chunk size, after this many digits. The size is the value of these digits.
+    /// In a chunk size, after this many digits. The first value is the number that these digits mean.
     case size(UInt64, digits: Int)
-    /// In the white space after a size.
+    /// In the white space after a size, before the extensions or the line end.
     case blank(UInt64)
     /// In a chunk extension, which is ignored.
     case parameter(UInt64)
-    /// After the CR of the size's line.
+    /// After the CR at the end of the line with the size, before the LF.
     case lineEnd(UInt64)
     /// In a chunk's data, with this many bytes left.
     case data(UInt64)
-    /// After a chunk's data, before the LF of the line end.
+    /// After a chunk's data, before the LF of the line end that follows the data.
     case end
     /// After the size of the last chunk, or of a chunk that libcurl refuses.
     case done
@@ -24,8 +25,8 @@ struct ChunkReader: Sendable {
   private static let mostDigits = 16
 
   /// The limit for the bytes of sizes, extensions and line ends: this many per byte of data, plus
-  /// `mostBeforeFirst`. Extensions carry no data, so without this limit no limit for bodies would end them
-  /// (RFC 9112, section 7.1.1).
+  /// `mostBeforeFirst`. Limits for the size of a body do not count these bytes. Without this limit, a server
+  /// could send extensions without end (RFC 9112, section 7.1.1).
   private static let mostPerByte = 64
   private static let mostBeforeFirst = 64 * 1024
   /// The maximum length in bytes of a line with a size and its extensions. A transfer can pause only when
@@ -37,8 +38,8 @@ struct ChunkReader: Sendable {
   private(set) var data = 0
   /// The number of bytes read so far that are not data, and how many of them `takeFraming` has reported.
   private var (framing, taken) = (0, 0)
-  /// The number of bytes of the present line with a size that were read so far. Includes the line end before
-  /// that line.
+  /// The number of bytes read so far of the present line with a size, and of the line end that precedes this
+  /// line. Compared with `longestLine`.
   private var line = 0
 
   /// Checks the next piece of the body, as received. A piece may begin and end anywhere.
@@ -90,7 +91,7 @@ struct ChunkReader: Sendable {
     return nil
   }
 
-  /// Reads the byte after the digits of a size, or after white space behind them.
+  /// Reads the byte that follows the digits of a size, or follows white space after these digits.
   private mutating func end(_ size: UInt64, with byte: UInt8) -> ChunkFault? {
     switch byte {
     case UInt8(ascii: " "), UInt8(ascii: "\t"): state = .blank(size)

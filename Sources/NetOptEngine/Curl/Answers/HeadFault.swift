@@ -30,7 +30,7 @@ enum HeadFault: Hashable, Sendable {
   case longRun
   /// The first line after the status line is a fold: it begins with white space and continues no field.
   case firstFold
-  /// A field on several lines (folded) determines the end or the coding of the body.
+  /// A field that determines the end or the content coding of the body is written on several lines (folded).
   case framingFold
   /// The heads have more folds than `ResponseHeadReader.mostFolds`.
   case folds
@@ -53,8 +53,8 @@ enum HeadFault: Hashable, Sendable {
   /// One line of the head is longer than the 100 KiB that libcurl accepts.
   case lineTooLong
 
-  /// Whether the head or the trailers only exceed a limit of netopt, libcurl or nghttp2, and break no rule of
-  /// HTTP.
+  /// Whether the head or the trailers are only larger than netopt, libcurl or nghttp2 accepts, and break no
+  /// rule of HTTP. False for `folds`: HTTP forbids servers to send any fold.
   var exceedsSizeLimit: Bool {
     switch self {
     case .tooLarge, .tooManyLines, .tooLargeForLibcurl, .lineTooLong, .trailerTooLong, .continuations: true

@@ -52,9 +52,12 @@ enum ProxyRefusal: Hashable, Sendable {
     }
   }
 
-  /// Returns the failure for a code of libcurl.
+  /// Returns the failure of the leg for a failed SOCKS handshake.
   ///
-  /// - Parameter signsOn: whether the proxy's URL has a user name or a password.
+  /// - Parameters:
+  ///   - code: libcurl's reason for the failure (`CURLproxycode`).
+  ///   - proxy: the proxy, as messages name it.
+  ///   - signsOn: whether the proxy's URL has a user name or a password.
   private static func failure(
     _ code: Int, _ proxy: String, _ server: String, _ signsOn: Bool
   ) -> LegFailure {

@@ -3,14 +3,15 @@ import NetOptCore
 /// The received part of a response's body that has not been passed on to the caller, in chunks. Confined to
 /// the loop.
 struct ReceivedBody {
-  /// The size of a chunk, in bytes. The allocator maps each block of 128 KiB or more into memory, and unmaps
-  /// it when it is freed (mallopt(3), M_MMAP_THRESHOLD). This costs more than receiving the bytes.
+  /// The size of a chunk, in bytes. It is below 128 KiB, because the allocator maps each block of 128 KiB or
+  /// more into memory, and unmaps the block when it is freed (mallopt(3), M_MMAP_THRESHOLD). Mapping and
+  /// unmapping cost more than receiving the bytes.
   private static let chunk = 64 * 1024
-  /// The maximum length in bytes of a body of known length that is stored as one chunk. Like `chunk`, it is
-  /// below the size from which the allocator maps blocks.
+  /// A body whose length is known is stored as one chunk up to this length in bytes. The limit is below 128
+  /// KiB for the reason that `chunk` gives.
   private static let wholeBody = 120 * 1024
-  /// A last chunk with fewer bytes than this is passed on as a copy without spare capacity. Otherwise a body
-  /// that arrives byte by byte would take thousands of times its size in a caller that keeps the chunks.
+  /// A last chunk with fewer bytes than this is passed on as a copy without spare capacity. Otherwise a
+  /// caller that keeps the chunks of a body that arrives byte by byte would keep 64 KiB for each byte.
   private static let small = chunk / 8
 
   private let spareChunks: SpareChunks

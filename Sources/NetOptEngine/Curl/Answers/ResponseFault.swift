@@ -12,14 +12,15 @@ enum ResponseFault: Hashable, Sendable {
   case coding(CodingFailure)
   /// The connection ended inside the head.
   case headCut
-  /// The body ended before its content coding did.
+  /// The body ended, but the data in its content coding is not complete.
   case codingCut
-  /// The HTTP/2 stream or connection ended before the server announced the end of the body.
+  /// An HTTP/2 response ended before the server announced the end of the body (END_STREAM), or before libcurl
+  /// delivered the whole body.
   case streamCut
-  /// libcurl read more bytes of the body than it delivered, so a part of the body is missing.
+  /// libcurl took an HTTP/1.1 body for complete, but did not deliver all bytes of the body.
   case partLost
-  /// The server rejected the request's Expect field (417). libcurl then drops the response and sends the
-  /// request again.
+  /// The server rejected the Expect field that the caller set (417). libcurl drops such a response and wants
+  /// to send the request again, which netopt prevents.
   case expectationRefused
   /// The body ends with its TLS connection, and the connection ended without close_notify. An attacker
   /// between server and client may have cut the body short.
@@ -108,7 +109,7 @@ enum ChunkFault: String, Sendable {
   /// The body has far more bytes of sizes, extensions and line ends than bytes of data.
   case framing = "more than 64 KiB of chunk extensions for hardly any data (RFC 9112, section 7.1.1)"
 
-  /// Whether netopt must end the connection itself. netopt can fail a transfer only when libcurl delivers
-  /// data. Without data, libcurl would read such chunks without end.
+  /// Whether netopt must end the connection to end the transfer. netopt can fail a transfer only when libcurl
+  /// delivers data. A server can send extensions without data, and libcurl would read them without end.
   var endsConnection: Bool { self == .longLine || self == .framing }
 }

@@ -4,8 +4,8 @@ import NetOptCore
 /// final head, and trailers. A state machine without I/O.
 ///
 /// libcurl accepts many heads that RFC 9112 forbids, and keeps all lines in memory. This reader limits the
-/// lines. It refuses a head whose fault makes it uncertain where the response ends, or could make one field
-/// look like another.
+/// number of lines and of bytes. It refuses a head whose fault makes it uncertain where the response ends, or
+/// could make one field look like another.
 struct ResponseHeadReader {
   /// What determines the end of a body (RFC 9112, section 6.3).
   enum Framing: Hashable {
@@ -32,7 +32,8 @@ struct ResponseHeadReader {
   /// The initial capacity of `lines`, in bytes. Most heads are not longer, so `lines` rarely grows.
   private static let usualSize = 512
 
-  /// The status, version and framing of the head that was read last; the defaults before its first line.
+  /// The status, version and framing of the head whose first line was read last. Before any first line, they
+  /// have the initial values below.
   private(set) var status = 0
   private(set) var version = HTTPVersion.http1_1
   private(set) var framing = Framing.end
@@ -62,8 +63,8 @@ struct ResponseHeadReader {
   var hasNoBody: Bool { status == 204 || status == 304 }
 
   /// Whether the response has no body by its status or the request's method, but its head announces one. A
-  /// faulty server may send this body after all. A response to HEAD without a length counts as announcing
-  /// one.
+  /// faulty server may send this body after all. A response to HEAD counts as announcing a body unless its
+  /// Content-Length is 0.
   ///
   /// - Parameter isHead: whether the request is a HEAD request.
   func announcesBody(toHead isHead: Bool) -> Bool {
@@ -143,7 +144,7 @@ struct ResponseHeadReader {
     return nil
   }
 
-  /// Whether the last field is a field that netopt acts on (`Name`).
+  /// Whether the last field in `lines` is one that netopt acts on while it reads the head (`Name`).
   private var lastFieldFrames: Bool {
     let end = lines.dropLast().lastIndex(of: 0x0a).map { $0 + 1 } ?? 0
     return lines[end...].withUnsafeBytes { Name(of: UnsafeRawBufferPointer(rebasing: $0[...])) != nil }

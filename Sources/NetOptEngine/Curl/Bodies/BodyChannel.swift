@@ -10,15 +10,18 @@ final class BodyChannel: Sendable {
     var unread = 0
     /// How the body ended; `nil` before its end.
     var end: Result<Void, NetOptError>?
-    /// The task that waits for the next chunk or the end. It is resumed with `true`.
+    /// The continuation of the task that waits for the next chunk or the end; `nil` if no task waits. It is
+    /// resumed with `true`. Only a second task that tries to wait gets `false`, at once.
     var reader: UnsafeContinuation<Bool, Never>?
-    /// Whether the transfer is paused until at most `lowWater` bytes are unread.
+    /// Whether the transfer is paused because the reader was behind, and `poll` must ask for it to be resumed
+    /// when at most `lowWater` bytes are unread.
     var isPaused = false
     /// The timings of the call so far, as the loop last reported them.
     var timings: Timings
   }
 
   private let state: Locked<State>
+  /// The number of unread bytes at or below which a paused transfer resumes.
   private let lowWater: Int
 
   /// Creates a channel without chunks.
@@ -50,7 +53,8 @@ final class BodyChannel: Sendable {
       }
       if state.end == nil { state.end = end }
       state.timings = timings
-      // If the reader has caught up since the transfer was paused, `poll` will not ask to resume it any more.
+      // The reader may have caught up since the transfer paused. No later `poll` would then ask for the
+      // transfer to be resumed, so the caller of `push` must resume it.
       let resumes = isPaused && state.unread <= lowWater
       state.isPaused = isPaused && !resumes
       return (state.chunks.isEmpty && state.end == nil ? nil : state.reader.take(), state.unread, resumes)

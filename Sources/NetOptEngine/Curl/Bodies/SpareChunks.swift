@@ -2,11 +2,12 @@
 /// is used again for a new chunk.
 ///
 /// A reader usually drops a chunk soon. Without `SpareChunks`, the allocator would then return the memory to
-/// the system, and each page of the next chunk would cause a page fault. These take a third of all work for a
-/// download. Confined to the loop.
+/// the system, and each page of the next chunk would cause a page fault. The page faults take a third of all
+/// work for a download. Confined to the loop.
 final class SpareChunks {
-  /// The number of chunks of 64 KiB in the default buffer (`CurlConfiguration.bodyBuffer`, 512 KiB). They
-  /// take half a megabyte in each client while it receives bodies.
+  /// The maximum number of chunks. This many chunks of 64 KiB fill the default buffer for a body
+  /// (`CurlConfiguration.bodyBuffer`, 512 KiB). They take half a megabyte in each client while it receives
+  /// bodies.
   private static let most = 8
 
   // Unchecked exclusivity: see CurlMulti.
@@ -28,7 +29,8 @@ final class SpareChunks {
     return chunk
   }
 
-  /// Remembers a chunk that is passed to a reader, in place of the oldest one.
+  /// Remembers a chunk that is passed to a reader. If `most` chunks are remembered already, the chunk takes
+  /// the place of the oldest one.
   func handOut(_ chunk: [UInt8]) {
     if chunks.count < Self.most { return chunks.append(chunk) }
     chunks[next] = chunk

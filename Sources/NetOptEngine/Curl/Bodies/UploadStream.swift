@@ -17,7 +17,7 @@ enum UploadStep {
 /// The stream keeps the beginning of the body, so that a request that the server did not process can be sent
 /// again.
 final class UploadStream: Sendable {
-  /// The task waits while libcurl has this many bytes or more to take.
+  /// The task in `pump` waits while libcurl has this many bytes or more to take.
   static let highWater = 256 * 1024
   /// The maximum number of bytes at the beginning of the body that are kept for sending them again. This
   /// covers the bytes that an HTTP/2 client may send before the server first answers (65,535 bytes; RFC 9113,
@@ -32,7 +32,7 @@ final class UploadStream: Sendable {
     /// The chunks that libcurl has taken whole, from the beginning of the body on. Empty once libcurl has
     /// taken more than `mostKept` bytes.
     var kept: [[UInt8]] = []
-    /// The number of bytes that libcurl has taken since the body last began.
+    /// The number of bytes that libcurl has taken since the beginning of the body. `rewind` sets it to 0.
     var taken = 0
     /// The number of bytes that libcurl has not taken.
     var waiting = 0
