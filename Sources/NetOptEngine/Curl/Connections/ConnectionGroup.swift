@@ -7,6 +7,7 @@ struct ConnectionKey: Hashable {
   let routing: RequestOptions.Routing
   let verification: RequestOptions.Verification
   let version: RequestOptions.Version
+  /// The address family that the requests may use; `nil` for both families.
   let family: IPAddress.Family?
   /// Whether the requests go to servers directly although a proxy is configured.
   let directDespiteProxy: Bool
@@ -20,14 +21,16 @@ struct ConnectionKey: Hashable {
     directDespiteProxy = options.directDespiteProxy
   }
 
-  /// Whether a request with these options has this key, if the request's origin is `origin`.
+  /// Whether a request with these options to `origin` has this key. Only the caller can check that the request
+  /// goes to `origin`.
   func suits(_ options: RequestOptions) -> Bool {
     routing == options.routing && verification == options.verification && version == options.version
       && family == options.family && directDespiteProxy == options.directDespiteProxy
   }
 }
 
-/// The connections that requests with one key share, and the exchanges that wait for a race to open one.
+/// The connections that requests with one key share, and the exchanges that wait until a race has opened such
+/// a connection.
 /// Confined to the loop's thread.
 ///
 /// While one exchange runs a race and no connection is ready, later exchanges wait until that race ends. They
@@ -40,7 +43,8 @@ final class ConnectionGroup {
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var ready:
     [(descriptor: Int32, endpoint: IPEndpoint, source: AddressSource)] = []
-  /// The exchange whose race the waiting exchanges wait for.
+  /// The exchange that began to race when no connection was ready, until its race ends. The exchanges in
+  /// `waiting` wait for this race. `nil` if there is no such race.
   @exclusivity(unchecked) private var racer: Exchange?
   /// The exchanges that wait for the race of `racer`, in the order in which they came.
   @exclusivity(unchecked) private var waiting: [Exchange] = []
@@ -120,15 +124,16 @@ final class ConnectionGroup {
     return true
   }
 
-  /// Removes and returns the waiting exchanges, although the race of `racer` has not ended.
+  /// Removes and returns the waiting exchanges. They no longer wait for the race of `racer`, which goes on.
   func takeWaiting() -> [Exchange] {
     defer { waiting = [] }
     return waiting
   }
 
-  /// Lets the next exchange race, because the race of this exchange, or the exchange itself, has ended.
+  /// Records that the race of an exchange, or the exchange itself, has ended. If the exchange is the racer,
+  /// the group has no racer from now on.
   ///
-  /// - Returns: the exchanges that waited for the race; none if the exchange was not racing.
+  /// - Returns: the exchanges that waited for the race; none if the exchange is not the racer.
   func release(_ exchange: Exchange) -> [Exchange] {
     guard racer === exchange else { return [] }
     racer = nil

@@ -4,7 +4,9 @@ import NetOptCore
 /// state that decides whether a call waits for a race, and the readiness that the loop watches each socket
 /// for. The table is up to date after a call into libcurl, not during the call.
 struct ConnectionTable {
+  /// A socket that libcurl has open.
   private final class Socket {
+    /// The group of the exchange whose transfer opened the socket.
     let group: ConnectionGroup
     /// The endpoint that the socket connects to; `nil` for a proxy.
     let endpoint: IPEndpoint?
@@ -21,7 +23,8 @@ struct ConnectionTable {
     var stalls = Stalls()
     /// The readiness that the loop watches the socket for.
     @exclusivity(unchecked) var watched: Readiness = []
-    /// Whether libcurl wants to be told of events on the socket. It wants no events of idle connections.
+    /// Whether libcurl wants to be told of events on the socket. libcurl wants no events of idle connections,
+    /// but the loop may keep watching such a socket (`setInterest`).
     @exclusivity(unchecked) var isWanted = false
 
     init(
@@ -166,12 +169,13 @@ struct ConnectionTable {
       && socket.watched == .write
   }
 
-  /// Whether connections to an endpoint are being opened, and the group has no ready connection to it.
+  /// Whether connections to an endpoint are being opened, and the group has no ready connection to the
+  /// endpoint. A new transfer may then wait for one of these connections and open no socket.
   func isOnlyConnecting(_ endpoint: IPEndpoint, _ group: ConnectionGroup?) -> Bool {
     !connecting.isEmpty && connecting[endpoint] != nil && group?.isReady(endpoint) != true
   }
 
-  /// Counts one connecting socket less for an endpoint.
+  /// Subtracts a socket from `connecting`, because it has reached the gate or was closed.
   private mutating func connected(_ endpoint: IPEndpoint) {
     guard let count = connecting[endpoint] else { return }
     connecting[endpoint] = count > 1 ? count - 1 : nil
@@ -204,7 +208,8 @@ struct ConnectionTable {
     return readiness.isEmpty ? .unwatch : .watch(readiness)
   }
 
-  /// Whether to tell libcurl of an event on a socket.
+  /// Whether to tell libcurl of an event on a socket. Records that the loop no longer watches the socket if
+  /// the result is false.
   ///
   /// - Returns: false if the connection is idle. The caller must then unwatch the socket. Such an event
   ///   usually means that the peer closed the connection. libcurl finds this out before it uses the

@@ -26,7 +26,8 @@ enum FrameObserver {
   static func takeAbandonedSession() -> UnsafeRawPointer? { netopt_take_abandoned_session() }
 }
 
-/// The size of a response's body according to the DATA frames of its stream, before content decoding.
+/// The size of a response's body according to the DATA frames of its stream, before content decoding. Also
+/// records whether the stream has ended.
 struct ReceivedFrames {
   /// The total number of body bytes in the frames that have arrived whole.
   private var bytes = 0
@@ -69,7 +70,8 @@ private func received(_ easy: UnsafeMutableRawPointer?, _ bytes: Int, _ end: net
     frameOf: bytes, ends: end != netopt_stream_open, isEarly: end == netopt_stream_ended_early)
 }
 
-/// A stream is closed that ended before its request was sent whole.
+/// nghttp2 has closed a stream on which the response ended before the whole request was sent. Also called for
+/// some other streams, for which `streamClosed` does nothing.
 private func closed(_ easy: UnsafeMutableRawPointer?) {
   guard let easy else { return }
   EasyHandle.transfer(of: easy)?.streamClosed()
@@ -96,7 +98,8 @@ private func leaving(_ session: UnsafeRawPointer?, _ lastStream: Int32) {
   LiveConnection.withSession(session)?.noteGoAway(lastStream: lastStream)
 }
 
-/// nghttp2 ends a stream, or without `easy` a session, because received data breaks a rule.
+/// nghttp2 ends a stream, because received data breaks a rule. If `easy` is `nil`, nghttp2 ends the whole
+/// session.
 private func rejected(_ easy: UnsafeMutableRawPointer?, _ session: UnsafeRawPointer?, _ code: UInt32) {
   if let easy {
     EasyHandle.transfer(of: easy)?.wasRejected(code)

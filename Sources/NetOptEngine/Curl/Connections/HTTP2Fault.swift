@@ -1,6 +1,7 @@
 /// The reason why nghttp2 gave up a stream or a connection: the received frames break a rule of HTTP/2, or
 /// exceed a limit of nghttp2 or libcurl.
 struct HTTP2Fault: Hashable, Sendable {
+  /// The rule or limit because of which nghttp2 gave up the stream or the connection.
   enum Cause: Hashable, Sendable {
     /// nghttp2 ended the stream or the connection with this error code (RFC 9113, section 7).
     case code(UInt32)
@@ -18,8 +19,8 @@ struct HTTP2Fault: Hashable, Sendable {
   let cause: Cause
   /// Whether nghttp2 gave up the whole connection. If false, it gave up one stream.
   let isOfConnection: Bool
-  /// Whether only one request used the connection when nghttp2 gave it up. The fault then belongs to the
-  /// response to this request.
+  /// Whether exactly one request used the connection when nghttp2 gave the connection up. The fault is then a
+  /// fault of the response to this request. False if nghttp2 gave up only a stream.
   var isOfOneStream = false
 
   /// The fault to report for a response that ended because of this fault.

@@ -17,22 +17,24 @@ final class LiveConnection {
   /// The number of the bundle that the connection belongs to (`ConnectionClass.bundle`), set when the first
   /// request is sent on it; `nil` before.
   var bundle: UInt32?
-  /// Whether the next data on this HTTP/1.1 connection may not be the response to the next request, for
-  /// example because data followed a response or the end of a response is uncertain. The gate then refuses
-  /// the connection.
+  /// Whether the next data on this HTTP/1.1 connection may belong to something else than the response to the
+  /// next request, for example because data followed a response or the end of a response is uncertain. The
+  /// gate then refuses the connection.
   var isTainted = false
-  /// How long an HTTP/1.1 connection is not used after a response that has no body but announces one. The
-  /// server may send that body in this time.
+  /// How long an HTTP/1.1 connection is not used after the head of a response that has no body but announces
+  /// one. If the server sends that body after all, the body arrives in this time.
   static let quietTime = Duration.milliseconds(100)
-  /// When `quietTime` after the last such response ends; `nil` if there was none.
+  /// The gate refuses the connection until this moment, because a response announced a body that it does not
+  /// have (`quietTime`). `nil` if there was no such response.
   var quietUntil: MonotonicInstant?
-  /// The number of bytes that had arrived on the socket since it was opened when the last HTTP/1.1 request
-  /// was sent. 0 before the first request, and without OpenSSL.
+  /// The total number of bytes received on the socket, at the moment when the last HTTP/1.1 request was sent.
+  /// Includes bytes that libcurl had not read by then. 0 before the first request, without TLS, and where
+  /// netopt cannot use OpenSSL's functions.
   private var receivedAtRequest = 0
-  /// Whether libcurl received data over TLS that had begun to arrive before the present request was sent. The
-  /// data is no response to this request.
+  /// Whether libcurl has received data over TLS whose record began to arrive before the last HTTP/1.1 request
+  /// was sent. Such data is no part of the response to that request. Never becomes false again.
   private(set) var hasUnsolicitedData = false
-  /// Whether the socket had unread data when the gate last checked the connection.
+  /// Whether the socket had unread bytes when the gate last checked an HTTP/1.1 connection for arrived data.
   var hasUnreadBytes = false
   /// The TLS version of the connection, such as "TLSv1.3"; `nil` if it is unknown or the connection has no
   /// TLS.
@@ -49,10 +51,11 @@ final class LiveConnection {
   /// The number of the last stream that the server may process. Set when the server announces the end of the
   /// connection (GOAWAY; RFC 9113, section 6.8); `nil` before.
   private(set) var lastStream: Int32?
-  /// When data of a response last arrived on the connection; `nil` if none has. Recorded once per turn of the
-  /// loop for each response.
+  /// When data of a response last arrived on the connection, on the clock of the loop; `nil` if none has.
+  /// Recorded once per turn of the loop for each response.
   var lastAnswered: MonotonicInstant?
-  /// Whether netopt gave up requests on the connection because nothing arrived on it any more.
+  /// Whether netopt gave the connection up because nothing arrived on it while requests waited for responses.
+  /// No new request uses the connection. Requests that must not be sent again may go on waiting on it.
   var isSilent = false
   /// Whether netopt ended the connection (`end`).
   private(set) var isEnded = false
@@ -70,12 +73,12 @@ final class LiveConnection {
 
   deinit { removeSession() }
 
-  /// Whether this side has decided to send no more requests on the connection.
+  /// Whether netopt has decided to send no more requests on the connection.
   var isGivenUp: Bool { isSilent || isEnded }
 
   /// Shuts the socket down, whether or not the connection carries a request. libcurl notices the end in a
-  /// later turn of the loop. Until then libcurl may give the connection to another request, and the gate
-  /// refuses it.
+  /// later turn of the loop. Until then libcurl may give the connection to another request, but the gate
+  /// refuses the connection.
   func end() {
     isEnded = true
     netopt_shutdown(descriptor)
@@ -247,7 +250,7 @@ struct LiveConnections {
     return byDescriptor.values.first { isUnnamed($0, at: ends) }.map { name($0, ends) }
   }
 
-  /// Whether the ends of a connection are unknown so far, and its local port is that of `ends`.
+  /// Whether the ends of a connection are not recorded yet, and its local port is the port in `ends`.
   private func isUnnamed(_ connection: LiveConnection, at ends: ConnectionEnds) -> Bool {
     connection.ends == nil && port(of: connection.descriptor) == ends.localPort
   }

@@ -1,8 +1,8 @@
 import Glibc
 import NetOptCore
 
-/// The new TLS connections that have carried no request, such as those of legs that lost a race, during the
-/// first second of each connection.
+/// The TLS connections that became ready less than a second ago and have carried no request, such as the
+/// connections of legs that lost a race.
 ///
 /// libcurl 7.88 takes a pooled connection for dead when bytes have arrived on it but contain no data that
 /// libcurl can read. A new connection is in this state between the server's session tickets (RFC 8446,
@@ -23,8 +23,8 @@ struct NewConnections {
     let until: MonotonicInstant
   }
 
-  /// A socket hides received bytes until it has this many (SO_RCVLOWAT). A server
-  /// sends fewer bytes before the first request, and a receive buffer has room for more.
+  /// A socket hides received bytes until it has this many (SO_RCVLOWAT). A server sends fewer bytes before
+  /// the first request, and a receive buffer has room for more.
   private static let hidden: Int32 = 16_384
   /// How long after a connection is ready its socket hides received bytes.
   private static let hidingTime = Duration.seconds(1)
@@ -32,7 +32,7 @@ struct NewConnections {
   /// The connections, oldest first.
   private var connections: [Connection] = []
 
-  /// Whether there are no such connections, which is the usual case.
+  /// Whether no connection hides its bytes, which is the usual case.
   var isEmpty: Bool { connections.isEmpty }
 
   /// When the first second of the oldest connection ends; `nil` if there is no connection.

@@ -42,7 +42,8 @@ final class OriginBundles {
     let http1: UInt32
     /// The number of the bundle for transfers that offer HTTP/2.
     let http2: UInt32
-    /// Until when requests offer only HTTP/1.1. In the past if the endpoint has no such restriction.
+    /// Until when requests offer only HTTP/1.1, because the endpoint chose HTTP/1.1. A past moment if the
+    /// endpoint did not, or has since chosen HTTP/2.
     let until: MonotonicInstant
   }
 
@@ -59,8 +60,7 @@ final class OriginBundles {
   // Unchecked exclusivity: see CurlMulti.
   @exclusivity(unchecked) private var choices: [Choice] = []
 
-  /// The shortest idle time that counts as the cause when a connection is lost. After less idle time, the
-  /// loss must have another cause.
+  /// If a connection is lost after a shorter idle time than this, the idle time does not count as the cause.
   static let shortestIdle = Duration.milliseconds(200)
   /// For endpoints that lost idle connections: the idle time from which on a connection is not reused, and
   /// until when this limit holds.
@@ -123,7 +123,8 @@ final class OriginBundles {
   }
 
   /// Records that a connection to an endpoint was lost while it was idle. Load balancers and firewalls drop
-  /// idle connections. The idle time after which they do so is unknown, but less than `idle`.
+  /// idle connections. The idle time after which they do so is unknown, but at most `idle`. Does nothing for
+  /// a proxy, or if `idle` is shorter than `shortestIdle`.
   ///
   /// - Parameter idle: how long the connection had been idle when a request was sent on it.
   func noteIdleLoss(of endpoint: IPEndpoint?, idleFor idle: Duration, at now: MonotonicInstant) {

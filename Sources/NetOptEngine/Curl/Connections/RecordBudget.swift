@@ -2,7 +2,8 @@
 /// sending data for no request.
 ///
 /// A state machine without I/O. It counts the bytes that are read from the socket, and finds the TLS records
-/// in them (RFC 8446, section 5.1). Reads cost at least their bytes, so that expensive input counts for more.
+/// in them (RFC 8446, section 5.1). Each read has a cost in bytes, and the cost of all reads in a turn is
+/// limited. The cost is the number of bytes read, or more for input that is expensive to process.
 struct RecordBudget {
   /// The limit for the cost of the reads in a turn, in bytes. libcurl by itself reads as long as bytes
   /// arrive, and everything else on its loop waits meanwhile.
@@ -29,7 +30,7 @@ struct RecordBudget {
   /// The number of bytes read since the connection was opened.
   private(set) var position = 0
   /// Where the last record begins whose header was read, or is being read: the number of bytes before it on
-  /// the socket.
+  /// the socket. With TLS inside TLS, the position of the outer record in which the record begins.
   private(set) var recordStart = 0
 
   /// The number of bytes of the present record's header that were read, 0 to 5; 0 between records.
@@ -51,7 +52,7 @@ struct RecordBudget {
   /// Records that a request received a part of its response.
   mutating func claimed() { unclaimed = 0 }
 
-  /// Begins a new turn, after other connections had theirs.
+  /// Begins a new turn, in which `limit` bytes of cost may be read again.
   mutating func beginTurn() { used = 0 }
 
   /// Adds the cost of a TLS state change after the handshake.
