@@ -12,8 +12,9 @@ struct ContentDecoder {
   /// can fill.
   static let mostCodings = 2
   /// The limits for the field Content-Encoding: the number of list members, including empty ones and
-  /// `identity`, and the number of bytes of the value. netopt's cache does not read longer lists, and would
-  /// take the decoded body for an encoded one.
+  /// `identity`, and the number of bytes of the value. Both are below the limits of netopt's cache
+  /// (`FieldText` in NetOptCaching). Beyond its limits, the cache would not read the field, and would take
+  /// the decoded body for an encoded one.
   static let mostMembers = 64
   static let mostBytes = 1024
   /// The limit for the bytes that one coding passes to the next: this many per byte of output, plus
@@ -56,7 +57,7 @@ struct ContentDecoder {
   private var (between, cameOut) = (0, 0)
   /// The number of input bytes that were taken.
   private var cameIn = 0
-  /// The number of calls of `decode`.
+  /// The number of calls of `decode(_:into:)`, each of which decodes a piece of the body.
   private var pieces = 0
   /// The time that decoding has taken so far, in nanoseconds.
   private(set) var spent: Int64 = 0
@@ -130,8 +131,9 @@ struct ContentDecoder {
     return count
   }
 
-  /// Adds the time since the present measurement began, and begins the next one. Throws `tooSlow` if decoding
-  /// the body has taken too long in total.
+  /// Adds the time since the present measurement began to `spent`, and begins the next measurement. If the
+  /// monotonic clock measured `shortTime` or more, adds nothing and measures CPU time from now on. Throws
+  /// `tooSlow` if decoding the body has taken too long in total.
   private mutating func takeTime() throws(CodingFailure) {
     let now = time()
     if !isExact, now - begun >= Self.shortTime {
@@ -154,9 +156,10 @@ struct ContentDecoder {
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 
-  /// Produces output of one stage. The first stage decodes `input`; each other stage decodes what this
-  /// function returns for the stage before it.
+  /// Produces output of one stage. The first stage decodes `input`. Each other stage decodes the output of
+  /// the stage before it, which this function gets by calling itself.
   ///
+  /// - Parameter index: the index of the stage in `stages`.
   /// - Returns: the number of bytes written to `output`; 0 when more input is needed.
   private mutating func decode(
     _ index: Int, _ input: inout UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer

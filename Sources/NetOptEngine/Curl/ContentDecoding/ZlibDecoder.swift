@@ -6,6 +6,7 @@ import CZlib
 /// (RFC 1950), but some servers send deflate data without zlib's header (RFC 1951). The first two bytes tell
 /// which.
 final class ZlibDecoder: CodingDecoder {
+  /// The content coding to decode.
   enum Format { case gzip, deflate }
 
   private let format: Format
@@ -13,7 +14,8 @@ final class ZlibDecoder: CodingDecoder {
   private let stream: UnsafeMutablePointer<z_stream>
   /// Whether zlib has initialised `stream`.
   private var isOpen = false
-  /// The first bytes of a deflate body, up to two, until they tell its format.
+  /// The first two bytes of a deflate body, as far as they have arrived. They tell whether the body has
+  /// zlib's header.
   private var start: [UInt8] = []
   private(set) var isAtEnd = false
 

@@ -5,7 +5,7 @@ import CZstd
 /// limit for the window.
 final class ZstdDecoder: CodingDecoder {
   private let stream: OpaquePointer
-  /// Whether the last frame reached its end.
+  /// Whether the input taken so far ends with a whole frame.
   private(set) var isAtEnd = false
   /// The magic number of the present frame (little-endian), as far as it has arrived.
   private var magic: UInt32 = 0

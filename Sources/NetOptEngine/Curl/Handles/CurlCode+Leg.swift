@@ -100,8 +100,9 @@ extension CurlCode {
   }
 
   /// The results of X509_verify_cert(3) (x509_vfy.h) for a chain that does not lead to a trusted authority:
-  /// X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, the two for self-signed certificates,
-  /// X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE.
+  /// X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT,
+  /// X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY,
+  /// X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE.
   private static let unknownIssuer = [2, 18, 19, 20, 21]
 
   /// Returns the failure of a leg that refused the certificate of the server or the proxy.

@@ -33,8 +33,8 @@ enum CurlCode {
     code == CURLE_HTTP2 && errorText().isAboutSocket ? CURLE_RECV_ERROR : code
   }
 
-  /// Whether it is possible that the server did not process the request of a transfer that ends with this
-  /// code. `SentRequest.fate` says whether netopt knows this.
+  /// Whether a server may have left the request unprocessed if the transfer ends with this code. This is
+  /// possible, not certain: `SentRequest.fate` says whether netopt knows that no server processed the request.
   static func mayLeaveUnprocessed(_ code: CURLcode) -> Bool {
     connectionLost.contains(code) || replacementFailed.contains(code) || code == CURLE_HTTP2
   }

@@ -18,8 +18,9 @@ package enum CurlLibrary {
   /// already freed. All releases before 8.1.0 do (`Curl_headers_push` in lib/headers.c).
   static let foldsIntoFreedFields = isBefore(0x08_01_00)
 
-  /// Whether this libcurl drops the part of a response that it has received when a reset of the stream
-  /// follows it, even a reset with NO_ERROR. All releases before 8.1.0 do (`cf_h2_recv` in lib/http2.c).
+  /// Whether this libcurl drops received data of a response that it has not delivered when the server resets
+  /// the stream after this data, even with NO_ERROR. All releases before 8.1.0 do (`cf_h2_recv` in
+  /// lib/http2.c).
   static let dropsAnswersAtResets = isBefore(0x08_01_00)
 
   /// Whether this libcurl stores TLS sessions as bytes (i2d_SSL_SESSION(3)). All releases from 8.10.0 on do

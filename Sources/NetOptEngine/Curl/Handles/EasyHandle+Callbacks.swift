@@ -2,10 +2,11 @@ import CCurl
 import Glibc
 import NetOptCore
 
-// libcurl calls these functions from within `curl_multi_socket_action` and `curl_easy_pause`, on the loop's
-// thread. The functions record events, on the transfer and in the `CallbackState`. netopt acts on these
-// events after libcurl's call has returned. The return value of a function is an answer that libcurl obeys at
-// once. For example, the gate decides whether libcurl sends the request.
+// libcurl calls these functions on the loop's thread, from within `curl_multi_socket_action`,
+// `curl_easy_pause`, `curl_multi_remove_handle` and `curl_multi_cleanup`. The last two may close connections,
+// so they call `closeSocket`. The functions record events, on the transfer and in the `CallbackState`. netopt
+// acts on these events after libcurl's function has returned. The return value of a callback is an answer
+// that libcurl obeys at once. For example, the gate decides whether libcurl sends the request.
 
 extension EasyHandle {
   /// Sets the handle's callbacks and their user data.
@@ -91,7 +92,8 @@ private func sendBody(
   }
 }
 
-/// Makes a request's body begin again, because libcurl sends the request again (CURLOPT_SEEKFUNCTION(3)).
+/// Makes `sendBody` begin at the first byte of the body again, because libcurl sends the request again
+/// (CURLOPT_SEEKFUNCTION(3)).
 private func rewindBody(_ data: UnsafeMutableRawPointer?, _ offset: curl_off_t, _ origin: Int32) -> Int32 {
   guard let transfer = transfer(data), origin == SEEK_SET, transfer.rewind(to: Int64(offset)) else {
     return CURL_SEEKFUNC_FAIL
