@@ -21,7 +21,7 @@ struct ConnectionKey: Hashable {
     directDespiteProxy = options.directDespiteProxy
   }
 
-  /// Whether a request with these options to `origin` has this key. Only the caller can check that the request
+  /// Whether a request with these options to `origin` has this key. The caller must know that the request
   /// goes to `origin`.
   func suits(_ options: RequestOptions) -> Bool {
     routing == options.routing && verification == options.verification && version == options.version

@@ -34,7 +34,8 @@ enum CurlCode {
   }
 
   /// Whether a server may have left the request unprocessed if the transfer ends with this code. This is
-  /// possible, not certain: `SentRequest.fate` says whether netopt knows that no server processed the request.
+  /// possible, not certain: `SentRequest.fate` says whether netopt knows that no server processed the
+  /// request.
   static func mayLeaveUnprocessed(_ code: CURLcode) -> Bool {
     connectionLost.contains(code) || replacementFailed.contains(code) || code == CURLE_HTTP2
   }
