@@ -2,17 +2,17 @@ public import Synchronization
 
 /// A value behind a lock: a `Mutex` that the thread sanitizer understands.
 ///
-/// A contended `Mutex` is locked inside its library, which is not instrumented. The sanitizer then does not
-/// see that the previous holder of the lock comes before the next one, and it reports false races. So each
-/// holder reads the atomic `order` when it gets the lock, and writes it before it releases the lock. The
-/// sanitizer learns the order of the holders from this. Without the sanitizer, the read and the write are two
-/// plain moves.
+/// When threads compete for a `Mutex`, its library takes the lock. That library is not instrumented. So the
+/// sanitizer does not see that one holder has released the lock before the next holder takes it, and it
+/// reports false races. So each holder reads the atomic `order` when it gets the lock, and writes `order`
+/// before it releases the lock. The sanitizer learns the order of the holders from this. Without the
+/// sanitizer, the read and the write are two plain moves.
 ///
 /// The type is public, in a module that users of netopt do not see. The compiler specialises generic code of
 /// another module only if the code is public. Otherwise each lock would look its types up at run time.
 public struct Locked<Value>: ~Copyable, Sendable {
-  /// Orders the holders for the thread sanitizer. Its value has no meaning.
   @usableFromInline let mutex: Mutex<Value>
+  /// Tells the thread sanitizer in which order threads held the lock. The value of the flag has no meaning.
   @usableFromInline let order = Atomic<Bool>(false)
 
   /// Puts a value behind a lock.

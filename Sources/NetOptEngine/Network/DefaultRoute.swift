@@ -10,11 +10,11 @@ package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
   /// The route as ip-route(8) prints it, such as `via 192.0.2.1 dev eth0`.
   package var description: String { (gateway.map { "via \($0) " } ?? "") + "dev \(interface)" }
 
-  /// The current default route of the kernel: the IPv4 route, or else the IPv6 route. `nil` without a default
-  /// route.
+  /// The current default route of the kernel: the IPv4 route, or the IPv6 route when there is no IPv4 route.
+  /// `nil` without a default route.
   package static var current: DefaultRoute? { current(.v4) ?? current(.v6) }
 
-  /// The current default route of the kernel for a family. `nil` without a default route.
+  /// The current default route of the kernel for a family. `nil` when the family has no default route.
   static func current(_ family: IPAddress.Family) -> DefaultRoute? {
     // The tables of the calling thread. /proc/net shows the tables of the process's main thread, which may be
     // in another network namespace.
@@ -40,8 +40,8 @@ package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
     self = best.1
   }
 
-  /// Finds the default route with the lowest metric in the text of /proc/net/ipv6_route. All fields are
-  /// hexadecimal. The entry that rejects packets without a route has the interface `lo`.
+  /// Finds the default route with the lowest metric in the text of /proc/net/ipv6_route. All numbers are
+  /// hexadecimal. The entry with which the kernel rejects packets that have no route has the interface `lo`.
   init?(ipv6 table: String) {
     let routes = Self.lines(of: table).compactMap { fields -> (UInt32, DefaultRoute)? in
       guard fields.count >= 10, fields[1] == "00", fields[0].utf8.allSatisfy({ $0 == UInt8(ascii: "0") }),

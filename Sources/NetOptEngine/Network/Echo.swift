@@ -6,13 +6,14 @@ import Synchronization
 /// One ICMP echo request (ping) on the event loop. The object is also the timer of its own timeout.
 ///
 /// The socket is an ICMP datagram socket when `net.ipv4.ping_group_range` permits it (icmp(7)). Otherwise it
-/// is a raw socket, which requires CAP_NET_RAW. The socket is connected, so that the kernel reports ICMP
-/// errors to it, and delivers only packets from the address to a raw socket. `EchoSocket` ignores replies
-/// from other senders on a datagram socket, and errors about the packets of other programs on a raw socket.
+/// is a raw socket, which requires CAP_NET_RAW. The socket is connected to the address, so that the kernel
+/// reports ICMP errors to it. A connected raw socket receives only packets from that address. `EchoSocket`
+/// ignores replies from other senders on a datagram socket, and errors about the packets of other programs on
+/// a raw socket.
 ///
 /// Unchecked sendable: the caller makes the object, then the object is confined to the loop's thread.
 package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Sendable {
-  /// The round-trip time, or why there is no reply.
+  /// The round-trip time, or the reason why there is no reply.
   package typealias Outcome = Result<Duration, LegError>
 
   private let address: IPAddress
@@ -24,18 +25,19 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
   private let isCancelled = Atomic(false)
   /// The caller's suspended task, until the outcome is known.
   private var caller: CheckedContinuation<Void, Never>?
-  /// The outcome, which the loop writes before it resumes the caller. The initial value holds if the loop has
-  /// stopped and never runs the object.
+  /// The outcome. The loop writes it before it resumes the caller. It keeps its initial value if the loop has
+  /// stopped and never runs this object.
   private var outcome = Outcome.failure(Echo.ended)
-  /// Orders the write of `outcome` before the caller's read (docs/adr/0006).
+  /// Whether the loop has written `outcome`. The caller reads this flag before it reads `outcome`, so that
+  /// the write comes before the read for the thread sanitizer too (docs/adr/0006).
   private let isAnswered = Atomic(false)
   /// The socket while the reply is awaited.
   private var socket: EchoSocket?
-  /// When the request was sent, by the loop's clock.
+  /// When the request was sent, by the loop's clock; 0 before that.
   private var sent = MonotonicInstant(nanoseconds: 0)
-  /// Whether the loop has run the object. `run` itself handles a cancellation that came before.
+  /// Whether the loop has called `run`. `run` itself handles a cancellation that came before it.
   private var hasArrived = false
-  /// Whether the outcome is final.
+  /// Whether `end` was called, so that the outcome is final.
   private var isOver = false
 
   private init(_ address: IPAddress, within limit: Duration, on loop: EventLoop) {
@@ -48,6 +50,7 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
 
   /// Sends an echo request and waits for the reply.
   ///
+  /// - Parameter limit: how long to wait for the reply after the request was sent.
   /// - Returns: the round-trip time, or the reason why there is no reply. When the task is cancelled,
   ///   `isInconclusive` of the `LegError` is true.
   package static func roundTrip(
@@ -71,7 +74,7 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
   /// The most packets that the loop reads for one echo request in a turn.
   private static let mostAtOnce = 64
 
-  /// The failure when the task is cancelled or the loop has stopped.
+  /// The failure of an echo request whose task was cancelled or whose loop has stopped.
   private static let ended = LegError(
     LegFailure(.other, "the echo request was given up"), isInconclusive: true)
 
@@ -119,7 +122,7 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
   /// Ends the wait, because the caller's task was cancelled.
   fileprivate func cancel() { if hasArrived { end(.failure(Self.ended)) } }
 
-  /// Closes the socket, stores the outcome and resumes the caller. Does nothing the second time.
+  /// Closes the socket, stores the outcome and resumes the caller. Only the first call has an effect.
   private func end(_ outcome: Outcome) {
     guard !isOver else { return }
     isOver = true
@@ -134,7 +137,7 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
   }
 }
 
-/// Cancels the echo request of a cancelled task on the loop.
+/// Runs on the loop and ends the echo request of a cancelled task.
 private final class EchoCancellation: LoopWork {
   private let echo: Echo
 

@@ -8,9 +8,9 @@ struct EchoMessage: Hashable, Sendable {
   /// The size of a request's payload in bytes, the same as in ping(8).
   static let payloadSize = 56
 
-  /// The identifier field of the ICMP header, which tells the requests of this socket from those of other
-  /// sockets. On a datagram socket, the kernel replaces it with a number of its own
-  /// (`EchoSocket.identifier`).
+  /// The identifier field of the ICMP header. It distinguishes the requests of one socket from the requests
+  /// of other sockets. On a datagram socket, the kernel replaces it with the number in
+  /// `EchoSocket.identifier`.
   let identifier: UInt16
   /// The sequence number field of the ICMP header.
   let sequence: UInt16
@@ -24,8 +24,8 @@ struct EchoMessage: Hashable, Sendable {
     payload = (0..<Self.payloadSize).map { _ in UInt8.random(in: .min ... .max, using: &random) }
   }
 
-  /// The bytes of the request. For IPv6 the kernel fills in the checksum, which covers the addresses (RFC
-  /// 3542, section 3.1).
+  /// The bytes of the request as an ICMP message (IPv4) or ICMPv6 message. For IPv6 the checksum also covers
+  /// the addresses, and the kernel fills it in (RFC 3542, section 3.1).
   func request(_ family: IPAddress.Family) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: Self.headerSize) + payload
     bytes[0] = UInt8(family == .v4 ? ICMP_ECHO : ICMP6_ECHO_REQUEST)
@@ -73,6 +73,7 @@ struct EchoMessage: Hashable, Sendable {
   /// - Parameters:
   ///   - bytes: the ICMP message that the error quotes, without an IP header; may be truncated.
   ///   - identifier: the identifier with which the request was sent.
+  ///   - family: the family of the address to which the request was sent.
   func isQuoted(by bytes: ArraySlice<UInt8>, identifier: UInt16, _ family: IPAddress.Family) -> Bool {
     let start = bytes.startIndex
     let type = family == .v4 ? ICMP_ECHO : ICMP6_ECHO_REQUEST

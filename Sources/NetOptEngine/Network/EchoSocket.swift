@@ -2,15 +2,16 @@ import CNetwork
 import Glibc
 import NetOptCore
 
-/// An ICMP socket that is connected to one address. The code that creates the socket must close it.
+/// An ICMP socket that is connected to one address, for echo requests. The code that creates the socket must
+/// close it.
 struct EchoSocket {
-  /// The file descriptor. Its calls do not block.
+  /// The file descriptor, in non-blocking mode.
   let descriptor: Int32
-  /// This machine's address on the route to `address`: the kernel chose it as the source address of the
-  /// requests when the socket was connected.
+  /// The source address of the requests: this machine's address on the route to `address`. The kernel chose
+  /// it when the socket was connected.
   let local: IPAddress
-  /// The identifier that the kernel writes into each request. `nil` when the kernel keeps the sender's
-  /// identifier.
+  /// The identifier that the kernel writes into each request of a datagram socket. `nil` for a raw socket:
+  /// the kernel then keeps the identifier of the `EchoMessage`.
   let identifier: UInt16?
   /// The address to which the socket is connected.
   private let address: IPAddress
@@ -56,8 +57,8 @@ struct EchoSocket {
     identifier = isRaw ? nil : SocketAddress.localPort(of: opened)
   }
 
-  /// The most attempts within one call of `send` or `receive`. A pending ICMP error about a packet of another
-  /// program makes an attempt fail, and so does a signal.
+  /// The most times that one call of `send` or `receive` tries the system call. A pending ICMP error about
+  /// another program's packet makes the system call fail, and so does a signal. Neither concerns the request.
   private static let mostForeignErrors = 64
 
   /// Sends a request.
@@ -83,8 +84,8 @@ struct EchoSocket {
   ///
   /// - Parameter message: the request. A raw socket receives every ICMP error about an ICMP packet to its
   ///   address, including packets of other programs; this function skips those errors.
-  /// - Returns: `nil` when no message has arrived. No bytes when a message arrived from another sender, or
-  ///   was not an ICMP message: such a message is not the reply.
+  /// - Returns: the bytes of the message, without an IP header. `nil` when no message has arrived. An empty
+  ///   slice for a message from another sender and for a packet that is not ICMP: neither is the reply.
   /// - Throws: `unreachable` when an ICMP error about the request arrived.
   func receive(for message: EchoMessage) throws(LegError) -> ArraySlice<UInt8>? {
     var buffer = [UInt8](repeating: 0, count: 1500)
@@ -124,7 +125,7 @@ struct EchoSocket {
     return nil
   }
 
-  /// An error about a packet that this machine sent.
+  /// An entry of the socket's error queue: an error about a packet that this machine sent.
   private struct QueuedError {
     /// The error number, as in errno(3).
     let code: Int32
@@ -179,8 +180,8 @@ struct EchoSocket {
 
   func close() { Glibc.close(descriptor) }
 
-  /// The error of a process that may not or cannot open an ICMP socket. `code` is an error number of
-  /// errno(3).
+  /// The error when an ICMP socket cannot be opened, or this process may not open one. `code` is the errno of
+  /// socket(2).
   private static func refused(_ code: Int32) -> LegError {
     guard code == EPERM || code == EACCES else {
       return LegError(
@@ -193,7 +194,7 @@ struct EchoSocket {
       ))
   }
 
-  /// The error of an address that cannot be reached. `code` is an error number of errno(3).
+  /// The error when the address cannot be reached. `code` is the errno of a system call or of a `QueuedError`.
   private static func failed(_ address: IPAddress, _ code: Int32) -> LegError {
     LegError(
       LegFailure(.unreachable, "\(address) cannot be reached by ICMP: \(String(cString: strerror(code)))"))

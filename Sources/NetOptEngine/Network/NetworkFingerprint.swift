@@ -3,13 +3,14 @@ import NetOptCore
 /// Identifies the network of this machine: a hash of the default routes and their source addresses. Because
 /// it is a hash, data stored under it does not reveal the addresses.
 ///
-/// Two networks that look the same from inside, such as two homes with the same router, have the same
-/// fingerprint. The data stored under a fingerprint are estimates, and the first connections correct them.
+/// Two networks that look the same from inside have the same fingerprint, such as two homes whose routers have
+/// the same default settings. This does little harm: the data stored under a fingerprint are estimates, and
+/// the first connections correct them.
 package struct NetworkFingerprint: Hashable, Sendable, CustomStringConvertible {
   /// A default route with its source address.
   struct Way: Hashable, Sendable {
     let route: DefaultRoute
-    /// The address from which this machine sends on the route.
+    /// The address from which this machine sends on the route; `nil` when the kernel names none.
     let source: IPAddress?
   }
 
@@ -19,7 +20,7 @@ package struct NetworkFingerprint: Hashable, Sendable, CustomStringConvertible {
   /// isolated network.
   package let isRouted: Bool
 
-  /// Makes the fingerprint from the default routes: at most one for each family.
+  /// Makes the fingerprint from the default routes: at most one for each address family.
   init(_ ways: [Way]) {
     let text = ways.map { way in
       // Only the network half of an IPv6 source address counts: the other half changes every day (RFC 8981).

@@ -6,19 +6,20 @@ import NetOptCore
 /// machine moves to another network. The monitor uses one descriptor. It reads the network fingerprint once,
 /// half a second after the start. After that it costs nothing until something changes.
 ///
-/// An actor on the event loop. The loop holds the monitor while it listens: `stop` must be called before the
-/// loop ends.
+/// The monitor is an actor on the event loop. The loop holds a reference to the monitor while the monitor
+/// listens, so `stop` must be called before the loop ends.
 package actor NetworkMonitor: LoopActor, ReadinessHandler {
   package nonisolated let loop: EventLoop
   package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-  /// Decides when to read the fingerprint, and knows the current one.
+  /// Decides when to read the fingerprint, and holds the fingerprint of the current network.
   private var change: NetworkChange
   /// The owner's closure, called on the loop's thread with the fingerprint of a new network.
   private let whenChanged: @Sendable (NetworkFingerprint) -> Void
   /// The netlink socket; `nil` while the monitor does not listen.
   private var descriptor: Int32?
-  /// The timer that reads the fingerprint when it is due; `nil` before the first reading is scheduled.
+  /// The timer that reads the fingerprint when a reading is due; `nil` before the monitor listens, and after
+  /// it was stopped.
   private var timer: ChangeTimer?
   /// Whether the monitor was stopped, or its socket failed. It cannot start again.
   private var isStopped = false
@@ -29,8 +30,8 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
   /// Makes a monitor that does not listen yet.
   ///
   /// - Parameters:
-  ///   - network: the assumed current network.
-  ///   - whenChanged: called on the loop's thread with the new network.
+  ///   - network: the fingerprint that the caller has read and takes for the current network.
+  ///   - whenChanged: called on the loop's thread with the fingerprint of the new network.
   package init(
     _ loop: EventLoop, network: NetworkFingerprint,
     whenChanged: @escaping @Sendable (NetworkFingerprint) -> Void
@@ -131,7 +132,7 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     return messages.contains { $0 != .irrelevant }
   }
 
-  /// Counts a message of the kernel, and sets the timer to the moment when the fingerprint is due.
+  /// Notes that a message has arrived, and sets the timer to the moment when the fingerprint must be read.
   private func scheduleReading() {
     change.noteMessage(at: loop.now())
     guard let due = change.due else { return }
@@ -140,7 +141,7 @@ package actor NetworkMonitor: LoopActor, ReadinessHandler {
     loop.schedule(timer, at: due)
   }
 
-  /// Reads the fingerprint, and reports it when the network is a new one.
+  /// Reads the fingerprint, and reports it when the machine has moved to another network.
   fileprivate func readFingerprint() {
     guard !isStopped else { return }
     if change.update(NetworkFingerprint.current) { whenChanged(change.network) }

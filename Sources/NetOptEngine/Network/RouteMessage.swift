@@ -1,8 +1,8 @@
 import CNetwork
 
-/// A message of the kernel on a netlink socket about links, addresses or routes (netlink(7), rtnetlink(7)). A
-/// value tells only whether the default route may have changed, not the new route: the monitor reads that
-/// from the kernel.
+/// A message of the kernel on a netlink socket about links, addresses or routes (netlink(7), rtnetlink(7)).
+/// The value keeps only the kind of the message, which tells whether the default route may have changed.
+/// `NetworkMonitor` then reads the default routes from the kernel.
 enum RouteMessage: Hashable, Sendable {
   /// A network interface appeared, disappeared or changed.
   case link
@@ -21,8 +21,8 @@ enum RouteMessage: Hashable, Sendable {
     let offset: Int
   }
 
-  /// Reads a datagram from the kernel. The parser reads nothing beyond the stated lengths, and rejects a
-  /// length that leads beyond the end of the datagram.
+  /// Reads the messages of a datagram from the kernel. The parser reads nothing beyond the lengths that the
+  /// messages and attributes state. It rejects a length that leads beyond the end of the datagram.
   static func read(_ datagram: some RandomAccessCollection<UInt8>) throws(Malformed) -> [RouteMessage] {
     let bytes = Array(datagram)
     var messages: [RouteMessage] = []
@@ -43,8 +43,10 @@ enum RouteMessage: Hashable, Sendable {
     return messages
   }
 
-  /// Reads the message whose data lie between two offsets of the datagram. `nil` for a message that only
-  /// separates others (NLMSG_NOOP, NLMSG_DONE).
+  /// Reads the message whose data lie between two offsets of the datagram. `nil` for a message without
+  /// content (NLMSG_NOOP, NLMSG_DONE).
+  ///
+  /// - Parameter kind: the type in the message's header, such as RTM_NEWROUTE.
   private static func message(
     _ kind: Int, in bytes: [UInt8], from start: Int, to end: Int
   ) throws(Malformed) -> RouteMessage? {
@@ -70,8 +72,13 @@ enum RouteMessage: Hashable, Sendable {
     }
   }
 
-  /// The types of the attributes between the fixed part of a message, which has `fixed` bytes, and the end of
-  /// the message. Throws when an attribute is incomplete.
+  /// The types of a message's attributes, which come after the fixed part of the message. Throws when an
+  /// attribute is incomplete.
+  ///
+  /// - Parameters:
+  ///   - start: the offset of the fixed part.
+  ///   - fixed: the size of the fixed part in bytes.
+  ///   - end: the offset after the message.
   private static func attributes(
     in bytes: [UInt8], from start: Int, _ fixed: Int, to end: Int
   ) throws(Malformed) -> Set<UInt16> {

@@ -52,7 +52,7 @@ package enum SocketAddress {
     }
   }
 
-  /// Connects a socket to the `sockaddr` in these bytes.
+  /// Connects a socket to the `sockaddr` that the bytes contain. Returns the result of connect(2).
   private static func connect(_ descriptor: Int32, _ address: UnsafeRawBufferPointer) -> Int32 {
     address.withMemoryRebound(to: sockaddr.self) {
       Glibc.connect(descriptor, $0.baseAddress, socklen_t(address.count))

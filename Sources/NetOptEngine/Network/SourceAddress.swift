@@ -9,9 +9,9 @@ package enum SourceAddress {
   /// Whether this host has a source address that fits a destination (RFC 6724, section 5, rules 5 and 6, and
   /// section 6, rule 1).
   ///
-  /// A global IPv6 destination requires a global source address. A source address from a private network gets
-  /// no answer, because IPv6 addresses are hardly ever translated (NAT). IPv4 addresses are translated, so
-  /// any IPv4 source address fits.
+  /// A global IPv6 destination requires a global source address: packets from a private source address get no
+  /// answer, because networks hardly ever translate IPv6 addresses (NAT). Networks translate private IPv4
+  /// addresses, so any IPv4 source address fits.
   package static func fits(_ destination: IPAddress) -> Bool {
     guard let source = source(for: destination) else { return false }
     return destination.family == .v4 || destination.scope != .global || source.scope == .global
