@@ -51,7 +51,7 @@ package struct StructuredFieldParser {
     StructuredFieldFault(offset: next, rule: rule)
   }
 
-  /// Skips the next byte if it is this byte. Returns whether it was.
+  /// Skips the next byte if it equals `byte`. Returns whether the two are equal.
   private mutating func take(_ byte: UInt8) -> Bool {
     guard current == byte else { return false }
     next += 1
@@ -66,6 +66,9 @@ package struct StructuredFieldParser {
   }
 
   // MARK: Lists and dictionaries
+
+  // A function with the name of a kind of value (`list`, `member`, `key`, `token`) reads one such value that
+  // begins at `next`, and moves `next` to the byte after the value.
 
   private mutating func list() throws(StructuredFieldFault) -> StructuredList {
     var members: StructuredList = []
@@ -174,6 +177,7 @@ package struct StructuredFieldParser {
     }
   }
 
+  /// Reads an integer or a decimal. For a decimal, `whole` becomes the number of thousandths.
   private mutating func number() throws(StructuredFieldFault) -> BareItem {
     let isNegative = take(0x2d)
     let start = next
@@ -252,6 +256,7 @@ package struct StructuredFieldParser {
     throw fault("a boolean must be ?0 or ?1")
   }
 
+  /// Reads a date, and returns it in seconds since 1970.
   private mutating func date() throws(StructuredFieldFault) -> Int64 {
     next += 1
     guard case .integer(let seconds) = try number() else { throw fault("a date must not have a fraction") }

@@ -43,6 +43,7 @@ package enum StructuredFieldSerializer {
     return "(" + texts.joined(separator: " ") + ")" + (try parameters(list.parameters))
   }
 
+  /// Writes parameters, each with a ";" before it. A parameter that is true is written without its value.
   static func parameters(_ parameters: Parameters) throws(StructuredFieldFault) -> String {
     var text = ""
     for entry in parameters.entries {
@@ -52,7 +53,7 @@ package enum StructuredFieldSerializer {
     return text
   }
 
-  /// The fault of a value that cannot be written.
+  /// The fault of a value that breaks a rule and cannot be written. It has no offset.
   private static func fault(_ rule: String) -> StructuredFieldFault {
     StructuredFieldFault(offset: nil, rule: rule)
   }
@@ -64,6 +65,7 @@ package enum StructuredFieldSerializer {
       && text.utf8.allSatisfy(StructuredFieldParser.isKeyByte)
   }
 
+  /// Returns the key unchanged, and throws if it is not a valid key.
   private static func key(_ key: String) throws(StructuredFieldFault) -> String {
     guard isKey(key) else {
       throw fault(

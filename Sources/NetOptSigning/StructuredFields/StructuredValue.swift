@@ -1,4 +1,4 @@
-/// A bare item of a structured field (RFC 9651, section 3.3).
+/// A bare item: the value of an item or of a parameter in a structured field (RFC 9651, section 3.3).
 package enum BareItem: Hashable, Sendable {
   /// A whole number of up to 15 digits.
   case integer(Int64)
@@ -28,7 +28,7 @@ package struct StructuredMap<Value: Hashable & Sendable>: Hashable, Sendable {
 
   /// The entries in order.
   package private(set) var entries: [Entry] = []
-  /// The index of each key in `entries`.
+  /// The index in `entries` of each key.
   private var positions: [String: Int] = [:]
 
   /// Makes an empty map.

@@ -8,13 +8,17 @@ package enum Base64 {
     /// The alphabet of section 5 for URLs and file names, with "-" and "_". There is no padding.
     case url
 
+    /// The 64 characters of the alphabet, in the order of their values.
     fileprivate var digits: [UInt8] { self == .standard ? Base64.standard : Base64.forURLs }
   }
 
+  /// The 62 characters that both alphabets share, in the order of their values.
   private static let letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+  /// The 64 characters of the alphabet `standard`, in the order of their values.
   private static let standard = Array((letters + "+/").utf8)
   /// The 64 characters of the alphabet `url`, in the order of their values.
   static var urlDigits: [UInt8] { forURLs }
+  /// The array that `urlDigits` returns.
   private static let forURLs = Array((letters + "-_").utf8)
 
   /// Encodes bytes as ASCII.

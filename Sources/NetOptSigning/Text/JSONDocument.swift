@@ -105,9 +105,9 @@ package struct JSONPart: Sendable {
     }
   }
 
-  /// A text.
+  /// The value as a string, without its quotes and escapes.
   ///
-  /// - Throws: `JSONFault` if the value is not a text, or takes long to compare as a string
+  /// - Throws: `JSONFault` if the value is not a JSON string, or takes long to compare as a Swift string
   ///   (`SlowText`).
   package func string() throws(JSONFault) -> String {
     let text = try anyString()
@@ -115,16 +115,18 @@ package struct JSONPart: Sendable {
     return text
   }
 
-  /// A text as its UTF-8 bytes. Unlike `string`, this also returns texts that take long to compare as
-  /// strings.
+  /// The UTF-8 bytes of a JSON string, without its quotes and escapes. Unlike `string`, this also returns
+  /// texts that take long to compare as Swift strings.
   package func bytes() throws(JSONFault) -> [UInt8] { Array(try anyString().utf8) }
 
+  /// The value as a string, even if it takes long to compare.
   private func anyString() throws(JSONFault) -> String {
     guard node.kind == .string else { throw fault("must be a text") }
     return document.text.withUnsafeBytes { node.text(in: $0) }
   }
 
-  /// A text that must stay secret.
+  /// The bytes of a JSON string that is a secret, without its quotes and escapes. They go straight into
+  /// memory that is wiped after use.
   package func secret() throws(JSONFault) -> SecretBytes {
     guard node.kind == .string else { throw fault("must be a text") }
     return document.text.withUnsafeBytes { bytes in
@@ -154,20 +156,20 @@ package struct JSONPart: Sendable {
     return node.kind == .true
   }
 
-  /// The offset of the closing bracket of an array, and the number of its elements. `netopt keys` inserts a
-  /// new key there.
+  /// The offset in bytes of the closing bracket of an array in the document, and the number of the array's
+  /// elements. `netopt keys` inserts a new key before the bracket.
   package func closing() throws(JSONFault) -> (byte: Int, count: Int) {
     guard node.kind == .array else { throw fault("must be an array") }
     return (node.range.upperBound - 1, node.count)
   }
 
-  /// An array of texts.
+  /// The value as an array of strings.
   package func strings() throws(JSONFault) -> [String] {
     var strings: [String] = []
     for element in try elements() { strings.append(try element.string()) }
     return strings
   }
 
-  /// Whether the value is a text.
+  /// Whether the value is a JSON string.
   package var isString: Bool { node.kind == .string }
 }

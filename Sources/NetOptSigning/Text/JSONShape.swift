@@ -1,14 +1,15 @@
 import NetOptCore
 
-/// The forms in which different programs write one JSON text. Only the diagnosis of signatures uses them: a
-/// signer may have signed the body in another form than it sent. Texts and numbers in values stay as they
-/// were written; member names are escaped anew.
+/// The forms in which different programs write one JSON text: with or without white space, with members in
+/// any order or sorted. Only the diagnosis of signatures uses these forms: a signer may have signed the body
+/// in another form than it sent. String and number values stay as they were written; member names are decoded
+/// and escaped again.
 enum JSONShape: CaseIterable {
-  /// No white space; members in their order.
+  /// No white space; members in the order of the text.
   case compact
   /// No white space; members sorted by name at each level.
   case sorted
-  /// A space after each colon and comma; members in their order. This is the default of Python's
+  /// A space after each colon and comma; members in the order of the text. This is the default of Python's
   /// `json.dumps`.
   case spaced
   /// A space after each colon and comma; members sorted by name at each level.
@@ -30,8 +31,8 @@ enum JSONShape: CaseIterable {
     }
   }
 
-  /// Appends the value at an index of `nodes`. The recursion is at most `JSONReader.deepest` levels deep,
-  /// because the reader refuses deeper texts.
+  /// Appends the value whose node is at `index` in `nodes`, in this form. The recursion is at most
+  /// `JSONReader.deepest` levels deep, because the reader refuses deeper texts.
   private func append(
     _ index: Int, of nodes: [JSONNode], _ bytes: UnsafeRawBufferPointer, to out: inout [UInt8]
   ) {

@@ -1,8 +1,9 @@
 import NetOptCrypto
 
-/// Searches for the mistake of a signer that explains an invalid signature. It tries first every single
-/// mistake and then pairs of mistakes. Each attempt computes one MAC, and the number of attempts is limited.
-/// The verifier reports the mistake that was found, but never accepts the request because of it.
+/// Searches for the mistake of a signer that explains an invalid signature. The search first tries every
+/// single mistake and then pairs of mistakes. An attempt computes the string to sign or the key as a signer
+/// with the mistake does, and verifies the signature with it. The number of attempts is limited. The verifier
+/// reports the mistake that was found, but never accepts the request because of it.
 struct NearMissSearch {
   let scheme: any SigningScheme
   /// What the request states about its signature.
@@ -10,17 +11,17 @@ struct NearMissSearch {
   let request: SigningRequest
   /// The key that the claim names.
   let key: SigningKey
-  /// The strings of a signer without mistakes.
+  /// The string to sign, and the canonical request, as a signer without mistakes builds them.
   let strings: SigningStrings
-  /// The verifier's keys. The search tries the other versions of the key.
+  /// The verifier's keys. The search tries other versions of `key`, such as `app1.v1` for `app1.v2`.
   let ring: KeyRing
 
-  /// The maximum number of attempts. The search tries all single mistakes even beyond it, because they are
-  /// few.
+  /// The maximum number of attempts. The search tries all single mistakes, including all single wrong uses of
+  /// a key, even beyond this limit, because they are few.
   static let limit = 1000
   /// The size in bytes of the largest body that the search changes: 1 MiB.
   private static let largestBody = 1 << 20
-  /// The mistakes in the body that the search tries.
+  /// The mistakes in the signed body that the search tries.
   private static let bodies: [SignerMistake] = [
     .bodyLeftOut, .bodyLineEnd, .bodyCompact, .bodySorted, .bodySpaced, .bodySortedAndSpaced,
   ]
@@ -29,11 +30,11 @@ struct NearMissSearch {
   private struct Candidate {
     /// The mistakes to try.
     let mistakes: [SignerMistake]
-    /// The strings of a signer that makes all of these mistakes.
+    /// The string to sign, and the canonical request, as a signer with all of these mistakes builds them.
     let strings: SigningStrings
   }
 
-  /// Searches until the first mistake, or pair of mistakes, that explains the signature.
+  /// Tries mistakes and pairs of mistakes until one explains the signature.
   ///
   /// - Returns: the mistakes; `nil` when none explains the signature, or when the limit is reached.
   func run() -> VerificationReport.NearMiss? {
@@ -65,14 +66,15 @@ struct NearMissSearch {
     return nil
   }
 
-  /// Whether the signature is valid for a string to sign under the key of the claim.
+  /// Whether the claim's signature is valid for a string to sign under `key`.
   private func isExplained(_ string: [UInt8]) -> Bool {
     (try? scheme.isValidSignature(claim, of: string, by: key)) ?? false
   }
 
   // MARK: Candidates
 
-  /// Searches for the mistake in the body that explains why a digest in the request does not match the body.
+  /// Searches for a mistake in the body that explains why a digest in the request does not match the body:
+  /// the digest matches the body that a signer with this mistake signed.
   static func body(
     _ scheme: any SigningScheme, _ claim: Claim, _ request: SigningRequest
   ) -> VerificationReport.NearMiss? {
@@ -84,12 +86,12 @@ struct NearMissSearch {
     return nil
   }
 
-  /// The requests that differ from this one only by a mistake in the body, with that mistake. Empty if the
-  /// string to sign does not depend on the body.
+  /// For each mistake in the body: the mistake, and `request` with the body that a signer with this mistake
+  /// signed. Empty if the string to sign does not depend on the body.
   private var changedBodies: [(SignerMistake, SigningRequest)] { signsBody ? Self.bodies(of: request) : [] }
 
-  /// The requests that differ from a request only by a mistake in the body, with that mistake. Leaves out
-  /// mistakes that do not change the body. Empty if the body is larger than `largestBody`.
+  /// For each mistake in the body: the mistake, and the request with the body that a signer with this mistake
+  /// signed. Leaves out mistakes that do not change the body. Empty if the body is larger than `largestBody`.
   private static func bodies(of request: SigningRequest) -> [(SignerMistake, SigningRequest)] {
     guard request.body.count <= largestBody else { return [] }
     return bodies.compactMap { mistake in
@@ -123,11 +125,11 @@ struct NearMissSearch {
       + changedBodies.flatMap { strings($0.1, [$0.0], all.map { [$0] }) }
   }
 
-  /// Makes candidates. Leaves out mistakes that do not change the string to sign, or with which it cannot be
-  /// built.
+  /// Makes a candidate for each set of mistakes. Leaves out sets that do not change the string to sign, and
+  /// sets with which the string cannot be built.
   ///
   /// - Parameters:
-  ///   - request: the request, with the mistakes in the body already made.
+  ///   - request: the request. Its body already has the mistakes `before`.
   ///   - before: the mistakes in the body.
   ///   - sets: the sets of mistakes in the string to sign.
   private func strings(
@@ -141,7 +143,8 @@ struct NearMissSearch {
     }
   }
 
-  /// The wrong uses of a key to try: the other versions of the key, and the uses that the scheme knows.
+  /// The wrong uses of a key to try: the other versions of the key, the salts of the other versions, and the
+  /// wrong uses that the scheme knows.
   private func keyCandidates() -> [KeyCandidate] {
     var candidates: [KeyCandidate] = []
     for other in ring.otherVersions(of: claim.keyID) {
@@ -181,7 +184,7 @@ struct NearMissSearch {
 
   // MARK: Results
 
-  /// The result for mistakes in the string to sign or in the body.
+  /// Makes the result for mistakes in the string to sign or in the body.
   private func miss(_ candidate: Candidate) -> VerificationReport.NearMiss {
     VerificationReport.NearMiss(
       mistakes: candidate.mistakes,
@@ -189,7 +192,8 @@ struct NearMissSearch {
       firstDifference: .between(strings.requestText, candidate.strings.requestText))
   }
 
-  /// The result for a wrong use of the key, with or without a mistake in the string to sign or in the body.
+  /// Makes the result for a wrong use of the key. `candidate` has a further mistake in the string to sign or
+  /// in the body; `nil` if the wrong use of the key is the only mistake.
   private func miss(_ use: KeyCandidate, _ candidate: Candidate?) -> VerificationReport.NearMiss {
     VerificationReport.NearMiss(
       mistakes: (candidate?.mistakes ?? []) + [use.mistake],
