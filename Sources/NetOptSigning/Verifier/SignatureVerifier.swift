@@ -3,24 +3,25 @@ import NetOptCore
 import NetOptCrypto
 
 /// Verifies the signatures of requests, and diagnoses invalid signatures. Safe to use from any thread. A call
-/// blocks while the nonce store records the nonce.
+/// blocks while the nonce store records the nonce, and while a command prints the secret of the key.
 public struct SignatureVerifier: Sendable {
   /// The settings of a verifier.
   public struct Policy: Sendable {
-    /// The largest difference between the time of signing and the time of verification, in seconds, in both
-    /// directions. Default: 300.
+    /// The largest permitted difference between the time of signing and the time of verification, in seconds.
+    /// It limits times in the past and times in the future. Default: 300.
     public var window: Int64 = 300
     /// Whether the verifier accepts weak schemes. The key must also be marked for them
     /// (`SigningKey.isLegacy`). Default: `false`.
     public var allowWeak = false
     /// Whether the verifier searches for the mistake that explains an invalid signature. The search takes
     /// some hundred times as long as a verification, so anyone could keep the verifier busy with invalid
-    /// requests. Use it in tests, not in service. Default: `false`.
+    /// requests. Use this setting in tests, not in service. Default: `false`.
     public var diagnose = false
     /// Whether reports contain the string to sign and the canonical request. Default: `false`.
     public var explain = false
-    /// Whether reports contain the right signature. Anyone who sees it can send the request with it, without
-    /// the key. Use it only in tests on your own machine. Default: `false`.
+    /// Whether reports contain the right signature (`VerificationReport.expectedSignature`). Anyone who sees
+    /// this signature can send the request with it, without having the key. Use this setting only in tests on
+    /// your own machine. Default: `false`.
     public var showExpected = false
 
     /// Makes the default settings.
@@ -34,8 +35,8 @@ public struct SignatureVerifier: Sendable {
     public var keyID: String?
     /// The time of verification, in seconds since 1970; `nil` for the time of the system's clock.
     public var now: Int64?
-    /// The string that the signer signed. The report then shows where it differs from the verifier's string.
-    /// `nil` for no comparison.
+    /// The string to sign, or the canonical request, that the signer built. The report then shows where this
+    /// string differs from the verifier's string. `nil` for no comparison.
     public var stringToSign: [UInt8]?
 
     /// Makes expectations; by default there are none.
@@ -114,8 +115,8 @@ public struct SignatureVerifier: Sendable {
     return findings.report
   }
 
-  /// Compares the key id of the request with the expected key id. Uses the expected key id if the request
-  /// names no key.
+  /// Compares the key id of the claim with the expected key id, and throws if the two differ. If the request
+  /// names no key, sets the key id of the claim to the expected one.
   private static func settle(_ claim: inout Claim, _ expectation: Expectation) throws(SigningFault) {
     guard let wanted = expectation.keyID else { return }
     if claim.keyID.isEmpty { claim.keyID = wanted }
@@ -128,14 +129,16 @@ public struct SignatureVerifier: Sendable {
   /// A text from a request, cut to 80 characters for a report.
   private static func shown(_ text: String) -> String { String(text.prefix(80)) }
 
-  /// The key with which the verifier checks a signature.
+  /// The key with which the verifier checks a signature: the key of the claim, or a decoy.
   private struct FoundKey {
     let key: SigningKey
-    /// Whether the key is the key of the claim. If false, it is a decoy, and the request is refused.
+    /// Whether `key` is the key of the claim. If false, it is a decoy, and the verifier refuses the request.
     let isGenuine: Bool
   }
 
-  /// Finds the key of a claim, and makes the check `key`. Returns a decoy if there is no usable key.
+  /// Finds the key of a claim, and makes the check `key`. Returns a decoy if the key is unknown, if it cannot
+  /// be decrypted from the request, or if its secret is not available. Returns a key with another fault, for
+  /// example an expired key, as it is: the check has then failed.
   private func key(
     of claim: Claim, _ request: SigningRequest, _ scheme: any SigningScheme, _ now: Int64,
     _ findings: inout Findings
@@ -190,7 +193,8 @@ public struct SignatureVerifier: Sendable {
     findings.check("time", fault, "within the window")
   }
 
-  /// Makes the check `signature`. Adds to the report what the policy asks for.
+  /// Makes the check `signature`. Also adds the strings, the expected signature and the near miss to the
+  /// report, as far as the policy and the expectation ask for them.
   private func checkSignature(
     _ claim: Claim, _ request: SigningRequest, _ scheme: any SigningScheme, _ found: FoundKey,
     _ expectation: Expectation, _ findings: inout Findings
@@ -199,6 +203,8 @@ public struct SignatureVerifier: Sendable {
       let strings = try scheme.strings(claim, request, [])
       if policy.explain { findings.show(strings) }
       if let theirs = expectation.stringToSign {
+        // The caller may give a canonical request instead. A string to sign of `sigv4`, the only scheme with
+        // canonical requests, begins with "AWS4-".
         let isCanonicalRequest =
           strings.canonical != nil && theirs != strings.toSign && !theirs.starts(with: Array("AWS4-".utf8))
         findings.report.firstDifference = .between(
@@ -242,7 +248,7 @@ public struct SignatureVerifier: Sendable {
       return
     }
     let created = claim.created ?? now
-    // The last second in which this verifier accepts the signature.
+    // After this second, this verifier refuses the signature as too old.
     let expiry = created.addingClamped(policy.window)
     do throws(NonceStoreError) {
       let isNew = try nonces.record(
@@ -257,8 +263,8 @@ public struct SignatureVerifier: Sendable {
     }
   }
 
-  /// The nonce in the form in which the store keeps it. A nonce of more than 64 bytes is replaced by its
-  /// digest, so that the size of an entry is limited.
+  /// The nonce in the form in which the store keeps it: a nonce of more than 64 bytes is replaced by its
+  /// SHA-256 digest. This limits the size of an entry.
   private static func kept(_ nonce: String) throws(NonceStoreError) -> String {
     guard nonce.utf8.count > 64 else { return nonce }
     do { return "sha-256:" + Hex.text(try Digest.of(nonce, .sha256)) } catch {
@@ -284,9 +290,9 @@ private struct Findings {
     if report.reason == .ok { report.reason = fault.reason }
   }
 
-  /// Adds a check, which failed if there is a fault.
+  /// Adds a failed check if there is a fault, and otherwise a passed check.
   ///
-  /// - Parameter detail: the result in words if the check passed.
+  /// - Parameter detail: the result in words of a passed check. Not evaluated for a failed check.
   mutating func check(_ name: String, _ fault: SigningFault?, _ detail: @autoclosure () -> String) {
     if let fault { fail(name, fault) } else { pass(name, detail()) }
   }

@@ -4,28 +4,30 @@ import NetOptCore
 public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
   /// Spaces in parameters were written as "+" instead of "%20".
   case plusForSpace = "plus-for-space"
-  /// Percent-encodings have hexadecimal digits in lower case.
+  /// Percent-encodings were written with hexadecimal digits in lower case instead of upper case.
   case lowerCaseHex = "lower-case-hex"
-  /// Parameters with empty values were left out.
+  /// Parameters with empty values were left out. In `salted-md5` without the option `keep_empty`, the mistake
+  /// is the opposite: they were signed.
   case emptiesDropped = "empties-dropped"
   /// Parameters with equal names were signed in a wrong order. Either they were sorted by value although the
   /// scheme keeps their order, or their order was kept although the scheme sorts them by value.
   case duplicateOrder = "duplicate-order"
-  /// Parameters were not sorted.
+  /// Parameters were signed in the order of the query, although the scheme sorts them.
   case paramsNotSorted = "params-not-sorted"
-  /// Parameters were encoded twice.
+  /// Parameters were percent-encoded twice. In `salted-md5` without the option `encode`, they were encoded
+  /// once although the scheme does not encode them; with the option, they were not encoded.
   case encodedTwice = "encoded-twice"
-  /// Parameters were not encoded.
+  /// Parameters were not percent-encoded.
   case notEncoded = "not-encoded"
-  /// A line end was added after the last line.
+  /// A line end was added after the last line of the string to sign or of the canonical request.
   case trailingNewline = "trailing-newline"
-  /// Lines were ended with CR LF instead of LF.
+  /// The lines of the string to sign or of the canonical request were joined with CR LF instead of LF.
   case carriageReturns = "carriage-returns"
   /// The default port was signed, although the scheme leaves it out.
   case portKept = "port-kept"
   /// The path was signed as it was written: without decoding, encoding or normalisation.
   case pathNotNormalised = "path-not-normalised"
-  /// Dot segments and empty segments were removed from the path.
+  /// Dot segments and empty segments were removed from the path, although the scheme keeps them.
   case pathNormalised = "path-normalised"
   /// The path was encoded twice, although the scheme encodes it once.
   case pathEncodedTwice = "path-encoded-twice"
@@ -33,17 +35,18 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
   case pathEncodedOnce = "path-encoded-once"
   /// The method was signed in lower case.
   case methodLowerCase = "method-lower-case"
-  /// The query was left out.
+  /// The query was not signed.
   case queryLeftOut = "query-left-out"
   /// An empty body was signed in place of the body.
   case bodyLeftOut = "body-left-out"
-  /// The body was signed as JSON without white space.
+  /// The body was signed as JSON without white space, but sent in another form.
   case bodyCompact = "body-compact"
-  /// The body was signed as JSON with its members sorted.
+  /// The body was signed as JSON without white space and with sorted members, but sent in another form.
   case bodySorted = "body-sorted"
-  /// The body was signed as JSON with spaces after colons and commas.
+  /// The body was signed as JSON with spaces after colons and commas, but sent in another form.
   case bodySpaced = "body-spaced"
-  /// The body was signed as JSON with sorted members, and spaces after colons and commas.
+  /// The body was signed as JSON with sorted members and with spaces after colons and commas, but sent in
+  /// another form.
   case bodySortedAndSpaced = "body-sorted-and-spaced"
   /// The body was signed with a line end at its end and sent without it, or signed without it and sent with
   /// it.
@@ -54,7 +57,7 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
   case wrongSalt = "wrong-salt"
   /// Another scheme, hash function or algorithm was used.
   case wrongScheme = "wrong-scheme"
-  /// The time was signed in milliseconds.
+  /// The time was signed in milliseconds instead of seconds.
   case timeInMilliseconds = "time-in-milliseconds"
 
   /// The mistake in words, for people.
@@ -96,7 +99,7 @@ public enum SignerMistake: String, Hashable, Sendable, CaseIterable {
 package typealias Mistakes = Set<SignerMistake>
 
 extension Set<SignerMistake> {
-  /// The percent-encoding of the parameters by a signer that makes these mistakes.
+  /// The style in which a signer that makes these mistakes percent-encodes the parameters.
   var style: PercentEncoding.Style {
     if isEmpty { return .plain }
     var style = PercentEncoding.Style.plain
@@ -107,7 +110,7 @@ extension Set<SignerMistake> {
     return style
   }
 
-  /// The order of the parameters of a signer that makes these mistakes.
+  /// The order in which a signer that makes these mistakes signs the parameters.
   ///
   /// - Parameter right: the correct order in the scheme.
   func order(insteadOf right: QueryParameters.Order) -> QueryParameters.Order {
@@ -116,7 +119,8 @@ extension Set<SignerMistake> {
     return right == .byKey ? .byKeyAndValue : .byKey
   }
 
-  /// Changes the line ends of a string to sign as a signer that makes these mistakes writes them.
+  /// Returns a string to sign, or a canonical request, with the line ends that a signer that makes these
+  /// mistakes writes. Only `carriageReturns` and `trailingNewline` change the string.
   func applied(toWhole string: [UInt8]) -> [UInt8] {
     if isEmpty { return string }
     var string = string
@@ -127,8 +131,9 @@ extension Set<SignerMistake> {
     return string
   }
 
-  /// The body that a signer with these mistakes signed, if it sent `body`. Returns `body` if no mistake is in
-  /// the body, and `nil` if the body would have to be JSON and is not.
+  /// Returns the body that a signer with these mistakes signed before it sent `body`. Returns `body` itself
+  /// if none of the mistakes concerns the body. Returns `nil` if a mistake concerns the form of JSON, but
+  /// `body` is not JSON, or an object in it has two members with the same name.
   func body(_ body: [UInt8]) -> [UInt8]? {
     if isEmpty { return body }
     if contains(.bodyLeftOut) { return [] }

@@ -3,7 +3,7 @@ extension VerificationReport {
   public enum Reason: String, Hashable, Sendable, CaseIterable {
     /// The request was accepted: it passed all checks.
     case ok
-    /// The request is malformed: a truncated message, a bad URL, or bytes that no field may have.
+    /// The request is malformed: for example a truncated message, a bad URL, or bytes that no field may have.
     case malformedRequest = "malformed-request"
     /// The request carries no signature of the scheme.
     case noSignature = "no-signature"
@@ -19,8 +19,8 @@ extension VerificationReport {
     case keyNotYetValid = "key-not-yet-valid"
     /// The key is no longer valid (`SigningKey.notAfter`).
     case keyExpired = "key-expired"
-    /// The scheme may not use the key, cannot use a key of this kind, or the algorithm of the signature does
-    /// not fit.
+    /// The scheme may not use the key, the scheme cannot use a key of this kind, or the algorithm of the
+    /// signature does not fit the key or the required algorithm.
     case schemeNotAllowed = "scheme-not-allowed"
     /// The scheme is weak, and the key is not marked for weak schemes (`SigningKey.isLegacy`).
     case keyNotLegacy = "key-not-legacy"

@@ -27,7 +27,7 @@ public struct VerificationReport: Sendable {
     public let detail: String
   }
 
-  /// The first byte at which the verifier's string differs from the signer's string.
+  /// The first byte at which the verifier's string, or the body of the request, differs from the signer's.
   public struct Difference: Hashable, Sendable {
     /// The number of the line, counted from 1.
     public let line: Int
@@ -39,12 +39,12 @@ public struct VerificationReport: Sendable {
     public let theirs: String
   }
 
-  /// The mistakes of the signer that explain an invalid signature. The verifier never accepts a request
-  /// because of them.
+  /// The mistakes of the signer that explain an invalid signature or a wrong digest of the body. The verifier
+  /// never accepts a request because of them.
   public struct NearMiss: Hashable, Sendable {
     /// The mistakes: one, or two that the signer made in one signature.
     public let mistakes: [SignerMistake]
-    /// The meaning of the mistakes.
+    /// The mistakes in words, for people.
     public let detail: String
     /// Where the string of a signer that makes the mistakes differs from the verifier's string, or where the
     /// bodies differ. `nil` when the mistake is only in the use of the key.
@@ -67,9 +67,9 @@ public struct VerificationReport: Sendable {
   public internal(set) var keyID: String?
   /// The checks that were made, in order.
   public internal(set) var checks: [Check]
-  /// The time of signing minus the time of verification, in seconds: the difference of the two clocks, and
-  /// the age of the request. Negative for a request that was signed in the past; `nil` if the signature has
-  /// no time.
+  /// The time of signing minus the time of verification, in seconds. The value combines the difference of the
+  /// two clocks and the age of the request. Negative for a request that was signed in the past; `nil` if the
+  /// signature has no time.
   public internal(set) var clockSkew: Int64?
   /// The mistakes that explain an invalid signature or a wrong digest of the body. `nil` if no explanation
   /// was found, or if `SignatureVerifier.Policy.diagnose` is not set.
@@ -85,7 +85,7 @@ public struct VerificationReport: Sendable {
   /// The right signature, if `SignatureVerifier.Policy.showExpected` is set.
   public internal(set) var expectedSignature: String?
 
-  /// Makes a report without checks.
+  /// Makes a report without checks. Its reason is `ok` until a check fails.
   init(_ scheme: SchemeName) {
     self.scheme = scheme
     reason = .ok
