@@ -9,8 +9,9 @@ import NetOptCore
 final class EasyHandle {
   /// The `CURL`; `raw` is the same pointer with another type.
   let pointer: OpaquePointer
-  /// The size of the receive buffer in bytes, where `CurlLibrary.stopsAtLongHeads` requires it to be large.
-  /// libcurl refuses longer HTTP/2 heads (`DYN_H2_HEADERS`).
+  /// The size in bytes of libcurl's receive buffer. Set only for a libcurl that stops in the middle of an
+  /// HTTP/2 head that is longer than the buffer (`CurlLibrary.stopsAtLongHeads`). libcurl accepts no HTTP/2
+  /// head of more than 128 KiB (`DYN_H2_HEADERS`), so every head that it accepts fits.
   private static let headBuffer = 128 * 1024
   /// The value of CURLAUTH_BASIC, a macro that Swift does not import.
   private static let basic = 1
@@ -18,18 +19,20 @@ final class EasyHandle {
   /// The transfer that the handle performs, for the callbacks; `nil` while the handle is idle.
   var transfer: Transfer?
 
-  /// `CurlConfiguration.userAgent` and `caFile`.
+  /// The value of User-Agent for requests without this field (`CurlConfiguration.userAgent`).
   private let userAgent: String
+  /// The file of trusted certificate authorities; `nil` for the system's (`CurlConfiguration.caFile`).
   private let caFile: String?
   /// The buffer to which libcurl writes why a transfer failed.
   private let errorBuffer: UnsafeMutablePointer<CChar>
-  /// The options that the last transfer set; `nil` before the first transfer, and when setting them failed.
+  /// The values of the options that are set on the handle; `nil` before the first transfer, and when setting
+  /// the options failed.
   private var settings: Settings?
   /// The URL that is set on the handle. libcurl reads it when a transfer begins, so it must be kept alive.
   private var url: URLHandle?
   /// The TLS sessions that are set on the handle. The handle uses them, so they must be kept alive.
   private var sessions: SessionCache?
-  /// What the last transfer set for its request.
+  /// The parts of the request that are set on the handle.
   private var head = RequestHead()
   /// The header lines that are set (CURLOPT_HTTPHEADER(3)). libcurl does not copy the list; this object owns
   /// it.
@@ -61,10 +64,11 @@ final class EasyHandle {
     var verification: RequestOptions.Verification
     var connectTimeout: Duration
     var connectionClass: ConnectionClass
-    /// Whether netopt requires a new connection (`Transfer.opensNew`). Later transfers may reuse it.
+    /// Whether the transfer must open a new connection (`Transfer.opensNew`). Later transfers may reuse that
+    /// connection.
     var opensNew: Bool
     /// Whether the request requires a new connection that no other request uses, without a resumed TLS
-    /// session.
+    /// session (`RequestOptions.ConnectionUse.fresh`).
     var fresh: Bool
     /// The URL of the proxy; `nil` for none.
     var proxy: String?
@@ -212,8 +216,8 @@ final class EasyHandle {
     // Then only the gate keeps a transfer off a connection that it must not share.
     set(CURLOPT_ADDRESS_SCOPE, Int(wanted.connectionClass.bundle))
     set(CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, wanted.connectTimeout.nanoseconds / 1_000_000)))
-    // With HTTP/2 offered, wait for a connection that is being opened: it may turn out to carry many
-    // requests.
+    // A transfer that offers HTTP/2 waits for a connection that another transfer is opening. If that
+    // connection speaks HTTP/2, it can carry both requests.
     set(CURLOPT_PIPEWAIT, offersHTTP2 ? 1 : 0)
     set(CURLOPT_FRESH_CONNECT, wanted.fresh || wanted.opensNew ? 1 : 0)
     set(CURLOPT_FORBID_REUSE, wanted.fresh ? 1 : 0)
@@ -226,10 +230,10 @@ final class EasyHandle {
         .invalidConfiguration, phase: .connect,
         "the proxy \(ProxyURL.shown(proxy)) cannot be used: \(fault) in its URL")
     }
-    // See `Transfer.mayContinueTunnel`.
+    // libcurl calls the progress callback only for transfers through a proxy (`Transfer.mayContinueTunnel`).
     set(CURLOPT_NOPROGRESS, wanted.proxy == nil ? 1 : 0)
-    // The empty string keeps libcurl from reading the proxy from the environment: netopt read it when it
-    // planned the route.
+    // The empty strings keep libcurl from reading `http_proxy`, `no_proxy` and the like from the environment.
+    // netopt chose the proxy when it planned the route.
     guard set(CURLOPT_PROXY, wanted.proxy ?? "") == CURLE_OK, set(CURLOPT_NOPROXY, "") == CURLE_OK else {
       throw NetOptError(.invalidConfiguration, phase: .connect, "libcurl cannot use the URL of the proxy")
     }
@@ -245,7 +249,8 @@ final class EasyHandle {
         request.method != .get
           && (request.method == .post || request.method == .put || request.method == .patch)
       } else {
-        // For a HEAD request sent as an upload, libcurl would wait for the announced body, which never comes.
+        // If a HEAD request were sent as an upload, libcurl would wait for the body that the response
+        // announces. That body never comes.
         request.method != .head
       }
     let wanted = RequestHead(
@@ -264,8 +269,8 @@ final class EasyHandle {
     set(CURLOPT_HTTPGET, 1)
     if settings.sendsBody {
       set(CURLOPT_UPLOAD, 1)
-      // When an error response arrives early, libcurl without this option ends a body of unknown length
-      // properly. The server then takes the part for the whole body.
+      // Without this option, libcurl stops sending when an error response arrives early. It ends a body of
+      // unknown length as if the body were complete, and the server would take the part for the whole body.
       set(CURLOPT_KEEP_SENDING_ON_ERROR, settings.length == nil ? 1 : 0)
       setOffset(CURLOPT_INFILESIZE_LARGE, settings.length ?? -1)
       set(CURLOPT_CUSTOMREQUEST, settings.method.rawValue)
@@ -295,8 +300,9 @@ final class EasyHandle {
   /// endpoint.
   ///
   /// The entry for CURLOPT_CONNECT_TO(3) has no host and no port, so it applies to every URL. This is safe,
-  /// because libcurl never follows a redirect here, and saves a comparison with the URL, which takes a
-  /// fiftieth of the work for a request.
+  /// because libcurl does not follow redirects here and requests only the transfer's URL. With a host and a
+  /// port in the entry, libcurl would compare both with the URL. The comparison takes a fiftieth of the work
+  /// for a request.
   private func setEndpoint(_ wanted: IPEndpoint?) {
     guard wanted != endpoint else { return }
     let list = wanted.flatMap { curl_slist_append(nil, "::\($0)") }

@@ -28,8 +28,8 @@ final class MultiHandle {
     netopt_multi_setopt_long(raw, CURLMOPT_MAX_TOTAL_CONNECTIONS, configuration.totalConnections)
     netopt_multi_setopt_long(raw, CURLMOPT_MAXCONNECTS, configuration.idleConnections)
     // libcurl 8.20.0 and later waits in curl_multi_cleanup for the threads that look up names of proxies,
-    // unless this option is set. The number is that of CURLMOPT_QUICK_EXIT, which older headers lack, and
-    // older releases refuse.
+    // unless this option is set. 21 is the number of CURLMOPT_QUICK_EXIT, which older headers lack. Older
+    // releases refuse the option, and netopt ignores that.
     netopt_multi_setopt_long(raw, CURLMoption(rawValue: 21), 1)
   }
 

@@ -38,9 +38,9 @@ package enum ProxyURL {
     return isScheme ? "\(parts.scheme)://\(hostAndPort)" : "…"
   }
 
-  /// Returns what is wrong with a URL, without any part of the URL; `nil` if the URL is valid. The user name
-  /// and the password are checked, because libcurl skips the proxy and connects to servers directly if it
-  /// cannot decode them.
+  /// Returns what is wrong with a URL, for a message; `nil` if the URL is valid. The text contains no part of
+  /// the URL. The user name and the password are checked, because a libcurl that cannot decode them skips the
+  /// proxy and connects to servers directly.
   package static func fault(of url: String) -> String? {
     let parts = parts(of: url)
     if !schemes.contains(parts.scheme) {
@@ -73,7 +73,7 @@ package enum ProxyURL {
     let scheme = mark.map { url[..<$0.lowerBound].loweredASCII } ?? "http"
     let rest = url.utf8[(mark?.upperBound ?? url.startIndex)...]
     let whole = rest.prefix { !"/?#".utf8.contains($0) }
-    // In a malformed URL, the password may contain a slash.
+    // The last "@" of the whole rest counts, because the password in a malformed URL may contain a slash.
     let at = rest.lastIndex(of: UInt8(ascii: "@"))
     let hostAndPort = at.map { rest[rest.index(after: $0)...].prefix { !"/?#".utf8.contains($0) } } ?? whole
     return (scheme, mark != nil, at.map { Substring(rest[..<$0]) } ?? "", String(Substring(hostAndPort)))

@@ -3,9 +3,10 @@ import NetOptCore
 
 /// Owns a URL in libcurl's parsed form, a `CURLU` (libcurl-url(3)). With CURLOPT_CURLU(3), an easy handle
 /// uses the parsed form. Otherwise libcurl would parse the text for each transfer, which takes a ninth of all
-/// instructions.
+/// instructions of a request.
 ///
-/// Confined to the loop of its `CurlMulti`, because libcurl reads the URL there whenever a transfer begins.
+/// Confined to the loop of its `CurlMulti`: libcurl reads the `CURLU` on the loop's thread whenever a
+/// transfer begins.
 final class URLHandle {
   /// The `CURLU`.
   let pointer: OpaquePointer
@@ -31,8 +32,8 @@ final class URLHandle {
 
 /// A cache of the parsed URLs that were requested recently. Confined to the loop of its `CurlMulti`.
 struct URLHandles {
-  /// The maximum number of URLs in the cache. Before one more is added, all are removed: a caller that
-  /// requests ever new URLs gains nothing from the cache.
+  /// The maximum number of URLs in the cache. When the cache is full, all URLs are removed before the next
+  /// one is added. A caller that requests ever new URLs gains nothing from the cache anyway.
   static let most = 512
   /// The maximum length in bytes of a URL in the cache. A parsed URL takes several times the memory of its
   /// text.
