@@ -9,8 +9,8 @@ final class CallbackState {
     let descriptor: Int32
     /// The readiness that libcurl wants to be told of; empty for none.
     var readiness: Readiness
-    /// Whether the descriptor was closed in this turn. A later interest in it then belongs to another socket
-    /// with the same number.
+    /// Whether libcurl closed the socket with this descriptor in this turn. A `readiness` that is not empty
+    /// then belongs to a new socket that got the same descriptor.
     var wasClosed: Bool
   }
 
@@ -25,17 +25,18 @@ final class CallbackState {
   // Unchecked exclusivity: see CurlMulti.
   /// The changed interests, at most one for each descriptor.
   @exclusivity(unchecked) private(set) var interests: [Interest] = []
-  /// The events in the order in which they happened. A descriptor may be opened, closed and opened again in
-  /// one turn.
+  /// The sockets that were opened and closed, in the order of these events. A descriptor may be opened,
+  /// closed and opened again in one turn.
   @exclusivity(unchecked) private(set) var socketEvents: [SocketEvent] = []
-  /// The transfers that opened a socket, or that wait for a connection that other transfers are opening.
+  /// The transfers that opened a socket, and those that began to wait for a connection that other transfers
+  /// are opening.
   @exclusivity(unchecked) var opened: [Transfer] = []
   /// The transfers that reached the gate.
   @exclusivity(unchecked) var ready: [Transfer] = []
   /// The transfers that received a complete head, a piece of a body or a frame that matters, or that paused.
   @exclusivity(unchecked) var touched: [Transfer] = []
-  /// The connections that were opened recently and have carried no request. They are here because the gate
-  /// adds them, and `closed` removes them.
+  /// The connections that became ready less than a second ago and have carried no request. The gate adds
+  /// them, and `closed` removes them. Both run within libcurl's callbacks, so the callbacks' state has them.
   @exclusivity(unchecked) var newConnections = NewConnections()
   /// The open connections, for the checks of the gate.
   @exclusivity(unchecked) var live = LiveConnections()

@@ -4,8 +4,9 @@ import NetOptCore
 // Delivers responses to the callers, and ends the calls.
 
 extension CurlMulti {
-  /// Ends a leg or a call after its transfer has ended. `transfer.verdict` tells how far the transfer came;
-  /// it is `nil` when the transfer never reached the gate.
+  /// Acts on the end of a transfer: continues the leg on another connection, ends the leg, or ends the call.
+  /// `transfer.verdict` tells how far the transfer came; it is `nil` when the transfer never reached the
+  /// gate.
   ///
   /// - Parameter code: libcurl's result of the transfer; CURLE_OK when libcurl takes the response for
   ///   complete.
@@ -26,7 +27,8 @@ extension CurlMulti {
     case .replayRefused:
       if !reassign(transfer, after: transfer.lastLoss) { fail(exchange, replayError(of: transfer, code)) }
     case .send:
-      // libcurl before 8.1 continues to send on a closed stream, and fails.
+      // libcurl before 8.1 continues to send the request on a closed stream, and fails, although the whole
+      // response has come.
       if code == CURLE_OK || transfer.isAnsweredEarly {
         completed(transfer)
       } else if withdrawIfUnprocessed(transfer, code) {
@@ -79,8 +81,8 @@ extension CurlMulti {
     let timings = timings(of: transfer)
     let channel = BodyChannel(lowWater: exchange.bodyBuffer / 2, timings: timings)
     exchange.state.receive(into: channel)
-    // In some states, `receive` does not keep the channel. `deliver` and this method would then call each
-    // other without end.
+    // In some states, `state.receive` does not keep the channel. Without this check, `deliver` and this
+    // method would then call each other without end.
     guard exchange.state.body === channel else { return }
     exchange.prepare(.response(response(transfer, ResponseBody(StreamedBody(channel, of: exchange)))))
     deliver(transfer)
@@ -178,7 +180,7 @@ extension CurlMulti {
     for waiting in waiting where !waiting.state.isFinished { readmit(waiting) }
   }
 
-  /// Ends an exchange and frees everything that belongs to it.
+  /// Ends an exchange, and ends or cancels everything that belongs to it: transfers, timers and tasks.
   ///
   /// - Returns: how the caller has to learn of the end; `nil` when the exchange had already ended.
   @discardableResult

@@ -6,7 +6,7 @@ import NetOptCore
 extension CurlMulti {
   /// Makes a connected probe wait for its turn to begin TLS.
   func postpone(_ transfer: Transfer, _ descriptor: Int32) {
-    // The socket is writable until then, which would keep the loop awake.
+    // The connected socket is always writable. While the probe waits, that would keep the loop awake.
     loop.unwatch(descriptor, of: self)
     handshakes.add(
       transfer, at: loop.now(), keepsConnection: transfer.exchange.request.options.connection == .pooled)
@@ -28,10 +28,12 @@ extension CurlMulti {
     scheduleHandshake()
   }
 
+  /// Records how long a probe waited for its turn. The wait ends now.
   func recordTurnWait(_ transfer: Transfer) {
     if let connected = transfer.connectedAt { transfer.waitForTurn = loop.now() - connected }
   }
 
+  /// Schedules `beginHandshake` for the next waiting probe, if there is one.
   func scheduleHandshake() {
     guard let due = handshakes.due else { return }
     let timer = handshakeTimer ?? MultiTimer(self) { $0.beginHandshake() }
@@ -44,6 +46,6 @@ extension CurlMulti {
     if handshakes.prioritize({ $0.endpoint == endpoint }) { scheduleHandshake() }
   }
 
-  /// Whether a transfer waits to begin TLS because of netopt, not because of its endpoint.
+  /// Whether netopt makes a transfer wait for its turn to begin TLS. The endpoint does not cause this wait.
   func isHeldBack(_ transfer: Transfer) -> Bool { handshakes.contains(transfer) }
 }

@@ -6,13 +6,13 @@ import NetOptCore
 extension CurlMulti {
   /// Fails a call whose legs have all failed, and the calls that waited for its race.
   func exhausted(_ exchange: Exchange) {
-    // Calls that waited for this race would fail in the same way, so they get its error. Calls with a longer
-    // connect timeout race again.
+    // The calls that waited for this race would fail in the same way, so they get its error. Calls with a
+    // longer connect timeout than this call's may still connect, so they run another race.
     let waiting = exchange.leaveRace()
     var error = raceError(exchange)
     if exchange.sends > 0 {
-      // The request came back unprocessed, and no leg was left to send it. Another attempt may find the first
-      // endpoint ready.
+      // A leg sent the request, the request came back unprocessed, and no other leg could send it. In another
+      // attempt, the first endpoint may take the request.
       error = NetOptError(
         .sendFailed, phase: .send, "\(error.message); \(exchange.sending.outcome)", endpoint: error.endpoint,
         underlying: error.underlying, isRetryable: true)
@@ -111,7 +111,8 @@ extension CurlMulti {
   }
 
   /// Whether an endpoint owes some request its response or the rest of its response. The deadlines of
-  /// thousands of calls may pass together, so the set of busy endpoints (`busy`) is used for 10 ms.
+  /// thousands of calls may pass together, so the set of busy endpoints (`busy`) is computed only once in 10
+  /// ms.
   private func isBusy(_ endpoint: IPEndpoint?) -> Bool {
     guard let endpoint else { return false }
     let now = loop.now()
@@ -121,8 +122,8 @@ extension CurlMulti {
     return busy.endpoints.contains(endpoint)
   }
 
-  /// Fails an exchange that its caller has cancelled. Does nothing if the exchange has not arrived here, or
-  /// has ended.
+  /// Fails an exchange that its caller has cancelled. Does nothing if the exchange is not in `underWay` yet,
+  /// or has ended.
   func cancel(_ exchange: Exchange) {
     guard !exchange.state.isFinished, exchange.underWayIndex >= 0 else { return }
     let phase: NetOptError.Phase = exchange.race.winner == nil ? .connect : .receive
@@ -132,8 +133,8 @@ extension CurlMulti {
 
 extension NetOptError {
   /// Returns the error with an addition to its message: why the plan excludes the first of its excluded
-  /// addresses. Returns the error unchanged in two cases: the plan has a usable endpoint, or the plan
-  /// excludes an endpoint for its certificate (`Candidate.failure`).
+  /// addresses. Returns the error unchanged if the plan has a usable endpoint of the list, does not use the
+  /// list, excludes no address, or excludes an address for its certificate (`Candidate.failure`).
   fileprivate func with(exclusionsOf plan: RoutePlan) -> NetOptError {
     let excluded = plan.candidates.filter { $0.excluded != nil }
     guard plan.noneUsable != nil, !excluded.contains(where: { $0.failure != nil }),

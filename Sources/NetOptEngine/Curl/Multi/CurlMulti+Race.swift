@@ -39,7 +39,8 @@ extension CurlMulti {
   }
 
   /// Puts the leg to an endpoint before all other legs of an exchange, because a connection to the endpoint
-  /// is ready or has just won another exchange's race.
+  /// is ready or has just won another exchange's race. Does nothing if the exchange must not use the
+  /// endpoint.
   ///
   /// - Parameter source: where the endpoint's address came from for the leg that opened the connection.
   private func putFirst(_ endpoint: IPEndpoint, from source: AddressSource, in exchange: Exchange) {
@@ -47,7 +48,7 @@ extension CurlMulti {
     let target = RoutePlan.Leg.Target.address(endpoint.address)
     let planned = exchange.race.legs.first { $0.target == target }
     if let planned {
-      // Even if the planned leg `startsAlone`: the endpoint works.
+      // The new leg does not start alone, even if the planned one does (`startsAlone`): the endpoint works.
       exchange.race.putFirst(RoutePlan.Leg(target, source: planned.source, stagger: planned.stagger))
     } else if source == .dns, exchange.race.legs.contains(where: { $0.target == .dns }) {
       // The plan has no leg to this address. An address from DNS goes first, because the plan has a DNS leg.
@@ -234,13 +235,13 @@ extension CurlMulti {
     follow(exchange.race.timeIsUp(at: loop.now(), connected: connected), in: exchange)
   }
 
-  /// Acts on a leg that has reached the gate. If the leg has won, ends the other legs, starts to read the
-  /// body stream, and lets the exchanges race that waited for this race.
+  /// Acts on a leg that has reached the gate. If the leg has won, this method ends the other legs, starts to
+  /// read the request's body stream, and starts the races of the exchanges that waited for this one.
   func reachedGate(_ transfer: Transfer) {
     let exchange = transfer.exchange
     if let descriptor = transfer.descriptor { connections.becameReady(descriptor, of: transfer) }
-    // A resend reaches the gate again, perhaps in the same turn. `win` then returns false,
-    // unless the race took the request back.
+    // When libcurl sends the request again, the leg reaches the gate again, perhaps in the same turn. `win`
+    // then returns false, unless the race took the request back in between.
     guard transfer.refusal == nil, transfer.verdict != .release,
       exchange.state.win()
     else { return }
@@ -271,8 +272,8 @@ extension CurlMulti {
   func legFailed(_ transfer: Transfer, _ code: CURLcode) {
     let exchange = transfer.exchange
     let failure = CurlCode.legFailure(code, of: transfer)
-    // If this leg is the winner, it has already sent the request. It needed a new connection to send the
-    // request again, and this connection failed.
+    // If this leg is the winner, it has already sent the request once. It needed a new connection to send the
+    // request again, and could not open that connection.
     guard exchange.race.winner != transfer.leg else {
       end(transfer)
       return resendFailed(exchange, from: transfer.peer, failure, at: transfer.endpoint)

@@ -9,14 +9,14 @@ extension CurlMulti {
   func beginTurn(of descriptor: Int32) {
     guard let connection = callbackState.live[descriptor], let reader = connection.reader else { return }
     reader.budget.beginTurn()
-    // libcurl reads the end of the connection next. It then sends the requests that may be sent again on
-    // another connection.
+    // libcurl reads the end of the connection next. It then uses another connection to send those requests
+    // again that may be sent again.
     if reader.budget.isFlooded { connection.end() }
   }
 
   /// Ends a connection whose session nghttp2 gave up. Each transfer on the connection then reads the end of
-  /// the connection at once, and fails. Otherwise libcurl before 8.1.0 would tell one transfer of the failure
-  /// at once, and the others only when more data arrives.
+  /// the connection at once, and fails. Otherwise libcurl before 8.1.0 would report the failure to one
+  /// transfer at once, and to the other transfers only when more data arrives.
   ///
   /// - Parameter session: the address of nghttp2's session. It is compared and not dereferenced.
   func endConnection(of session: UnsafeRawPointer) {

@@ -1,11 +1,13 @@
 import CCurl
 import NetOptCore
 
-// Requests that continue on another connection than libcurl's first choice (docs/adr/0022, docs/adr/0026).
+// Requests that netopt moves to another connection than the one that libcurl chose (docs/adr/0022,
+// docs/adr/0026).
 
 extension CurlMulti {
-  /// Continues a leg whose connection the gate refused: on another connection if the refusal allows that.
-  /// Otherwise the leg fails. No byte was written on the refused connection.
+  /// Acts on a leg whose connection the gate refused. If the refusal allows that, the leg continues on
+  /// another connection. Otherwise the leg fails. No byte of the request was written on the refused
+  /// connection.
   func gateRefused(_ transfer: Transfer, _ refusal: GateRefusal) {
     let exchange = transfer.exchange
     end(transfer)
@@ -19,9 +21,9 @@ extension CurlMulti {
       endpoint: transfer.endpoint
     )
     if refusal.mayReconnect {
-      // If the refused connection is leaving or given up, the leg may use another open connection the first
-      // time: libcurl gives no new transfer the refused one. In all other cases the leg opens a new
-      // connection.
+      // If this is the exchange's first refusal and the refused connection is leaving or given up, the new
+      // transfer may use another open connection: libcurl does not give it the refused one. In all other
+      // cases the new transfer opens a connection.
       let opensNew = !refusal.mayReuseOther || exchange.wasGivenUselessConnection
       exchange.wasGivenUselessConnection = true
       let other = connect(
@@ -73,8 +75,9 @@ extension CurlMulti {
     CurlCode.mayLeaveUnprocessed(code) && transfer.fault == nil && transfer.exchange.upload?.failure == nil
   }
 
-  /// Sends an unprocessed request again, on another connection of the same leg. If libcurl already tried to
-  /// open that connection and failed, the leg has failed, and the next leg sends the request.
+  /// Sends an unprocessed request again: the same leg gets a new transfer on another connection. If libcurl
+  /// already tried to open another connection and failed, the leg has failed, and the next leg sends the
+  /// request.
   func sendAgain(_ transfer: Transfer, after code: CURLcode) {
     let exchange = transfer.exchange
     if CurlCode.isReplacementFailure(code) { return legFailed(transfer, code) }

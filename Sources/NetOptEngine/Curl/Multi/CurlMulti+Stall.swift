@@ -12,7 +12,8 @@ extension CurlMulti {
     guard let sent = transfer.readyAt, let descriptor = connections.socket(of: transfer),
       let path = Self.path(of: descriptor)
     else { return }
-    // A call that had less time than its response takes says nothing about the connection.
+    // A response takes at least one round trip. So a call whose deadline came within two round trips says
+    // nothing about the connection.
     guard now - sent >= path.twoRoundTrips else { return }
     if connections.stalled(descriptor, sent: sent, lastByte: now + (.zero - path.silence), at: now),
       let connection = callbackState.live[descriptor]
@@ -22,8 +23,8 @@ extension CurlMulti {
     }
   }
 
-  /// How long nothing has arrived on a connection, and how long two round trips take at most (tcp(7),
-  /// TCP_INFO). The kernel knows both, so netopt keeps no record.
+  /// How long nothing has arrived on a connection, and an upper bound for the time of two round trips. The
+  /// kernel measures both (tcp(7), TCP_INFO), so netopt keeps no record.
   private static func path(of descriptor: Int32) -> (silence: Duration, twoRoundTrips: Duration)? {
     guard let information = information(of: descriptor) else { return nil }
     let roundTrip = Int64(information.tcpi_rtt) + 4 * Int64(information.tcpi_rttvar)
@@ -33,7 +34,7 @@ extension CurlMulti {
   /// How long nothing has arrived on a connection, and whether the data sent on it was acknowledged or lost.
   static func progress(of descriptor: Int32) -> (silence: Duration, delivery: WaitingRequest.Delivery)? {
     guard let information = information(of: descriptor) else { return nil }
-    // The field counts timeouts in a row. Each acknowledgement resets the count.
+    // `tcpi_retransmits` counts the retransmission timeouts in a row. Each acknowledgement resets the count.
     let isRepeated = information.tcpi_retransmits >= 2
     return (
       .milliseconds(information.tcpi_last_data_recv),
@@ -50,29 +51,33 @@ extension CurlMulti {
   }
 }
 
-/// Counts the calls that timed out on a connection.
+/// Detects a dead connection: two calls in a row timed out on it, and no byte arrived on it meanwhile.
 ///
 /// Of calls that were under way together, only the first counts: many calls that are sent at once all time
 /// out during one pause of the server.
 struct Stalls: Sendable {
-  /// The largest difference between the kernel's clock and the loop's clock in the time of the last byte.
+  /// The largest error of `lastByte`. The kernel gives the time since the last byte (TCP_INFO), and measures
+  /// it with a coarser clock than the loop's.
   private static let tolerance = Duration.milliseconds(10)
   /// A call counts only if it timed out at least this long after its request was sent.
   private static let shortest = Duration.milliseconds(50)
 
-  /// When the first of the timed-out calls in a row timed out; `nil` before any call has timed out.
+  /// When the first call of the present row of timeouts timed out. A row ends when a byte arrives on the
+  /// connection. `nil` before any call has timed out.
   private var last: MonotonicInstant?
 
-  /// Records that a call timed out.
+  /// Records that a call timed out. The call does not count if a byte arrived on the connection after its
+  /// request was sent.
   ///
   /// - Parameters:
   ///   - sent: when the call's request was sent.
   ///   - lastByte: when the last byte arrived on the connection.
-  /// - Returns: whether this is the second timeout in a row.
+  /// - Returns: whether this is the second timeout in a row: the request was sent after the first call of the
+  ///   row timed out, and no byte has arrived since.
   mutating func record(sent: MonotonicInstant, lastByte: MonotonicInstant, at now: MonotonicInstant) -> Bool {
     guard now - sent >= Self.shortest, lastByte - sent < Self.tolerance else { return false }
-    // A byte that arrives after the earlier timeout begins a new row of timeouts. `lastByte` may be wrong by
-    // `tolerance`. In case of doubt, the byte counts as arrived after the earlier timeout.
+    // If a byte arrived after the first timeout of the row, this timeout begins a new row. `lastByte` may be
+    // wrong by `tolerance`. In case of doubt, the byte counts as arrived after the first timeout.
     guard let last, last - lastByte > Self.tolerance else {
       self.last = now
       return false

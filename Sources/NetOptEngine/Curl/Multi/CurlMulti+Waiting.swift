@@ -1,15 +1,15 @@
 import CCurl
 import NetOptCore
 
-// Looks at requests while they wait for their responses. Otherwise netopt would learn only from their
-// deadlines that an endpoint has gone silent (docs/adr/0029).
+// Looks at requests while they wait for their responses. Without these looks, netopt would learn only when
+// the requests reach their deadlines that an endpoint has gone silent (docs/adr/0029).
 
 /// The schedule of a multi handle's looks at waiting requests.
 struct WaitLooks {
-  /// The usual time between two looks, which is also the shortest.
+  /// The usual time between two looks. It is also the shortest.
   static let interval = Duration.milliseconds(100)
 
-  /// Starts the next look; made for the first look.
+  /// Starts the next look when it fires; made when the first look is scheduled.
   var timer: MultiTimer?
   /// Whether the next look is scheduled.
   var isDue = false
@@ -21,14 +21,16 @@ extension CurlMulti {
   /// How long a request has to wait before a look includes it.
   private static let shortestWait = Duration.milliseconds(100)
   /// How long a call waits for a connection to an endpoint while requests occupy all connections that the
-  /// limit allows.
+  /// limit allows. The call then starts its next leg.
   private static let longestQueue = Duration.milliseconds(250)
-  /// How long a request may wait to send the rest of its body after its response is complete.
+  /// After the response is complete, the call ends when libcurl has taken nothing more of the request's body
+  /// for this time.
   private static let longestRest = Duration.milliseconds(500)
   /// The largest body, in bytes, that counts as sent as soon as libcurl has it: about what TCP sends at once
   /// (RFC 6928).
   private static let largestWholeBody = 14 * 1024
-  /// After a look, the next look begins no sooner than this many times the look's duration.
+  /// After a look, the next look begins no sooner than this many times the look's duration. So the looks take
+  /// about 1 % of the loop's time at most.
   private static let share = 100
 
   /// Schedules the next look at the waiting requests.
@@ -56,7 +58,8 @@ extension CurlMulti {
   }
 
   /// Takes requests from HTTP/2 connections on which the server allows no stream, and lets the next legs send
-  /// them. A server may allow no stream for a time or for good.
+  /// them. A server may allow no stream for a time or for good. A connection on which another request was
+  /// written keeps its requests.
   private func reassignUnwritten() {
     let now = loop.now()
     var waiting: [Transfer] = []
@@ -73,23 +76,25 @@ extension CurlMulti {
     }
     var blamed = Set<ObjectIdentifier>()
     for transfer in waiting {
-      // The server may allow streams again soon. Without another address, waiting is the better choice. The
-      // race also tries this leg again when no other address takes the request.
+      // The server may allow streams again soon. So a request without another address to try keeps waiting.
+      // For a request that moves, the race tries this leg once more after all other legs have failed.
       guard let connection = transfer.connection.map(ObjectIdentifier.init), !inUse.contains(connection),
         !transfer.exchange.state.isFinished, transfer.exchange.race.hasUntriedAddress
       else { continue }
       transfer.exchange.race.tryAgainLast(transfer.leg)
-      // All requests on the connection wait for the same reason. Only the first one blames the endpoint.
+      // All requests on the connection wait for the same reason, so only one failure counts against the
+      // endpoint.
       let kind: LegFailure.Kind = blamed.insert(connection).inserted ? .busy : .other
       let failure = LegFailure(kind, "\(transfer.peer) \(Transfer.noStream)")
       _ = reassign(transfer, after: transfer.loss, because: failure)
     }
   }
 
-  /// Ends the calls whose responses are complete although a part of the request is unsent, once libcurl has
-  /// had no room to send more of it for `longestRest`. A server that continues to read may need the rest.
+  /// Ends the calls whose responses are complete although a part of the request is unsent. Such a call ends
+  /// when libcurl has had no room to send more of the request for `longestRest`. Before that, the server may
+  /// still be reading the request, and may need the rest of it.
   ///
-  /// - Returns: whether such a request is left, because its server may still read the rest.
+  /// - Returns: whether such a call is left.
   private func completeAnswered() -> Bool {
     let now = loop.now()
     let answered = underWay.compactMap(\.winner).filter(\.waitsBehindAnswer)
@@ -150,11 +155,11 @@ extension CurlMulti {
   var busyEndpoints: Set<IPEndpoint> { Set(underWay.compactMap { $0.winner?.endpoint }) }
 
   /// Starts the next leg of each call that has waited for `longestQueue` because other requests use all
-  /// connections to its endpoint. Their responses may be slow, or have stopped in their bodies. The race
-  /// tries the leg once more after the others have failed.
+  /// connections to its endpoint. The responses to these requests may be slow, or may have stopped in their
+  /// bodies. The race tries the leg that waited once more, after all other legs have failed.
   private func leaveLongQueues() {
     let now = loop.now()
-    // Few calls wait that long, so most looks need no set.
+    // Few calls wait that long, so most looks do not compute this set.
     lazy var busy = busyEndpoints
     for exchange in underWay
     where exchange.purpose == .request && !exchange.state.isFinished && exchange.winner == nil {
@@ -179,10 +184,11 @@ extension CurlMulti {
   }
 
   /// Starts the next legs of calls that wait for a connection to a silent endpoint. All connections that the
-  /// limit allows are open, and requests without a response occupy them.
+  /// limit allows are open, and requests without a response occupy them. A request whose stream the endpoint
+  /// refused moves to the next leg too: libcurl may be waiting for another connection for it.
   private func leaveQueues(of silent: Set<SilentEndpoint>) {
     for exchange in underWay where exchange.purpose == .request && !exchange.state.isFinished {
-      // Without another leg, waiting is better.
+      // A call without another leg keeps waiting.
       guard exchange.race.hasUntried else { continue }
       func isAtSilent(_ transfer: Transfer) -> Bool {
         guard let address = transfer.endpoint?.address else { return false }
@@ -212,8 +218,9 @@ extension CurlMulti {
     return transfer
   }
 
-  /// Whether the connection took the whole request at once. Otherwise the caller or the connection may still
-  /// be sending the request, and the wait for the response says nothing about the server.
+  /// Whether the whole request counts as sent: it has no body, or a body of at most `largestWholeBody` that
+  /// libcurl has taken whole. If false, the caller or the connection may still be sending the request, and
+  /// the wait for the response says nothing about the server.
   private static func isWhole(_ transfer: Transfer) -> Bool {
     switch transfer.exchange.request.body.source {
     case .none: true
@@ -235,7 +242,8 @@ extension CurlMulti {
     progress(of: descriptor).map { Progress(lastReceived: now + (.zero - $0.silence), delivery: $0.delivery) }
   }
 
-  /// Fails a call whose endpoint or connection has gone silent, and keeps other requests off its connection.
+  /// Fails a call whose endpoint or connection has gone silent, so that the call may try another address.
+  /// Keeps other requests off the connection.
   private func take(_ transfer: Transfer, _ taken: TakenRequest) {
     let exchange = transfer.exchange
     guard !exchange.state.isFinished else { return }
@@ -265,8 +273,9 @@ extension CurlMulti {
 
   /// Marks the connection of a request that waits in vain as silent, so that no other request uses it.
   ///
-  /// - Parameter idle: how long the connection was idle before, if that may be why the request was lost; else
-  ///   `nil`.
+  /// - Parameter idle: how long the connection had been idle before the request, if idleness may be the
+  ///   reason for the loss; otherwise `nil`. Other connections that have been idle for as long are then ended
+  ///   too.
   private func abandonConnection(of transfer: Transfer, idleFor idle: Duration?) {
     guard let connection = transfer.connection, !connection.isSilent else { return }
     connection.isSilent = true
@@ -277,9 +286,11 @@ extension CurlMulti {
 
   /// The transfers that wait for one of the limited number of connections to an endpoint.
   private struct Queue: Hashable {
-    /// The origin, represented by its `OriginBundles`.
+    /// The identity of the origin's `OriginBundles`, which stands for the origin.
     let origin: ObjectIdentifier
+    /// `nil` for a proxy.
     let endpoint: IPEndpoint?
+    /// The connections of libcurl's pool that the transfers may use.
     let connections: ConnectionClass
 
     init(_ transfer: Transfer) {
@@ -289,11 +300,16 @@ extension CurlMulti {
     }
   }
 
-  /// Abandons connections that had been idle and then lost a request. No other request uses them any more. A
-  /// request that must not be sent again keeps its connection until its deadline, since the connection may
-  /// work again. Calls that wait for such a connection get new ones, because lost connections count towards
-  /// the limit of the endpoint. A connection that had not been idle stays in use: the cause of its loss would
-  /// affect a new connection too.
+  /// Abandons connections that had been idle and then lost a request. No other request uses them any more.
+  ///
+  /// - A request that must not be sent again keeps its connection until the call's deadline, because the
+  ///   connection may work again.
+  /// - Lost connections count towards the limit of connections to the endpoint. So calls that wait for one of
+  ///   them start again in a new bundle, where they can open new connections.
+  /// - A connection that had not been idle stays in use: the cause of its loss would affect a new connection
+  ///   too.
+  ///
+  /// - Parameter lost: the transfers whose requests are lost (`WaitingRequest.Delivery.lost`).
   private func abandonConnections(of lost: [Transfer]) {
     var left: Set<Queue> = []
     // The kernel is asked once for each connection.
@@ -313,9 +329,10 @@ extension CurlMulti {
     }
   }
 
-  /// Ends the idle connections that are probably lost too, so that the next attempt uses none of them. A NAT
-  /// device or firewall forgets a connection that carries nothing for some time. When it has forgotten one
-  /// connection, it has also forgotten all that were idle for at least as long.
+  /// Ends the idle connections that are probably lost too, whatever their endpoint, so that the next attempt
+  /// uses none of them. A NAT device or firewall forgets a connection that carries nothing for some time.
+  /// When it has forgotten one connection, it has also forgotten all connections that were idle for at least
+  /// as long.
   ///
   /// - Parameters:
   ///   - lost: the connection that is known to be lost.

@@ -11,20 +11,25 @@ actor CurlMulti: LoopActor {
   let configuration: CurlConfiguration
   /// Resolves the DNS leg of a plan.
   let legs: any LegSource
-  /// Observes the requests that wait for their responses.
+  /// Observes the requests that wait for their responses; `nil` for no observer.
   let waitObserver: (any WaitObserver)?
   let callbackState: CallbackState
   let spareChunks = SpareChunks()
-  // Unchecked exclusivity, here and in the loop's other state: nothing that runs during a change accesses the
-  // same variable, since callbacks only record. Checks would cost a twentieth of a request (docs/adr/0009).
+  // Unchecked exclusivity, here and in other state of the loop: while code changes a variable, no other code
+  // accesses that variable, because libcurl's callbacks only record events. Run-time checks would take a
+  // twentieth of the instructions of a request (docs/adr/0009).
   @exclusivity(unchecked) var connections = ConnectionTable()
   /// The transfers whose sockets wait for TCP to connect, by descriptor.
   @exclusivity(unchecked) var connecting: [Int32: Transfer] = [:]
 
   private let handle: MultiHandle
+  /// Fires when libcurl wants to be called next (CURLMOPT_TIMERFUNCTION(3)); made when it is first needed.
   @exclusivity(unchecked) private var timer: MultiTimer?
   @exclusivity(unchecked) var handshakes = Handshakes<Transfer>()
+  /// Fires when the next probe in `handshakes` may begin TLS; made when it is first needed.
   var handshakeTimer: MultiTimer?
+  /// Fires when the oldest of `callbackState.newConnections` must show its received bytes again; made when it
+  /// is first needed.
   private var newConnectionsTimer: MultiTimer?
   /// The schedule of the looks at waiting requests.
   @exclusivity(unchecked) var waitLooks = WaitLooks()
@@ -32,9 +37,10 @@ actor CurlMulti: LoopActor {
   @exclusivity(unchecked) private var urls = URLHandles()
   /// The exchanges that have not ended, in any order. Each one knows its index (`underWayIndex`).
   @exclusivity(unchecked) private(set) var underWay: [Exchange] = []
-  /// The endpoint of the last request that got no response by its deadline, and when that deadline passed.
+  /// The endpoint of the last request whose response was not complete at the call's deadline, and when that
+  /// deadline passed.
   var lastUnanswered: (endpoint: IPEndpoint, at: MonotonicInstant)?
-  /// The `busyEndpoints` that `isBusy` last computed, and until when `isBusy` uses them.
+  /// The value of `busyEndpoints` that `isBusy` last computed, and until when `isBusy` uses this value.
   var busy = (until: MonotonicInstant(nanoseconds: .min), endpoints: Set<IPEndpoint>())
   @exclusivity(unchecked) private var pendingStarts = PendingStarts()
   // The arrays that `actOnReportedTransfers` and `readMessages` walk, kept so that no turn allocates.
@@ -46,7 +52,8 @@ actor CurlMulti: LoopActor {
   /// Whether the loop's thread was told to observe HTTP/2 frames.
   private var observesFrames = false
   private(set) var isShutDown = false
-  /// Whether the actor shuts down when the work under way has ended.
+  /// Whether `retire` was called: the actor takes no new work, and shuts down when the work under way has
+  /// ended.
   private(set) var isRetired = false
 
   /// The most easy handles that are kept for later requests.
@@ -71,12 +78,14 @@ actor CurlMulti: LoopActor {
 
   // MARK: Exchanges
 
+  /// Adds an exchange to `underWay`, and schedules a look at the waiting requests if none is scheduled.
   func add(_ exchange: Exchange) {
     exchange.underWayIndex = underWay.count
     underWay.append(exchange)
     if !waitLooks.isDue { scheduleWaitLook(in: WaitLooks.interval) }
   }
 
+  /// Removes an exchange from `underWay`. Does nothing if the exchange is not there.
   func remove(_ exchange: Exchange) {
     guard exchange.underWayIndex >= 0 else { return }
     let last = underWay.removeLast()
@@ -103,7 +112,8 @@ actor CurlMulti: LoopActor {
     requestTurnEnd()
   }
 
-  /// Takes a transfer off the multi handle, whatever its state. Keeps its easy handle if that is reusable.
+  /// Takes a transfer off the multi handle, whatever its state. Keeps the transfer's easy handle for later
+  /// transfers if the handle can be used again.
   func end(_ transfer: Transfer) {
     transfer.exchange.remove(transfer)
     let isEmptied = transfer.discard()
@@ -130,6 +140,7 @@ actor CurlMulti: LoopActor {
 
   func urlHandle(for url: HTTPURL) throws(NetOptError) -> URLHandle { try urls.handle(for: url) }
 
+  /// Removes and returns an idle easy handle; makes a new one if there is none.
   func idleHandle() throws(NetOptError) -> EasyHandle {
     if let handle = idleHandles.popLast() { return handle }
     return try EasyHandle(configuration, callbackState: callbackState)
@@ -140,13 +151,14 @@ actor CurlMulti: LoopActor {
     guard !exchange.state.isFinished, let transfer = exchange.winner else { return }
     transfer.unpause(receive: receive, send: send)
     applyInterests()
-    // The data that libcurl had held back was faulty.
+    // libcurl delivered the data that it had held back, and that data was faulty.
     if transfer.fault != nil { finished(transfer, CURLE_WRITE_ERROR) }
     requestTurnEnd()
   }
 
   // MARK: Driving libcurl
 
+  /// Makes the loop call `settle` at the end of this turn.
   func requestTurnEnd() {
     guard !isTurnEndRequested, !isShutDown else { return }
     isTurnEndRequested = true
@@ -158,11 +170,12 @@ actor CurlMulti: LoopActor {
     var running: Int32 = 0
     let code = curl_multi_socket_action(raw, socket, mask, &running)
     applyInterests()
-    // After any other code the handle is unusable. No other code is documented for valid arguments.
+    // libcurl documents no other code for valid arguments. After any other code the multi handle is unusable.
     guard code == CURLM_OK else { return failAll(failure("curl_multi_socket_action", code)) }
   }
 
-  /// Applies what libcurl reported about sockets and connections during a call.
+  /// Applies what libcurl reported about sockets during a call: updates the table of connections, and watches
+  /// the sockets on the loop. Also ends the connections whose nghttp2 sessions failed during the call.
   private func applyInterests() {
     while let session = FrameObserver.takeAbandonedSession() { endConnection(of: session) }
     guard callbackState.hasSocketChanges else { return }
@@ -191,6 +204,8 @@ actor CurlMulti: LoopActor {
     callbackState.removeSocketChanges()
   }
 
+  /// Handles an event of the loop on a socket: makes libcurl act on the event. If TCP has just connected for
+  /// a probe, the probe first waits for its turn to begin TLS (`Handshakes`).
   fileprivate func socketIsReady(_ descriptor: Int32, _ readiness: Readiness) {
     guard !isShutDown else { return }
     guard connections.isWanted(descriptor) else { return loop.unwatch(descriptor, of: self) }
@@ -212,6 +227,7 @@ actor CurlMulti: LoopActor {
     requestTurnEnd()
   }
 
+  /// Schedules `settleNewConnections`, if there are new connections.
   private func scheduleNewConnections() {
     guard let due = callbackState.newConnections.due else { return }
     let timer = newConnectionsTimer ?? MultiTimer(self) { $0.settleNewConnections() }
@@ -219,18 +235,21 @@ actor CurlMulti: LoopActor {
     loop.schedule(timer, at: due)
   }
 
+  /// Makes the new connections whose time is over show their received bytes again (`NewConnections`).
   func settleNewConnections() {
     callbackState.newConnections.settle(at: loop.now())
     scheduleNewConnections()
   }
 
+  /// Calls libcurl at the moment that libcurl asked for.
   func timerFired() {
     guard !isShutDown else { return }
     drive(CURL_SOCKET_TIMEOUT, 0)
     requestTurnEnd()
   }
 
-  /// Acts on the reported transfers, and on those that are reported as a result.
+  /// Acts, at the end of a turn, on the transfers that callbacks have reported, and on those that are
+  /// reported as a result.
   fileprivate func settle() {
     isTurnEndRequested = false
     guard !isShutDown else { return }
@@ -240,7 +259,8 @@ actor CurlMulti: LoopActor {
     for _ in 0..<4 {
       repeat { actOnReportedTransfers() } while hasReportedTransfers
       guard callbackState.timeout == 0 else { break }
-      // A transfer with more to read asks to continue at once each time. So the rounds have a time limit.
+      // A transfer with more data to read asks for a timeout of 0 in each round. So the rounds also have a
+      // time limit.
       let now = loop.now()
       if let begun, now - begun > EventLoop.longestTurn { break }
       begun = begun ?? now
@@ -259,6 +279,7 @@ actor CurlMulti: LoopActor {
     !callbackState.opened.isEmpty || !callbackState.ready.isEmpty || !callbackState.touched.isEmpty
   }
 
+  /// Acts on each transfer that callbacks have reported so far, and on each transfer that libcurl has ended.
   private func actOnReportedTransfers() {
     if !callbackState.opened.isEmpty {
       swap(&callbackState.opened, &walkedOpened)
@@ -278,6 +299,7 @@ actor CurlMulti: LoopActor {
     }
   }
 
+  /// Acts on the transfers that libcurl has ended (curl_multi_info_read(3)).
   private func readMessages() {
     var left: Int32 = 0
     while let message = curl_multi_info_read(raw, &left) {
@@ -287,11 +309,12 @@ actor CurlMulti: LoopActor {
       walkedEnded.append((transfer, code))
     }
     guard !walkedEnded.isEmpty else { return }
-    // The end of one transfer may have ended another one and released its handle.
+    // `finished` for one transfer may have ended another one of these transfers and released its handle.
     for (transfer, code) in walkedEnded where transfer.easy.transfer === transfer { finished(transfer, code) }
     walkedEnded.removeAllOfTurn()
   }
 
+  /// Schedules `timer` to fire after a time. -1 cancels it.
   private func setTimer(_ milliseconds: Int) {
     if milliseconds < 0 {
       if let timer { loop.cancel(timer) }
@@ -316,7 +339,8 @@ actor CurlMulti: LoopActor {
 
   /// Takes no new work from now on, and shuts down when the work under way has ended.
   ///
-  /// - Returns: the calls that wait for another call's race. They have no work here and continue elsewhere.
+  /// - Returns: the calls that wait for another call's race. They have no work on this multi handle, so the
+  ///   caller must start them on another one.
   func retire() -> [Exchange] {
     isRetired = true
     requestTurnEnd()

@@ -6,9 +6,9 @@ import NetOptCore
 ///
 /// Unchecked sendable: confined to the loop, except for its initialization.
 ///
-/// libcurl 7.88 cannot be told that its kept connections lead through a network that is gone.
-/// libcurl keeps connections per multi handle. So new work goes to a new handle, and the old handle ends when
-/// its last work has ended.
+/// A program cannot tell libcurl 7.88 that the connections in its pool lead through a network that is gone.
+/// Each multi handle has its own pool. So new work goes to a new handle, and the old handle ends when its
+/// last work has ended.
 final class NetworkGenerations: @unchecked Sendable {
   /// The multi handle that takes new work.
   private(set) var current: CurlMulti
@@ -25,9 +25,9 @@ final class NetworkGenerations: @unchecked Sendable {
     current = try CurlMulti(configuration, legs: legs, waitObserver: waitObserver, loop: loop)
   }
 
-  /// Makes new work use new connections. Work that is under way continues on the old ones. Calls that only
-  /// wait for the outcome of a race continue as new work, because that race may take long in a network that
-  /// is gone.
+  /// Makes new work use new connections. Work that is under way continues on the old connections. Calls that
+  /// only wait for another call's race continue as new work, because that race may take long in a network
+  /// that is gone.
   func renew() {
     let old = current
     let isShutDown = old.assumeIsolated { $0.isShutDown }

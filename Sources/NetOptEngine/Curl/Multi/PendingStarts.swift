@@ -2,9 +2,10 @@ import CCurl
 
 /// The connections on which requests are about to be sent.
 ///
-/// libcurl sends each request with a system call of its own, and each call would be a packet. While a socket
-/// is corked (TCP_CORK, tcp(7)), the kernel gathers the requests. It sends them when the socket is uncorked.
-/// Turning TCP_NODELAY off instead would make the requests wait for a round trip.
+/// libcurl writes each request with a system call of its own, and the kernel would send each one in a packet
+/// of its own. While a socket is corked (TCP_CORK, tcp(7)), the kernel gathers the requests. It sends them
+/// together when the socket is uncorked. If netopt turned TCP_NODELAY off instead, the requests would wait
+/// for a round trip.
 struct PendingStarts {
   /// The sockets of the connections, with the number of requests about to be sent on each socket.
   private var sockets: [(descriptor: Int32, requests: Int)] = []
@@ -26,7 +27,8 @@ struct PendingStarts {
     if sockets.isEmpty { return send() }
     for (descriptor, requests) in sockets where requests > 1 { netopt_cork(descriptor, 1) }
     send()
-    // A socket that was closed meanwhile is gone, or its number belongs to a new socket, which is not corked.
+    // If a socket was closed meanwhile, this does no harm: the call fails, or the number belongs to a new
+    // socket, which is not corked.
     for (descriptor, requests) in sockets where requests > 1 { netopt_cork(descriptor, 0) }
     sockets.removeAll(keepingCapacity: true)
   }

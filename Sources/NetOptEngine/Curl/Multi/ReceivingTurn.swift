@@ -1,8 +1,9 @@
 /// The time that one turn of the loop spends on receiving bodies, and the limit of this time.
 ///
-/// libcurl reads a socket up to a hundred times in one call, before 8.1.0 up to 128 KiB each time. A decoder
-/// may spend 200 ns on each byte (`ContentDecoder`), and a piece may have a single byte. Without a limit,
-/// many such bodies make one turn last seconds, and delay every deadline by as much.
+/// libcurl reads a socket up to a hundred times in one call; before 8.1.0, it reads up to 128 KiB each time.
+/// A decoder may spend 200 ns on each byte (`ContentDecoder`), and libcurl may deliver a body in pieces of a
+/// single byte. Without a limit, many such bodies make one turn last seconds, and delay every deadline by as
+/// much.
 struct ReceivingTurn {
   /// The limit in nanoseconds. In 20 ms a typical decoder produces several megabytes; without a decoder,
   /// libcurl delivers hundreds of megabytes.
@@ -10,13 +11,13 @@ struct ReceivingTurn {
   /// The estimated time that libcurl and netopt spend on one piece of a body, without decoding, in
   /// nanoseconds.
   private static let timePerPiece: Int64 = 500
-  /// The estimated time for one byte of chunk framing, in nanoseconds.
+  /// The estimated time for one byte of chunk framing (sizes, extensions and line ends), in nanoseconds.
   private static let timePerFramingByte: Int64 = 20
 
-  /// The time that bodies have taken in this turn, in nanoseconds: estimated for pieces and framing, and
-  /// added by the decoders.
+  /// The time that bodies have taken in this turn, in nanoseconds: an estimate for pieces and framing, plus
+  /// the time that decoders measured.
   var spent: Int64 = 0
-  /// The transfers that wait for a later turn, in the order in which they continue.
+  /// The transfers that are paused until a later turn, in the order in which they continue.
   var waiting: [Transfer] = []
   /// Fires in the next turn, and lets the waiting transfers continue. Made when it is first needed.
   var timer: MultiTimer?
@@ -24,10 +25,10 @@ struct ReceivingTurn {
   /// Whether the turn's time for bodies is used up.
   var isOver: Bool { spent >= Self.longest }
 
-  /// Adds the time for one piece of a body.
+  /// Adds the estimated time for one piece of a body.
   mutating func chargePiece() { spent += Self.timePerPiece }
 
-  /// Adds the time for bytes of chunk framing.
+  /// Adds the estimated time for `count` bytes of chunk framing.
   mutating func read(framing count: Int) { spent += Int64(count) * Self.timePerFramingByte }
 }
 
@@ -38,7 +39,7 @@ extension CurlMulti {
     guard !callbackState.receiving.waiting.isEmpty else { return }
     let timer = callbackState.receiving.timer ?? MultiTimer(self) { $0.receiveWaiting() }
     callbackState.receiving.timer = timer
-    // The timer fires in the next turn: timers cannot keep the loop from its other work.
+    // The timer is due at once and fires in the next turn, after the loop has read the other sockets.
     loop.schedule(timer, at: loop.now())
   }
 
