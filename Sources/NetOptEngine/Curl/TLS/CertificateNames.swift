@@ -1,7 +1,7 @@
 /// The names in the certificate that a server presented.
 enum CertificateNames {
-  /// Returns the DNS names and addresses of the subject alternative names, or else the common name. At most
-  /// eight names: they go into a message, and the other side chose them.
+  /// Returns the DNS names and addresses in the certificate's subject alternative names; if it has none, its
+  /// common name. Returns at most eight names, because they go into a message and the peer chose them.
   static func presented(to transfer: Transfer) -> [String] {
     names(
       alternatives: CertificateLine.alternativeNames.value(of: transfer),
@@ -20,12 +20,13 @@ enum CertificateNames {
     return [shown(subject[start.upperBound...].prefix { $0 != "," })]
   }
 
-  /// Removes the bytes that are not ASCII. Comparisons of other text may take long (`SlowText`).
+  /// Returns a text without the bytes that are not ASCII. Comparing texts with other bytes may take long
+  /// (`SlowText`).
   private static func ascii(_ text: String) -> String {
     String(decoding: text.utf8.filter { $0 < 0x80 }, as: UTF8.self)
   }
 
-  /// Removes white space from a name, and cuts the name after 253 characters, the most of a DNS name.
+  /// Returns a name without white space, cut after 253 characters, the maximum length of a DNS name.
   private static func shown(_ name: Substring) -> String {
     String(name.filter { !$0.isWhitespace && !$0.isNewline }.prefix(253))
   }

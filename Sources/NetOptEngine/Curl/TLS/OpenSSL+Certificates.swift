@@ -9,9 +9,9 @@ extension OpenSSL {
   /// memory as long as its connection is open.
   static let largestList = 32 * 1024
   /// The most certificates in a list. The JDK has the same limit
-  /// (jdk.tls.client.maxInboundCertificateChainLength), and OpenSSL has none. A key may be a point with only
-  /// one given coordinate. OpenSSL computes the other coordinate when it decodes the certificate, which takes
-  /// 0.4 ms on secp224r1.
+  /// (jdk.tls.client.maxInboundCertificateChainLength), and OpenSSL has none. A certificate may give
+  /// only one coordinate of its key, if the key is a point of an elliptic curve. OpenSSL computes the other
+  /// coordinate when it decodes the certificate, which takes 0.4 ms on the curve secp224r1.
   static let mostCertificates = 10
 
   /// Makes connections refuse certificate lists that are longer than `largestList`.
@@ -24,8 +24,8 @@ extension OpenSSL {
     _ = setOptions(context, netopt_no_certificate_compression)
   }
 
-  /// The message callback of connections whose records are no longer observed (`TLSConnection.endWatch`). It
-  /// only checks certificates.
+  /// The message callback (SSL_CTX_set_msg_callback(3)) of connections whose records netopt no longer
+  /// observes (`TLSConnection.endWatch`). The callback only checks certificates.
   static let watchesCertificates: Watch = { isSent, version, kind, bytes, count, _, _ in
     checkCertificates(isSent, version, kind, bytes, count)
   }
@@ -46,7 +46,7 @@ extension OpenSSL {
     let message = UnsafeRawBufferPointer(start: bytes, count: count)
     let describesCurve = describesCurve(message)
     guard describesCurve || hasTooMany(message, isOfTLS13: version == netopt_tls_1_3) else { return }
-    // See `CurlErrorText.tlsReason`.
+    // libcurl's error text repeats this error, and `CurlErrorText.tlsReason` turns it into netopt's message.
     Errors.loaded?.add(describesCurve ? Errors.curve : Errors.length)
     // OpenSSL has no callback that can refuse to decode a message. So netopt makes the message invalid. The
     // bytes are those of OpenSSL's own buffer (`init_buf`), which OpenSSL has already added to the hash of
@@ -87,7 +87,7 @@ extension OpenSSL {
     return !list.isEmpty
   }
 
-  /// OpenSSL's error queue of this thread. libcurl reports the first error in it.
+  /// Adds errors to OpenSSL's error queue of this thread. libcurl reports the first error in the queue.
   private struct Errors: Sendable {
     /// The error "explicit params not supported".
     static let curve = (library: netopt_error_library_curves, reason: netopt_error_explicit_parameters)

@@ -3,22 +3,26 @@ import Synchronization
 // Stores TLS sessions in a form that later connections can resume.
 
 extension OpenSSL {
-  /// The address of libcurl's callback for new sessions (SSL_CTX_sess_set_new_cb(3)); 0 until a connection is
-  /// set up. The callback is the same in every context.
+  /// The address of libcurl's callback for new sessions (SSL_CTX_sess_set_new_cb(3)); 0 until the first
+  /// connection is set up. libcurl uses the same callback in every context.
   private static let libcurlsNewSession = Atomic<UInt>(0)
-  /// The longest encoded session in libcurl's cache, in bytes. It contains the server's certificate and a
-  /// ticket, usually 2 KiB. A client can keep 8,192 sessions (`SessionCache`, `ConnectionTable`).
+  /// The maximum length in bytes of an encoded session in libcurl's cache. An encoded session contains the
+  /// server's certificate and a ticket, and usually has 2 KiB. A client can keep 8,192 sessions: eight in
+  /// each `SessionCache`, for the 1,024 groups of `ConnectionTable`.
   static let largestSession = 8 * 1024
 
   /// Makes connections resume sessions as often as the server allows.
   ///
-  /// A session holds the server's whole certificate list in parsed form, which takes up to 30 times the size
-  /// of the list. Moreover, libcurl does not shut down TLS when it closes an HTTP/2 connection. OpenSSL then
-  /// marks the connection's session as not resumable: SSL_set_shutdown(3). So libcurl's cache gets an empty
-  /// session that contains the input of d2i_SSL_SESSION(3), and each handshake decodes a session from it and
-  /// resumes that session. The encoded session contains the server's own certificate, the result of its
-  /// verification, and all that the handshake reads. A libcurl that encodes sessions itself
-  /// (`CurlLibrary.encodesSessions`) gets the original session.
+  /// OpenSSL's session is not fit for libcurl's cache. It holds the server's whole certificate list in parsed
+  /// form, which takes up to 30 times the size of the list. Moreover, libcurl does not shut down TLS when it
+  /// closes an HTTP/2 connection. OpenSSL then marks the connection's session as not resumable
+  /// (SSL_set_shutdown(3)).
+  ///
+  /// So netopt encodes each session as bytes (i2d_SSL_SESSION(3)): the server's own certificate, the result
+  /// of its verification, and all that a handshake reads. It stores the bytes as application data of a new
+  /// session that is otherwise empty (`pack`), and gives this session to libcurl's cache. When a handshake
+  /// begins, `unpackSession` decodes the bytes, and the connection resumes the decoded session. A libcurl
+  /// that encodes sessions itself (`CurlLibrary.encodesSessions`) gets the original session.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func keepSessions(of context: OpaquePointer) {
@@ -40,7 +44,8 @@ extension OpenSSL {
     }
   }
 
-  /// Puts an encoded session into an empty session, as application data (SSL_SESSION_set1_ticket_appdata(3)).
+  /// Encodes a session, and stores the bytes as application data of a new, otherwise empty session
+  /// (SSL_SESSION_set1_ticket_appdata(3)).
   ///
   /// - Parameters:
   ///   - session: the session to encode.
@@ -57,8 +62,8 @@ extension OpenSSL {
     return nil
   }
 
-  /// Decodes the session that `pack` put into a connection's present session, and makes the connection resume
-  /// the decoded session. Makes it resume none if decoding fails.
+  /// Decodes the session that `pack` stored in the session that libcurl gave a connection, and makes the
+  /// connection resume the decoded session. If decoding fails, the connection resumes no session.
   func unpackSession(of ssl: OpaquePointer) {
     var (bytes, count) = (nil as UnsafePointer<UInt8>?, 0)
     guard let packed = getSession(ssl), getSessionData(packed, &bytes, &count) == 1, count > 0 else { return }

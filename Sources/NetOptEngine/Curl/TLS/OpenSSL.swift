@@ -12,6 +12,8 @@ struct OpenSSL: Sendable {
   typealias NewSession = @convention(c) (OpaquePointer?, OpaquePointer?) -> Int32
   typealias GetNewSession = @convention(c) (OpaquePointer) -> NewSession?
   typealias SetNewSession = @convention(c) (OpaquePointer, NewSession?) -> Void
+  /// A callback that OpenSSL calls for each step of a handshake and for each alert
+  /// (SSL_CTX_set_info_callback(3)).
   private typealias Info = @convention(c) (OpaquePointer?, Int32, Int32) -> Void
   private typealias SetInfo = @convention(c) (OpaquePointer, Info?) -> Void
   /// A callback for TLS messages and records (SSL_CTX_set_msg_callback(3)).
@@ -19,6 +21,8 @@ struct OpenSSL: Sendable {
     @convention(c) (Int32, Int32, Int32, UnsafeRawPointer?, Int, OpaquePointer?, UnsafeMutableRawPointer?) ->
     Void
   private typealias SetWatch = @convention(c) (OpaquePointer, Watch?) -> Void
+  /// A callback that allows or refuses a key, a group or another parameter of TLS
+  /// (SSL_CTX_set_security_callback(3)).
   private typealias Security =
     @convention(c) (
       OpaquePointer?, OpaquePointer?, Int32, Int32, Int32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
@@ -28,29 +32,36 @@ struct OpenSSL: Sendable {
   private typealias KeyBits = @convention(c) (UnsafeMutableRawPointer) -> Int32
   typealias GetSession = @convention(c) (OpaquePointer) -> OpaquePointer?
   typealias SetSession = @convention(c) (OpaquePointer, OpaquePointer?) -> Int32
+  /// SSL_SESSION_new(3).
   typealias Make = @convention(c) () -> OpaquePointer?
+  /// SSL_SESSION_set1_ticket_appdata(3), which stores application data in a session.
   typealias SetData = @convention(c) (OpaquePointer, UnsafeRawPointer?, Int) -> Int32
+  /// SSL_SESSION_get0_ticket_appdata(3), which returns a session's application data.
   typealias GetData =
     @convention(c) (
       OpaquePointer, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<Int>
     ) -> Int32
+  /// SSL_CTX_ctrl(3), which takes the number of a command.
   typealias Control = @convention(c) (OpaquePointer, Int32, Int, OpaquePointer?) -> Int
   typealias SetOptions = @convention(c) (OpaquePointer, UInt64) -> UInt64
+  /// i2d_SSL_SESSION(3), which writes a session as bytes, and d2i_SSL_SESSION(3), which reads the bytes.
   typealias Encode =
     @convention(c) (OpaquePointer, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
   typealias Decode =
     @convention(c) (OpaquePointer?, UnsafeMutablePointer<UnsafePointer<UInt8>?>, Int) -> OpaquePointer?
   typealias Free = @convention(c) (OpaquePointer) -> Void
-  /// A callback that frees the data that an object keeps under an index (CRYPTO_get_ex_new_index(3)).
+  /// A callback that frees the data that netopt stored in one of OpenSSL's objects under an index
+  /// (CRYPTO_get_ex_new_index(3)).
   typealias FreeData =
     @convention(c) (
       UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int32, Int,
       UnsafeMutableRawPointer?
     ) -> Void
-  /// The function that reserves an index for data of netopt (CRYPTO_get_ex_new_index(3)).
+  /// CRYPTO_get_ex_new_index(3), which reserves an index under which netopt stores data in OpenSSL's objects.
   typealias NewIndex =
     @convention(c) (Int32, Int, UnsafeMutableRawPointer?, UnsafeRawPointer?, UnsafeRawPointer?, FreeData?)
     -> Int32
+  /// SSL_get_finished(3), which returns 0 until the first handshake has sent its Finished message.
   private typealias GetFinished = @convention(c) (OpaquePointer, UnsafeMutableRawPointer?, Int) -> Int
 
   // The functions. `init` shows which function of OpenSSL each one is.
@@ -77,7 +88,8 @@ struct OpenSSL: Sendable {
   /// than that of the headers.
   static let loaded: OpenSSL? = isOfHeaders(CurlLibrary.tlsName) ? try? OpenSSL() : nil
 
-  /// Whether a TLS library has the same constants as the headers: OpenSSL with the same major version.
+  /// Whether a TLS library has the same constants as the headers (`COpenSSL`): it is OpenSSL with the major
+  /// version of the headers.
   ///
   /// - Parameter name: the library's name in libcurl's notation, such as "OpenSSL/3.0.15".
   static func isOfHeaders(_ name: String) -> Bool { name.hasPrefix("OpenSSL/\(netopt_openssl_major).") }
@@ -159,11 +171,13 @@ struct OpenSSL: Sendable {
       if what == netopt_read_alert, value & 0xff == netopt_close_notify {
         TLSConnection.record(of: ssl)?.hasCloseNotify = true
       }
-      // TLS 1.3 reads tickets and key updates like messages of a handshake.
+      // After this side's Finished message, each state change has a cost. In TLS 1.3, OpenSSL reads tickets
+      // and key updates like messages of a handshake.
       if what == netopt_state_change, openSSL.getFinished(ssl, nil, 0) > 0 {
         RecordReader.of(ssl)?.chargeStateChange()
       }
-      // A renegotiation (TLS 1.2) begins a handshake too, but the session of its connection must stay.
+      // Only for the first handshake. A renegotiation (TLS 1.2) is a handshake too, but its connection must
+      // keep its session.
       if what & netopt_handshake_start != 0, openSSL.getFinished(ssl, nil, 0) == 0 {
         openSSL.unpackSession(of: ssl)
         RecordReader.attach(to: ssl)
@@ -173,8 +187,8 @@ struct OpenSSL: Sendable {
     }
   }
 
-  /// The address of OpenSSL's own security callback (SSL_CTX_set_security_callback(3)); 0 until a connection
-  /// is set up. The callback is the same in every context.
+  /// The address of OpenSSL's own security callback (SSL_CTX_set_security_callback(3)); 0 until the first
+  /// connection is set up. OpenSSL uses the same callback in every context.
   private static let defaultSecurityCheck = Atomic<UInt>(0)
   /// The largest Diffie-Hellman group that a server may choose, in bits. A handshake with OpenSSL's largest
   /// group, 10,000 bits, blocks the loop, and with it all other calls, for more than half a second.

@@ -1,14 +1,14 @@
 import COpenSSL
 
 /// The certificate of a connection's server, or of its proxy. OpenSSL keeps this object as long as the
-/// connection. The transfer that opened the connection keeps it too, to report what was wrong with the
-/// certificate.
+/// context (`SSL_CTX`) of the connection. The transfer that opened the connection keeps it too, to report
+/// what was wrong with the certificate.
 ///
-/// libcurl also reports certificates (CURLINFO_CERTINFO(3)), but at a high cost. libcurl prints each part of
-/// each certificate in the server's list, which takes 50 ms of the loop for 70 KB. libcurl keeps the text as
-/// long as the handle, and reports nothing for a resumed session. Confined to the loop.
+/// libcurl also reports certificates (CURLINFO_CERTINFO(3)), but at a high cost: it prints each part of each
+/// certificate in the server's list, which takes 50 ms of the loop for 70 KB. It keeps the text as long as
+/// the handle, and reports nothing for a resumed session. Confined to the loop.
 final class PeerCertificate {
-  /// OpenSSL's X509 object, which this object frees; `nil` until the handshake ends.
+  /// OpenSSL's certificate, an X509, which this object frees; `nil` until the handshake ends.
   private var certificate: OpaquePointer?
 
   private init() {}
@@ -31,8 +31,8 @@ final class PeerCertificate {
     return certificate
   }
 
-  /// Stores a connection's certificate in the object from `attach`, at the end of a handshake. After a
-  /// renegotiation, the first certificate stays.
+  /// Stores a connection's certificate in the object that `attach` made for the connection's context. Called
+  /// at the end of each handshake. After a renegotiation, the first certificate stays.
   static func keep(of ssl: OpaquePointer) {
     guard let functions = Functions.loaded, let context = functions.context(ssl),
       let data = functions.getData(context, functions.index)
@@ -89,7 +89,7 @@ final class PeerCertificate {
     let newBIO: @convention(c) (Pointer) -> Pointer?
     let freeBIO: @convention(c) (Pointer) -> Int32
     let control: @convention(c) (Pointer, Int32, Int, UnsafeMutablePointer<UnsafePointer<UInt8>?>) -> Int
-    /// The index under which a context keeps the object.
+    /// The index under which a context (`SSL_CTX`) keeps its `PeerCertificate`.
     let index: Int32
 
     static let loaded: Functions? = OpenSSL.loaded == nil ? nil : try? Functions()

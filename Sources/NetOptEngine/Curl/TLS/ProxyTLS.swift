@@ -1,15 +1,16 @@
 import COpenSSL
 
-/// The TLS connection to a proxy, from the beginning of its handshake until OpenSSL frees it. The leg that
-/// opens the connection keeps this object, and so does the connection's `LiveConnection` later. Confined to
-/// the loop.
+/// The TLS connection to a proxy for plain HTTP, from the beginning of its handshake until OpenSSL frees it.
+/// The transfer that opens the connection keeps this object, and so does the connection's `LiveConnection`
+/// later. Confined to the loop.
 final class ProxyTLS {
-  /// OpenSSL's connection; `nil` before the handshake begins and after OpenSSL has freed the connection.
+  /// OpenSSL's connection, an `SSL`; `nil` before the handshake begins and after OpenSSL has freed the
+  /// connection.
   private(set) var ssl: OpaquePointer?
 
   private init() {}
 
-  /// Makes the object that will get the connection of a context.
+  /// Makes an object in which `began` will store the connection that OpenSSL makes from a context.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)), for one
   ///   connection.
@@ -50,7 +51,8 @@ final class ProxyTLS {
     let setContextData: @convention(c) (Pointer, Int32, UnsafeMutableRawPointer?) -> Int32
     let contextData: @convention(c) (Pointer, Int32) -> UnsafeMutableRawPointer?
     let setData: @convention(c) (Pointer, Int32, UnsafeMutableRawPointer?) -> Int32
-    /// The index under which a context keeps the object, and the index under which the connection keeps it.
+    /// The index under which a context (`SSL_CTX`) keeps its `ProxyTLS`, and the index under which the
+    /// connection (`SSL`) keeps it.
     let contextIndex, index: Int32
 
     static let loaded: Functions? = OpenSSL.loaded == nil ? nil : try? Functions()

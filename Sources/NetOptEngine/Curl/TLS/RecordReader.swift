@@ -3,8 +3,8 @@ import Glibc
 import NetOptCore
 
 /// Reads from the socket for TLS, and lets libcurl read only as much as a `RecordBudget` allows. Beyond that,
-/// the reader reports that nothing has arrived yet. libcurl takes this for the state of the network. The
-/// socket stays readable, so the loop reports the socket again.
+/// the reader reports that nothing has arrived yet, and libcurl waits as if this were so. The socket stays
+/// readable, so the loop reports the socket again in the next turn.
 ///
 /// The reader is a filter BIO (BIO_push(3), BIO_meth_new(3)) in front of libcurl's own BIO. OpenSSL calls the
 /// reader for each read, and frees it with the connection. Confined to the loop's thread.
@@ -16,32 +16,35 @@ final class RecordReader {
   var budget = RecordBudget()
   /// The TLS connection that reads through this reader and owns it.
   private let ssl: OpaquePointer
-  /// The reader of the TLS connection to the proxy, if this reader's connection runs inside that one. It is
-  /// found during the handshake, which cannot end before the outer connection was read. The search ends when
-  /// the handshake is over or a request is sent.
+  /// The reader of the TLS connection to the proxy, if this reader's connection runs inside that connection;
+  /// otherwise `nil`. `read` finds it during the handshake, which cannot end without a read of the outer
+  /// connection. The search ends when the handshake is over or a request is sent.
   private(set) var outer: RecordReader?
   /// Whether `read` still searches for `outer`.
   private var looksForOuter = true
-  /// Whether the budget limits the reader: from the first request on, if the connection negotiated HTTP/2.
+  /// Whether `budget` limits the reader while the connection has streams. Set at the gate, if the connection
+  /// negotiated HTTP/2.
   var isActive = false
 
-  /// Whether the reader has ever reported that nothing had arrived although something may have.
+  /// Whether the reader has ever refused a read: it reported that nothing had arrived, although data may have
+  /// arrived.
   private(set) var hasRefused = false
-  /// The cost of the reads since the last refusal, in bytes. It limits the reader while the budget does not.
+  /// The cost of the reads since the reader last refused a read, in bytes (`RecordBudget.leastCost`). It
+  /// limits the reader while the budget does not.
   private var unbudgeted = 0
 
   private init(_ ssl: OpaquePointer) { self.ssl = ssl }
 
-  /// Whether bytes were read from the socket and not yet taken by libcurl, on this connection or on the one
-  /// to the proxy.
+  /// Whether bytes were read from the socket that libcurl has not taken, on this connection or on the
+  /// connection to the proxy around it.
   var hasBufferedData: Bool {
     // OpenSSL does not count the header of a record.
     budget.isInRecord || RecordReader.Functions.loaded?.pointee.hasPending(ssl) == 1
       || outer?.hasBufferedData == true
   }
 
-  /// Whether a handshake is in progress, on this connection or on the one to the proxy. Nothing can be sent
-  /// until the handshake ends.
+  /// Whether a handshake is in progress, on this connection or on the connection to the proxy around it.
+  /// Nothing can be sent until the handshake ends.
   var isInHandshake: Bool {
     RecordReader.Functions.loaded?.pointee.isInHandshake(ssl) == 1 || outer?.isInHandshake == true
   }
@@ -55,7 +58,8 @@ final class RecordReader {
     return lowest.budget.position + unread
   }
 
-  /// Ends the search for `outer`, because the handshake is over.
+  /// Ends the search for `outer`, because the handshake is over. If `outer` was not found by then, there is
+  /// none.
   func endSearch() { looksForOuter = false }
 
   /// The reader that reads from the socket: the proxy's if there is one, else this reader.
@@ -71,8 +75,9 @@ final class RecordReader {
     // Only the reader on the socket refuses reads. Bytes that the connection to the proxy has decrypted do
     // not make the socket readable, so nothing would trigger another read after a refusal.
     guard outer != nil || mayRead else { return refuse(bio, functions) }
-    // The thread's value is the reader that is reading and still searches for its outer reader. The value is
-    // set only during a read, while the BIO keeps that reader alive.
+    // The thread's value is the reader that is reading and still searches for its outer reader. If this
+    // reader is called meanwhile, this reader is the outer one. The value is set only during a read, while
+    // the BIO keeps the searching reader alive.
     let above = pthread_getspecific(Self.readingKey)
     if let above {
       let inner = Unmanaged<RecordReader>.fromOpaque(above).takeUnretainedValue()
@@ -96,16 +101,16 @@ final class RecordReader {
     isActive && budget.streams > 0 ? budget.mayRead : unbudgeted < RecordBudget.limit
   }
 
-  /// Adds the cost of a TLS state change after the handshake, for example for a session ticket. The state
-  /// change is in this reader's connection or in a connection that goes through it. One record can contain
-  /// hundreds of tickets.
+  /// Adds the cost of a TLS state change after the handshake, for example for a session ticket. One record
+  /// can contain hundreds of tickets. The reader on the socket bears the cost, because only that reader
+  /// refuses reads.
   func chargeStateChange() {
     let lowest = lowest
     lowest.budget.chargeStateChange()
     lowest.unbudgeted += RecordBudget.stateChangeCost
   }
 
-  /// Makes OpenSSL take the read for one that finds no bytes on the socket.
+  /// Refuses a read: reports to OpenSSL that there are no bytes on the socket at present.
   private func refuse(_ bio: OpaquePointer, _ functions: borrowing Functions) -> Int32 {
     hasRefused = true
     unbudgeted = 0
@@ -114,8 +119,8 @@ final class RecordReader {
     return -1
   }
 
-  /// The key of the thread's value: the reader that is reading and searches. Each loop has a thread of its
-  /// own.
+  /// The key of a value of the thread (pthread_getspecific(3)): the reader that is reading and still searches
+  /// for its `outer`. Each loop has its own thread.
   private static let readingKey: pthread_key_t = {
     var key = pthread_key_t()
     precondition(pthread_key_create(&key, nil) == 0, "the process has no key left for a thread's values")
@@ -124,8 +129,8 @@ final class RecordReader {
 
   // MARK: OpenSSL
 
-  /// Puts a reader in front of the BIO that a connection reads from. Called at the beginning of its
-  /// handshake, before anything was read.
+  /// Puts a reader in front of the BIO that a connection reads from. Called at the beginning of the
+  /// connection's handshake, before anything was read.
   static func attach(to ssl: OpaquePointer) {
     guard let functions = Functions.loaded?.pointee, let below = functions.readBIO(ssl) else { return }
     guard let bio = make(for: ssl, over: below)?.bio else { return }
@@ -137,7 +142,8 @@ final class RecordReader {
   ///
   /// - Parameters:
   ///   - ssl: the TLS connection that reads through the reader.
-  ///   - below: the BIO that the reader reads from. The new BIO frees it, or one reference to it.
+  ///   - below: the BIO that the reader reads from. When OpenSSL frees the new BIO, it also releases one
+  ///     reference to `below`.
   static func make(
     for ssl: OpaquePointer, over below: OpaquePointer
   ) -> (bio: OpaquePointer, reader: RecordReader)? {
@@ -238,6 +244,7 @@ final class RecordReader {
     }
   }
 
+  /// Reads through a reader's BIO (BIO_meth_set_read(3)).
   private static let readCallback: Functions.Read = { bio, buffer, count in
     guard let functions = Functions.loaded, let bio, let buffer, let data = functions.pointee.data(bio) else {
       return -1
@@ -248,9 +255,10 @@ final class RecordReader {
     }
   }
 
+  /// Passes a command for a reader's BIO (BIO_ctrl(3)) on to the BIO behind it, except for a few commands.
   private static let controlCallback: Functions.Control = { bio, command, number, pointer in
-    // Push and pop concern only this BIO. For each record OpenSSL asks twice whether the kernel decrypts it.
-    // Behind a filter the kernel does not decrypt.
+    // Push and pop concern only the reader's BIO. For each record, OpenSSL asks twice whether the kernel
+    // decrypts it. The answer is always 0: with a filter BIO, the kernel does not decrypt.
     guard command != netopt_bio_push, command != netopt_bio_pop, command != netopt_bio_get_ktls_receive,
       let functions = Functions.loaded, let bio,
       let next = functions.pointee.next(bio)
@@ -258,6 +266,7 @@ final class RecordReader {
     return functions.pointee.control(next, command, number, pointer)
   }
 
+  /// Releases the reader of a BIO that OpenSSL frees (BIO_meth_set_destroy(3)).
   private static let destroyCallback: Functions.Destroy = { bio in
     if let functions = Functions.loaded, let bio, let data = functions.pointee.data(bio) {
       Unmanaged<RecordReader>.fromOpaque(data).release()

@@ -1,10 +1,11 @@
 import CCurl
 
-/// Owns libcurl's cache of TLS sessions for the connections of one group (libcurl-share(3)). Without it each
-/// easy handle has a cache of its own, and a connection resumes only sessions that its own handle has seen.
+/// Owns libcurl's cache of TLS sessions for the connections of one group (libcurl-share(3)). Without this
+/// cache, each easy handle would have its own, and a connection would resume only sessions that its own easy
+/// handle received.
 ///
-/// libcurl keeps eight sessions in the cache, one per address. This suffices for the addresses of one host.
-/// The cache is confined to the loop, so it needs no lock.
+/// libcurl keeps eight sessions in the cache, one for each address. This suffices for the addresses of one
+/// host. The cache is confined to the loop, so it needs no lock.
 final class SessionCache {
   /// libcurl's share handle (`CURLSH`).
   let pointer: OpaquePointer
@@ -16,6 +17,6 @@ final class SessionCache {
     netopt_share_sessions(pointer)
   }
 
-  /// Each easy handle that uses the cache retains this object. So no easy handle uses the cache any more.
+  /// Frees the cache. Each easy handle that uses the cache retains this object, so none uses it any more.
   deinit { curl_share_cleanup(UnsafeMutableRawPointer(pointer)) }
 }

@@ -6,8 +6,8 @@ import NetOptCore
 /// The TLS connection below a transfer, if libcurl uses OpenSSL: the negotiated protocol, unread data, and
 /// how the connection ended.
 ///
-/// The functions are found at run time, like those of `OpenSSL`. A value is valid only within the callback
-/// that made it.
+/// OpenSSL's functions are found at run time, as in `OpenSSL`. A `TLSConnection` is valid only within the
+/// callback of libcurl that made it.
 struct TLSConnection {
   private let ssl: OpaquePointer
   private let functions: Functions
@@ -59,7 +59,8 @@ struct TLSConnection {
   /// The reader that limits how much of the connection is read; `nil` if it has none.
   var reader: RecordReader? { RecordReader.of(ssl) }
 
-  /// Whether bytes were read from the socket that libcurl has not taken: data, or the beginning of a record.
+  /// Whether OpenSSL has read bytes from the socket that libcurl has not taken: data, or the beginning of a
+  /// record.
   var hasBufferedData: Bool {
     // OpenSSL does not count the header of a record.
     functions.hasPending(ssl) == 1 || reader?.budget.isInRecord == true
@@ -71,7 +72,8 @@ struct TLSConnection {
     functions.setWatch(ssl, version == "TLSv1.3" ? nil : OpenSSL.watchesCertificates)
   }
 
-  /// Returns the `LiveConnection` that `report` stored for a TLS connection. For OpenSSL's callbacks.
+  /// Returns the `LiveConnection` that `report` stored for a TLS connection; `nil` if none was stored. For
+  /// OpenSSL's callbacks.
   static func record(of ssl: OpaquePointer) -> LiveConnection? {
     guard let functions = Functions.loaded, functions.index >= 0 else { return nil }
     return functions.getData(ssl, functions.index).map {
@@ -84,16 +86,16 @@ struct TLSConnection {
   /// 1.2).
   var isInHandshake: Bool { reader?.isInHandshake == true }
 
-  /// Whether application data is ready that libcurl has not read. This call reads messages of TLS itself,
-  /// such as session tickets, and does not count them.
+  /// Whether application data is ready that libcurl has not read. To find out, this call reads messages of
+  /// TLS itself, such as session tickets. They do not count as application data.
   ///
   /// - Parameter descriptor: the socket directly below TLS, or `nil` when something else is directly below
   ///   TLS.
-  /// - Returns: `nil` when the connection has ended.
+  /// - Returns: true also when netopt cannot find out; `nil` when the connection has ended.
   func hasUnreadData(on descriptor: Int32?) -> Bool? {
     if hasBufferedData { return true }
-    // libcurl's BIOs work only within its own calls, so this call replaces them for the time being. It also
-    // replaces the BIO for writing, because TLS may answer what it reads.
+    // libcurl's BIOs work only within libcurl's own calls, so this call replaces them until it returns. It
+    // also replaces the BIO for writing, because OpenSSL may answer a message that it reads.
     guard let descriptor, let reading = functions.readBIO(ssl), let writing = functions.writeBIO(ssl),
       let socket = functions.socketBIO(descriptor, 0), let limited = RecordReader.make(for: ssl, over: socket)
     else { return true }
@@ -112,9 +114,9 @@ struct TLSConnection {
     usual?.budget = limited.reader.budget
     functions.setReadBIO(ssl, reading)
     functions.setWriteBIO(ssl, writing)
-    // A record that has already begun is no response to a request that is sent now.
+    // If a record has already begun to arrive, its data is no response to a request that is sent later.
     if count > 0 || hasBufferedData || limited.reader.hasRefused { return true }
-    // No more data is ready.
+    // SSL_ERROR_WANT_READ means that no data is ready. Any other result counts as the end of the connection.
     return reason == netopt_ssl_error_want_read ? false : nil
   }
 
