@@ -4,17 +4,18 @@ import NetOptLocking
 /// A condition variable for tasks. It has a state behind a lock. A task can wait until the state meets a
 /// condition that the task chooses.
 final class AsyncCondition<State: Sendable>: Sendable {
-  /// A task that waits until the state meets its condition.
+  /// A suspended task, and the condition that it waits for.
   private struct Waiter {
-    /// The condition of the task.
+    /// The condition: whether a state lets the task continue.
     let holds: @Sendable (State) -> Bool
     /// Resumes the task: with true when the condition holds, with false when the task is cancelled.
     let continuation: CheckedContinuation<Bool, Never>
   }
 
+  /// The state and the tasks that wait, behind one lock.
   private struct Storage {
     var state: State
-    /// The id of the last call of `wait`.
+    /// The id that the last call of `wait` got; 0 before the first call. Ids count up.
     var nextID: UInt64 = 0
     /// The suspended tasks, by the ids of their calls of `wait`.
     var waiters: [UInt64: Waiter] = [:]

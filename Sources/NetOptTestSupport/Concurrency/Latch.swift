@@ -1,5 +1,6 @@
 /// A latch that opens once. Tasks can wait until it is open.
 public final class Latch: Sendable {
+  /// The state of the latch: true when it is open.
   private let isOpen = AsyncCondition(false)
 
   /// Creates a closed latch.

@@ -10,7 +10,7 @@ public final class ManualTimeSource: TimeSource {
   /// - Parameter start: the time that the clock shows first.
   package init(at start: MonotonicInstant) { moment = AsyncCondition(start) }
 
-  /// Creates a clock that shows 1,000 s, so that a test can subtract durations from the time.
+  /// Creates a clock that shows 1,000 s. The time is not 0, so that a test can subtract durations from it.
   public convenience init() { self.init(at: MonotonicInstant(nanoseconds: 1_000_000_000_000)) }
 
   /// The time that the clock shows. Thread-safe.
@@ -29,7 +29,7 @@ public final class ManualTimeSource: TimeSource {
     guard await moment.wait(until: { $0 >= due }) else { throw CancellationError() }
   }
 
-  /// The number of tasks that sleep on the clock. Before a test advances the clock, it waits until the tasks
-  /// that it wants to wake are asleep.
+  /// The number of tasks that sleep until a later time of the clock. Before a test advances the clock, the
+  /// test waits until the tasks that it wants to wake are asleep.
   public var sleepers: Int { moment.waiting }
 }

@@ -1,11 +1,13 @@
 import Dispatch
 import NetOptLocking
 
-/// Waits for work with a time limit, even if the work never ends. A task group cannot do this, because it
-/// waits until all its tasks have ended. Also connects tasks with blocking code.
+/// Waits for work that may never end, with a time limit. A task group cannot do this, because it waits until
+/// all its tasks have ended. Further functions let blocking code wait for asynchronous work, and tasks wait
+/// for blocking work.
 package enum Patience {
   /// Resumes a continuation with the first value, and ignores all later values.
   private final class Once<Value: Sendable>: Sendable {
+    /// The continuation; `nil` after it was resumed.
     private let continuation: Locked<CheckedContinuation<Value?, Never>?>
 
     init(_ continuation: CheckedContinuation<Value?, Never>) { self.continuation = Locked(continuation) }

@@ -1,7 +1,7 @@
 import Glibc
 
 /// A failure of the test kit: a program is missing or does not start, a port is in use, or a condition was
-/// not met in time. The error fails the test that waits.
+/// not met in time. The test that called the kit then fails.
 public struct TestSupportError: Error, Sendable, CustomStringConvertible {
   /// The failure, and its remedy if there is one.
   public let description: String

@@ -5,8 +5,9 @@ import NetOptCore
 ///
 /// - Parameters:
 ///   - what: the condition in words, for the error.
-///   - limit: the maximum waiting time. Default: 60 s. Only code that hangs reaches this limit: it leaves
-///     room for a sanitizer on a busy machine. The function returns as soon as the condition holds.
+///   - limit: the maximum waiting time. Default: 60 s. The default is so long that only code that hangs
+///     reaches it, even with a sanitizer on a busy machine. The function returns as soon as the condition
+///     holds.
 ///   - isolation: the actor that evaluates the condition. Default: the actor of the caller.
 ///   - condition: the condition.
 /// - Throws: `TestSupportError` when the limit passes; the errors of `condition`; `CancellationError`.

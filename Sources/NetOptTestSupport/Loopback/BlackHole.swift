@@ -1,13 +1,15 @@
 import Glibc
 import NetOptCore
 
-/// Fills the accept queue of a listening socket whose connections nobody accepts. Linux then drops further
-/// SYNs, so a client that connects gets no answer: listen(2), tcp_max_syn_backlog in tcp(7).
+/// Makes a listening socket a black hole: fills the accept queue of the socket, from which nobody accepts
+/// connections. Linux then drops further SYNs, so a client that connects gets no answer: listen(2),
+/// tcp_max_syn_backlog in tcp(7).
 enum BlackHole {
-  /// Opens connections to the socket until one gets no answer.
+  /// Opens connections to the socket until one gets no answer within 20 ms.
   ///
+  /// - Parameter endpoint: the endpoint that the socket listens on.
   /// - Returns: the descriptors of the connections that fill the queue. They must stay open.
-  /// - Throws: `TestSupportError` when 16 connections are established.
+  /// - Throws: `TestSupportError` when all of 16 connections are established, so that the queue is not full.
   static func fill(_ endpoint: IPEndpoint) throws -> [Int32] {
     var held: [Int32] = []
     for _ in 0..<16 {

@@ -9,12 +9,14 @@ public enum FreePort {
   /// use.
   private static let range: Range<UInt32> = 12_000..<32_000
 
-  /// The number of the next port to check, modulo the size of the range. The start depends on the process id,
-  /// so that concurrent test processes seldom check the same port.
+  /// A counter that grows by 1 for each port that is checked. Modulo the size of the range, it is the offset
+  /// in `range` of the next port to check. It starts at a number that depends on the process id, so that
+  /// concurrent test processes seldom check the same port.
   private static let next = Atomic<UInt32>(UInt32(truncatingIfNeeded: getpid()) &* 769)
 
-  /// Returns a port that is free for TCP and UDP on all of the addresses. A process gets each port once,
-  /// until it has used the whole range, so servers that start one after another have different ports.
+  /// Returns a port that is free for TCP and UDP on all of the addresses. The function returns no port twice
+  /// in a process until it has checked the whole range, so servers that start one after another have
+  /// different ports.
   ///
   /// - Throws: `TestSupportError` when an address does not belong to this machine, or when no port is free.
   public static func find(on addresses: [IPAddress]) throws -> UInt16 {

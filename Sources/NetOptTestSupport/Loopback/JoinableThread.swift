@@ -2,15 +2,16 @@ import Glibc
 import NetOptCore
 import NetOptLocking
 
-/// A thread that other threads can join, unlike Foundation's `Thread`: pthread_create(3).
+/// A thread for whose end other threads can wait (pthread_join(3)), unlike Foundation's `Thread`.
 package final class JoinableThread: Sendable {
   /// The closure of a thread, as an object that pthread_create(3) can carry as a pointer.
   private final class Work: Sendable {
+    /// The code that the thread runs.
     let body: @Sendable () -> Void
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
   }
 
-  /// The thread; `nil` when it was joined.
+  /// The thread; `nil` after `join`, because a thread may be joined only once.
   private let thread: Locked<pthread_t?>
 
   /// Starts a thread.

@@ -8,8 +8,11 @@ extension IPAddress {
   /// The number of addresses that `freshLoopback` has returned in this process.
   private static let nextLoopback = Atomic<UInt32>(0)
 
-  /// Returns addresses of 127.0.0.0/8 that no other caller in this process has received. On Linux, the whole
-  /// block leads to this machine. With its own addresses, a test cannot reach the servers of another test.
+  /// Returns addresses of 127.0.0.0/8 that no other caller in this process has received. On Linux, all
+  /// addresses of this block belong to this machine. A test that uses its own addresses cannot reach the
+  /// servers of another test.
+  ///
+  /// - Parameter count: the number of addresses to return.
   public static func freshLoopback(_ count: Int) -> [IPAddress] {
     (0..<count).map { _ in
       // 127.1.0.1 and up, without the values 0 and 255 of the last byte.

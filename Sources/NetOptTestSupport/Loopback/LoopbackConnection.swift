@@ -18,7 +18,7 @@ final class LoopbackConnection: @unchecked Sendable {
 
   /// The descriptor of the socket; `nil` when the connection is closed.
   private var descriptor: Int32?
-  /// The state of the server.
+  /// The state that the threads of the server share.
   private let core: LoopbackCore
   /// The bytes that were received from the client and that no `read` has returned yet.
   private var pending: [UInt8] = []
@@ -29,14 +29,14 @@ final class LoopbackConnection: @unchecked Sendable {
     self.core = core
   }
 
-  /// Whether the server has not closed the connection yet. The client may have closed it.
+  /// Whether the server still has the connection open. The client may have closed its side.
   var isOpen: Bool { descriptor != nil }
 
   /// Adds a request to the record of the server.
   func note(_ request: LoopbackRequest) { core.record.withLock { $0.requests.append(request) } }
 
-  /// Returns the next bytes, at most `limit`. Returns no bytes when the client has closed its sending
-  /// direction.
+  /// Waits for bytes from the client and returns them, at most `limit`. Returns no bytes when the client has
+  /// closed its sending direction.
   func read(upTo limit: Int = .max) throws -> [UInt8] {
     if pending.isEmpty { pending = try receive() }
     let chunk = Array(pending.prefix(limit))
@@ -44,8 +44,8 @@ final class LoopbackConnection: @unchecked Sendable {
     return chunk
   }
 
-  /// Returns the bytes up to and including `end`. If the client closes earlier, returns the bytes that
-  /// arrived.
+  /// Returns the next bytes up to and including the sequence `end`. If the client closes the connection
+  /// before `end` arrives, returns the bytes that have arrived.
   func read(through end: [UInt8]) throws -> [UInt8] {
     var bytes = pending
     pending = []
@@ -75,7 +75,7 @@ final class LoopbackConnection: @unchecked Sendable {
     }
   }
 
-  /// Waits for a duration.
+  /// Waits for a duration. Does not look at the connection: the client may close it meanwhile.
   func wait(_ duration: Duration) throws {
     var descriptors = [pollfd(fd: core.stopped.descriptor, events: Int16(POLLIN), revents: 0)]
     if LoopbackSocket.wait(&descriptors, limit: duration) > 0 { throw Stopped() }
@@ -94,11 +94,12 @@ final class LoopbackConnection: @unchecked Sendable {
   /// Closes the connection.
   func close() { end { _ = Glibc.close($0) } }
 
-  /// Resets the connection.
+  /// Closes the connection with a reset (RST).
   func reset() { end(LoopbackSocket.reset) }
 
-  /// Ends the connection with a function that closes the descriptor. Does nothing if the connection is
-  /// already closed.
+  /// Ends the connection. Does nothing if the connection is already closed.
+  ///
+  /// - Parameter how: a function that closes the descriptor, in an orderly way or with a reset.
   private func end(_ how: (Int32) -> Void) {
     guard let open = descriptor else { return }
     descriptor = nil
@@ -106,8 +107,8 @@ final class LoopbackConnection: @unchecked Sendable {
     core.record.withLock { $0.open -= 1 }
   }
 
-  /// Returns bytes that arrive from the client, at most 64 KiB; no bytes when the client or the server has
-  /// closed. Adds the bytes to the record of the server.
+  /// Waits for bytes from the client and returns them, at most 64 KiB. Returns no bytes when the client or
+  /// the server has closed the connection. Adds the bytes to the record of the server.
   private func receive() throws -> [UInt8] {
     while let descriptor {
       try wait(for: POLLIN)
@@ -128,7 +129,8 @@ final class LoopbackConnection: @unchecked Sendable {
     return []
   }
 
-  /// Waits until poll(2) reports the event for the socket. Returns at once if the connection is closed.
+  /// Waits until poll(2) reports the event for the socket, and throws `Stopped` if the server stops first.
+  /// Returns at once if the connection is closed.
   private func wait(for event: Int32) throws {
     guard let descriptor else { return }
     var descriptors = [

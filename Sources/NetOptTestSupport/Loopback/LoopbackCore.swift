@@ -4,18 +4,18 @@ import NetOptLocking
 
 /// The state that the threads of a `LoopbackServer` share.
 final class LoopbackCore: Sendable {
-  /// What the server has observed, and what it must release.
+  /// What the server has observed, and the descriptors and threads that it must release at its end.
   struct Record {
     /// The bytes that each connection received, at most the first `mostKept`. Connection 1 is at index 0.
     var received: [[UInt8]] = []
     /// The requests in the order in which their heads arrived.
     var requests: [LoopbackRequest] = []
-    /// The number of open connections.
+    /// The number of accepted connections that the server has not closed.
     var open = 0
     /// The descriptors that stay open until `finish`: the listening socket, and the connections of a black
     /// hole.
     var kept: [Int32] = []
-    /// The threads of all connections.
+    /// The threads that serve connections, one for each connection. `finish` joins them.
     var threads: [JoinableThread] = []
   }
 
@@ -23,7 +23,7 @@ final class LoopbackCore: Sendable {
   static let mostKept = 65_536
 
   let behaviour: LoopbackServer.Behaviour
-  /// Raised when the server stops.
+  /// The signal that the server raises when it stops. All threads of the server wait for it in poll(2).
   let stopped: StopSignal
   let record: Locked<Record>
 

@@ -14,7 +14,7 @@ public struct LoopbackRequest: Sendable, Hashable {
     String(decoding: head, as: UTF8.self).split(separator: "\r\n")
   }
 
-  /// A word of the request line; empty if the line has fewer words.
+  /// The word at an index of the request line, counted from 0; empty if the line has fewer words.
   private func word(_ index: Int) -> String {
     let words = lines.first?.split(separator: " ", omittingEmptySubsequences: false) ?? []
     return words.count > index ? String(words[index]) : ""
@@ -38,9 +38,9 @@ public struct LoopbackRequest: Sendable, Hashable {
   }
 }
 
-/// A request on a connection of a `LoopbackServer`, and the calls that send a correct or faulty response.
-/// Only the thread of the connection may use an exchange. The calls block. They throw when the client closes
-/// the connection or the server stops.
+/// A request on a connection of a `LoopbackServer`, and functions that send a correct or faulty response.
+/// Only the thread of the connection may use an exchange. The functions block. They throw when the connection
+/// fails or the server stops.
 public final class LoopbackExchange {
   /// The request.
   public let request: LoopbackRequest
@@ -55,7 +55,7 @@ public final class LoopbackExchange {
   }
 
   /// Reads requests from a connection and calls the handler for each, until one side closes the connection.
-  /// After the handler returns, reads the rest of the request.
+  /// When the handler returns, reads the body of the request if the handler has not read it.
   static func serve(
     _ connection: LoopbackConnection, with handler: (LoopbackExchange) throws -> Void
   ) throws {
@@ -71,8 +71,8 @@ public final class LoopbackExchange {
     }
   }
 
-  /// Reads the body of the request, by its `Content-Length` or its chunks. Returns no bytes when the body was
-  /// already read, and an incomplete body when the client closes early.
+  /// Reads the body of the request: `Content-Length` bytes, or its chunks. Returns no bytes when the body was
+  /// already read, and an incomplete body when the client closes the connection early.
   public func readBody() throws -> [UInt8] {
     guard !bodyWasRead, connection.isOpen else { return [] }
     bodyWasRead = true
@@ -99,7 +99,7 @@ public final class LoopbackExchange {
     try respond(status, fields, body: Array(text.utf8))
   }
 
-  /// Waits for a duration.
+  /// Waits for a duration, or until the server stops.
   public func wait(_ duration: Duration) throws { try connection.wait(duration) }
 
   /// Reads and discards bytes until the client closes the connection.
@@ -108,8 +108,9 @@ public final class LoopbackExchange {
     try connection.waitForClose()
   }
 
-  /// Shuts down the sending direction, then reads until the client closes the connection. This is an orderly
-  /// end even if the client has sent unread bytes: `close` would then reset the connection.
+  /// Shuts down the sending direction, then reads and discards bytes until the client closes the connection.
+  /// The connection ends without a reset even if the client has sent bytes that were not read. In this case,
+  /// `close` would reset the connection.
   public func end() throws {
     connection.shutDownSending()
     try waitForClose()
@@ -121,7 +122,7 @@ public final class LoopbackExchange {
   /// Closes the connection with a reset.
   public func reset() { connection.reset() }
 
-  /// Reads this number of bytes; fewer if the client closes early.
+  /// Reads `count` bytes; fewer if the client closes the connection early.
   private func read(_ count: Int) throws -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < count {

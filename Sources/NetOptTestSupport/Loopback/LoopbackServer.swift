@@ -21,8 +21,9 @@ public final class LoopbackServer: Sendable {
     case resetting
     /// Sends these bytes at once, without waiting for the client, and then nothing more.
     case greeting([UInt8])
-    /// Passes each HTTP/1 request to the closure, on the thread of the connection, until the closure or the
-    /// client closes the connection. When the closure throws an error, the server closes the connection.
+    /// Reads HTTP/1 requests and calls the closure for each, on the thread of the connection, until the
+    /// closure or the client closes the connection. When the closure throws an error, the server closes the
+    /// connection.
     case raw(@Sendable (LoopbackExchange) throws -> Void)
   }
 
@@ -65,7 +66,7 @@ public final class LoopbackServer: Sendable {
   /// The number of connections accepted so far, including closed ones.
   public var connections: Int { core.record.withLock { $0.received.count } }
 
-  /// The requests in the order in which their heads arrived; only for `raw`.
+  /// The requests in the order in which their heads arrived; empty for every behaviour except `raw`.
   public var requests: [LoopbackRequest] { core.record.withLock { $0.requests } }
 
   /// The bytes that each connection received, at most the first 64 KiB, in the order of acceptance.
