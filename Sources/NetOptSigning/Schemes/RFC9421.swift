@@ -27,8 +27,8 @@ package struct RFC9421: SigningScheme {
 
   /// The options of a signer, and the requirements of a verifier.
   package struct Options: Sendable {
-    /// The label: the signature's key in Signature-Input and Signature. For a signer, `nil` means `sig1`.
-    /// For a verifier, `nil` means the only signature of the message.
+    /// The label, which names the signature in Signature-Input and Signature. For a signer, `nil` means
+    /// `sig1`. For a verifier, `nil` means the only signature of the message.
     package var label: String?
     /// The components to sign; for a verifier, the components that must be signed. `nil` for method,
     /// authority, path and query (for a response, the status), the content digest if there is a body, and
@@ -53,7 +53,7 @@ package struct RFC9421: SigningScheme {
 
   /// The parts of a claim that only this scheme has. `algorithm` (`alg`) and `tag` are `nil` if not stated.
   struct Parts: Sendable {
-    /// The key of the signature in Signature-Input and Signature.
+    /// The label, which names the signature in Signature-Input and Signature.
     let label: String
     /// The signed components, in the order of the signature base.
     let components: [SignatureComponent]

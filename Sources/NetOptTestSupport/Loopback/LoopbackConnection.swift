@@ -35,8 +35,8 @@ final class LoopbackConnection: @unchecked Sendable {
   /// Adds a request to the record of the server.
   func note(_ request: LoopbackRequest) { core.record.withLock { $0.requests.append(request) } }
 
-  /// Waits for bytes from the client and returns them, at most `limit`. Returns no bytes when the client has
-  /// closed its sending direction.
+  /// Returns the next bytes from the client, at most `limit`. Waits if none have arrived. Returns no bytes
+  /// when the client has closed its sending direction.
   func read(upTo limit: Int = .max) throws -> [UInt8] {
     if pending.isEmpty { pending = try receive() }
     let chunk = Array(pending.prefix(limit))
