@@ -1,10 +1,14 @@
 package import NetOptCore
 
-/// The rules for replacing one list with another.
+/// Decides which list a client uses: the configured list or its last good copy. Also decides whether a
+/// fetched list may replace the list in use.
 package enum ListAcceptance {
-  /// Whether the last good copy of a list replaces the configured list. It does so when the configured list
-  /// names a refresh URL and the copy is a later issue. A configured list without a refresh URL is maintained
-  /// by hand and is used as it is. At equal serials the configured list is used too.
+  /// Whether the client uses the copy instead of the configured list. The copy is the newest list that a
+  /// refresh has fetched for the configured list, in this process or an earlier one.
+  ///
+  /// True when the configured list names a refresh URL and the copy has a higher serial. At equal serials,
+  /// the client uses the configured list. A configured list without a refresh URL is maintained by hand, so
+  /// no copy replaces it.
   package static func prefersCopy(_ copy: EndpointList, to configured: EndpointList) -> Bool {
     configured.refresh != nil && copy.serial > configured.serial
   }
@@ -12,10 +16,10 @@ package enum ListAcceptance {
   /// Whether a fetched list is a later issue than the list in use.
   ///
   /// - Parameter source: where the fetched list came from, for the error message.
-  /// - Returns: false when the fetched list is the list in use.
-  /// - Throws: `invalidList` when the fetched list is an older issue, or another list with the same serial.
-  ///   An attacker who can bring back an old list can bring back addresses that belong to somebody else by
-  ///   now.
+  /// - Returns: true when the fetched list has a higher serial; false when both lists are equal.
+  /// - Throws: `invalidList` when the fetched list has a lower serial, or when it has the same serial and
+  ///   other contents. Otherwise an attacker who replays an old list could lead requests to addresses that
+  ///   belong to somebody else by now.
   package static func isNewer(
     _ fetched: EndpointList, than current: EndpointList, from source: String
   ) throws(NetOptError) -> Bool {

@@ -1,16 +1,17 @@
 import FoundationEssentials
 import NetOptCore
 
-/// Checks the rules of the IP list. Builds the list and reports every broken rule. The list omits the parts
-/// that break a rule.
+/// Checks a list that was read from JSON (`RawList`) against the rules for IP lists, and builds the
+/// `EndpointList`. Adds every broken rule to `report`. After a fault, the check continues, so that it finds
+/// all faults. The caller must then discard the list.
 struct ListChecker {
-  /// The rule for a date, in words for users.
+  /// The rule for `issued` and `expires`, in words for users.
   private static let timestamp = "must be an RFC 3339 time in quotes, such as \"2026-11-20T00:00:00Z\""
 
   private let rules: ListRules
-  /// The faults found so far, those of reading the JSON included.
+  /// The faults found so far. Includes the faults that were found before the check, when the JSON was read.
   private(set) var report: FaultReport
-  /// The number of endpoints so far, all hosts together, valid or not.
+  /// The number of endpoints in the hosts that were read so far. Counts invalid endpoints too.
   private var endpointCount = 0
 
   init(_ rules: ListRules, _ report: FaultReport) {
@@ -18,8 +19,10 @@ struct ListChecker {
     self.report = report
   }
 
-  /// Builds the list. The result is valid only when `report` has no fault afterwards. `nil` when the list has
-  /// another format version: its other members are not checked.
+  /// Builds the list. The result is valid only when `report` has no fault afterwards.
+  ///
+  /// - Returns: `nil` when the list has another format version than `EndpointList.schemaVersion`. The other
+  ///   members of the list are then not checked.
   mutating func list(_ raw: RawList) -> EndpointList? {
     let root = JSONPath()
     switch raw.schema {
@@ -50,7 +53,8 @@ struct ListChecker {
 
   // MARK: Validity
 
-  /// Reads `issued` and `expires`. Checks that `expires` is the later one and has not passed.
+  /// Reads `issued` and `expires`. Checks that `expires` is later than `issued` and, unless the rules allow
+  /// expired lists, later than the present moment.
   private mutating func validity(_ raw: RawList, _ root: JSONPath) -> (issued: Date?, expires: Date?) {
     let issued = date(raw.issued, root.key("issued"))
     let expires = date(raw.expires, root.key("expires"))
@@ -74,7 +78,8 @@ struct ListChecker {
     return nil
   }
 
-  /// Reads `refresh`; `nil` when it is missing or its URL cannot be read.
+  /// Reads `refresh`; `nil` when `refresh` is missing or is not an object, or when its URL is missing or
+  /// cannot be read.
   private mutating func refresh(_ field: RawList.Field<RawList.Refresh>, _ path: JSONPath) -> EndpointList
     .Refresh?
   {
@@ -102,13 +107,16 @@ struct ListChecker {
     return url.map { EndpointList.Refresh(url: $0, every: interval) }
   }
 
-  /// Whether an origin's host shows by itself that it is not globally reachable (RFC 6761, section 6.3).
+  /// Whether the name of an origin's host alone shows that the host is not globally reachable. This is so for
+  /// an IP address whose scope is not global, for `localhost`, and for the names below `localhost` (RFC 6761,
+  /// section 6.3). No name is looked up.
   private static func isPrivate(_ origin: Origin) -> Bool {
     origin.address.map { $0.scope != .global }
       ?? (origin.host == "localhost" || origin.host.hasSuffix(".localhost"))
   }
 
-  /// Reads the interval between two looks for a newer list. A missing or invalid one gives the default.
+  /// Reads `every`, the interval at which a client looks for a newer list. Returns the default interval when
+  /// `every` is missing or invalid.
   private mutating func interval(_ field: RawList.Field<String>, _ path: JSONPath) -> Duration {
     switch field {
     case .missing: return EndpointList.Refresh.defaultInterval
@@ -126,7 +134,8 @@ struct ListChecker {
 
   // MARK: Hosts
 
-  /// Reads the hosts. The result has their normalised names, and omits entries that are no objects.
+  /// Reads the hosts. The keys of the result are the normalised host names. The result omits a host whose
+  /// value is not an object. When two names are the same after normalisation, the result has the first entry.
   private mutating func hosts(_ field: RawList.Field<RawList.Hosts>, _ path: JSONPath) -> [String: HostEntry]
   {
     var entries: [String: HostEntry] = [:]
@@ -183,6 +192,8 @@ struct ListChecker {
     return HostEntry(port: UInt16(port ?? 443), health: health, endpoints: listed)
   }
 
+  /// Reads the health check of a host. `nil` when it is missing or is not an object, or when its path is
+  /// missing or invalid.
   private mutating func health(_ field: RawList.Field<RawList.Health>, _ path: JSONPath) -> HostEntry.Health?
   {
     guard let raw = object(field, path, "must be an object with path and expect") else { return nil }
@@ -200,6 +211,11 @@ struct ListChecker {
 
   // MARK: Endpoints
 
+  /// Reads an endpoint of a host. `nil` when it is not an object, or when its address is missing or invalid.
+  ///
+  /// - Parameters:
+  ///   - path: the place of the array of endpoints.
+  ///   - index: the index of the endpoint in this array.
   private mutating func endpoint(
     _ field: RawList.Field<RawList.Endpoint>, _ path: JSONPath, _ index: Int
   ) -> ListedEndpoint? {
@@ -219,6 +235,8 @@ struct ListChecker {
       address, region: region, isp: isp, weight: Int(weight ?? Int64(ListedEndpoint.defaultWeight)))
   }
 
+  /// Reads the address of an endpoint. `nil` when it is missing or invalid, or when it is not globally
+  /// reachable and the rules allow only global addresses.
   private mutating func address(_ field: RawList.Field<String>, _ path: @autoclosure () -> JSONPath)
     -> IPAddress?
   {
@@ -254,7 +272,7 @@ struct ListChecker {
     return nil
   }
 
-  /// Whether a text is not empty and has no control characters.
+  /// Whether a text can be the name of a region or provider: it is not empty and has no control characters.
   private static func isLabel(_ text: String) -> Bool {
     if text.utf8.allSatisfy({ (0x20..<0x7f).contains($0) }) { return !text.isEmpty }
     return text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
@@ -262,7 +280,8 @@ struct ListChecker {
 
   // MARK: Values
 
-  /// Reads an object that may be missing. Reports `rule` when the value is not an object.
+  /// Returns the value of a member that may be missing and otherwise must be an object. `nil` when the member
+  /// is missing. When the member has another type, reports `rule` and returns `nil`.
   private mutating func object<Value>(
     _ field: RawList.Field<Value>, _ path: @autoclosure () -> JSONPath, _ rule: @autoclosure () -> String
   ) -> Value? {
@@ -275,9 +294,10 @@ struct ListChecker {
     }
   }
 
-  /// Reads an integer within a range. Reports `rule` when it is invalid, or missing without a fallback.
+  /// Reads an integer within a range. Returns `nil` and reports `rule` when the integer is invalid, and when
+  /// it is missing and has no fallback.
   ///
-  /// - Parameter fallback: the value for a missing integer; `nil` when it must not be missing.
+  /// - Parameter fallback: the value for a missing integer; `nil` when the integer must not be missing.
   private mutating func integer(
     _ field: RawList.Field<Int64>, in range: ClosedRange<Int64>, or fallback: Int64?,
     _ path: @autoclosure () -> JSONPath, _ rule: @autoclosure () -> String
@@ -293,7 +313,7 @@ struct ListChecker {
 }
 
 extension Duration {
-  /// Reads a number and a unit: `90s`, `30m`, `24h`, `7d`.
+  /// Reads a number and a unit: `90s`, `30m`, `24h`, `7d`. `nil` for any other text.
   fileprivate init?(interval text: String) {
     guard let number = Int64(text.dropLast()), (0...9_999_999).contains(number), text.first != "+" else {
       return nil

@@ -1,8 +1,8 @@
 import NetOptCore
 
-/// A broken rule of an IP list, and its place.
+/// A rule that an IP list breaks, and the place in the list.
 package struct ListFault: Hashable, Sendable, CustomStringConvertible {
-  /// The place, as a JSON path (RFC 9535): `$.hosts["a.example"].endpoints[3].ip`.
+  /// The place in the list, as a JSON path (RFC 9535): `$.hosts["a.example"].endpoints[3].ip`.
   package let path: String
   /// The rule, and how to fix the fault.
   package let message: String
@@ -17,14 +17,14 @@ package struct ListFault: Hashable, Sendable, CustomStringConvertible {
   package var description: String { "\(path): \(message)" }
 }
 
-/// Collects faults: counts all, and keeps the first ones.
+/// The faults of a list. Counts all faults and keeps the first ones.
 struct FaultReport {
-  /// The maximum number of kept faults. Nobody reads more.
+  /// The maximum number of kept faults. No user reads more.
   static let limit = 100
 
   /// The first faults, at most `limit`.
   private(set) var kept: [ListFault] = []
-  /// The number of all faults.
+  /// The number of all faults, kept or not.
   private(set) var count = 0
 
   /// Adds a fault. Evaluates path and message only when the fault is kept, so that a list full of faults
@@ -34,10 +34,10 @@ struct FaultReport {
     if count <= Self.limit { kept.append(ListFault(path(), message())) }
   }
 
-  /// Adds to the number of faults, without keeping the faults.
+  /// Counts further faults without keeping them.
   mutating func count(further faults: Int) { count += faults }
 
-  /// The kept faults. When there are more faults than `limit`, one more entry tells their number.
+  /// The kept faults. When there are more faults than `limit`, one more entry says how many were not kept.
   var faults: [ListFault] {
     count > Self.limit ? kept + [ListFault(JSONPath(), "and \(count - Self.limit) more faults")] : kept
   }

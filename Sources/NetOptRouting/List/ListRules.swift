@@ -1,15 +1,15 @@
 package import FoundationEssentials
 
-/// The requirements for an IP list beyond its format.
+/// The requirements for an IP list that depend on the caller and the moment, not on the format.
 package struct ListRules: Hashable, Sendable {
   /// Whether the list may contain addresses that are not globally reachable: private, loopback, link-local
-  /// and similar ones (`IPAddress.Scope`). Default: no, because a list from elsewhere must not lead into the
-  /// caller's network.
+  /// and similar ones (`IPAddress.Scope`). Default: false, because a list from elsewhere must not lead
+  /// requests into the caller's own network.
   package var allowPrivateAddresses: Bool
-  /// Whether the list may have expired. Default: no. A client sets this to yes, so that an expired list is no
-  /// fault: as long as the list in use has expired, requests use DNS.
+  /// Whether an expired list is valid. Default: false. When a client starts, it accepts an expired configured
+  /// list and an expired copy: as long as the list in use has expired, requests use DNS.
   package var allowExpired: Bool
-  /// The present moment, against which `expires` is checked.
+  /// The present moment as a calendar date. A list is expired when its `expires` is not later.
   package var now: Date
 
   /// Makes rules.

@@ -1,17 +1,20 @@
-/// A list as its JSON has it, before any rule is checked: each member is present, missing, or of another
-/// type. So one pass reads both valid and invalid lists and finds all faults.
+/// The members of a list as they are in the JSON, before any rule is checked. Each member is a `Field`, which
+/// also stands for a missing member and for one of another type. So one pass over the JSON reads valid and
+/// invalid lists, and `ListChecker` then finds all faults.
+///
+/// The properties have the names of the JSON members (docs/schemas/iplist.schema.json).
 struct RawList {
-  /// A member of an object as it was found: `missing`, with a `value` of the expected JSON type, or with a
-  /// value of another type.
+  /// A member of an object as it is in the JSON: it is missing, or it has a value of the expected JSON type
+  /// (`value`) or of another type (`wrongType`).
   enum Field<Value> {
     case missing
     case value(Value)
     case wrongType
   }
 
-  /// The hosts in the order of their names.
+  /// The members of `hosts`.
   struct Hosts {
-    /// Each host name with its entry. A duplicate name has one entry here.
+    /// Each host name with its entry, sorted by name. A name that is in the JSON several times is here once.
     let entries: [(name: String, host: Field<Host>)]
   }
 
@@ -34,7 +37,7 @@ struct RawList {
     var expect = Field<Int64>.missing
   }
 
-  /// The endpoints of a host.
+  /// The elements of `endpoints`.
   struct Endpoints {
     /// The first endpoints, at most `EndpointList.maximumEndpoints`. The others are not read.
     let elements: [Field<Endpoint>]
@@ -57,7 +60,7 @@ struct RawList {
   var refresh = Field<Refresh>.missing
   var hosts = Field<Hosts>.missing
 
-  /// Reads the members of the list. `nil` when the document is not an object.
+  /// Reads the members of a list. `nil` when the root of the document is not an object.
   init?(_ document: JSONDocument) {
     guard document.root.kind == .object else { return nil }
     document.root.forEachMember { key, value in
@@ -140,13 +143,13 @@ extension RawList.Endpoint {
 }
 
 extension JSONElement {
-  /// The value as a member that must be a string.
+  /// The value as a field that must be a string: `wrongType` for any other value.
   fileprivate var string: RawList.Field<String> { text.map { .value($0) } ?? .wrongType }
 
-  /// The value as a member that must be a whole number of 64 bits.
+  /// The value as a field that must be a whole number of 64 bits: `wrongType` for any other value.
   fileprivate var number: RawList.Field<Int64> { integer.map { .value($0) } ?? .wrongType }
 
-  /// The value as a member that must be an object.
+  /// The value as a field that must be an object: `wrongType` for any other value. `make` reads the object.
   fileprivate func object<Value>(_ make: (JSONElement) -> Value) -> RawList.Field<Value> {
     kind == .object ? .value(make(self)) : .wrongType
   }

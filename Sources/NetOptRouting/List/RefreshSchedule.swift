@@ -3,23 +3,25 @@ package import NetOptCore
 
 /// Decides when the client looks for a newer list. It reads no clock: callers pass events with their moments.
 ///
-/// The client looks for the list at the first start of a process on each UTC day, and then at the interval
-/// that the list names. Jitter makes the interval longer or shorter by up to a tenth, so that clients that
-/// were started together do not come together.
+/// When a process starts, the client looks for the list at once, unless a process has already found it on
+/// this UTC day. After each success, the client looks again when the interval that the list names has passed.
+/// Jitter makes the interval longer or shorter by up to a tenth, so that clients that were started together
+/// do not look at the same time.
 ///
-/// After a failure the client looks again after one minute. Each further failure doubles the wait, up to six
-/// hours. Jitter adds up to half of the wait. When a process starts after a failure of the previous process,
-/// the new process waits only for the rest of the wait, without this jitter.
+/// After a failure, the client looks again after one minute. Each further failure doubles the wait, up to six
+/// hours. Jitter adds up to half of the wait. When a new process starts during such a wait, it waits for the
+/// rest of the wait, without this jitter.
 package struct RefreshSchedule: Sendable {
-  /// The state that one process leaves for the next.
+  /// What a process saves for the next process (`ListStore`). All dates are calendar dates.
   package struct Record: Hashable, Sendable {
-    /// When the client last looked for the list with success, whether or not it was newer.
+    /// When the client last found the list, whether or not the list was newer; `nil` if it never did.
     package var checked: Date?
-    /// When the client last looked for the list.
+    /// When the client last began to look for the list; `nil` if it never did.
     package var attempted: Date?
-    /// The number of failures in a row. An attempt whose end is unknown counts as a failure.
+    /// The number of failures in a row. An attempt counts as a failure until it succeeds.
     package var failures: Int
-    /// Until when the server asked not to be contacted, if it did.
+    /// The end of the time for which the server asked not to be contacted (`Retry-After`); `nil` if it did
+    /// not ask.
     package var notBefore: Date?
 
     /// Makes a record; without arguments, an empty one.
@@ -37,15 +39,17 @@ package struct RefreshSchedule: Sendable {
   private static let firstPause = Duration.seconds(60)
   /// The longest wait after a failure, before jitter.
   private static let longestPause = Duration.seconds(6 * 3600)
-  /// The longest wait that a server may ask for.
+  /// The longest time for which `Retry-After` delays the next attempt: one day. A longer `Retry-After` counts
+  /// as this time.
   private static let longestRetryAfter = Duration.seconds(86_400)
 
   /// The record for the next process.
   package private(set) var record: Record
-  /// When the client has to look for the list next.
+  /// When the client must look for the list next, by the monotonic clock.
   package private(set) var due: MonotonicInstant
-  /// The interval after a success, before jitter. Within `EndpointList.Refresh.intervals`.
+  /// The time from a success to the next attempt, before jitter. Within `EndpointList.Refresh.intervals`.
   private var every: Duration
+  /// The source of the jitter.
   private var random: SplitMix64
 
   /// Makes a schedule at the start of a process.
@@ -53,8 +57,8 @@ package struct RefreshSchedule: Sendable {
   /// - Parameters:
   ///   - every: how often the list asks the client to look. A value outside of
   ///     `EndpointList.Refresh.intervals` becomes the nearest allowed one.
-  ///   - record: the record of the last process. A record from the future is ignored: the calendar was set
-  ///     back.
+  ///   - record: the record of the last process. A record with a `checked` or `attempted` after `wall` is
+  ///     ignored, because the calendar was set back.
   ///   - now: the present moment.
   ///   - wall: the same moment as a calendar date.
   ///   - seed: the seed of the jitter. Give each process a different seed.
@@ -66,22 +70,22 @@ package struct RefreshSchedule: Sendable {
     due = now
     guard isUsable else { return }
     if let attempted = record.attempted, record.failures > 0 || attempted > record.checked ?? .distantPast {
-      // This includes an attempt whose end is unknown: a process that is restarted in a loop must not ask in
-      // a loop.
+      // This includes an attempt that a process began and did not end: a process that is restarted in a loop
+      // must not ask in a loop.
       due =
         now + max(.zero, Self.pause(after: max(record.failures, 1)) - Self.time(from: attempted, to: wall))
     } else if let checked = record.checked, Self.day(checked) == Self.day(wall) {
       due = now + max(.zero, jittered(self.every) - Self.time(from: checked, to: wall))
     }
     if let notBefore = record.notBefore {
-      // A longer rest shows that the calendar was set back: `failed` records at most `longestRetryAfter`.
+      // A longer rest means that the calendar was set back: `failed` records at most `longestRetryAfter`.
       let rest = Self.time(from: wall, to: notBefore)
       if rest <= Self.longestRetryAfter { due = max(due, now + rest) }
     }
   }
 
-  /// Notes that the client begins to look for the list. The attempt counts as a failure until it succeeds: a
-  /// process that always ends before the response comes must also ask less and less often.
+  /// Notes that the client begins to look for the list. The attempt counts as a failure until it succeeds. So
+  /// a process that is restarted again and again before the response comes also asks less and less often.
   package mutating func began(wall: Date) {
     record.attempted = wall
     record.failures = min(max(record.failures, 0), 999) + 1
@@ -108,8 +112,8 @@ package struct RefreshSchedule: Sendable {
     due = now + max(drawn, retryAfter ?? .zero)
   }
 
-  /// Adopts the interval of a new list. A shorter interval takes effect at once, unless the last attempt
-  /// failed.
+  /// Adopts the interval of a new list. A shorter interval brings the next attempt forward, unless the last
+  /// attempt failed. A longer interval counts from the next success on.
   package mutating func follow(every: Duration, at now: MonotonicInstant) {
     let every = every.asRefreshInterval
     guard every != self.every else { return }
