@@ -1,7 +1,9 @@
 /// The reason why an endpoint of the list is not usable for a request. `description` is the reason as text.
 ///
-/// An endpoint whose circuit breaker is open is a last resort: the plan may have a leg to it, usually after
-/// DNS. If an endpoint is excluded for another reason, the plan normally has no leg to it.
+/// An endpoint that its circuit breaker excludes is a last resort: the plan may have a leg to it, usually
+/// after DNS. The circuit breaker is open, or it is half-open and its one attempt is under way. The plan
+/// normally has no leg to an endpoint that asked for a rest (`Retry-After`) or is excluded for another
+/// reason.
 ///
 /// ```swift
 /// for candidate in response.route.candidates {

@@ -15,14 +15,15 @@ struct ExcludedEndpoint: Sendable {
 
 // The usable endpoints and their order. Each change updates the order for one endpoint.
 extension HostRoutes {
-  /// Whether plans may use an endpoint.
+  /// Whether plans may use an endpoint: `usable` with its standing in the ranking, or `excluded` with the
+  /// reason.
   private enum Assessment {
     case usable(Ranking.Standing)
     case excluded(ExcludedEndpoint)
   }
 
-  /// Moves an endpoint to its place in `ranking` or `excluded` after its health has changed. Drops the plans
-  /// that are kept for reuse.
+  /// Moves an endpoint to its new place in `ranking` or `excluded` after its health has changed. Drops the
+  /// plans that are kept for reuse, because their order may be outdated.
   mutating func reassess(_ index: Int, at now: MonotonicInstant) {
     kept.removeAll(keepingCapacity: true)
     nextProbes = nil
@@ -52,7 +53,7 @@ extension HostRoutes {
     listedLegs[index] = RoutePlan.Leg(.address(addresses[index]), source: .list, stagger: stagger(estimate))
   }
 
-  /// Writes into `timed` when the endpoint's state next changes because time passes.
+  /// Writes into `timed` when the endpoint's state next changes without an event.
   private mutating func noteNextChange(of index: Int, at now: MonotonicInstant) {
     if !timed.isEmpty { timed.removeAll { $0.index == index } }
     guard let due = endpoints[index].health.nextChange(after: now) else { return }
@@ -60,8 +61,8 @@ extension HostRoutes {
     reviewDue = min(reviewDue, due)
   }
 
-  /// Recomputes the ranks of all endpoints after many have changed. `reassess(_:at:)` searches the other
-  /// endpoints on each call, so calling it for each endpoint takes longer.
+  /// Recomputes the ranks of all endpoints after many have changed. This is faster than a call of
+  /// `reassess(_:at:)` for each endpoint, because each such call searches the other endpoints.
   mutating func reassessAll(at now: MonotonicInstant) {
     kept.removeAll(keepingCapacity: true)
     nextProbes = nil
@@ -76,7 +77,8 @@ extension HostRoutes {
     }
   }
 
-  /// Recomputes the ranks of the endpoints in `timed` that are due.
+  /// Handles the changes in `timed` that are due: updates the slowness of the endpoints if its review is due,
+  /// and recomputes their ranks.
   mutating func review(at now: MonotonicInstant) {
     let bound = usual.bound ?? .max
     for (index, due) in timed where due <= now {
@@ -90,8 +92,8 @@ extension HostRoutes {
     reviewDue = timed.map(\.due).min() ?? MonotonicInstant(nanoseconds: .max)
   }
 
-  /// Assesses all endpoints anew, apart from `ranking` and `excluded`, which hold the result for requests
-  /// without constraints.
+  /// Ranks all endpoints for a request, and returns the result. Leaves `ranking` and `excluded` as they are:
+  /// these hold the result for requests without constraints.
   func assessed(for constraints: PlanConstraints, at now: MonotonicInstant) -> (
     ranking: Ranking, excluded: [ExcludedEndpoint]
   ) {
@@ -113,12 +115,12 @@ extension HostRoutes {
     return (Ranking(entries), excluded)
   }
 
-  /// The listed addresses in the order of probing: the nearest first.
+  /// The listed addresses in the order in which they are probed: the nearest first.
   var addressesToProbe: [IPAddress] {
     endpoints.indices.map { entry($0, .unknown) }.sorted().map { addresses[$0.index] }
   }
 
-  /// The ranked entry of an endpoint with this standing.
+  /// Makes the entry of an endpoint for the ranking.
   func entry(_ index: Int, _ standing: Ranking.Standing) -> Ranking.Entry {
     Ranking.Entry(
       index: index, standing: standing, distance: endpoints[index].distance,
@@ -130,7 +132,8 @@ extension HostRoutes {
     endpoints[index].health.score(secure: isSecure, at: now)
   }
 
-  /// Decides whether plans may use an endpoint, and its standing in the ranking.
+  /// Decides whether plans may use an endpoint. For a usable endpoint, also decides its standing in the
+  /// ranking.
   ///
   /// - Parameter unverified: whether the request accepts a wrong certificate.
   private func assess(_ index: Int, unverified: Bool, at now: MonotonicInstant) -> Assessment {

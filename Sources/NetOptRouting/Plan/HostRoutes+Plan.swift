@@ -1,19 +1,20 @@
 import NetOptCore
 
-/// The inputs of a plan, apart from history and time.
+/// What a plan depends on besides the endpoints and their health: properties of the request, of the origin
+/// and of this machine's network. Requests with equal constraints can share a plan.
 struct PlanConstraints: Hashable, Sendable {
-  /// The IP version that the request asks for; `nil` for both.
+  /// The IP version that the request asks for; `nil` when the request allows both.
   var family: IPAddress.Family?
   /// Whether the request accepts an endpoint whose certificate was wrong.
   var unverified = false
-  /// Whether a connection to the origin carries many requests, so that a leg that loses the race costs
-  /// nothing.
+  /// Whether a connection to the origin is expected to carry many requests at once (HTTP/2). A leg that loses
+  /// the race then keeps its connection for later requests.
   var multiplexes = true
   /// Whether the planner suspects this machine's network.
   var suspectsNetwork = false
 
-  /// Whether the plan can use the order in `HostRoutes.ranking`, which holds for requests without
-  /// constraints.
+  /// Whether the request allows both IP versions and accepts no wrong certificate. Its plan then uses the
+  /// order in `HostRoutes.ranking`.
   var isUsual: Bool { family == nil && !unverified }
 }
 
@@ -23,15 +24,17 @@ struct KeptPlan: Sendable {
   let plan: RoutePlan
   /// The constraints of the requests that get the plan.
   let constraints: PlanConstraints
-  /// The index of the plan's first endpoint; `nil` when no endpoint was usable.
+  /// The index in `HostRoutes.endpoints` of the plan's first endpoint; `nil` when no endpoint was usable.
   let front: Int?
-  /// The end of the reuse: the first moment at which the reason for excluding an endpoint changes.
+  /// When the plan may no longer be reused: the first moment at which the reason for the exclusion of an
+  /// endpoint changes. The latest moment when no reason changes without an event.
   let until: MonotonicInstant
 }
 
-/// The ranked and excluded endpoints of a plan, from which a report makes its candidates on request.
+/// The ranked and excluded endpoints of a plan. They become candidates (`RouteReport.Candidate`) only when a
+/// caller reads the candidates.
 private struct RankedCandidates: CandidateSource {
-  /// The addresses of all listed endpoints. `entries` and `excluded` refer to them by index.
+  /// The addresses of all listed endpoints. The indices in `entries` and `excluded` refer to this array.
   let addresses: [IPAddress]
   /// The usable endpoints, in the order of the ranking.
   let entries: [Ranking.Entry]
@@ -66,13 +69,13 @@ extension HostRoutes {
   /// The planner ranks a half-open endpoint by its speed alone. The rank decides which plans contain the
   /// endpoint:
   ///
-  /// - A half-open endpoint that ranks first leads one plan, which takes the endpoint's one attempt. Other
-  ///   plans exclude the endpoint until the outcome of this attempt is known.
-  /// - Every plan contains a half-open endpoint that ranks lower. A request tries such an endpoint only when
-  ///   no earlier leg works, so the plan does not take the endpoint's one attempt.
+  /// - A half-open endpoint that ranks first is the first leg of one plan, which takes the endpoint's one
+  ///   attempt. Until the result of this attempt is known, all other plans exclude the endpoint.
+  /// - A half-open endpoint that ranks lower is in every plan. A request tries it only when no earlier leg is
+  ///   ready in time, so these plans do not take the endpoint's one attempt.
   ///
-  /// Probes normally check a wrong certificate again. An endpoint in quarantine becomes half-open only when
-  /// no probe has made a due check in time (`Quarantine.opens`).
+  /// Normally probes check a wrong certificate again. An endpoint in quarantine becomes half-open only when
+  /// no probe has made a due check in time (`Quarantine.endsAt`).
   mutating func plan(
     _ constraints: PlanConstraints, at now: MonotonicInstant, using random: inout SplitMix64
   ) -> RoutePlan {
@@ -97,7 +100,7 @@ extension HostRoutes {
       endpoints[index].health.state(at: now, unverified: constraints.unverified) == .halfOpen
     {
       // This plan holds the one attempt of the half-open endpoint, so the planner does not reuse the plan.
-      // The leader can change only after the attempt has succeeded.
+      // The half-open endpoint can become the leader only after the attempt has succeeded.
       take(index, at: now)
       return plan
     }
@@ -108,13 +111,15 @@ extension HostRoutes {
     return keep(plan, index, constraints, excluded, at: now)
   }
 
-  /// Takes the one attempt that a half-open endpoint allows.
+  /// Takes the one attempt that a half-open endpoint allows, for a request or a probe.
   mutating func take(_ index: Int, byProbe: Bool = false, at now: MonotonicInstant) {
     endpoints[index].health.take(at: now, byProbe: byProbe)
     reassess(index, at: now)
   }
 
-  /// The status of each listed endpoint, in the order of a plan made now. Excluded endpoints come last.
+  /// The status of each listed endpoint, in the order of a plan that is made now for a request without
+  /// constraints. With the policy `balanced`, which draws the first endpoint, the order is that of the
+  /// ranking. Excluded endpoints come last.
   func statuses(at now: MonotonicInstant) -> [EndpointStatus] {
     let (ranking, excluded) = assessed(for: PlanConstraints(), at: now)
     var order = ranking.entries
@@ -126,7 +131,7 @@ extension HostRoutes {
       + excluded.map { status($0.index, rank: nil, excluded: $0.exclusion.reason(at: now), at: now) }
   }
 
-  /// The position in the ranking of the endpoint that the next plan tries first.
+  /// The position in `ranking.entries` of the endpoint that the next plan tries first, by the policy.
   private func front(of ranking: Ranking, using random: inout SplitMix64) -> Int {
     switch policy {
     case .fastest:
@@ -136,7 +141,8 @@ extension HostRoutes {
     }
   }
 
-  /// Keeps a plan for reuse, and returns it. `front` is the index of its first endpoint.
+  /// Keeps a plan for reuse, and returns it. `front` is the index of its first endpoint; `nil` when no
+  /// endpoint was usable.
   private mutating func keep(
     _ plan: RoutePlan, _ front: Int?, _ constraints: PlanConstraints, _ excluded: [ExcludedEndpoint],
     at now: MonotonicInstant
@@ -156,11 +162,14 @@ extension HostRoutes {
     return plan
   }
 
-  /// Makes a plan from the ranked endpoints.
+  /// Makes a plan from the endpoints that it tries before DNS.
   ///
   /// - Parameters:
+  ///   - entries: the usable endpoints; or, when no endpoint is usable, the one endpoint to try all the same,
+  ///     or none.
   ///   - front: the position in `entries` of the endpoint to try first.
-  ///   - noneUsable: why no endpoint was usable; `nil` when some were.
+  ///   - excluded: the other endpoints. Some of them become last resorts.
+  ///   - noneUsable: why no endpoint is usable; `nil` when some are.
   private func plan(
     _ entries: [Ranking.Entry], front: Int, _ excluded: [ExcludedEndpoint], _ constraints: PlanConstraints,
     _ noneUsable: RouteReport.Fallback? = nil, at now: MonotonicInstant
@@ -174,8 +183,8 @@ extension HostRoutes {
       suspectsNetwork: constraints.suspectsNetwork, verifies: !constraints.unverified)
   }
 
-  /// The legs of a plan in order: the first endpoint, the other usable endpoints, DNS, and the last resorts,
-  /// which are endpoints whose circuit breaker is open.
+  /// The legs of a plan in order: the first endpoint, the other endpoints of `entries`, DNS, and the last
+  /// resorts.
   private func legs(_ entries: [Ranking.Entry], front: Int, lastResorts: [RoutePlan.Leg]) -> [RoutePlan.Leg] {
     let count = entries.count + 1 + lastResorts.count
     // Writes in place: appending a hundred legs one by one takes as long as the rest of planning.
@@ -191,12 +200,13 @@ extension HostRoutes {
     }
   }
 
-  /// The last resorts of a plan: the legs to the endpoints that circuit breakers exclude. Last resorts come
+  /// The last resorts of a plan: the legs to the endpoints that circuit breakers exclude. The circuit breaker
+  /// of such an endpoint is open, or it is half-open and its one attempt is under way. Last resorts come
   /// after DNS: when all other legs have failed, one of these endpoints may work again.
   ///
-  /// Endpoints that were unreachable come first, then endpoints whose connections broke, then endpoints that
-  /// are silent or whose service failed. In each group, the endpoint that failed longest ago comes first. A
-  /// leg to an endpoint of the third group starts only when no other leg is under way
+  /// Endpoints that were unreachable come first. Endpoints whose connections broke come next, and endpoints
+  /// that are silent or whose service failed come last. In each group, the endpoint that failed longest ago
+  /// comes first. A leg to an endpoint of the third group starts only when no other leg is under way
   /// (`RoutePlan.Leg.startsAlone`). Endpoints that asked for a rest (`Retry-After`) have no leg.
   private func lastResorts(_ excluded: [ExcludedEndpoint], at now: MonotonicInstant) -> [RoutePlan.Leg] {
     if excluded.isEmpty { return [] }
@@ -235,7 +245,8 @@ extension HostRoutes {
     return plan([entry(chosen.index, standing)], front: 0, others, constraints, .circuitsOpen, at: now)
   }
 
-  /// When an endpoint last failed, and the endpoint's index, which decides between equal moments.
+  /// The key by which endpoints are sorted so that the one that failed longest ago comes first: when the
+  /// endpoint last failed, and its index, which decides between equal moments.
   private func lastFailed(_ index: Int) -> (MonotonicInstant, Int) {
     (endpoints[index].health.lastFailed ?? MonotonicInstant(nanoseconds: .min), index)
   }

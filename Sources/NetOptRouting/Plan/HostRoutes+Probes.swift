@@ -1,12 +1,12 @@
 import NetOptCore
 
-/// The times on which an endpoint's next routine probe depends.
+/// What decides when an endpoint's next routine probe is due, besides the use of its origin.
 struct ProbeTimes: Sendable {
-  /// When the endpoint's connections were last measured, or when its last probe was handed out; `nil` if
-  /// neither has happened in this network.
+  /// When a connection to the endpoint was last measured, or when a probe of the endpoint was last handed
+  /// out; `nil` if neither has happened in this network.
   var measured: MonotonicInstant?
-  /// Where in its interval the next routine probe is due: a random fraction from 0 to 1, drawn anew with each
-  /// measurement, so that clients and endpoints do not probe in step.
+  /// A random fraction from 0 to 1, from which the jitter of the next routine probe is computed. It is drawn
+  /// anew with each measurement, so that clients and endpoints do not probe in step.
   var spread: Double
 
   init(_ random: inout SplitMix64) {
@@ -16,42 +16,45 @@ struct ProbeTimes: Sendable {
 
 /// The kind of an endpoint's next probe, and when it is due.
 private enum NextProbe {
-  /// The one attempt of a half-open circuit breaker, or a certificate check. The value is the moment when the
-  /// probe is due or may become due.
+  /// The one attempt of a half-open circuit breaker, or a certificate check. The moment is when the probe is
+  /// due, or when it may become due.
   case attempt(MonotonicInstant)
-  /// A routine probe: a background probe that keeps the measurements of a healthy endpoint fresh. No request
-  /// waits for its result.
+  /// A routine probe, which keeps the measurements of an endpoint fresh. No request waits for its result. The
+  /// endpoint's circuit breaker is closed, or it is half-open and only a response can show that the endpoint
+  /// works again. The moment is when the probe is due.
   case routine(MonotonicInstant)
 }
 
 /// When the next probes of an origin's endpoints are due.
 struct NextProbes: Sendable {
-  /// When the first attempt of a half-open circuit breaker or certificate check is due, or may become due.
+  /// When the first of all attempts of half-open circuit breakers and certificate checks is due, or may
+  /// become due; `nil` without one.
   var attempt: MonotonicInstant?
-  /// The endpoint that the next routine probe measures, and when the probe is due.
+  /// The index of the endpoint that the next routine probe measures, and when the probe is due. `nil` when no
+  /// endpoint has a routine probe to come.
   var routine: (index: Int, due: MonotonicInstant)?
 }
 
 extension HostRoutes {
   /// How long after its last plan an origin counts as in use.
   static let useMemory = Duration.seconds(300)
-  /// The shortest interval between two routine probes of one endpoint, before jitter. The endpoint is
-  /// healthy, and its origin is in use.
+  /// The shortest interval between two routine probes of one endpoint, before jitter.
   static let shortestProbeInterval = Duration.seconds(180)
-  /// The minimum average time between two routine probes of one origin. It makes the interval longer for a
-  /// long list.
+  /// The minimum average time between two routine probes of one origin. Because of it, the endpoints of a
+  /// long list are probed less often.
   static let probeSpacing = Duration.seconds(2)
-  /// The maximum jitter in both directions, as a fraction of the interval.
+  /// The maximum jitter of the interval in both directions, as a fraction of the interval.
   static let probeJitter = 0.25
 
   /// The interval between two routine probes of one endpoint, before jitter: 180 s, or 2 s for each
   /// endpoint of the origin when that is longer.
   var probeInterval: Duration { max(Self.shortestProbeInterval, Self.probeSpacing * endpoints.count) }
 
-  /// The shortest time between two attempts to probe a half-open endpoint.
+  /// The shortest time between two probes of a half-open endpoint, when the first probe was cancelled or was
+  /// only a measurement.
   private static let shortestProbePause = Duration.seconds(1)
 
-  /// Notes that a request is planned.
+  /// Notes that a request to the origin is planned, so that the origin is in use.
   mutating func used(at now: MonotonicInstant) {
     if !isInUse(at: now) {
       inUseSince = now
@@ -84,7 +87,8 @@ extension HostRoutes {
     return due
   }
 
-  /// Takes the one attempt of each half-open endpoint, and each certificate check that is due, for probes.
+  /// Takes the attempts that are due, for probes: the one attempt of each half-open endpoint, and the
+  /// certificate checks.
   ///
   /// - Returns: the indices of the endpoints to probe.
   mutating func takeDueAttempts(at now: MonotonicInstant, using random: inout SplitMix64) -> [Int] {
@@ -100,7 +104,8 @@ extension HostRoutes {
     return due
   }
 
-  /// The index of the endpoint that requests try first; `nil` when no endpoint is usable.
+  /// The index of the endpoint that requests try first: the endpoint in use or, without one, the first in the
+  /// ranking. `nil` when no endpoint is usable.
   var front: Int? { leader ?? ranking.entries.first?.index }
 
   /// The index of the endpoint whose probe shows whether the network works again: the first endpoint, unless
@@ -111,7 +116,7 @@ extension HostRoutes {
     return endpoints.firstIndex { !$0.health.isQuarantined } ?? front
   }
 
-  /// Describes a probe of an endpoint.
+  /// Describes a probe of an endpoint for the caller that makes it.
   func dueProbe(_ index: Int) -> DueProbe {
     let isCheck = endpoints[index].health.isQuarantined
     // A certificate check needs a new connection: a pooled one shows the certificate of an earlier handshake.
@@ -120,14 +125,16 @@ extension HostRoutes {
       origin: origin, address: addresses[index], keepsConnection: keepsConnection, checksCertificate: isCheck)
   }
 
-  /// Notes that an endpoint's connections were measured, or that a probe is about to measure them.
+  /// Notes that a connection to an endpoint was measured, or that a probe is about to measure one. The
+  /// endpoint's next routine probe is then due an interval later.
   mutating func noteMeasured(_ index: Int, at now: MonotonicInstant, using random: inout SplitMix64) {
     nextProbes = nil
     endpoints[index].probing.measured = now
     endpoints[index].probing.spread = Double.random(in: 0..<1, using: &random)
   }
 
-  /// The kind of an endpoint's next probe, and when it is due. `nil` when another event has to come first.
+  /// The kind of an endpoint's next probe, and when it is due. `nil` when another event has to come before a
+  /// probe.
   private func nextProbe(of index: Int, at now: MonotonicInstant) -> NextProbe? {
     let health = endpoints[index].health
     if let check = health.certificateCheck(at: now) { return .attempt(check) }
@@ -144,7 +151,8 @@ extension HostRoutes {
     case .closed: break
     }
     let probing = endpoints[index].probing
-    // After a time without use, the routine probes of outdated endpoints spread over one interval.
+    // When the origin comes into use again, many endpoints are due. Their routine probes spread over one
+    // interval.
     let first = inUseSince.map { $0 + probeInterval * probing.spread }
     let factor = 1 - Self.probeJitter + 2 * Self.probeJitter * probing.spread
     let again = probing.measured.map { $0 + probeInterval * factor }

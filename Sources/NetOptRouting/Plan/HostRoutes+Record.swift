@@ -1,8 +1,9 @@
 import NetOptCore
 
 extension HostRoutes {
-  /// Handles a report that changes nothing: a healthy address was reached again on a pooled connection.
-  /// Nearly all reports are of this kind, so this path costs next to nothing.
+  /// Handles a report of the usual kind: a pooled connection to the healthy winner of the last race carried
+  /// the request, which got a response or whose outcome is not known. Such a report normally changes no rank,
+  /// so this path costs next to nothing.
   ///
   /// - Returns: whether the report was of this kind, and was handled.
   mutating func recordIfUnchanged(
@@ -30,16 +31,20 @@ extension HostRoutes {
     return true
   }
 
-  /// The wait in nanoseconds after which a missing response is a failure when the usual response time is
-  /// unknown.
+  /// The wait in nanoseconds after which a response is overdue when the usual response time is unknown: 1 s.
+  /// Also the wait after which `adjustedOutcome` counts any call as silent.
   private static let longestSilence: Int64 = 1_000_000_000
-  /// The shortest such wait, in nanoseconds, when the usual response time is known.
+  /// The shortest wait in nanoseconds after which a response is overdue when the usual response time is
+  /// known: 250 ms.
   private static let shortestSilence: Int64 = 250_000_000
 
-  /// Returns the outcome of a call, with `silent` replaced by `unknown` when the call ended too early to show
-  /// that a response is missing: the caller chose a short deadline. A wait of 1 s without a response always
-  /// counts as silence. A shorter wait counts when it reaches `silenceBound(of:)`: twice the usual response
-  /// time, and at least 250 ms.
+  /// Returns `unknown` instead of `silent` when the call waited too briefly to show that the endpoint is
+  /// silent, because its caller chose a short deadline. Returns every other outcome unchanged.
+  ///
+  /// The wait counts from the moment when the winning leg was ready. A wait of 1 s is always long enough. A
+  /// shorter wait is long enough when it reaches `silenceBound(of:)`.
+  ///
+  /// - Parameter begun: when the call began; `nil` when unknown, which leaves the outcome unchanged.
   func adjustedOutcome(
     _ outcome: CallOutcome?, of report: RouteReport, from begun: MonotonicInstant?, at now: MonotonicInstant
   ) -> CallOutcome? {
@@ -49,8 +54,9 @@ extension HostRoutes {
     return silence < min(usual, Self.longestSilence) ? .unknown : outcome
   }
 
-  /// The wait in nanoseconds after which a response of an address is overdue: twice the usual time, round
-  /// trip included, and at least 250 ms; 1 s when the usual time is unknown.
+  /// The wait in nanoseconds after which a response from an address is overdue. It is twice the sum of the
+  /// origin's usual response time and the round trip to the address, and at least 250 ms. It is 1 s when the
+  /// usual response time is unknown.
   func silenceBound(of address: IPAddress) -> Int64 {
     let trip = health(of: address)?.roundTrip?.smoothedNanoseconds ?? 0
     return usual.bound.map { max(Self.shortestSilence, 2 * ($0 + trip)) } ?? Self.longestSilence
@@ -60,16 +66,16 @@ extension HostRoutes {
   ///
   /// - Parameters:
   ///   - outcome: the outcome of the call; `nil` when only the legs are known.
-  ///   - begun: when the call began. The times of the legs count from this moment.
-  ///   - isFrozen: whether failures count against no endpoint, because the planner suspects this machine's
-  ///     network.
+  ///   - begun: when the call began, from which the times of the legs count; `nil` when unknown.
+  ///   - isFrozen: whether failures of the legs do not count against their endpoints, because the planner
+  ///     suspects this machine's network.
   mutating func record(
     _ report: RouteReport, _ outcome: CallOutcome?, from begun: MonotonicInstant?, isFrozen: Bool,
     at now: MonotonicInstant,
     using random: inout SplitMix64
   ) {
-    // A warm-up ends when its first leg is ready. It sends nothing, so no leg wins, and the ready leg counts
-    // as lost.
+    // A warm-up opens a connection ahead of requests, and ends when its first leg is ready. It sends nothing,
+    // so no leg wins, and the ready leg counts as lost.
     let winner = report.winner ?? report.legs.first { $0.outcome == .lost }
     for leg in report.legs {
       guard let address = leg.address else { continue }
@@ -108,10 +114,11 @@ extension HostRoutes {
     if let winner, let address = winner.address { won(address, from: winner.source) }
   }
 
-  /// Learns from the outcome of a call that used the connection of another call's race. The legs are recorded
-  /// with that other call.
+  /// Learns from the outcome of a call whose report has the legs of another call's race
+  /// (`RouteReport.isShared`). The planner records these legs with the other call, so only the outcome counts
+  /// here.
   ///
-  /// - Parameter address: the address to which the connection leads.
+  /// - Parameter address: the address that carried the request.
   mutating func record(
     shared outcome: CallOutcome, from address: IPAddress, at now: MonotonicInstant,
     using random: inout SplitMix64
@@ -123,8 +130,9 @@ extension HostRoutes {
 
   /// Learns from a probe.
   ///
-  /// - Parameter isFrozen: whether a failure counts against no endpoint, because the network is suspected or
-  ///   the endpoint was seen to work since the probe began.
+  /// - Parameter isFrozen: whether a failure of the probe does not count against the endpoint, because the
+  ///   planner suspects this machine's network or because the endpoint was seen to work after the probe
+  ///   began.
   mutating func record(
     probe result: Result<ConnectReport, LegError>, of address: IPAddress, isFrozen: Bool,
     at now: MonotonicInstant, using random: inout SplitMix64
@@ -164,7 +172,7 @@ extension HostRoutes {
     if let index = index(of: address) { noteMeasured(index, at: now, using: &random) }
   }
 
-  /// Undoes the effect of all failures since a moment: this machine's network caused them.
+  /// Undoes the effects of all failures since a moment, because this machine's network caused them.
   mutating func undoFailures(since moment: MonotonicInstant, at now: MonotonicInstant) {
     healthyWinner = nil
     var isUndone = false
@@ -178,7 +186,7 @@ extension HostRoutes {
 
   // MARK: One leg
 
-  /// Records a leg that was ready first and carried the request.
+  /// Records the leg that was ready first and carried the request, with the outcome of its call.
   private mutating func won(
     _ leg: RouteReport.Leg, _ address: IPAddress, _ outcome: CallOutcome?, isFrozen: Bool,
     at now: MonotonicInstant, using random: inout SplitMix64
@@ -222,8 +230,14 @@ extension HostRoutes {
     measured(leg, address, at: now, using: &random)
   }
 
-  /// Records a failure of the service behind an address. `connect` and `ready` are the times of the leg,
-  /// `rest` is the time for which the service asked not to be used.
+  /// Records a failure of the service behind an address.
+  ///
+  /// - Parameters:
+  ///   - connect: the leg's time to connect; `nil` when it was not measured.
+  ///   - ready: the leg's time until it was ready; `nil` when it was not measured.
+  ///   - what: the failure in words for users.
+  ///   - rest: the time for which the service asked not to be used; `nil` if it did not ask.
+  ///   - isAnswer: whether a response reported the failure.
   private mutating func serviceFailed(
     _ address: IPAddress, _ connect: Duration?, _ ready: Duration?, _ what: String, as fault: Circuit.Fault,
     _ rest: Duration?, isAnswer: Bool = false, at now: MonotonicInstant, using random: inout SplitMix64
@@ -235,8 +249,9 @@ extension HostRoutes {
     }
   }
 
-  /// Records a failed connection to an address. `begun` is the moment when the attempt began; `nil` for a
-  /// probe.
+  /// Records a failed connection to an address.
+  ///
+  /// - Parameter begun: when the connection attempt began; `nil` for a probe.
   private mutating func failed(
     _ address: IPAddress, _ failure: LegFailure, as fault: Circuit.Fault = .unreachable,
     from begun: MonotonicInstant?, at now: MonotonicInstant, using random: inout SplitMix64
@@ -248,7 +263,7 @@ extension HostRoutes {
     }
   }
 
-  /// The pace of the certificate checks for an address. Addresses known only from DNS are not probed.
+  /// How soon a wrong certificate of an address is checked again. Probes check only listed addresses.
   private func quarantinePace(of address: IPAddress) -> Quarantine.Pace {
     Quarantine.Pace(isProbed: isProbed && index(of: address) != nil)
   }
@@ -273,15 +288,16 @@ extension HostRoutes {
     }
   }
 
-  /// The time to connect and the time until ready of a leg that opened a connection; `nil` for a reused
-  /// connection.
+  /// The time until a leg was connected and the time until it was ready, both counted from its start. `nil`
+  /// for a reused connection, and for a step that the leg did not reach.
   private func times(_ leg: RouteReport.Leg) -> (connect: Duration?, ready: Duration?) {
     guard !leg.reused else { return (nil, nil) }
     let ready = isSecure ? leg.secured : leg.connected
     return (leg.connected.map { $0 - leg.started }, ready.map { $0 - leg.started })
   }
 
-  /// The fault of a failed leg: its connection was never ready, broke, or stayed silent.
+  /// The way in which a failed leg's endpoint failed: the connection was never ready, or a ready connection
+  /// broke or stayed silent.
   private func fault(of leg: RouteReport.Leg, _ failure: LegFailure) -> Circuit.Fault {
     guard leg.reused || (isSecure ? leg.secured : leg.connected) != nil else { return .unreachable }
     return failure.kind == .silent ? .useless : .broke
@@ -295,7 +311,8 @@ extension HostRoutes {
     noteMeasured(index, at: now, using: &random)
   }
 
-  /// Whether a leg that began later won, and this cancelled leg had used up its stagger by then.
+  /// Whether a cancelled leg counts as failed: the winner started later, and the cancelled leg had used up
+  /// its stagger before it was cancelled.
   private static func hasBeenOvertaken(
     _ leg: RouteReport.Leg, by winner: RouteReport.Leg, _ plan: RoutePlan
   ) -> Bool {

@@ -1,12 +1,14 @@
 import NetOptCore
 
-/// Responses of an origin that began while the planner suspected one of the origin's endpoints of being
-/// silent.
+/// The responses of an origin that began while the planner suspected one of the origin's endpoints of being
+/// silent. They show whether other endpoints answer the kinds of requests that wait at the suspected
+/// endpoint.
 struct AnswersElsewhere: Sendable {
-  /// The last response to a request of one kind.
+  /// The last response to the requests of one kind (`RequestKind`).
   private struct Answer {
+    /// The endpoint that responded.
     let address: IPAddress
-    /// When the call of this request began.
+    /// When the call of the request began.
     let begun: MonotonicInstant
     /// The time from the last byte of the request to the first byte of the response.
     let wait: Duration
@@ -18,7 +20,8 @@ struct AnswersElsewhere: Sendable {
   /// The last response to each kind of request.
   private var answers: [RequestKind: Answer] = [:]
 
-  /// Remembers a response. Forgets all others when there are too many kinds.
+  /// Remembers a response. When a further kind of request would exceed `most`, forgets all other responses
+  /// first.
   mutating func add(
     _ kind: RequestKind, of address: IPAddress, after wait: Duration, from begun: MonotonicInstant
   ) {
@@ -26,8 +29,8 @@ struct AnswersElsewhere: Sendable {
     answers[kind] = Answer(address: address, begun: begun, wait: wait)
   }
 
-  /// Whether an endpoint other than `address` answered a request of this kind within `time`, in a call that
-  /// began at `since` or later.
+  /// Whether the last response to a request of this kind came from another endpoint than `address` within
+  /// `time`, in a call that began at `since` or later.
   func has(_ kind: RequestKind, notOf address: IPAddress, within time: Duration, since: MonotonicInstant)
     -> Bool
   {
@@ -37,8 +40,8 @@ struct AnswersElsewhere: Sendable {
 
 // Finds endpoints that accept requests and do not respond (docs/adr/0029).
 extension HostRoutes {
-  /// netopt may read response data up to this much later than the data arrived. So data that is read within
-  /// this time after a request was sent may belong to an earlier request.
+  /// The maximum time from the arrival of response data until netopt reads the data. Data that netopt reads
+  /// within this time after it sent a request may respond to an earlier request.
   private static let readingTime = Duration.milliseconds(10)
 
   /// Whether the planner suspects some of the origin's endpoints of being silent, or has found that they are.
@@ -47,10 +50,12 @@ extension HostRoutes {
   /// Learns from the requests that wait for responses.
   ///
   /// - Parameters:
-  ///   - waiting: all waiting requests of the origin, with their positions.
-  ///   - isFrozen: whether silence counts against no endpoint, because the network is suspected.
+  ///   - waiting: all waiting requests of the origin, with their positions in the array that
+  ///     `RoutePlanner.observe` got.
+  ///   - isFrozen: whether silence counts against no endpoint, because the planner suspects this machine's
+  ///     network.
   ///   - probes: whether the caller opens the new connections that the findings ask for.
-  ///   - findings: receives the actions to take.
+  ///   - findings: the function adds the actions to take to these findings.
   mutating func observe(
     waiting: [(position: Int, request: WaitingRequest)], isFrozen: Bool, probes: Bool,
     into findings: inout WaitFindings, at now: MonotonicInstant, using random: inout SplitMix64
@@ -101,9 +106,9 @@ extension HostRoutes {
     if !hasSuspectedEndpoints { elsewhere = AnswersElsewhere() }
   }
 
-  /// The late requests that are lost (`WaitingRequest.Delivery.lost`) and are better sent again, because some
-  /// endpoint was seen to work since the request was sent. When it was this endpoint, only the request's
-  /// connection is dead.
+  /// Returns those of the late requests that are lost (`WaitingRequest.Delivery.lost`) and should be sent
+  /// again, because an endpoint was seen to work since the request was sent. If this endpoint itself was seen
+  /// to work, only the connection of the request is dead.
   private func lost(
     _ late: [(position: Int, request: WaitingRequest)], of index: Int, at now: MonotonicInstant
   ) -> [TakenRequest] {
@@ -125,22 +130,22 @@ extension HostRoutes {
     }
   }
 
-  /// Whether a request was lost because its connection is dead. The endpoint was seen to work since the
-  /// request was sent, so the loss does not count against the endpoint.
+  /// Whether a request was lost only because its connection is dead: its endpoint was seen to work since the
+  /// request was sent. The loss then does not count against the endpoint.
   private func isLostWithConnection(_ request: WaitingRequest, at index: Int) -> Bool {
     request.delivery == .lost && endpoints[index].health.hasWorked(since: request.sent)
   }
 
-  /// How long an endpoint may stay silent before the planner suspects it. This is much longer than responses
-  /// usually take.
+  /// How long a request may wait at an endpoint before the planner suspects the endpoint:
+  /// `silenceBound(of:)`, and longer for a while after wrong suspicions of the endpoint.
   private func silenceLimit(of index: Int, at now: MonotonicInstant) -> Duration {
     endpoints[index].health.suspicionBackoff.extended(
       .nanoseconds(silenceBound(of: addresses[index])), at: now)
   }
 
-  /// Whether a waiting request is evidence against an endpoint. The request must have been sent whole, or the
-  /// part that was sent must be lost. No part of any response may have come from the endpoint since the
-  /// request was sent. Other data, such as session tickets or SETTINGS frames, is no response.
+  /// Whether a waiting request is evidence that its endpoint is silent. The request must have been sent
+  /// whole, or the part that was sent must be lost. No part of any response may have come from the endpoint
+  /// since the request was sent. Other data, such as session tickets or SETTINGS frames, is no response.
   private func isEvidence(_ request: WaitingRequest, against index: Int) -> Bool {
     let health = endpoints[index].health
     return (request.isWhole || request.delivery == .lost) && !isLostWithConnection(request, at: index)
@@ -148,8 +153,12 @@ extension HostRoutes {
       && request.sent > health.lastAnswered && request.sent > health.suspicionBackoff.evidenceStart
   }
 
-  /// Begins a suspicion. `first` is the moment when the first of the waiting requests was sent, and `limit`
-  /// is the silence limit.
+  /// Begins to suspect an endpoint of being silent.
+  ///
+  /// - Parameters:
+  ///   - first: when the first of the waiting requests was sent.
+  ///   - limit: the silence limit of the endpoint.
+  ///   - isProbed: whether the planner asks for a new connection to the endpoint.
   private mutating func suspect(
     _ index: Int, since first: MonotonicInstant, _ limit: Duration, isProbed: Bool, at now: MonotonicInstant
   ) {
@@ -160,8 +169,8 @@ extension HostRoutes {
     }
   }
 
-  /// A probe of an endpoint and, for comparison, a probe of another one: of the first in the ranking that is
-  /// not suspected and whose circuit breaker is closed.
+  /// The probe of a suspected endpoint and, for comparison, the probe of another endpoint. The other endpoint
+  /// is the first in the ranking that is not suspected and has a closed circuit breaker.
   private func probes(of index: Int, at now: MonotonicInstant) -> [DueProbe] {
     let others = ranking.entries.lazy.map(\.index).filter {
       $0 != index && !endpoints[$0].health.isSuspected && endpoints[$0].health.state(at: now) == .closed
@@ -171,7 +180,7 @@ extension HostRoutes {
     }
   }
 
-  /// Decides whether an endpoint is silent, when the evidence suffices. Ends the suspicion when its time is
+  /// Decides that a suspected endpoint is silent, if the evidence suffices. Ends the suspicion if its time is
   /// over without a decision.
   private mutating func judge(
     _ index: Int, _ evidence: [WaitingRequest], _ limit: Duration, at now: MonotonicInstant,
@@ -205,7 +214,7 @@ extension HostRoutes {
     }
   }
 
-  /// Whether another usable endpoint was seen to work since a moment.
+  /// Whether another endpoint was seen to work since a moment. It must be usable and not suspected.
   private func hasWorkingEndpoint(besides index: Int, since moment: MonotonicInstant) -> Bool {
     ranking.entries.contains {
       $0.index != index && !endpoints[$0.index].health.isSuspected
@@ -213,7 +222,9 @@ extension HostRoutes {
     }
   }
 
-  /// Whether a request is better sent to another endpoint, and its call has enough time left.
+  /// Whether a request may be taken from its silent endpoint and sent to another one: the silence concerns
+  /// the request (`Silence.concerns`), the request was sent whole and may move, and its call has enough time
+  /// left.
   private func mayBeTaken(
     _ request: WaitingRequest, _ silence: Silence, _ attempt: Duration?, at now: MonotonicInstant
   ) -> Bool {
@@ -222,15 +233,16 @@ extension HostRoutes {
       && hasTime(request, attempt, at: now)
   }
 
-  /// Whether a request's call has enough time left for another attempt. `attempt` is the shortest duration of
-  /// an attempt; `nil` when there is no endpoint for it. A call without a deadline always has time.
+  /// Whether a request's call has enough time left for another attempt. A call without a deadline always has.
+  ///
+  /// - Parameter attempt: the shortest duration of an attempt; `nil` when there is no endpoint for it.
   private func hasTime(_ request: WaitingRequest, _ attempt: Duration?, at now: MonotonicInstant) -> Bool {
     guard let deadline = request.deadline else { return true }
     return attempt.map { now + $0 + Silence.margin < deadline } ?? false
   }
 
-  /// The time within which nearly every connection to the quickest usable endpoint is ready; `nil` when no
-  /// endpoint is usable.
+  /// The shortest stagger of the usable endpoints: the time within which nearly every connection to the
+  /// quickest one is ready. `nil` when no endpoint is usable.
   ///
   /// - Parameter index: the index of an endpoint to leave out.
   private func leastAttempt(besides index: Int? = nil) -> Duration? {
@@ -240,7 +252,7 @@ extension HostRoutes {
 }
 
 extension Silence {
-  /// The failure of the endpoint in words for users.
+  /// The failure of a silent endpoint, with its message for users.
   fileprivate func failure(of evidence: [WaitingRequest], at now: MonotonicInstant) -> LegFailure {
     let wait = (now - since).nanoseconds / 1_000_000
     let count = evidence.count

@@ -6,14 +6,14 @@ struct HostRoutes: Sendable {
   struct Endpoint: Sendable {
     /// The endpoint as the list describes it.
     let listed: ListedEndpoint
-    /// The distance to this machine, 0 to 2: 1 when the region is not known to be the same, plus 1 when the
-    /// provider is not known to be the same.
+    /// The distance from this machine to the endpoint, from 0 to 2. A region that is unknown or differs from
+    /// this machine's counts 1, and so does a provider that is unknown or differs.
     let distance: Int
     var health = EndpointHealth()
     /// The times on which the endpoint's next routine probe depends.
     var probing: ProbeTimes
-    /// The number of requests under way whose plans try this endpoint first. Counted only with the policy
-    /// `balanced`.
+    /// The number of requests under way whose plans try this endpoint first. A request counts until its
+    /// response begins or it fails. Counted only with the policy `balanced`.
     var inFlight = 0
   }
 
@@ -21,12 +21,12 @@ struct HostRoutes: Sendable {
   struct DNSAddress: Sendable {
     let address: IPAddress
     var health = EndpointHealth()
-    /// When an event last concerned the address. The address with the earliest such moment is forgotten
-    /// first.
+    /// When `update(_:at:_:)` was last called for the address. When there are too many DNS addresses, the
+    /// planner forgets the address with the earliest such moment.
     var lastUpdated: MonotonicInstant
   }
 
-  /// The element of `endpoints` or `dnsAddresses` that holds the health of an address.
+  /// Where the health of an address is: an index in `endpoints` or in `dnsAddresses`.
   enum HealthIndex: Sendable {
     case endpoint(Int)
     case dnsAddress(Int)
@@ -38,9 +38,10 @@ struct HostRoutes: Sendable {
   let origin: Origin
   /// How plans choose the first endpoint.
   let policy: SelectionPolicy
-  /// Whether the client probes endpoints in use in the background.
+  /// Whether the client makes background probes (`RoutingConfiguration.probesInBackground`).
   let isProbed: Bool
-  /// The random number by which this client chooses among endpoints of about the same speed.
+  /// The random number by which this client chooses among endpoints of about the same speed. Constant for the
+  /// life of the client, so that the choice stays the same.
   let draw: UInt64
   /// The endpoints in the order of the list. Code that changes the health of an endpoint must call
   /// `reassess(_:at:)`.
@@ -49,50 +50,62 @@ struct HostRoutes: Sendable {
   let addresses: [IPAddress]
   /// The index in `endpoints` of each address.
   private let indices: [IPAddress: Int]
-  /// The addresses outside the list that the planner remembers, at most `mostDNSAddresses`.
+  /// The addresses outside the list whose health the planner remembers, at most `mostDNSAddresses`.
   var dnsAddresses: [DNSAddress] = []
-  /// The DNS address that won a race last. The pooled connections lead to this address.
+  /// The address from DNS that last won a race; `nil` before the first one. Requests over DNS try it first,
+  /// because the pooled connections lead to it.
   var lastDNSAddress: IPAddress?
   /// The usual time until servers of the origin begin a response.
   var usual = UsualTime()
-  /// The responses that began while some endpoints were suspected of being silent. They show whether similar
-  /// requests are answered elsewhere.
+  /// The responses that began while some endpoints were suspected of being silent. They show whether other
+  /// endpoints answer requests of the same kind.
   var elsewhere = AnswersElsewhere()
 
-  // The inputs of plans. Each change updates them for one endpoint.
-  /// The usable endpoints in order.
+  // The inputs of plans. A change of an endpoint's health updates them for this endpoint.
+  /// The usable endpoints in the order of their ranks.
   var ranking = Ranking()
   /// The excluded endpoints in the order of the list.
   var excluded: [ExcludedEndpoint] = []
   /// The leg to each endpoint, with its stagger. Plans copy these legs.
   var listedLegs: [RoutePlan.Leg]
-  /// The endpoints whose state changes with the passing of time, and when.
+  /// The endpoints whose state will change without an event, each with the moment `due` of its next change.
+  /// An example is the end of a circuit breaker's open time. `review(at:)` then ranks the endpoint again.
   var timed: [(index: Int, due: MonotonicInstant)] = []
-  /// When the first entry of `timed` is due.
+  /// When `review(at:)` must run: at the first `due` in `timed`, or earlier. The latest moment when `timed`
+  /// is empty.
   var reviewDue = MonotonicInstant(nanoseconds: .max)
-  /// The index of the endpoint in use: the first endpoint of the last plan without constraints, if it was
-  /// known to work, or the endpoint in use of an earlier run. `nil` without such an endpoint.
+  /// The index of the endpoint in use. `Ranking.front` keeps this endpoint first until another one is clearly
+  /// better. It is the first endpoint of the last plan that was made without constraints of the request, if
+  /// this endpoint was known to work (`Ranking.Standing.known`). Before the first plan, it is the endpoint in
+  /// use of an earlier run. `nil` without such an endpoint.
   var leader: Int?
   /// The plans that the planner reuses while nothing changes: the last plan or, with the policy `balanced`,
   /// one plan for each first endpoint.
   var kept: [KeptPlan] = []
-  /// The last winner, while it is healthy: another success on a pooled connection to it changes nothing. Most
-  /// reports describe such a success.
+  /// The address that won the last race, if it was healthy then; `nil` after any other event that may change
+  /// the health of an address. Another success on a pooled connection to this address changes nothing. Most
+  /// reports describe such a success (`recordIfUnchanged`).
   var healthyWinner: (address: IPAddress, index: HealthIndex)?
 
-  /// When the last plan was made for a request.
+  /// When the last plan was made that counts as use of the origin (`RoutePlanner.plan`); `nil` before the
+  /// first one.
   var lastUsed: MonotonicInstant?
-  /// When the origin came into use: since then, no two plans were more than `useMemory` apart.
+  /// When the origin last came into use; `nil` before the first plan. Since then, the time between two
+  /// successive plans was never as long as `useMemory`. After a change of the network, the moment of the
+  /// change.
   var inUseSince: MonotonicInstant?
   /// The kept result of `nextProbes(at:)`; `nil` when it has to be computed again.
   var nextProbes: NextProbes?
-  /// Whether the origin's servers were seen to speak only HTTP/1.0 or HTTP/1.1.
+  /// Whether the last response to a request that allowed HTTP/2 was in HTTP/1.0 or HTTP/1.1. Not recorded for
+  /// `http` origins.
   var speaksHTTP1 = false
 
   /// Makes the state of an origin without history.
   ///
-  /// - Parameter listed: the origin's endpoints in the list. When several have the same address, the first
-  ///   one counts.
+  /// - Parameters:
+  ///   - listed: the origin's endpoints in the list. When several have the same address, the first one
+  ///     counts.
+  ///   - seed: the planner's seed. The random numbers of the origin come from this seed and the origin.
   init(
     _ origin: Origin, listed: [ListedEndpoint], configuration: RoutingConfiguration, seed: UInt64
   ) {
@@ -118,7 +131,7 @@ struct HostRoutes: Sendable {
 
   var isSecure: Bool { origin.scheme == .https }
 
-  /// The health of an address, listed or from DNS.
+  /// The health of an address, listed or from DNS; `nil` when the planner does not remember the address.
   func health(of address: IPAddress) -> EndpointHealth? {
     switch healthIndex(of: address) {
     case .endpoint(let index): endpoints[index].health
@@ -130,14 +143,16 @@ struct HostRoutes: Sendable {
   /// The index of a listed address; `nil` for other addresses.
   func index(of address: IPAddress) -> Int? { indices[address] }
 
+  /// Where the health of an address is; `nil` when the planner does not remember the address.
   private func healthIndex(of address: IPAddress) -> HealthIndex? {
     if let index = indices[address] { return .endpoint(index) }
     return dnsAddresses.firstIndex { $0.address == address }.map { .dnsAddress($0) }
   }
 
-  /// Changes the health of an address. An address outside the list is remembered as a DNS address.
+  /// Changes the health of an address, and ranks a listed address again. Begins to remember an address
+  /// outside the list.
   ///
-  /// - Parameter change: makes the change and returns whether there was one.
+  /// - Parameter change: changes the health and returns whether anything has changed.
   mutating func update(
     _ address: IPAddress, at now: MonotonicInstant, _ change: (inout EndpointHealth) -> Bool
   ) {
@@ -151,7 +166,10 @@ struct HostRoutes: Sendable {
     _ = change(&dnsAddresses[index].health)
   }
 
-  /// Begins to remember an address outside the list. Forgets another one when there are `mostDNSAddresses`.
+  /// Begins to remember an address outside the list. When there are already `mostDNSAddresses`, forgets the
+  /// address whose `lastUpdated` is the earliest.
+  ///
+  /// - Returns: the index of the address in `dnsAddresses`.
   private mutating func add(_ address: IPAddress, at now: MonotonicInstant) -> Int {
     if dnsAddresses.count >= Self.mostDNSAddresses {
       let oldest = dnsAddresses.indices.min {
@@ -164,8 +182,9 @@ struct HostRoutes: Sendable {
     return dnsAddresses.count - 1
   }
 
-  /// Takes over the properties that do not depend on the network from `old`, the state of the origin in
-  /// another network.
+  /// Copies the properties that do not depend on the network from another state of this origin.
+  ///
+  /// - Parameter old: the state of the origin in the network that this machine has left.
   mutating func keepNetworkIndependentState(of old: HostRoutes, at now: MonotonicInstant) {
     for index in endpoints.indices {
       endpoints[index].inFlight = old.endpoints[index].inFlight
@@ -173,7 +192,7 @@ struct HostRoutes: Sendable {
       endpoints[index].probing.measured = nil
     }
     lastUsed = old.lastUsed
-    // The probes that the client makes at its start cover the new network. Background probes begin a new
+    // After a change of the network, the client itself probes the hosts in use. Background probes begin a new
     // interval.
     inUseSince = old.inUseSince.map { _ in now }
     nextProbes = nil
@@ -189,7 +208,8 @@ struct HostRoutes: Sendable {
     }
   }
 
-  /// DNS addresses in the order in which legs try them, each with its stagger.
+  /// Returns addresses from DNS in the order in which legs try them, each with its stagger
+  /// (`RoutePlanner.ordered`).
   func ordered(
     _ addresses: [IPAddress], at now: MonotonicInstant
   ) -> [(address: IPAddress, stagger: Duration)] {
@@ -208,7 +228,10 @@ struct HostRoutes: Sendable {
 
   /// The stagger of a leg: the time after which the next leg starts in parallel, unless this leg is ready. It
   /// is the time within which nearly every connection to the leg's address is ready
-  /// (`RoundTripEstimate.bound`), limited to 50 ms to 2 s. `Duration.defaultStagger` without measurements.
+  /// (`RoundTripEstimate.bound`), but at least 50 ms and at most 2 s.
+  ///
+  /// - Parameter estimate: the time until a connection to the address is ready. `nil` without measurements:
+  ///   the stagger is then `Duration.defaultStagger`.
   func stagger(_ estimate: RoundTripEstimate?) -> Duration {
     guard let estimate else { return .defaultStagger }
     return .nanoseconds(min(max(estimate.boundNanoseconds, Self.shortestStagger), Self.longestStagger))
@@ -221,8 +244,8 @@ struct HostRoutes: Sendable {
 }
 
 extension RoutingConfiguration {
-  /// The distance between an endpoint and this machine, 0 to 2: 1 when the region is not known to be the
-  /// same, plus 1 when the provider is not known to be the same.
+  /// The distance from this machine to the endpoint, from 0 to 2. A region that is unknown or differs from
+  /// this machine's counts 1, and so does a provider that is unknown or differs.
   func distance(to endpoint: ListedEndpoint) -> Int {
     let sameRegion = region != nil && endpoint.region == region
     let sameProvider = isp != nil && endpoint.isp == isp

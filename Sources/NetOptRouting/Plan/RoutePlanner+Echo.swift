@@ -1,8 +1,8 @@
 package import NetOptCore
 
 extension RoutePlanner {
-  /// Learns a round trip that an ICMP echo request measured. It shows how far away an endpoint is, and not
-  /// whether the endpoint works.
+  /// Learns a round-trip time that an ICMP echo request measured. The time shows how far away an endpoint is,
+  /// but not whether the endpoint works.
   package mutating func record(
     roundTrip: Duration, of address: IPAddress, for origin: Origin, at now: MonotonicInstant
   ) {

@@ -2,8 +2,8 @@ package import FoundationEssentials
 package import NetOptCore
 
 extension RoutePlanner {
-  /// The knowledge of the listed endpoints, to be saved for the next run. Omits endpoints that failed
-  /// recently and endpoints with a wrong certificate.
+  /// The measurements of the listed endpoints, to be saved for a later run. Omits endpoints that have failed
+  /// since their last success, that have a wrong certificate or that are suspected of being silent.
   ///
   /// - Parameters:
   ///   - now: the present moment.
@@ -14,13 +14,13 @@ extension RoutePlanner {
       hosts: known.sorted { ($0.origin.host, $0.origin.port) < ($1.origin.host, $1.origin.port) })
   }
 
-  /// Whether a request was ever planned with the list.
+  /// Whether a plan with the list was ever made that counts as use of its origin.
   package var isUsed: Bool { hosts.contains { $0.lastUsed != nil } }
 
-  /// Adopts the history of an earlier run for endpoints without measurements. Ignores endpoints outside the
-  /// list.
+  /// Adopts the history of an earlier run, or of an earlier stay in this network, for endpoints without
+  /// measurements. Ignores endpoints outside the list.
   ///
-  /// - Returns: the hosts for which the planner adopted something.
+  /// - Returns: the names of the hosts for which the planner adopted a value.
   package mutating func adopt(_ history: RouteHistory, at now: MonotonicInstant, date: Date) -> Set<String> {
     var adopted: Set<String> = []
     for host in history.hosts {
@@ -43,7 +43,7 @@ extension RoutePlanner {
 }
 
 extension HostRoutes {
-  /// The history of the listed endpoints; `nil` when nothing is known.
+  /// The history of the listed endpoints; `nil` when no healthy endpoint has measurements.
   fileprivate func history(at now: MonotonicInstant, date: Date) -> RouteHistory.Host? {
     let known = endpoints.compactMap { endpoint -> RouteHistory.Endpoint? in
       let health = endpoint.health

@@ -3,10 +3,10 @@ package import NetOptCore
 extension RoutePlanner {
   /// Replaces the list for all plans from now on.
   ///
-  /// The planner keeps its knowledge of an endpoint as long as the address serves the same host: times,
-  /// circuit breaker, quarantine. When an endpoint leaves the list, its health becomes that of a DNS address.
-  /// When a known DNS address enters the list, its health becomes that of an endpoint. Existing plans do not
-  /// change, and the planner records their outcomes as usual.
+  /// The planner keeps the health of an endpoint (times, circuit breaker, quarantine) as long as its address
+  /// serves the same host. When an endpoint leaves the list, its health becomes that of a DNS address. When a
+  /// known DNS address enters the list, its health becomes that of an endpoint. Existing plans do not change,
+  /// and the planner records their outcomes as usual.
   ///
   /// - Parameters:
   ///   - list: the list, or `nil` to plan with DNS alone.
@@ -24,8 +24,10 @@ extension RoutePlanner {
 }
 
 extension HostRoutes {
-  /// The state of the same origin with other listed endpoints. Keeps the health of known addresses; of those
-  /// outside the list, at most `mostDNSAddresses`.
+  /// Returns the state of this origin for a new list. The state keeps the health of all addresses that are in
+  /// the new list, and of at most `mostDNSAddresses` others.
+  ///
+  /// - Parameter listed: the origin's endpoints in the new list.
   func listing(
     _ listed: [ListedEndpoint], configuration: RoutingConfiguration, seed: UInt64, at now: MonotonicInstant
   ) -> HostRoutes {

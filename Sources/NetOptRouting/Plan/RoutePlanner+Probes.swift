@@ -6,8 +6,9 @@ package struct DueProbe: Hashable, Sendable {
   package let origin: Origin
   /// The endpoint's address.
   package let address: IPAddress
-  /// Whether the pool keeps the probe's connection for requests. True when requests use this endpoint, or
-  /// when no endpoint is in use yet. Other connections would only displace those in use.
+  /// Whether the pool keeps the probe's connection for requests. It keeps connections to the endpoint that
+  /// requests try first, and to every endpoint with the policy `balanced` or when no endpoint is usable.
+  /// Other connections would only displace connections that requests use. False for a certificate check.
   package let keepsConnection: Bool
   /// Whether the probe checks a certificate that was wrong. Such a probe makes a TLS handshake on a new
   /// connection, whatever the probe method for other endpoints is.
@@ -21,21 +22,23 @@ extension RoutePlanner {
   /// Takes the probes that are due now. Only origins in use are probed: those for which a plan was made in
   /// the last 5 minutes.
   ///
-  /// - The one attempt of a half-open circuit breaker is due at once. The probe takes this attempt.
+  /// - The one attempt of a half-open circuit breaker is due at once. The probe takes this attempt, so that
+  ///   no request takes it.
   /// - A check of a wrong certificate is due after waits that double from 1 s to 60 s.
-  /// - A routine probe of any other endpoint is due every few minutes, with jitter, and less often in a
-  ///   long list. The planner probes one origin at most every 2 s, and all origins together at most 5 times
-  ///   per second. The endpoint that has waited longest comes first. A request that measures an endpoint
-  ///   postpones the endpoint's routine probe.
+  /// - A routine probe of any other endpoint is due every few minutes, with jitter, and less often in a long
+  ///   list. On average, an origin gets at most one routine probe every 2 s. All origins together get at most
+  ///   5 per second. The endpoint whose probe has been due longest comes first. A request that measures an
+  ///   endpoint postpones the endpoint's routine probe.
   ///
-  /// While the planner suspects the network, it hands out one probe in all, after pauses that double from 1 s
-  /// to 60 s.
+  /// While the planner suspects this machine's network, it hands out only probes of one endpoint. The pauses
+  /// between these probes double from 1 s to 60 s.
   ///
   /// The caller must pass the result of each probe to `record(probe:of:for:from:at:)`, even if the probe was
-  /// cancelled: the circuit breaker of a half-open endpoint waits for the result. An ICMP echo request has no
-  /// such result, so a due probe must not use one.
+  /// cancelled: the circuit breaker of a half-open endpoint waits for the result. The result of an ICMP echo
+  /// request is not passed to this function, so a due probe must not use ICMP.
   ///
-  /// - Returns: the probes, each once. An endpoint is not due again before its interval is over.
+  /// - Returns: the probes. The planner counts them as made: an endpoint is due again only when its interval
+  ///   is over.
   package mutating func dueProbes(at now: MonotonicInstant) -> [DueProbe] {
     var due: [DueProbe] = []
     if suspectsNetwork(at: now) {
@@ -52,8 +55,8 @@ extension RoutePlanner {
     return due
   }
 
-  /// The next moment at which to call `dueProbes(at:)`: never before `now`; `nil` when no origin is in use. A
-  /// later plan may make the moment earlier.
+  /// The next moment at which to call `dueProbes(at:)`, never before `now`. `nil` when no origin is in use. A
+  /// later plan, failure or probe may make a probe due earlier.
   package mutating func nextProbe(after now: MonotonicInstant) -> MonotonicInstant? {
     var attempt: MonotonicInstant?
     var routine: MonotonicInstant?
@@ -67,7 +70,7 @@ extension RoutePlanner {
     return max(suspectsNetwork(at: now) ? network.nextProbe ?? next : next, now)
   }
 
-  /// Takes the routine probe that is overdue most, unless the last one was less than
+  /// Takes the routine probe that has been due longest, unless the last routine probe was taken less than
   /// `routineProbeSpacing` ago.
   private mutating func takeDueRoutineProbe(at now: MonotonicInstant) -> DueProbe? {
     if let nextRoutineProbe, now < nextRoutineProbe { return nil }
@@ -89,8 +92,8 @@ extension RoutePlanner {
     Set(hosts.lazy.filter { $0.isInUse(at: now) && !$0.endpoints.isEmpty }.map(\.origin.host))
   }
 
-  /// The index in `hosts` of the origin whose first endpoint shows whether the network works again: the
-  /// origin that was used last.
+  /// The index in `hosts` of the origin that was used last. A probe of its first endpoint shows whether this
+  /// machine's network works again.
   private func lastUsedHostIndex(at now: MonotonicInstant) -> Int? {
     let usable = hosts.indices.filter { hosts[$0].isInUse(at: now) && !hosts[$0].endpoints.isEmpty }
     return usable.max { hosts[$0].lastUsed ?? now < hosts[$1].lastUsed ?? now }

@@ -1,15 +1,15 @@
 package import NetOptCore
 
 extension RoutePlanner {
-  /// The shortest duration of another attempt of a call: one round trip to the nearest address of the origin,
-  /// which is the shortest round trip (a TCP handshake or an ICMP echo request) that was measured with any of
-  /// the origin's addresses. Penalties and slow responses do not count.
+  /// The shortest duration of another attempt of a call: the shortest round trip that was measured with any
+  /// address of the origin, by a TCP handshake or an ICMP echo request. Penalties and slow responses do not
+  /// count.
   ///
   /// - Parameters:
   ///   - plan: the plan of the previous attempt.
-  ///   - avoided: the addresses that the attempt tries last.
-  /// - Returns: zero when the attempt may be faster than every measurement: when it begins with DNS or a
-  ///   proxy, or when an address of the plan was never measured.
+  ///   - avoided: the addresses that the new attempt tries last.
+  /// - Returns: zero when the attempt may be faster than every measurement. This is so when the attempt
+  ///   begins with DNS or a proxy, or when an address of the plan was never measured.
   package func leastAttempt(after plan: RoutePlan, avoiding avoided: [IPAddress]) -> Duration {
     guard let routes = routes(known: plan.origin),
       plan.avoiding(RoutePlan.Avoidance(avoided))?.legs.first?.address != nil,

@@ -2,11 +2,11 @@ package import NetOptCore
 
 /// The actions to take for requests that wait for responses.
 package struct WaitFindings: Sendable {
-  /// New connections to open: to suspected endpoints and, for comparison, to others.
+  /// New connections to open, to endpoints that are newly suspected and, for comparison, to others.
   package var probes: [DueProbe] = []
-  /// Requests to send elsewhere. The request that has waited longest comes first.
+  /// Requests to take from their connections and send again. The request that was sent first comes first.
   package var taken: [TakenRequest] = []
-  /// Endpoints that are silent for certain.
+  /// Endpoints that the planner has found to be silent.
   package var silent: [SilentEndpoint] = []
 }
 
@@ -44,11 +44,12 @@ extension RoutePlanner {
     silentHostIndices = hosts.indices.filter { hosts[$0].hasSuspectedEndpoints }
   }
 
-  /// Learns that a request was answered while endpoints are suspected of being silent.
+  /// Remembers the response to a request while endpoints of its origin are suspected of being silent. It may
+  /// show that another endpoint answers such requests. Does nothing at other times.
   ///
   /// - Parameters:
-  ///   - status: the status of the response. A status of 429, or of 500 and above, does not show that a
-  ///     request fares better at the endpoint of this response.
+  ///   - status: the status of the response. The function ignores a response with status 429 or a status of
+  ///     500 and above: it does not show that a request fares better at this endpoint.
   ///   - begun: when the call began.
   package mutating func answered(
     _ request: NetOptRequest, along report: RouteReport, _ outcome: CallOutcome, status: Int,

@@ -7,8 +7,8 @@ package import NetOptCore
 /// is a value type. Its owner must make sure that only one call at a time changes it. Planning takes well
 /// under 1 µs as long as nothing has changed, because the planner keeps the last plan of each origin.
 package struct RoutePlanner: Sendable {
-  /// The maximum number of remembered origins outside the list. Beyond it, the planner forgets all of them,
-  /// which costs only a little speed.
+  /// The maximum number of remembered origins outside the list. When one more would exceed it, the planner
+  /// forgets all of these origins. This costs only a little speed.
   static let mostUnlisted = 1024
 
   /// The list, if there is one.
@@ -60,8 +60,9 @@ package struct RoutePlanner: Sendable {
   /// 3. For a URL whose host is an IP address: this address alone.
   /// 4. For a request that asks for DNS, for a host that the list does not contain or contains with another
   ///    port, and for an expired list: DNS alone.
-  /// 5. For all other requests: the usable endpoints of the list, the fastest first, then DNS, then the last
-  ///    resorts.
+  /// 5. For all other requests: the usable endpoints of the list, then DNS, then the last resorts. The policy
+  ///    chooses the first endpoint. When no endpoint is usable, one last resort comes first, before DNS. When
+  ///    there is no last resort either: DNS alone.
   ///
   /// - Parameters:
   ///   - origin: the origin of the request's URL.
@@ -70,8 +71,8 @@ package struct RoutePlanner: Sendable {
   ///   - proxy: the URL of the proxy that is set for this origin, if any.
   ///   - countsAsUse: whether the plan marks the origin as in use, so that its endpoints are probed. Default:
   ///     yes.
-  ///   - now: the present moment. A plan that a half-open endpoint leads takes the one attempt of this
-  ///     endpoint.
+  ///   - now: the present moment. If the first leg goes to a half-open endpoint, the plan takes this
+  ///     endpoint's one attempt.
   ///   - wall: the same moment as a calendar date. Evaluated only when the list has an expiry date.
   package mutating func plan(
     for origin: Origin, options: RequestOptions = RequestOptions(), proxy: String? = nil,
@@ -97,7 +98,7 @@ package struct RoutePlanner: Sendable {
     return plan(legs, directOff(origin, options), origin, options, at: now)
   }
 
-  /// Orders the addresses from DNS for an origin when they arrive. The order of the resolver stays, with two
+  /// Orders an origin's addresses from DNS when they arrive. The order of the resolver stays, with two
   /// exceptions. The address that won last comes first, so that its connections are reused. Addresses with an
   /// open circuit breaker or in quarantine come last.
   ///
@@ -129,7 +130,7 @@ package struct RoutePlanner: Sendable {
     !network.hasNoFailures && network.isSuspected(at: now)
   }
 
-  /// Makes the plan of a request that does not use the list, for this reason.
+  /// Makes the plan of a request that does not use the list. `reason` says why it does not.
   private func plan(
     _ legs: [RoutePlan.Leg], _ reason: RoutePlan.DirectOff, _ origin: Origin, _ options: RequestOptions,
     through proxy: String? = nil, at now: MonotonicInstant
@@ -142,7 +143,7 @@ package struct RoutePlanner: Sendable {
       verifies: options.verification == .full)
   }
 
-  /// Why a request does not use the list, apart from a proxy, a pinned address and an expired list.
+  /// Why a request does not use the list, if not because of a proxy, a pinned address or an expired list.
   private func directOff(_ origin: Origin, _ options: RequestOptions) -> RoutePlan.DirectOff {
     if options.routing == .dns { return .requested }
     guard let entry = list?.hosts[origin.host], !entry.endpoints.isEmpty else { return .noList }
@@ -151,7 +152,9 @@ package struct RoutePlanner: Sendable {
     return entry.port == origin.port ? .noList : .port
   }
 
-  /// Whether a connection carries many requests at once (HTTP/2); assumed of `https` origins at first.
+  /// Whether a connection to an origin is expected to carry many requests at once (HTTP/2). True for an
+  /// `https` origin until a response has shown HTTP/1. `speaksHTTP1` is `nil` for an origin that is not
+  /// remembered.
   private func multiplexes(_ options: RequestOptions, _ origin: Origin, _ speaksHTTP1: Bool?) -> Bool {
     origin.scheme == .https && options.version != .http1 && speaksHTTP1 != true
   }
@@ -174,7 +177,7 @@ package struct RoutePlanner: Sendable {
     hosts[hostIndex].update(address, at: now) { $0.giveBack(at: now) }
   }
 
-  /// Changes the number of requests under way that the first endpoint of a plan has.
+  /// Changes the number of requests under way (`inFlight`) of a plan's first endpoint.
   private mutating func changeInFlight(of plan: RoutePlan, by change: Int) {
     guard configuration.policy == .balanced, let address = plan.legs[0].address,
       let hostIndex = hostIndex(of: plan.origin), let index = hosts[hostIndex].index(of: address)
@@ -184,16 +187,17 @@ package struct RoutePlanner: Sendable {
 
   /// Learns the speed and health of endpoints from a call.
   ///
-  /// A leg that was ready counts as a success, even when another leg won. A leg that had used up its stagger
-  /// when a later leg overtook it counts as a failure: otherwise an address that swallows packets would cost
-  /// its stagger on every new connection. When the caller ended the call, the legs under way count against no
-  /// endpoint. The response of the service counts for the leg that won.
+  /// A leg that was ready counts as a success, even when another leg won. A leg counts as a failure when it
+  /// had used up its stagger and a leg that started later won. Otherwise an address that drops all packets
+  /// would cost its stagger on every new connection. Legs that were under way when the caller ended the call
+  /// do not count. The outcome of the request counts for the endpoint of the leg that won.
   ///
   /// - Parameters:
   ///   - report: the outcomes of the legs.
-  ///   - outcome: the outcome of the request; `nil` when only the legs are known.
-  ///   - begun: when the call began. A failure does not count against an endpoint that was seen to work
-  ///     since. Silence does not count when the call ended soon after its request was sent.
+  ///   - outcome: the outcome of the request; `nil` when only the legs are known, as for a warm-up.
+  ///   - begun: when the call began; `nil` when unknown. The failure of a leg does not count against an
+  ///     endpoint that was seen to work after the leg started. A missing response does not count when the
+  ///     call ended soon after its request was sent.
   package mutating func record(
     _ report: RouteReport, outcome: CallOutcome? = nil, from begun: MonotonicInstant? = nil,
     at now: MonotonicInstant
@@ -227,8 +231,8 @@ package struct RoutePlanner: Sendable {
   ///   - address: the endpoint's address.
   ///   - origin: the origin for which the connection was opened. For `https`, a new connection without TLS is
   ///     only a measurement and does not count as a success.
-  ///   - begun: when the probe began. A failure does not count against an endpoint that was seen to work
-  ///     since.
+  ///   - begun: when the probe began; `nil` when unknown. A failure does not count against an endpoint that
+  ///     was seen to work after this moment.
   package mutating func record(
     probe result: Result<ConnectReport, LegError>, of address: IPAddress, for origin: Origin,
     from begun: MonotonicInstant? = nil, at now: MonotonicInstant
@@ -247,8 +251,9 @@ package struct RoutePlanner: Sendable {
       probe: result, of: address, isFrozen: suspectsNetwork(at: now) || isOld, at: now, using: &random)
   }
 
-  /// Whether a probe failed and its failure is outdated: the endpoint was seen to work since the probe began.
-  /// A wrong certificate is never outdated, because the later success may be a request without verification.
+  /// Whether a probe failed and its failure is outdated, because the endpoint was seen to work after the
+  /// probe began. The failure of a wrong certificate is never outdated, because the later success may belong
+  /// to a request without verification.
   private func isOld(
     _ result: Result<ConnectReport, LegError>, from begun: MonotonicInstant?, of address: IPAddress,
     _ hostIndex: Int
@@ -259,7 +264,8 @@ package struct RoutePlanner: Sendable {
     return hosts[hostIndex].health(of: address)?.hasWorked(since: begun) ?? false
   }
 
-  /// Tells `network` what a call shows: a success, or failures of endpoints or of DNS.
+  /// Tells `network` what a call shows about this machine's network: an endpoint was reached, or endpoints or
+  /// DNS failed.
   private mutating func judgeNetwork(
     by report: RouteReport, _ outcome: CallOutcome?, at now: MonotonicInstant
   ) {
@@ -289,7 +295,8 @@ package struct RoutePlanner: Sendable {
     if isReached { network.succeeded() } else if hasFailed { judgeNetwork(at: now) }
   }
 
-  /// Decides whether the network is suspected. If that is new, undoes the failures of the last minute.
+  /// Decides whether the planner suspects this machine's network. When a suspicion begins, undoes the
+  /// failures of the last minute at all endpoints.
   private mutating func judgeNetwork(at now: MonotonicInstant) {
     guard network.judge(at: now) else { return }
     for hostIndex in hosts.indices {
@@ -297,14 +304,15 @@ package struct RoutePlanner: Sendable {
     }
   }
 
-  /// Learns which HTTP version an origin speaks. The version tells whether each leg that loses a race costs a
-  /// connection.
+  /// Learns from a response which HTTP version an origin speaks. With HTTP/1, each leg that loses a race
+  /// loses its connection.
   ///
-  /// - Parameter options: the options of the request. The response to a request for HTTP/1.1 shows nothing.
+  /// - Parameter options: the options of the request. A response to a request that allowed only HTTP/1.1 is
+  ///   ignored, because it shows nothing.
   package mutating func learned(version: HTTPVersion, for origin: Origin, options: RequestOptions) {
     if options.version == .http1 || origin.scheme == .http { return }
     let speaksHTTP1 = version == .http1_0 || version == .http1_1
-    // An origin that the planner does not remember counts as multiplexing.
+    // An origin that the planner does not remember counts as an HTTP/2 origin.
     guard let hostIndex = speaksHTTP1 ? begin(origin) : hostIndex(of: origin) else { return }
     hosts[hostIndex].speaksHTTP1 = speaksHTTP1
   }
@@ -318,8 +326,8 @@ package struct RoutePlanner: Sendable {
     return routes.addressesToProbe.map { IPEndpoint($0, port: origin.port) }
   }
 
-  /// The status of an origin's listed endpoints, in the order of a plan made now. Excluded endpoints come
-  /// last.
+  /// The status of an origin's listed endpoints, in the order of a plan that is made now. Excluded endpoints
+  /// come last.
   package func status(of origin: Origin, at now: MonotonicInstant) -> [EndpointStatus] {
     (hostIndex(of: origin).map { hosts[$0] } ?? routes(to: origin)).statuses(at: now)
   }
@@ -349,7 +357,8 @@ package struct RoutePlanner: Sendable {
     return hostIndices[origin]
   }
 
-  /// The index in `hosts` of an origin with listed endpoints. Begins to remember the origin.
+  /// The index in `hosts` of an origin with listed endpoints. Begins to remember such an origin. `nil` when
+  /// the list has no endpoints for the origin.
   mutating func listedHostIndex(of origin: Origin) -> Int? {
     if hostIndex(of: origin) == nil, entry(of: origin)?.endpoints.isEmpty ?? true { return nil }
     let hostIndex = begin(origin)

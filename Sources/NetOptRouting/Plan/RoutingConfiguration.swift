@@ -2,14 +2,15 @@ import NetOptCore
 
 /// How routing chooses one of several endpoints.
 public enum SelectionPolicy: String, Hashable, Sendable, CaseIterable {
-  /// Chooses the fastest endpoint. Among the endpoints within 10 % of the fastest, each client draws one by
-  /// weight, so that a fleet of clients does not send all its requests to one address.
+  /// Chooses the fastest endpoint, and keeps it until another endpoint is clearly faster: by more than 5 ms
+  /// and by more than 15 %. Among the endpoints within 10 % of the fastest, each client draws one by weight,
+  /// so that a fleet of clients does not send all its requests to one address.
   case fastest
   /// For each request, draws two endpoints by weight and chooses the one with the smaller product of score
   /// and requests under way, this request included. All endpoints get requests; faster ones get more.
   case balanced
-  /// Chooses as `fastest` does at first. Then keeps this endpoint as long as it works, however much faster
-  /// another endpoint becomes.
+  /// Chooses the first endpoint as `fastest` does. Then keeps this endpoint as long as it works, however much
+  /// faster another endpoint becomes.
   case pinned
 }
 
@@ -18,13 +19,13 @@ public struct RoutingConfiguration: Hashable, Sendable {
   /// The region of this machine, named as in the list. Among endpoints of unknown speed, those of the same
   /// region come first. Default: none.
   public var region: String?
-  /// The provider through whose network this machine reaches others, named as in the list. Works like
-  /// `region`. Default: none.
+  /// The internet provider of this machine, named as in the list. Among endpoints of unknown speed, those of
+  /// the same provider come first. Default: none.
   public var isp: String?
   /// How routing chooses one of several endpoints. Default: `fastest`.
   public var policy: SelectionPolicy
-  /// Whether the client makes the probes that are due. Otherwise requests find out whether failed endpoints
-  /// work again.
+  /// Whether the client makes background probes. If not, requests find out whether failed endpoints work
+  /// again.
   package var probesInBackground = true
 
   /// Makes a configuration.
@@ -45,6 +46,7 @@ public struct RoutingConfiguration: Hashable, Sendable {
 }
 
 extension RoutePlan.Policy {
+  /// The policy as plans and reports name it.
   init(_ policy: SelectionPolicy) {
     self =
       switch policy {
