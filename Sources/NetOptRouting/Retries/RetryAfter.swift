@@ -3,13 +3,13 @@ package import NetOptCore
 
 /// The wait that a server asks for in `Retry-After` (RFC 9110, section 10.2.3).
 package enum RetryAfter {
-  /// Reads the field from the head of a response. A date in the field ends the wait. The wait then begins at
-  /// the date in the `Date` field, which comes from the server's own clock, or at `wall` when the head has no
-  /// `Date`.
+  /// Reads the wait from the head of a response. The field has a number of seconds, or the date at which the
+  /// wait ends. In the second case, the wait begins at the date in the `Date` field, which comes from the
+  /// server's own clock, or at `wall` when the head has no valid `Date`.
   ///
   /// - Parameter wall: the present moment as a calendar date. Evaluated only when the field is not a number
   ///   of seconds.
-  /// - Returns: the wait; `nil` when the field is missing or invalid.
+  /// - Returns: the wait, at least zero; `nil` when the field is missing or invalid.
   package static func delay(_ head: ResponseHead, wall: () -> Date) -> Duration? {
     guard let text = head.first("Retry-After") else { return nil }
     if let delay = seconds(text) { return delay }

@@ -1,42 +1,43 @@
 package import NetOptCore
 
 /// Limits how many retries and hedges a client sends: one for every five calls of the last 10 s, plus ten
-/// free ones per second.
+/// free retries per second.
 ///
 /// The retries that calls pay for let a busy client continue when an endpoint dies, and prevent all clients
 /// together from doubling the load of a failing service. The free retries let a client with few calls retry
 /// at all. In any period of T seconds, there are at most 0.2 retries for each call of that period and the 10
 /// s before it, plus 10 · (T + 1).
 ///
-/// The budget is a value type and reads no clock: callers pass the present moment. A moment before the latest
-/// one counts as the latest one.
+/// The budget is a value type and reads no clock: callers pass the present moment. If a caller passes an
+/// earlier moment than a previous caller did, the budget uses the previous moment.
 package struct RetryBudget: Sendable {
   /// The number of calls that pay for one retry.
   static let callsPerRetry = 5
-  /// How long a call can pay for a retry.
+  /// How long after its start a call can pay for a retry.
   static let memory = Duration.seconds(10)
-  /// The number of free retries per second. Those of one second can be used at once.
+  /// The number of free retries per second. At most this many accumulate, and they can be used at once.
   static let freePerSecond: Int64 = 10
 
-  /// The number of parts into which `memory` is divided.
+  /// The number of parts into which `memory` is divided. The budget counts the calls of each part (a tenth of
+  /// `memory`).
   private static let slots = 10
-  /// The length of such a part in nanoseconds.
+  /// The length of each part in nanoseconds: 1 s.
   private static let slot = memory.nanoseconds / Int64(slots)
-  /// The time in nanoseconds in which a free retry is earned.
+  /// The time in nanoseconds in which one free retry is earned: 0.1 s.
   private static let free = 1_000_000_000 / freePerSecond
 
-  /// The number of calls in each tenth of `memory` that have not paid for a retry. The tenth with number n
-  /// has the index n modulo 10.
+  /// For each tenth of `memory`, the number of calls that began in it and have not paid for a retry. The
+  /// tenth with number n has the index n modulo 10.
   private var calls = InlineArray<10, Int>(repeating: 0)
   /// The number of the current tenth, counted from the start of the monotonic clock.
   private var current: Int64
   /// The index of the current tenth in `calls`.
   private var currentIndex: Int
-  /// The end of the current tenth in nanoseconds of the clock.
+  /// The end of the current tenth in nanoseconds of the monotonic clock.
   private var currentEnds: Int64
-  /// The free retries that are left, as the time in nanoseconds in which they are earned: `free` for each.
+  /// The remaining free retries, in nanoseconds of earning time. One retry is worth `free` nanoseconds.
   private var credit: Int64
-  /// The moment until which `credit` is counted, in nanoseconds of the clock.
+  /// When free retries were last added to `credit`, in nanoseconds of the monotonic clock.
   private var creditedAt: Int64
 
   /// Makes an unused budget.
@@ -63,11 +64,11 @@ package struct RetryBudget: Sendable {
 
   /// Takes a retry from the budget.
   ///
-  /// - Returns: whether the budget was sufficient. Otherwise nothing is taken.
+  /// - Returns: whether the budget allows the retry. If not, nothing is taken.
   package mutating func take(at now: MonotonicInstant) -> Bool {
     advance(to: now)
     earnCredit(until: now)
-    // Free retries are used first: they renew themselves.
+    // Free retries are used first, because new ones are earned all the time.
     if credit >= Self.free {
       credit -= Self.free
       return true
@@ -84,18 +85,18 @@ package struct RetryBudget: Sendable {
     return true
   }
 
-  /// The time until the next free retry, as of the last call of `take(at:)`. Calls that begin meanwhile may
+  /// The time from the last call of `take(at:)` until the next free retry. Calls that begin in this time may
   /// pay for a retry earlier.
   var nextFree: Duration { .nanoseconds(max(Self.free - credit, 0)) }
 
-  /// The number of calls that have not paid for a retry.
+  /// The number of calls within `memory` that have not paid for a retry.
   private var available: Int {
     var sum = 0
     for index in 0..<Self.slots { sum += calls[index] }
     return sum
   }
 
-  /// Makes the tenth of a moment the current one, and drops the calls that are too old by then.
+  /// Makes the tenth of a moment the current tenth, and drops the calls that are too old at this moment.
   private mutating func advance(to now: MonotonicInstant) {
     let wanted = Self.counted(now) / Self.slot
     guard wanted > current else { return }
@@ -107,7 +108,7 @@ package struct RetryBudget: Sendable {
     currentEnds = (current + 1) * Self.slot
   }
 
-  /// Adds the free retries that were earned until a moment.
+  /// Adds the free retries that were earned between `creditedAt` and a moment.
   private mutating func earnCredit(until now: MonotonicInstant) {
     let moment = Self.counted(now)
     guard moment > creditedAt else { return }

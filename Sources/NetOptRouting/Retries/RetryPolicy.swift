@@ -25,12 +25,13 @@ package struct RetryPolicy: Sendable {
 
   /// Why a request is not sent again.
   package enum Reason: Hashable, Sendable {
-    /// Another attempt would not change the outcome.
+    /// The outcome is a response that calls for no retry, or another attempt would not change the outcome.
     case final
-    /// Nothing was sent: the race tried every leg.
+    /// No leg won the race. Another attempt would try the same legs: the race has tried all of them, or has
+    /// run until the deadline.
     case nothingSent
-    /// The request may not be repeated: its method is not idempotent and it has no key, or its body was a
-    /// stream.
+    /// The request may not be repeated: its method is not idempotent and it has no `Idempotency-Key`, or its
+    /// body is a stream.
     case mayNotBeRepeated
     /// The call has made as many attempts as its options allow.
     case attemptsUsedUp
@@ -44,7 +45,7 @@ package struct RetryPolicy: Sendable {
 
   /// Why there is no time for another attempt.
   package struct Shortage: Hashable, Sendable {
-    /// The time that was left until the deadline; at least zero.
+    /// The time that was left until the deadline of the call; at least zero.
     package let left: Duration
     /// The wait before the attempt.
     package let wait: Duration
@@ -52,15 +53,15 @@ package struct RetryPolicy: Sendable {
     package let attempt: Duration
   }
 
-  /// The longest wait that a server may ask for in `Retry-After`. When a server asks for a longer one, the
-  /// caller gets its response.
+  /// The longest wait that a server may ask for in `Retry-After`. When a server asks for a longer wait, the
+  /// caller gets the response of this server.
   package static let longestWait = Duration.seconds(10)
-  /// The wait before the first delayed retry, before jitter. It doubles with each further retry.
+  /// The wait before the first retry that waits, before jitter. It doubles with each further retry.
   static let firstWait = Duration.milliseconds(50)
   /// The longest wait that the policy chooses by itself, before jitter. A server may ask for a longer one.
   static let longestOwnWait = Duration.seconds(2)
-  /// How often in a row a call waits for the budget. Together these waits take 0.8 to 1.6 s: enough to repeat
-  /// the requests of a burst of failures, and too little for calls to pile up when nothing works.
+  /// How often a call waits for the budget after one attempt. Together these waits take 0.8 to 1.6 s: enough
+  /// to repeat the requests of a burst of failures, and too little for calls to pile up when nothing works.
   static let mostWaitsForBudget = 5
 
   private var random: SplitMix64
@@ -70,8 +71,8 @@ package struct RetryPolicy: Sendable {
   /// - Parameter seed: the seed of the policy's random numbers. Give each client a different seed.
   package init(seed: UInt64) { random = SplitMix64(seed: seed) }
 
-  /// Whether a response status may be a reason to send the request again: 502, 503, 504 (RFC 9110, sections
-  /// 15.6.3 to 15.6.5), and 421 (section 15.5.20).
+  /// Whether a response with this status may be a reason to send the request again: 502, 503, 504 (RFC 9110,
+  /// sections 15.6.3 to 15.6.5), and 421 (section 15.5.20).
   package static func isFailure(_ status: Int) -> Bool {
     // One comparison is enough for nearly all responses.
     status >= 421 && (status == 421 || (502...504).contains(status))
@@ -85,12 +86,13 @@ package struct RetryPolicy: Sendable {
   ///   - attempts: the number of attempts that the call has made, this one included.
   ///   - waits: how often the call has waited for the budget since this attempt.
   ///   - now: the present moment.
-  ///   - deadline: the deadline of the call.
-  ///   - shortest: the shortest duration of an attempt. Evaluated when there is a deadline and another
-  ///     attempt is possible. It must not exceed the real duration of an attempt, because the policy refuses
-  ///     retries by it.
+  ///   - deadline: the deadline of the call; `nil` for a call without one.
+  ///   - shortest: a lower bound of the duration of an attempt. The policy refuses a retry when not even this
+  ///     time is left before the deadline. Evaluated when there is a deadline and another attempt is
+  ///     possible.
   ///   - wall: the present moment as a calendar date.
-  ///   - budget: the budget from which a retry is taken, when nothing else speaks against the retry.
+  ///   - budget: the retry budget. The policy takes the retry from it last, when nothing else forbids the
+  ///     retry.
   package mutating func decide(
     after outcome: Outcome, of request: NetOptRequest, attempts: Int, waits: Int = 0,
     at now: MonotonicInstant, until deadline: MonotonicInstant?, shortest: @autoclosure () -> Duration,
@@ -113,7 +115,8 @@ package struct RetryPolicy: Sendable {
       return .giveUp(.mayNotBeRepeated)
     }
     guard attempts < request.options.maxAttempts else { return .giveUp(.attemptsUsedUp) }
-    // A 421 response asks only for another connection. A second retry for it is useless.
+    // A 421 response asks only for another connection. When the retry on a new connection gets a 421 too, a
+    // further retry is useless.
     if status == 421 {
       if attempts > 1 { return .giveUp(.final) }
       asked = .zero
@@ -141,8 +144,9 @@ package struct RetryPolicy: Sendable {
     return .decideLater(after: pause)
   }
 
-  /// Whether the retry takes nothing from the budget. True when netopt took the request from a silent
-  /// endpoint: at that moment, `WaitWatch` took the retry from the budget, or the retry was free.
+  /// Whether the retry takes nothing from the budget now. True when netopt took the request from a silent
+  /// endpoint or a dead connection. `WaitWatch` then took the retry from the budget at that moment. The retry
+  /// of a request that the endpoint's kernel had not acknowledged costs nothing.
   private static func isPaid(_ outcome: Outcome) -> Bool {
     if case .failure(let error) = outcome { error.route?.winner?.failure?.kind == .silent } else { false }
   }
@@ -162,15 +166,16 @@ package struct RetryPolicy: Sendable {
     return nil
   }
 
-  /// Whether no server processed the request, and no leg was left to send it. The race took the request back
-  /// from each leg that had sent it, so the route has no winner.
+  /// Whether the request was sent, but no server processed it (for example, a refused stream), and no leg was
+  /// left to send it. The leg that had sent it is no longer the winner, so `winner == nil` with the code
+  /// `sendFailed` does not mean that nothing was sent.
   private static func wasUnprocessed(_ error: NetOptError) -> Bool {
     error.code == .sendFailed && error.isRetryable && error.route?.winner == nil
   }
 
-  /// The wait when no server asks for one. A failed connection says nothing about other endpoints, so the
-  /// first retry goes elsewhere at once. A service that reports trouble or refuses requests gets time to
-  /// recover.
+  /// The wait before a retry when no server asks for a wait. A failed connection says nothing about other
+  /// endpoints, so the first retry goes out at once. A service that reports trouble or refuses requests gets
+  /// time to recover.
   ///
   /// - Parameters:
   ///   - attempts: the number of attempts so far. For a wait for the budget: the number of waits, this one
