@@ -194,7 +194,7 @@ struct EchoSocket {
       ))
   }
 
-  /// The error when the address cannot be reached. `code` is the errno of a system call or of a `QueuedError`.
+  /// The error when the address cannot be reached. `code` is the errno of a system call or a `QueuedError`.
   private static func failed(_ address: IPAddress, _ code: Int32) -> LegError {
     LegError(
       LegFailure(.unreachable, "\(address) cannot be reached by ICMP: \(String(cString: strerror(code)))"))

@@ -3,9 +3,9 @@ import NetOptCore
 /// Identifies the network of this machine: a hash of the default routes and their source addresses. Because
 /// it is a hash, data stored under it does not reveal the addresses.
 ///
-/// Two networks that look the same from inside have the same fingerprint, such as two homes whose routers have
-/// the same default settings. This does little harm: the data stored under a fingerprint are estimates, and
-/// the first connections correct them.
+/// Two networks that look the same from inside have the same fingerprint, such as two homes whose routers
+/// have the same default settings. This does little harm: the data stored under a fingerprint are estimates,
+/// and the first connections correct them.
 package struct NetworkFingerprint: Hashable, Sendable, CustomStringConvertible {
   /// A default route with its source address.
   struct Way: Hashable, Sendable {

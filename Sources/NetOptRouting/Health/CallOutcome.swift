@@ -1,15 +1,14 @@
 package import NetOptCore
 
-/// The outcome of a call after one of its legs had won the race. The planner learns from it about the
-/// endpoint of this leg. It learns about all legs from the `RouteReport`.
+/// How a call ended after one of its legs had won the race. The planner learns from the outcome about the
+/// endpoint of the winning leg. It learns about all legs from the `RouteReport`.
 package enum CallOutcome: Hashable, Sendable {
-  /// The service responded with a status other than 502, 503 and 504.
-  ///
-  /// `wait` is the time from the last byte of the request to the first byte of the response.
+  /// The service responded with a status other than 502, 503 and 504. `wait` is the time from the last byte
+  /// of the request to the first byte of the response.
   case answered(wait: Duration)
   /// The service responded with 502, 503 or 504: the servers behind the endpoint do not work at the moment.
-  /// `retryAfter` is the number of seconds in the `Retry-After` field; `nil` when the response has no such
-  /// number.
+  /// `retryAfter` is the time in the `Retry-After` field; `nil` when the response has no such field with a
+  /// number of seconds.
   case unavailable(status: Int, retryAfter: Duration?)
   /// The exchange failed after the request was sent, for one of three reasons. The connection failed (the
   /// winning leg of the report then has a failure), only the stream was reset, or the response violated the

@@ -3,19 +3,20 @@ import NetOptCore
 /// The planner's knowledge of one endpoint: how fast it is, and whether it works.
 struct EndpointHealth: Sendable {
   /// The time that a failure adds to the score for a while: the default connect timeout. The time that the
-  /// failure itself took is never a score: an endpoint that refuses connections at once must not look fast.
+  /// failure itself took does not matter: an endpoint that refuses connections at once must not look fast.
   static let penalty = RequestOptions().connectTimeout
   /// The maximum number of failures whose penalties add up.
   private static let mostPenalties: Int64 = 10
   /// The number of late responses in a row that make an endpoint slow. One or two may belong to requests that
   /// take long at every endpoint.
   private static let slowInARow: UInt8 = 3
-  /// How often the planner reviews the extra time of a slow endpoint when no responses come.
+  /// How often the planner reviews the `slowness` of a slow endpoint when no responses come.
   private static let slownessReview = Duration.seconds(5)
 
-  /// The time until a request can be sent: the TCP handshake and, for `https`, the TLS handshake.
+  /// The time from the start of a connection attempt until a request can be sent: the TCP handshake and, for
+  /// `https`, the TLS handshake. `nil` without a measurement.
   private(set) var ready: RoundTripEstimate?
-  /// The round-trip time, from TCP handshakes and ICMP echo requests.
+  /// The round-trip time, from TCP handshakes and ICMP echo requests. `nil` without a measurement.
   private(set) var roundTrip: RoundTripEstimate?
   /// The shortest measured round trip in nanoseconds: a TCP handshake or an ICMP echo request. No exchange
   /// with the endpoint takes less.
@@ -31,27 +32,29 @@ struct EndpointHealth: Sendable {
   /// When the endpoint was last seen to work; the earliest moment if never.
   private var lastSucceeded = MonotonicInstant(nanoseconds: .min)
   private var circuit = Circuit()
-  /// `nil` unless the endpoint's certificate was wrong when it was last checked.
+  /// The quarantine of an endpoint whose certificate was wrong when it was last checked; otherwise `nil`.
   private var quarantine: Quarantine?
-  /// The failures that add to the score until `penalisedUntil`, counted in halves.
+  /// The failures that add to the score until `penalisedUntil`, counted in halves: 2 for a whole failure.
   private var penalties: Int64 = 0
   /// When the penalties end or ended; `nil` when there was no penalty since the last success.
   private var penalisedUntil: MonotonicInstant?
-  /// The time from the last byte of a request to the first byte of its response, less a round trip.
+  /// The response time: from the last byte of a request to the first byte of its response, less a round trip.
   private var firstByte = PeakEstimate()
-  /// The number of late responses in a row, at most `slowInARow`.
+  /// The number of late responses in a row, at most `slowInARow`. `UsualTime.bound` tells which are late.
   private var lateAnswers: UInt8 = 0
-  /// How much later than usual the endpoint's responses begin, in nanoseconds, as the score counts it.
+  /// The part of the score for responses that begin later than usual, in nanoseconds: the part of `firstByte`
+  /// beyond `UsualTime.bound`. 0 for an endpoint that is not slow.
   private(set) var slowness: Int64 = 0
-  /// When `slowness` is reviewed next, even without a response; `nil` while it is 0.
+  /// When `slowness` is reviewed next, even without a response; `nil` while `slowness` is 0.
   private var slownessDue: MonotonicInstant?
   /// The evidence of silence; `nil` unless the planner suspects the endpoint or has found it silent.
   var silence: Silence?
-  /// How much longer than usual requests may wait before the planner suspects the endpoint.
+  /// Makes the planner wait longer before it suspects the endpoint again after wrong suspicions.
   var suspicionBackoff = SuspicionBackoff()
   /// When the endpoint last responded with 502, 503 or 504; the earliest moment if never.
   private var lastRefusal = MonotonicInstant(nanoseconds: .min)
-  /// The state before the failures since `since`, with which `undoFailures(since:)` undoes them.
+  /// The state just before a failure at the moment `since`. `undoFailures(since:)` restores it, and thus
+  /// undoes that failure and all later ones. `until` is `penalisedUntil`.
   private var savedState:
     (since: MonotonicInstant, circuit: Circuit, penalties: Int64, until: MonotonicInstant?)?
 
@@ -67,8 +70,10 @@ struct EndpointHealth: Sendable {
     return Self.penalty * Double(penalties) / 2
   }
 
-  /// The time by which plans rank the endpoint: its smoothed time to be ready, the extra time until its
-  /// responses begin, and penalties. `nil` without measurements and penalties.
+  /// The time by which plans rank the endpoint, the lowest first. It is the sum of the smoothed time until a
+  /// connection to the endpoint is ready (`readiness`), the time by which its responses begin later than
+  /// usual for the origin (`slowness`), and the penalties for recent failures. `nil` without measurements and
+  /// penalties.
   func score(secure: Bool, at now: MonotonicInstant) -> Duration? {
     let time = readiness(secure: secure).map { $0.smoothed + .nanoseconds(slowness) }
     guard let penalty = penalty(at: now) else { return time }
@@ -80,7 +85,7 @@ struct EndpointHealth: Sendable {
     readiness(secure: secure).map { $0.smoothedNanoseconds + slowness }
   }
 
-  /// The state of the endpoint: whether requests use it.
+  /// The state of the endpoint. It decides whether requests use the endpoint.
   ///
   /// - Parameter unverified: whether the request accepts a wrong certificate.
   func state(at now: MonotonicInstant, unverified: Bool = false) -> CircuitState {
@@ -104,7 +109,8 @@ struct EndpointHealth: Sendable {
   /// Whether the one attempt of the half-open state, or a certificate check, is under way.
   func isAttemptUnderWay(at now: MonotonicInstant) -> Bool { circuit.isAttemptUnderWay(at: now) }
 
-  /// Whether only a response shows that the endpoint works again. A connection alone does not.
+  /// Whether only a response shows that the endpoint works again after its last failure. Otherwise a ready
+  /// connection is enough.
   var needsAnswer: Bool { circuit.lastFault != .unreachable }
 
   /// Whether the endpoint asked not to be used, and the time is not over.
@@ -130,7 +136,7 @@ struct EndpointHealth: Sendable {
   /// this moment is outdated.
   func hasWorked(since moment: MonotonicInstant) -> Bool { lastSucceeded > moment }
 
-  /// When the last response of the endpoint began.
+  /// When the last response of the endpoint began; the earliest moment if none ever did.
   var lastAnswered: MonotonicInstant { max(firstByte.last ?? lastRefusal, lastRefusal) }
 
   /// Whether there was no failure since the last success, and there is no quarantine and no suspicion.
@@ -139,7 +145,7 @@ struct EndpointHealth: Sendable {
     circuit.hasNoFailures && penalisedUntil == nil && quarantine == nil && silence == nil
   }
 
-  /// When the endpoint's state next changes because time passes.
+  /// When the endpoint's state or score next changes because time passes; `nil` when only events change them.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
     if isHealthy { return slownessDue }
     let next = circuit.nextChange(after: now).earlier(penalisedUntil, after: now)
@@ -148,8 +154,8 @@ struct EndpointHealth: Sendable {
 
   // MARK: Events
 
-  /// Records a ready connection. A ready connection does not end a quarantine, because its certificate may be
-  /// unverified.
+  /// Records that a connection was ready. This does not end a quarantine, because the connection may not have
+  /// verified the certificate.
   ///
   /// - Parameters:
   ///   - connect: the time of the TCP handshake, when it was measured.
@@ -175,7 +181,9 @@ struct EndpointHealth: Sendable {
   /// Records the times of a new connection or of an ICMP echo request. They do not show whether requests
   /// succeed.
   ///
-  /// - Parameter connect: the duration of the TCP handshake, or the round-trip time of the echo request.
+  /// - Parameters:
+  ///   - connect: the duration of the TCP handshake, or the round-trip time of the echo request.
+  ///   - ready: the time until a request could be sent.
   mutating func measured(connect: Duration?, ready: Duration? = nil, at now: MonotonicInstant) {
     if let connect {
       roundTrip.add(connect, age: lastConnect.map { now - $0 } ?? .zero)
@@ -192,7 +200,7 @@ struct EndpointHealth: Sendable {
   ///
   /// - Parameters:
   ///   - wait: the time from the last byte of the request to the first byte of the response, in nanoseconds.
-  ///   - index: the index of the endpoint.
+  ///   - index: the index of this endpoint in the list.
   ///   - usual: the usual response time of the origin. This response becomes a sample of it.
   /// - Returns: whether the score has changed so much that the endpoint must be ranked again.
   mutating func answered(after wait: Int64, of index: Int, usual: inout UsualTime, at now: MonotonicInstant)
@@ -238,7 +246,8 @@ struct EndpointHealth: Sendable {
 
   /// Adopts the estimates of an earlier run, unless the endpoint has estimates or failures already.
   ///
-  /// - Returns: whether the endpoint adopted them.
+  /// - Parameter measured: when the estimates were saved. This may be before this process began.
+  /// - Returns: whether the endpoint adopted the estimates.
   mutating func adopt(
     ready: RoundTripEstimate?, roundTrip: RoundTripEstimate?, measured: MonotonicInstant
   ) -> Bool {
@@ -355,7 +364,7 @@ struct EndpointHealth: Sendable {
     return true
   }
 
-  /// Takes the one attempt of the half-open state, or the certificate check.
+  /// Notes that a request or a probe makes the one attempt of the half-open state, or the certificate check.
   mutating func take(at now: MonotonicInstant, byProbe: Bool = false) {
     circuit.take(at: now, byProbe: byProbe)
   }
@@ -369,13 +378,13 @@ struct EndpointHealth: Sendable {
     return true
   }
 
-  /// Keeps the state before a failure, unless a state of the last 60 s (`undoWindow`) is kept already.
+  /// Stores the state before a failure in `savedState`. Keeps a stored state of the last 60 s (`undoWindow`).
   private mutating func saveState(at now: MonotonicInstant) {
     if let savedState, now < savedState.since + LocalNetwork.undoWindow { return }
     savedState = (now, circuit, penalties, penalisedUntil)
   }
 
-  /// Adds a penalty to the score: `halves` is 2 for a whole one, 1 for half of one.
+  /// Adds a penalty to the score. `halves` is 2 for a whole penalty and 1 for half a penalty.
   private mutating func penalise(_ failure: LegFailure, halves: Int64, at now: MonotonicInstant) {
     let isPenalised = penalisedUntil.map { now < $0 } ?? false
     penalties = isPenalised ? min(penalties + halves, 2 * Self.mostPenalties) : halves

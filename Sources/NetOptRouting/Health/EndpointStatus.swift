@@ -1,23 +1,27 @@
 package import NetOptCore
 
-/// The planner's knowledge of a listed endpoint.
+/// What the planner knows about a listed endpoint at one moment, in the form for callers of the planner.
 package struct EndpointStatus: Hashable, Sendable {
   /// The endpoint as the list describes it.
   package let endpoint: ListedEndpoint
   /// The endpoint's place in the order, from 1; `nil` when plans exclude the endpoint.
   package let rank: Int?
-  /// The time by which plans rank the endpoint: its smoothed time to be ready, the extra time until its
-  /// responses begin, and penalties; `nil` without measurements and penalties.
+  /// The time by which plans rank the endpoint, the lowest first. It is the sum of three times: the smoothed
+  /// time from the start of a connection attempt until the connection can carry a request (the TCP handshake
+  /// and, for `https`, the TLS handshake), the time by which responses of the endpoint begin later than usual
+  /// for the origin, and the penalties for recent failures. `nil` without measurements and penalties.
   package let score: Duration?
-  /// The smoothed round-trip time, from TCP handshakes and ICMP echo requests.
+  /// The smoothed round-trip time, from TCP handshakes and ICMP echo requests; `nil` before the first
+  /// measurement.
   package let rtt: Duration?
   /// The state of the endpoint: whether requests use it.
   package let state: CircuitState
-  /// Whether the endpoint has rank 1. With the policies `fastest` and `pinned`, a request would then try this
-  /// endpoint first.
+  /// Whether the endpoint has rank 1. With the policies `fastest` and `pinned`, the next request would try
+  /// this endpoint first.
   package let chosen: Bool
   /// Why plans exclude the endpoint; `nil` when they do not.
   package let excluded: ExclusionReason?
-  /// The last failure, however long ago; `nil` when there was none.
+  /// The last failure in the current network, however long ago; `nil` when there was none. A success does not
+  /// clear it.
   package let lastFailure: LegFailure?
 }

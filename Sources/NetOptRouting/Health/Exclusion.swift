@@ -1,15 +1,15 @@
 import NetOptCore
 
-/// Why a plan excludes an endpoint, as the planner keeps it. `ExclusionReason` is the form for callers. The
-/// planner makes that form only on request, because it contains the time until the next certificate check,
-/// which depends on the moment of the request.
+/// Why plans exclude an endpoint, in the form that the planner keeps. `ExclusionReason` is the form for
+/// callers. The planner makes an `ExclusionReason` only when a caller asks for it: it may contain the time
+/// until the next certificate check, which depends on the moment of the call.
 enum Exclusion: Hashable, Sendable {
-  /// The reason does not depend on the moment.
+  /// A reason that is the same at every moment.
   case reason(ExclusionReason)
-  /// The endpoint is in quarantine.
+  /// The endpoint is in quarantine. The reason contains the time until the next certificate check.
   case quarantine(Quarantine.Notice)
 
-  /// The reason, as of the moment of the call.
+  /// The reason in the form for callers, at a moment.
   func reason(at now: MonotonicInstant) -> ExclusionReason {
     switch self {
     case .reason(let reason): reason
@@ -17,7 +17,7 @@ enum Exclusion: Hashable, Sendable {
     }
   }
 
-  /// When the reason next changes because time passes; `nil` when it does not.
+  /// When the reason next changes because time passes; `nil` when time does not change it.
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
     if case .quarantine(let notice) = self { notice.nextChange(after: now) } else { nil }
   }

@@ -1,23 +1,23 @@
 import NetOptCore
 
-/// The cause of the failure of a leg.
+/// What the planner blames for the failure of a leg or a probe.
 enum FailureCause: Hashable, Sendable {
   /// The endpoint. It gets a penalty, and its circuit breaker counts the failure.
   case endpoint
-  /// The service behind an endpoint that can be reached. The failure counts half, and a new connection does
-  /// not show that the service has recovered.
+  /// The service behind an endpoint that can be reached. The endpoint's circuit breaker counts half a
+  /// failure. A new connection does not show that the service has recovered.
   case service
-  /// The endpoint, whose certificate is not the host's, is not trusted or has expired. The endpoint goes into
+  /// The endpoint's certificate: it is for other hosts, is not trusted or has expired. The endpoint goes into
   /// quarantine.
   case certificate
-  /// This machine's network. The endpoint ranks behind the others for a while, but its circuit breaker counts
-  /// nothing.
+  /// This machine's network. The endpoint gets a penalty, so it ranks behind other endpoints for a while. Its
+  /// circuit breaker does not count the failure.
   case localNetwork
-  /// A cause that the choice of another endpoint would not avoid, such as DNS or a proxy. No endpoint is
-  /// blamed.
+  /// Something that the planner does not blame on an endpoint, because another endpoint would not avoid it,
+  /// such as DNS or a proxy. Nothing is counted.
   case unattributed
 
-  /// Whether this machine's network may have caused the failure, instead of the endpoint.
+  /// Whether the failure may be a sign that this machine's network does not work.
   var mayBeLocalNetwork: Bool { self == .endpoint || self == .localNetwork }
 
   /// The cause of a kind of failure.

@@ -1,17 +1,17 @@
 import NetOptCore
 
-/// Tells failures of this machine's network from failures of endpoints. The network is suspected when at
-/// least two endpoints and DNS fail within 5 s and nothing works.
+/// Distinguishes failures of this machine's network from failures of endpoints. The planner suspects the
+/// network when at least two endpoints and DNS fail within 5 s and nothing works.
 ///
-/// While the network is suspected, failures count against no endpoint, and probes are few. The first success
-/// ends the suspicion, and so do 30 s without further failures.
+/// While the network is suspected, failures count against no endpoint, and the client sends few probes. The
+/// first success ends the suspicion, and so do 30 s without further failures.
 struct LocalNetwork: Sendable {
-  /// The maximum age of failures that count together.
+  /// The maximum age of the failures that together cause a suspicion.
   static let window = Duration.seconds(5)
   /// How long a suspicion lasts after the last failure.
   static let suspicionDuration = Duration.seconds(30)
-  /// The time before the start of a suspicion in which failures are blamed on the network. The planner undoes
-  /// the effects of these failures on endpoints, unless something has worked since.
+  /// A suspicion also blames the network for failures in this time before the suspicion began. The planner
+  /// undoes the effects of these failures on an endpoint, unless the endpoint has worked since.
   static let undoWindow = Duration.seconds(60)
   /// The first pause between two probes during a suspicion. Each further pause is twice as long.
   static let shortestPause = Duration.seconds(1)
@@ -20,20 +20,21 @@ struct LocalNetwork: Sendable {
 
   /// The last two addresses that failed, the newer one first.
   private var failures: [(address: IPAddress, at: MonotonicInstant)] = []
-  /// When name servers last did not respond; `nil` if they have not failed since the last success.
+  /// When a DNS look-up last failed because no name server responded; `nil` if that has not happened since
+  /// the last success.
   private var lastLookUpFailure: MonotonicInstant?
-  /// When the suspicion ends without further failures; `nil` if there was none since the last success.
+  /// When the suspicion ends if nothing more fails; `nil` if there was no suspicion since the last success.
   private var suspectedUntil: MonotonicInstant?
-  /// The wait that ends at `nextProbe`. The wait after it is twice as long, up to `longestPause`.
+  /// The pause that ends at `nextProbe`. The pause after `nextProbe` is twice as long, up to `longestPause`.
   private var pause = Self.shortestPause
-  /// When the next probe may test whether the network works again. Has a meaning only while the network is
-  /// suspected.
+  /// When the next probe may test whether the network works again; `nil` if there was no suspicion since the
+  /// last success. Has a meaning only while the network is suspected.
   private(set) var nextProbe: MonotonicInstant?
 
-  /// Whether nothing has failed since the last success.
+  /// Whether no endpoint and no DNS look-up has failed since the last success.
   var hasNoFailures: Bool { failures.isEmpty && lastLookUpFailure == nil && suspectedUntil == nil }
 
-  /// Whether the network is taken to be the cause of failures.
+  /// Whether the planner suspects that the network causes the failures.
   func isSuspected(at now: MonotonicInstant) -> Bool { suspectedUntil.map { now < $0 } ?? false }
 
   /// Records that an address could not be reached.
@@ -46,7 +47,7 @@ struct LocalNetwork: Sendable {
   /// Records that no name server responded.
   mutating func lookUpDidFail(at now: MonotonicInstant) { lastLookUpFailure = now }
 
-  /// Decides from the failures until now whether the network is suspected.
+  /// Decides from the recorded failures whether the network is suspected. Prolongs a suspicion.
   ///
   /// - Returns: whether a suspicion begins now.
   mutating func judge(at now: MonotonicInstant) -> Bool {

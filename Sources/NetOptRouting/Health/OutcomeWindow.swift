@@ -1,22 +1,24 @@
 import NetOptCore
 
-/// The successes and failures of the attempts of the last 30 s. It counts in six spans of 5 s of the
-/// monotonic clock. The oldest span is dropped as a whole.
+/// Counts the attempts of the last 30 s and their failures. The counts are kept in six spans of 5 s of the
+/// monotonic clock. A new span replaces the oldest span as a whole.
 struct OutcomeWindow: Hashable, Sendable {
   /// The length of a span in nanoseconds.
   private static let span = Int64(5_000_000_000)
   /// The number of spans.
   private static let spans = 6
-  /// The minimum number of attempts that show anything.
+  /// The minimum number of attempts with which `isBad` can be true.
   static let fewest: UInt32 = 5
   /// The minimum percentage of attempts that must succeed.
   static let leastPercent: UInt32 = 80
 
-  // One element for each span, at `index(_:)`. A vector has eight elements; the last two stay zero.
+  /// The attempts of each span. The element of a span is at `index(_:)`. A vector has eight elements; the
+  /// last two stay zero.
   private var attempts = SIMD8<UInt32>.zero
-  /// The failures of each span, counted in halves: 1 for a failure that the service reports, 2 for any other.
+  /// The failures of each span, at the same elements, counted in halves: 1 for a failure that counts half, 2
+  /// for any other failure.
   private var failures = SIMD8<UInt32>.zero
-  /// The number of the newest span, counted from the start of the clock.
+  /// The number of the newest span: the time since the start of the clock, divided by `span`.
   private var newest: Int64 = 0
 
   /// Counts an attempt.
@@ -36,12 +38,12 @@ struct OutcomeWindow: Hashable, Sendable {
     return all >= Self.fewest && failures.wrappedSum() * 50 > all * (100 - Self.leastPercent)
   }
 
-  /// The counted attempts, and the failures among them, rounded up to a whole number.
+  /// The number of counted attempts, and the number of failures among them, rounded up to a whole number.
   var counts: (attempts: Int, failures: Int) {
     (Int(attempts.wrappedSum()), Int(failures.wrappedSum() + 1) / 2)
   }
 
-  /// Makes a span the newest one. Clears the spans that are older than 30 s by then.
+  /// Makes the span with a number the newest span. Clears the counts of the spans that are too old by then.
   private mutating func begin(_ number: Int64) {
     // Spans without attempts are cleared as well.
     if number < newest || number - newest >= Int64(Self.spans) {
@@ -55,6 +57,6 @@ struct OutcomeWindow: Hashable, Sendable {
     newest = number
   }
 
-  /// The element that counts a span.
+  /// The index of the vector element that counts the span with a number.
   private static func index(_ number: Int64) -> Int { abs(Int(number % Int64(spans))) }
 }

@@ -2,10 +2,10 @@ import NetOptCore
 
 /// Excludes an endpoint because of its certificate, until a new connection verifies the right certificate.
 ///
-/// The first check comes 1 s after the failure. Each failed check doubles the wait, up to 60 s. A check is a
-/// probe: it ends with the TLS handshake and sends no request, so it may come soon. When there are no probes,
-/// the leg of a request is the check. It also verifies the certificate before it sends the first byte of the
-/// request (docs/adr/0027).
+/// The first check of the certificate comes 1 s after the failure. Each failed check doubles the wait, up to
+/// 60 s. Normally a check is a probe: it ends with the TLS handshake and sends no request, so it may come
+/// soon. When there are no probes, the leg of a request is the check. The leg, too, verifies the certificate
+/// before it sends the first byte of the request (docs/adr/0027).
 struct Quarantine: Hashable, Sendable {
   /// How soon a certificate is checked again.
   struct Pace: Hashable, Sendable {
@@ -13,21 +13,21 @@ struct Quarantine: Hashable, Sendable {
     var first = Duration.seconds(1)
     /// The longest wait before a check, before jitter.
     var longest = Duration.seconds(60)
-    /// Whether probes check the certificate. Requests then leave a due check to the probes for 1 s, which is
-    /// enough time for a probe to begin.
+    /// Whether probes check the certificate. If true, requests leave a due check to the probes for 1 s, so
+    /// that a probe has enough time to begin.
     var isProbed = true
 
-    /// How long requests leave a due check to a probe.
+    /// How long after `due` requests leave the check to a probe.
     fileprivate var lead: Duration { isProbed ? .seconds(1) : .zero }
   }
 
   /// The maximum jitter, as a fraction of the wait. Jitter never shortens a wait, because a check costs the
   /// server a handshake.
   private static let jitter = 0.2
-  /// The wait before the repetition of a check that did not finish.
+  /// The minimum wait before a check that did not finish is repeated.
   private static let pause = Duration.seconds(1)
 
-  /// The kind of the certificate failure.
+  /// The kind of the last certificate failure.
   private var kind: LegFailure.Kind
   /// The host whose certificate the checks expect.
   private let host: String
@@ -35,10 +35,11 @@ struct Quarantine: Hashable, Sendable {
   private(set) var due: MonotonicInstant
   /// How soon the checks come.
   private let pace: Pace
-  /// The number of checks that were scheduled so far. The next wait depends on it.
+  /// The number of checks that were scheduled so far. Each one doubles the next wait.
   private var checks = 0
 
-  /// When a request may make the check: at `due` or, when probes check certificates, 1 s later.
+  /// When requests may make the check, and plans no longer exclude the endpoint: at `due` or, when probes
+  /// check certificates, 1 s later. The quarantine itself ends only when the certificate is verified.
   var endsAt: MonotonicInstant { due + pace.lead }
 
   /// Begins a quarantine after a certificate failure.
@@ -53,10 +54,11 @@ struct Quarantine: Hashable, Sendable {
     scheduleNextCheck(at: now, using: &random)
   }
 
-  /// Records another failed connection.
+  /// Records another failed connection to the endpoint. Schedules the next check if the connection was a
+  /// check.
   ///
-  /// - Parameter begun: when the leg began; `nil` for a probe. A probe is always a check. Any other leg is a
-  ///   check when it began after the check was due. An earlier leg says nothing new.
+  /// - Parameter begun: when the leg began; `nil` for a probe. A probe is always a check. A leg is a check
+  ///   when it began at `due` or later. An earlier leg says nothing new.
   /// - Returns: whether the connection was a check.
   mutating func failedAgain(
     _ kind: LegFailure.Kind, from begun: MonotonicInstant?, at now: MonotonicInstant,
@@ -72,7 +74,7 @@ struct Quarantine: Hashable, Sendable {
   /// earliest.
   mutating func wasGivenUp(at now: MonotonicInstant) { due = max(due, now + Self.pause) }
 
-  /// Sets `due` to the end of the next wait.
+  /// Computes the next wait, and sets `due` to its end.
   private mutating func scheduleNextCheck(at now: MonotonicInstant, using random: inout SplitMix64) {
     // This number of doublings reaches every possible longest wait. More would overflow.
     let wait = min(pace.first * (1 << min(checks, 20)), pace.longest)
@@ -80,21 +82,24 @@ struct Quarantine: Hashable, Sendable {
     due = now + wait * Double.random(in: 1...(1 + Self.jitter), using: &random)
   }
 
-  /// Why plans exclude the endpoint, and when its certificate is checked next.
+  /// Why plans exclude the endpoint, and when its certificate is checked next: the values from which an
+  /// `ExclusionReason` is made when a caller asks for it.
   struct Notice: Hashable, Sendable {
     fileprivate let kind: LegFailure.Kind
     fileprivate let host: String
     /// When the next check is due; `nil` while a check is under way.
     fileprivate let due: MonotonicInstant?
+    /// Whether a probe makes the next check. If false, a request makes it.
     fileprivate let isProbed: Bool
 
-    /// The reason, as of the moment of the call.
+    /// The reason in the form for callers, at a moment.
     func reason(at now: MonotonicInstant) -> ExclusionReason {
       .certificate(
         kind, host: host, nextCheck: due.map { .seconds(seconds(until: $0, at: now)) }, byProbe: isProbed)
     }
 
-    /// When the reason next changes because time passes: its number of seconds becomes smaller.
+    /// When the reason next changes because time passes: the number of seconds in it becomes smaller. `nil`
+    /// when no check is still to come.
     func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
       guard let due, due > now else { return nil }
       return due + .seconds(1 - seconds(until: due, at: now))
