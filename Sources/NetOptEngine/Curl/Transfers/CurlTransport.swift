@@ -2,8 +2,9 @@ public import NetOptCore
 
 /// The transport on libcurl's multi interface.
 ///
-/// Each leg of a plan is an easy handle with `CURLOPT_CONNECT_TO`, so that URL, Host, SNI and verification
-/// still use the host name. `CURLOPT_PREREQFUNCTION` is the gate of the race. Safe to use from any task.
+/// Each leg of a plan is a transfer on an easy handle with `CURLOPT_CONNECT_TO`, so that URL, Host, SNI and
+/// verification still use the host name. The callback for `CURLOPT_PREREQFUNCTION` is the gate of the race:
+/// it decides which leg sends the request. Safe to use from any task.
 public final class CurlTransport: Transport {
   private let loop: EventLoop
   /// The multi handles of the present network and of earlier ones.
@@ -61,7 +62,8 @@ public final class CurlTransport: Transport {
     to endpoint: IPEndpoint, of origin: Origin, within limit: Duration, keep: Bool
   ) async throws(LegError) -> ConnectReport {
     var options = RequestOptions()
-    // The call's deadline is the limit. libcurl's own timeout is one second later.
+    // The deadline of the call enforces the limit. libcurl's own timeout is one second later, so that it does
+    // not act first.
     options.connectTimeout = limit + .seconds(1)
     options.connection = keep ? .pooled : .fresh
     let request = NetOptRequest(.head, HTTPURL(origin: origin, target: "/"), options: options)
@@ -88,7 +90,7 @@ public final class CurlTransport: Transport {
     return try exchange.takeRoute()
   }
 
-  /// Makes calls that start from now on use new connections.
+  /// Makes calls that start from now on use new connections, because this machine has joined another network.
   public func networkChanged() { _ = loop.submit(GenerationsWork(generations) { $0.renew() }) }
 
   /// Fails the calls under way and closes all connections. Refuses later calls.

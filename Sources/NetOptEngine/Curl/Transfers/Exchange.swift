@@ -10,11 +10,13 @@ import Synchronization
 final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// The purpose of an exchange.
   enum Purpose {
-    /// A request.
+    /// To send a request and receive its response.
     case request
-    /// A connection to one endpoint; ends at the gate. Its time limit belongs to the endpoint.
+    /// To open a connection to one endpoint. The exchange ends at the gate. When its deadline passes, the
+    /// endpoint counts as failed, unless the probe still waits for its turn to begin TLS (`Handshakes`).
     case probe
-    /// A connection along a whole plan; ends at the gate. Its time limit belongs to the caller.
+    /// To open a connection along a whole plan. The exchange ends at the gate. Its deadline is the caller's
+    /// time limit. When it passes, no endpoint counts as failed.
     case warmUp
 
     /// Whether the exchange only opens a connection and sends no request.
@@ -30,9 +32,9 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   let upload: UploadStream?
   let purpose: Purpose
   private let loop: EventLoop
-  /// Gives the multi handle that takes new work when the exchange arrives on the loop.
+  /// Has the multi handle that takes new work. `run` reads it when the exchange arrives on the loop.
   private let generations: NetworkGenerations
-  /// Set when the caller cancels, on any thread. The loop learns of it by submitted work.
+  /// Set when the caller cancels, on any thread. `cancel` also submits work that makes the loop act on it.
   private let cancelled = Atomic(false)
   /// Orders the write of the answer before the caller's reads. The Swift runtime orders them too, but the
   /// thread sanitizer does not see that when the answer comes before the caller's task is suspended.
@@ -53,14 +55,15 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   var lookUp = LookUp()
   /// The task that reads the caller's body stream (`UploadStream.pump`).
   var pump: Task<Void, Never>?
-  /// Whether `reports` are those of another call, for whose race this exchange waited.
+  /// Whether `reports` are copies of another call's reports, because this exchange waited for that call's
+  /// race and the race failed.
   var sharesReports = false
-  /// How often the request passed the gate.
+  /// How often the gate let a leg send the request, resends included. The leg may have written no byte of it.
   var sends = 0
   /// How often the request came back unprocessed from the leg that sent it last.
   var replayCounts = ReplayCounts()
-  /// Whether the gate has refused a connection after which the leg could reconnect
-  /// (`GateRefusal.mayReconnect`).
+  /// Whether the gate has refused a connection of this exchange, for a reason that let the leg continue on
+  /// another connection (`GateRefusal.mayReconnect`).
   var wasGivenUselessConnection = false
   @exclusivity(unchecked) var state = ExchangeState.queued
   /// The index in `CurlMulti.underWay`; -1 when the exchange is not there.
@@ -158,9 +161,12 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     }
   }
 
-  /// Stores the result for the caller, and `resume` delivers it. The two steps are separate so that the loop
-  /// holds no reference to the response when the caller resumes. The last owner of a response tells the
-  /// observers when it is dropped, and that owner must be the caller.
+  /// Stores the result for the caller. `resume` delivers it. Does nothing if a result is stored already, or
+  /// the caller was resumed before.
+  ///
+  /// The two steps are separate so that the loop holds no reference to the response when the caller resumes.
+  /// The last owner of a response tells the observers when the response is dropped, and that owner must be
+  /// the caller.
   func prepare(_ answer: consuming Answer) {
     if caller != nil, self.answer == nil { self.answer = answer }
   }
@@ -189,13 +195,13 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     submit { multi, exchange in multi.unpause(exchange, receive: true, send: false) }
   }
 
-  /// Makes a transfer that waits for more of the request's body ask for it again.
+  /// Makes a transfer that waits for more of the request's body ask for more again.
   func resumeSending() {
     submit { multi, exchange in multi.unpause(exchange, receive: false, send: true) }
   }
 
   /// Runs a closure on the loop with the exchange's multi handle. A loop that has stopped does not run the
-  /// closure. The exchange has ended by then.
+  /// closure, but the exchange has ended before the loop stops.
   func submit(_ body: @escaping @Sendable (isolated CurlMulti, Exchange) -> Void) {
     _ = loop.submit(ExchangeWork(self, body))
   }
@@ -318,7 +324,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     return nil
   }
 
-  /// How often the request was sent so far, and whether it can be sent again.
+  /// How often the gate let the request be sent so far, and whether the request can be sent again.
   var sending: RequestLoss.Sending {
     RequestLoss.Sending(
       mayBeRepeated: request.mayBeRepeated, hasStream: upload?.canRewind == false, count: sends)

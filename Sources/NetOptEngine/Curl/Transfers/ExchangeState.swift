@@ -3,13 +3,18 @@
 /// A state machine without I/O. Every transition is defined in every state. An impossible transition changes
 /// nothing; `win` then returns false, and `finish` returns `nil`. No transition leads out of `finished`.
 enum ExchangeState {
-  /// The exchange is on its way to the loop, or to the multi handle of another network.
+  /// No multi handle has admitted the exchange to a race yet. This is the first state. An exchange returns to
+  /// it when it has read its body stream (`readingBody`), and when it waited for a race and the network has
+  /// changed, so that another multi handle must admit it.
   case queued
-  /// The exchange reads a body stream announced with 0 bytes to its end. The request is sent afterwards.
+  /// The body stream was announced with 0 bytes. Before the request is sent, the exchange reads the stream to
+  /// its end, to check that it is empty (`UploadStream.endsFirst`).
   case readingBody
   /// The exchange waits for the outcome of another exchange's race.
   case waitingForRace
-  /// The legs open connections. `Race` may already have a winner that passed the gate in this turn.
+  /// The legs open connections. When the connection of a leg is ready, libcurl calls the gate, and `Race`
+  /// lets the first leg there send the request. The exchange stays in this state until the end of the loop's
+  /// turn, when `win` is called.
   case racing
   /// The leg that won sends the request and waits for the response head.
   case sending
@@ -18,11 +23,11 @@ enum ExchangeState {
   /// The exchange has ended and holds no resources.
   case finished
 
-  /// How the caller has to learn that the exchange has ended.
+  /// How the exchange must tell its caller that it has ended.
   enum Ending {
-    /// The caller waits for the answer, and the answer tells it.
+    /// By its answer, for which the caller still waits.
     case answer
-    /// The caller has the response, and the end of its body tells it.
+    /// By the end of the response's body in this channel: the caller already has the response.
     case body(BodyChannel)
   }
 
@@ -62,9 +67,10 @@ enum ExchangeState {
     }
   }
 
-  /// Records that a leg passed the gate.
+  /// Records that a leg won: the gate let it send the request.
   ///
-  /// - Returns: whether this leg sends the request.
+  /// - Returns: whether the win is new. False if it was recorded before: the leg has reached the gate again,
+  ///   because libcurl was about to send the request again. Also false if the exchange has ended.
   mutating func win() -> Bool {
     guard case .racing = self else { return false }
     self = .sending
@@ -87,7 +93,7 @@ enum ExchangeState {
 
   /// Records that the exchange has ended.
   ///
-  /// - Returns: how the caller has to learn of the end; `nil` when the exchange had already ended.
+  /// - Returns: how to tell the caller; `nil` when the exchange had already ended.
   mutating func finish() -> Ending? {
     switch self {
     case .finished: return nil

@@ -1,24 +1,25 @@
-/// Counts how often the request came back unprocessed from the leg that sent it last, and decides whether
-/// that leg may send it again (docs/adr/0026).
+/// Counts how often a request came back unprocessed from the leg that sent it last, and decides whether that
+/// leg may send the request again (docs/adr/0026).
 struct ReplayCounts: Equatable {
   /// How often a leg may send the request again because the server refused its stream (`refused`). A server
   /// that refuses some streams and takes others is overloaded.
   static let mostRefusals = 3
   /// How often a leg may send the request again because its stream was over the server's limit (`overLimit`).
-  /// netopt did not know the limit when it wrote the request. Each new connection may cause one such return.
+  /// netopt did not know the limit when it wrote the request. This may happen once on each new connection.
   static let mostUnknownLimits = 32
   /// How often a leg may send the request again because its connection ended (`unwritten`, `leftOut`). A
   /// request may meet several ending connections in a row.
   static let mostEnds = 10
 
-  /// The leg for which the counts hold; `nil` before the first one.
+  /// The leg whose returns are counted: the one from which the request last came back. `nil` before the first
+  /// return.
   private var leg: Int?
-  /// The returns counted so far for `leg`, each kind with its own limit.
+  /// How often the request came back from `leg`, by the kind of its fate. Each kind has its own limit.
   private var refusals = 0
   private var unknownLimits = 0
   private var ends = 0
 
-  /// Counts that a request came back from a leg.
+  /// Counts that the request came back from a leg. The counts of any other leg are dropped.
   ///
   /// - Returns: whether the leg may send the request again. If not, nothing is counted.
   mutating func add(_ fate: SentRequest.Fate, from leg: Int) -> Bool {

@@ -1,6 +1,7 @@
 import NetOptCore
 
-/// How the connection or stream of a request without a response ended, and the messages about it.
+/// What happened to a request that was sent and got no response, because its connection or stream ended.
+/// Makes the messages about it.
 struct RequestLoss: Equatable {
   /// Whether the server may have processed the request, and if not, how netopt knows.
   var fate = SentRequest.Fate.unknown
@@ -11,21 +12,22 @@ struct RequestLoss: Equatable {
   /// How often the request passed the gate, and whether it can be sent again.
   var sending = Sending()
 
-  /// The sends of a request, for messages and for decisions about another send.
+  /// How often a request was sent, and whether it can be sent again.
   struct Sending: Equatable {
     /// Whether the request may be sent again when its fate is unknown.
     var mayBeRepeated = false
     /// Whether the body is a stream that cannot be rewound.
     var hasStream = false
-    /// How often the request passed the gate. netopt then tries to send it; it may write no byte.
+    /// How often the gate let a leg send the request, resends included. The leg may have written no byte of
+    /// it.
     var count = 0
 
     /// The end of the message about a request whose last send was not processed.
     ///
-    /// - If the request may not be repeated, netopt sends it again only when no server processed the send
-    ///   before. So no server processed any send, and the message says that the request took no effect.
-    /// - If the request may be repeated, the fate of an earlier send may be unknown. So the message does not
-    ///   mention the effect.
+    /// - If the request may not be repeated, netopt sends it again only if no server processed the previous
+    ///   send. So no server processed any send, and the message says that the request took no effect.
+    /// - If the request may be repeated, a server may have processed an earlier send. So the message does not
+    ///   say whether the request took effect.
     var outcome: String {
       let times = count == 1 ? "once" : "\(count) times"
       if mayBeRepeated { return "netopt tried to send the request \(times)" }
@@ -35,7 +37,7 @@ struct RequestLoss: Equatable {
     }
   }
 
-  /// The failure of the leg that had taken the request, when another leg sends the request instead.
+  /// The failure of the leg from which the request came back, when another leg sends the request instead.
   func failure(at peer: String) -> LegFailure {
     let kind: LegFailure.Kind =
       switch fate {
@@ -58,8 +60,8 @@ struct RequestLoss: Equatable {
       ? "\(cause); \(sending.outcome)" : "\(cause); whether the request took effect is not known"
   }
 
-  /// The part of the messages that says what happened to the request. It is `usual` when the fate and the
-  /// connection tell no cause.
+  /// The part of the messages that says what happened to the request. Returns `usual` if neither the fate nor
+  /// the end of the connection shows the cause.
   private func cause(at peer: String, usual: String) -> String {
     switch fate {
     case .unknown where wasSilent:

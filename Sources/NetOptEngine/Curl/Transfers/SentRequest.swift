@@ -11,9 +11,10 @@ struct SentRequest: Equatable {
     case unwritten
     /// The server refused the stream and did not process the request (REFUSED_STREAM; RFC 9113, section 8.7).
     case refused
-    /// The server refused the stream, and meanwhile allowed fewer concurrent streams than netopt knew of when
-    /// the request was written. The new limit came in the first SETTINGS, for which a client does not wait
-    /// (RFC 9113, section 3.4), or in later SETTINGS.
+    /// The server refused the stream in the same way, and the reason is a limit that netopt did not know when
+    /// it wrote the request. By the time of the refusal, the server had announced that it allows fewer
+    /// concurrent streams than netopt knew of (SETTINGS_MAX_CONCURRENT_STREAMS). The announcement came in the
+    /// first SETTINGS frame, for which a client does not wait (RFC 9113, section 3.4), or in a later one.
     case overLimit
     /// The server ended the connection with GOAWAY, and did not process this stream (RFC 9113, section 6.8).
     case leftOut
@@ -37,10 +38,11 @@ struct SentRequest: Equatable {
   /// Whether bytes of the request may have been written over HTTP/1.1. True from the start if netopt cannot
   /// observe the writes.
   private var isWritten: Bool
-  /// The HTTP/2 stream on which the head was written, at least in part.
-  private var stream: Int32?
-  /// The number of concurrent streams that the server allowed, as far as netopt knew, when the head was
+  /// The number of the HTTP/2 stream on which the head was written, at least in part; `nil` if it was not
   /// written.
+  private var stream: Int32?
+  /// How many concurrent streams the server allowed when the head was written, as far as netopt knew then; 0
+  /// before the head is written.
   private var limit: UInt32 = 0
   /// How the server refused the stream: `refused` or `overLimit`. `nil` when the server has not refused it.
   private var refusal: Fate?
@@ -67,14 +69,15 @@ struct SentRequest: Equatable {
 
   /// Records that the server refused the stream.
   ///
-  /// - Parameter limit: the number of concurrent streams that the server is now known to allow. A server that
-  ///   allows none would also refuse the next try.
+  /// - Parameter limit: the number of concurrent streams that the server is now known to allow. If it is
+  ///   lower than when the head was written, the fate is `overLimit`. But if it is 0, the fate is `refused`,
+  ///   because the server would refuse a resend too.
   mutating func streamRefused(limit: UInt32) {
     refusal = limit > 0 && limit < self.limit ? .overLimit : .refused
   }
 
-  /// Records that a part of a response, even an interim response, has come. If the server later says that it
-  /// did not process the request, it contradicts that response.
+  /// Records that a part of a response, even an interim response, has come. The fate is then `unknown`: if
+  /// the server later says that it did not process the request, it contradicts its own response.
   mutating func receivedResponse() { responseBegan = true }
 
   /// The fate of the request when its connection or stream has ended.

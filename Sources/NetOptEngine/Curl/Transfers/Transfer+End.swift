@@ -5,7 +5,8 @@ import NetOptCore
 // (docs/adr/0025).
 
 extension Transfer {
-  /// Marks the connection if the data behind an HTTP/1.1 response could be taken for the next response.
+  /// Marks the connection if the data behind this HTTP/1.1 response could be taken for the next response. The
+  /// gate then refuses the connection, for good or for a while.
   func guardNextResponse() {
     if head.isAmbiguous { connection?.isTainted = true }
     if head.announcesBody(toHead: exchange.request.method == .head) {
@@ -16,10 +17,11 @@ extension Transfer {
   /// Chooses how libcurl finds the end of the HTTP/2 response whose head comes next: by the response's
   /// length, or by the end of the stream.
   ///
-  /// By the length, libcurl ends the transfer at the last byte and learns nothing of data after it; only
-  /// nghttp2 compares the length and the data (RFC 9113, section 8.1.1). By the end of the stream, libcurl
-  /// takes one more turn, an eighth of the cost of a small response. So libcurl uses the length when the last
-  /// frame has already begun to arrive.
+  /// If libcurl uses the length, it ends the transfer at the last byte, and netopt does not learn of data
+  /// after this byte. Only nghttp2 compares the length with the data (RFC 9113, section 8.1.1). If libcurl
+  /// waits for the end of the stream (END_STREAM), it takes one more turn, an eighth of the cost of a small
+  /// response. So libcurl uses the length only if the last frame has already begun to arrive: the end is then
+  /// known.
   func chooseEndDetection() {
     if FrameObserver.isActive { easy.ignoresLength = frames.length == nil }
   }
@@ -30,12 +32,13 @@ extension Transfer {
   /// Whether the response never has a body, because of the method or the status.
   var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }
 
-  /// Examines a text of libcurl (CURLINFO_TEXT), which libcurl sends while `EasyHandle.isVerbose` is set.
-  /// libcurl reports bytes that follow a response in the same read. It drops such bytes if the response is
-  /// chunked or has no body, and then uses the connection again, although more of them may be on the way.
+  /// Examines a text that libcurl gives the debug callback (CURLINFO_TEXT), and marks the connection if
+  /// libcurl reports bytes that follow a response in the same read. If the response is chunked or has no
+  /// body, libcurl drops these bytes and uses the connection again, although more such bytes may be on the
+  /// way. libcurl calls the debug callback only while `EasyHandle.isVerbose` is set.
   func noteDebugText(_ text: UnsafeRawBufferPointer) {
-    // Texts of lib/transfer.c. If libcurl changes them, the gate still finds the surplus bytes that have
-    // arrived by then.
+    // Texts of lib/transfer.c. If libcurl changes them, the gate still finds those surplus bytes that arrive
+    // before the next request.
     for beginning in ["Excess found" as StaticString, "Leftovers after chunking"]
     where text.starts(
       with: UnsafeBufferPointer(start: beginning.utf8Start, count: beginning.utf8CodeUnitCount))
@@ -57,8 +60,9 @@ extension Transfer {
   private var http2Reason: ResponseFault? { (http2Fault ?? connection?.fault)?.responseFault }
 
   /// Whether the stream has ended (END_STREAM; RFC 9113, section 8.1) and libcurl has delivered the whole
-  /// body. With a Content-Length, the header of the last frame suffices once all announced bytes were
-  /// delivered. Without a length, the last frame has to arrive whole, because nghttp2 may still refuse it.
+  /// body. With a Content-Length, the header of the last frame is proof of the end, once libcurl has
+  /// delivered all announced bytes. Without a length, the last frame has to arrive whole, because nghttp2 may
+  /// still refuse the frame.
   var isWholeStream: Bool {
     guard frames.length == receivedBytes else { return false }
     return if case .length(let announced) = head.framing { announced == receivedBytes } else {
@@ -79,8 +83,8 @@ extension Transfer {
   }
 
   /// Whether libcurl has delivered a whole response that ended before the whole request was sent, and the
-  /// stream has closed since. On a closed stream, nothing more is sent. Either the rest of the request was
-  /// sent before the stream closed, or the server does not want the rest.
+  /// stream has closed since. The call can then end, because nothing more is sent on a closed stream. Either
+  /// the rest of the request was sent before the stream closed, or the server does not want the rest.
   var isAnsweredEarly: Bool {
     earlyEnd == .closed && head.isComplete && fault == nil && isWholeStream
   }
@@ -95,12 +99,14 @@ extension Transfer {
 
   /// The fault of a response that libcurl takes for complete; `nil` when the response is complete.
   var completionFault: ResponseFault? {
-    // `receive` may have refused a piece that libcurl had held back. libcurl then forgets the refusal.
+    // `receive` may have refused a piece of the body that libcurl had held back. libcurl forgets such a
+    // refusal, and takes the response for complete.
     if let fault { return fault }
     guard head.isComplete else { return .headCut }
     if hasNoBody { return nil }
     if let decoder, !decoder.isComplete { return .codingCut }
-    // Every coding has at least one byte, even for an empty body. Over HTTP/2 END_STREAM shows the end.
+    // Each coding encodes even an empty body as at least one byte. So if the connection ended without a byte
+    // of the encoded body, the body was cut. Over HTTP/2, END_STREAM shows the end.
     if !hasBodyBytes, head.framing == .end, speaksHTTP2 == false, !head.contentEncoding.isEmpty {
       return .codingCut
     }

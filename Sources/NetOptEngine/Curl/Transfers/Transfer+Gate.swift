@@ -6,8 +6,9 @@ import NetOptCore
 enum GateRefusal: Hashable {
   /// The connection speaks HTTP/1.1 and carries another transfer.
   case busy
-  /// The connection belongs to other requests, has ended, was idle for too long, or has or may get bytes that
-  /// no request asked for. Such bytes must not be taken for a response (RFC 9112, section 9.2).
+  /// A connection from the pool must not carry this request. It belongs to another bundle
+  /// (`LiveConnection.bundle`), has ended, was idle for too long, or has or may get bytes that no request
+  /// asked for. Such bytes must not be taken for a response (RFC 9112, section 9.2).
   case stale
   /// The peer sent data on a new connection before the request.
   case unsolicited
@@ -15,7 +16,8 @@ enum GateRefusal: Hashable {
   case ended
   /// The server announced the end of the connection (GOAWAY).
   case leaving
-  /// netopt gave the connection up: the server went silent on it, or netopt ended it.
+  /// netopt gave the connection up (`LiveConnection.isGivenUp`): the server went silent on it, or netopt
+  /// ended it.
   case givenUp
 
   /// Whether the leg may continue on another open connection. If not, it opens a new one.
@@ -42,7 +44,7 @@ extension Transfer {
     let now = exchange.now()
     endTunnelReads()
     if verdict == .send {
-      // libcurl sends the request again, and does not say why.
+      // libcurl is about to send the request again. It does not say why.
       lastLoss = loss
       _ = withdrawRequest()
     }
@@ -50,10 +52,11 @@ extension Transfer {
     localPort = ends.localPort
     let connection = callbackState.live.connection(opened: descriptor, ends)
     self.connection = connection
-    // A resend starts over: what is known of the previous connection does not apply.
+    // Before a resend, the transfer forgets what it knows of the previous connection.
     readyAt = now
     sentAt = nil
-    // The facts about a connection do not change, and HTTP/2 needs no others.
+    // What netopt has learned about a connection stays true. On an HTTP/2 connection the gate needs nothing
+    // else, so it does not ask TLS again.
     let isKnown = connection?.reportsTLSEnd == true && connection?.isMultiplexed == true
     if let connection, !connection.hasCarried, connection.proxyTLS == nil { connection.proxyTLS = proxyTLS }
     let tls = isKnown || !isEncrypted ? nil : TLSConnection(of: easy) ?? TLSConnection(connection?.proxyTLS)
@@ -82,8 +85,8 @@ extension Transfer {
       if speaksHTTP2 != true {
         connection?.carrier = self
         connection?.noteRequestSent(tls?.reader)
-        // Shows folds, chunk sizes, bytes behind the response in the same read, and written bytes of the
-        // request.
+        // The debug callback then shows folds, chunk sizes, bytes that follow the response in the same read,
+        // and the bytes of the request that were written.
         easy.isVerbose = true
         easy.ignoresLength = false
       }
@@ -105,13 +108,13 @@ extension Transfer {
   func leaveConnection() {
     guard let connection else { return }
     if connection.carrier === self {
-      // The response came before the whole body was sent (RFC 9110, section 10.1.1). The server takes the
-      // next bytes on the connection for the rest of the body.
+      // If the response came before the whole body of the request was sent (RFC 9110, section 10.1.1), the
+      // server takes the next bytes on the connection for the rest of this body.
       if !hasSentBody { connection.isTainted = true }
       connection.carrier = nil
-      // Acknowledges the response at once. A server may hold back surplus bytes until the acknowledgement
-      // (RFC 896). A delayed acknowledgement goes out with the next request, and the surplus bytes would then
-      // be taken for the next response.
+      // Makes the kernel acknowledge the response at once. The server's kernel may hold back surplus bytes
+      // until the acknowledgement (RFC 896). If the acknowledgement went out with the next request, the
+      // surplus bytes would come after the request and be taken for its response.
       if callbackState.live[connection.descriptor] === connection {
         netopt_quick_ack(connection.descriptor)
       }
@@ -169,7 +172,8 @@ extension Transfer {
       guard let connection else { return nil }
       if connection.isGivenUp { return .givenUp }
       if connection.lastStream != nil { return .leaving }
-      // The unread data may be a response on the stream that the request is about to open.
+      // The unread data may be a response on the stream that the request is about to open. Earlier
+      // releases of libcurl have read the data by now.
       return CurlLibrary.readsIdleConnectionsSeldom && connection.hasCarried && connection.isIdle
         && connection.hasArrivals ? .stale : nil
     }
@@ -230,16 +234,19 @@ extension LiveConnection {
     let hasEnded = count == 0 || count < 0 && errno != EAGAIN && errno != EINTR
     if hasEnded { return .end }
     guard let tls else { return count > 0 ? .data : .nothing }
-    // TLS bytes need not be data: a peer may send session tickets at any time. Right after the handshake, the
-    // connection to a proxy may hold session tickets of the server.
+    // Bytes of TLS need not be data: a peer may send session tickets at any time. So before the first
+    // request, bytes that the proxy's TLS connection has buffered do not count. They may be the server's
+    // tickets.
     let isBuffered = tls.hasBufferedData || hasCarried && tls.reader?.hasBufferedData == true
-    // Data that comes before the end of a renegotiation comes before the request, which cannot be written
-    // until then.
+    // During a renegotiation, the request cannot be written. Data that arrives before its end would therefore
+    // come before the request.
     if tls.isInHandshake { return .data }
     if count < 0, !isBuffered { return .nothing }
-    // After the handshake come session tickets. libcurl should keep them, and can only when it reads them
-    // itself. Whether libcurl reads anything else there shows in the response (`hasUnsolicitedData`). The
-    // gate also cannot tell a proxy's own records from the server's.
+    // On a new TLS 1.3 connection, the unread bytes are probably session tickets. libcurl can keep a ticket
+    // only if it reads the ticket itself, so the gate leaves the bytes to libcurl. If the bytes turn out to
+    // be data, netopt refuses the response (`hasUnsolicitedData`). On a new connection through a proxy, the
+    // gate leaves the bytes to libcurl too, because it cannot tell records of the proxy from records of the
+    // server.
     if !hasCarried, !isBuffered, !isDirect || tls.version == "TLSv1.3" { return .nothing }
     if isBuffered { return .data }
     guard let hasData = tls.hasUnreadData(on: isDirect ? descriptor : nil) else { return .end }

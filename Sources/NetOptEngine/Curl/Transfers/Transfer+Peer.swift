@@ -7,16 +7,16 @@ extension Transfer {
   /// Whether the connection speaks TLS, with the server or with the proxy.
   var isEncrypted: Bool { exchange.plan.isSecure || proxy.map(ProxyURL.isSecure) == true }
 
-  /// The server's name and port, for messages where there is no endpoint.
+  /// The server's name and port, for messages about a server behind a proxy.
   var server: String { "\(exchange.plan.origin.host):\(exchange.plan.origin.port)" }
 
-  /// The peer that the transfer talks to, or talked to when it failed.
+  /// The peer that the transfer talks to, or talked to when it failed, as messages name it.
   var peer: String { peer(isInTLS: false) }
 
-  /// The peer that the transfer talks to.
+  /// The peer that the transfer talks to, as messages name it.
   ///
-  /// - Parameter isInTLS: whether a TLS handshake is under way. Behind a SOCKS proxy, such a handshake is
-  ///   with the server.
+  /// - Parameter isInTLS: whether a TLS handshake is under way. With a SOCKS proxy, such a handshake is
+  ///   always with the server behind the proxy.
   func peer(isInTLS: Bool) -> String {
     guard let proxy else { return endpoint.map { "\($0)" } ?? "the server" }
     let shown = "the proxy \(ProxyURL.shown(proxy))"
@@ -45,7 +45,7 @@ extension Transfer {
     if hasEndlessTunnel {
       return .noAnswer("sent more than \(ProxyRefusal.mostRead / 1024) KiB, which is netopt's limit,")
     }
-    // libcurl reports a failed CONNECT with one of these general codes.
+    // libcurl reports a failed CONNECT with one of these codes, which have other meanings too.
     guard
       code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR || code == CURLE_GOT_NOTHING || code.isTooLarge,
       exchange.plan.isSecure, !ProxyURL.isSOCKS(proxy)

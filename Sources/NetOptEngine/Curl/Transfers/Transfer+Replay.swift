@@ -1,8 +1,8 @@
 import CCurl
 import NetOptCore
 
-// The fate of a request without a response, and whether it may be sent again whatever its method
-// (docs/adr/0026).
+// The fate of a request without a response: if the server did not process it, netopt may send it again,
+// whatever its method (docs/adr/0026).
 
 extension Transfer {
   /// Whether the server may have processed the request, and if not, how netopt knows.
@@ -25,18 +25,18 @@ extension Transfer {
   /// is reached, or other bytes fill the connection.
   var waitsForStream: Bool { verdict == .send && speaksHTTP2 == true && fate == .unwritten }
 
-  /// Whether the server refused the stream, and libcurl has not brought the request to the gate again.
-  /// libcurl may be waiting for a connection.
+  /// Whether the server refused the request's stream, and libcurl has not brought the request to the gate
+  /// again. libcurl may be waiting for another connection.
   var waitsAfterRefusal: Bool { verdict == .send && (fate == .refused || fate == .overLimit) }
 
-  /// The end of a message about a server that allows no stream on a connection. The peer's name comes before
-  /// it.
+  /// The end of a message about a server that allows no stream on a connection. The name of the peer precedes
+  /// this text.
   static let noStream = "allowed no stream for the request (SETTINGS_MAX_CONCURRENT_STREAMS)"
 
   /// Takes the request back from the leg if the server did not process it and its body can be sent from the
   /// start.
   ///
-  /// - Returns: whether the request may be sent again.
+  /// - Returns: whether the race took the request back. The leg may then send it again.
   func withdrawRequest() -> Bool {
     let fate = fate
     guard fate.isUnprocessed, exchange.race.winner == leg, exchange.upload?.canRewind ?? true,

@@ -1,14 +1,14 @@
 import NetOptCore
 
 extension Transfer {
-  /// When the TLS handshake was done, if this leg opened the connection. The gate comes right after the
-  /// handshake.
+  /// When the TLS handshake with the server was done, if this leg opened the connection; otherwise `nil`.
+  /// This is the moment when the transfer reached the gate, which libcurl calls right after the handshake.
   var securedAt: MonotonicInstant? {
     descriptor != nil && exchange.plan.isSecure ? readyAt : nil
   }
 
-  /// The durations of the phases so far. Each phase ends where the next begins, so no time is counted twice
-  /// or lost.
+  /// The durations of the phases of the call so far. Each phase ends when the next one begins, so no time is
+  /// counted twice or lost.
   ///
   /// - Parameter lookUp: how long the DNS lookup for the leg took; zero without one.
   func timings(until now: MonotonicInstant, lookUp: Duration) -> Timings {

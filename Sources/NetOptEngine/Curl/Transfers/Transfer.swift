@@ -2,16 +2,17 @@ import CCurl
 import NetOptCore
 
 /// The libcurl transfer of one leg. The transfer connects and asks the race at the gate. If its leg wins, the
-/// transfer carries request and response. Confined to the event loop. Methods that libcurl's callbacks call
-/// record events, and return libcurl's answer at once, such as the decision of the gate.
+/// transfer carries request and response. Confined to the event loop. The methods that libcurl's callbacks
+/// call record events. They also return the answers that libcurl waits for, such as the decision of the gate.
 final class Transfer {
-  /// The call. A reference cycle until the transfer ends: libcurl's callbacks need the call.
+  /// The call. Call and transfer refer to each other until the transfer ends: libcurl's callbacks need both.
   let exchange: Exchange
   let easy: EasyHandle
   /// The leg's index in `Race.legs`.
   let leg: Int
   /// The endpoint to connect to; `nil` for a leg through a proxy.
   let endpoint: IPEndpoint?
+  /// The URL of the proxy; `nil` for none.
   let proxy: String?
   /// The connections of libcurl's pool that the transfer may use.
   let connectionClass: ConnectionClass
@@ -45,7 +46,7 @@ final class Transfer {
   var connection: LiveConnection?
   /// Limits how much libcurl reads from the connection while the transfer is one of its HTTP/2 streams.
   var streamReader: RecordReader?
-  /// The local port, which distinguishes the connection from others to the same endpoint.
+  /// The connection's local port, which tells apart connections to one endpoint; 0 before the gate.
   var localPort: Int32 = 0
   /// Whether the connection speaks HTTP/2; `nil` while only the response can show it.
   var speaksHTTP2: Bool?
@@ -83,7 +84,7 @@ final class Transfer {
   /// `answered`: the response ended before the request was sent whole. `closed`: the stream has closed since.
   enum EarlyEnd { case none, answered, closed }
   private(set) var earlyEnd = EarlyEnd.none
-  /// How much of a piece was decoded before the transfer paused. libcurl delivers the whole piece again.
+  /// How many bytes of a piece were decoded before the transfer paused. libcurl delivers all of it again.
   private var decodedOfPiece = 0
   /// How many bytes the consumer had not read at the last delivery.
   var unread = 0
@@ -92,6 +93,7 @@ final class Transfer {
   @exclusivity(unchecked) var waitsForTurn = false
   /// Whether the transfer ever paused. libcurl may then still hold a piece of the body.
   private(set) var hasPaused = false
+  /// Whether libcurl waits for more of the request's body.
   private(set) var isSendPaused = false
   /// How often libcurl called the progress callback while opening a connection; `nil` when it opens none.
   var tunnelReads: Int? = 0
@@ -100,6 +102,7 @@ final class Transfer {
   /// How many bytes of the request's body libcurl has taken, and whether it has taken the end of the body.
   private(set) var sentBytes = 0
   private var sentEnd = false
+  /// Whether the transfer is in `callbackState.touched`.
   private var isTouched = false
 
   init(
@@ -128,7 +131,6 @@ final class Transfer {
   /// Whether a part of a response has come, an interim response included.
   var hasAnswerBegun: Bool { firstByteAt != nil || sent.responseBegan }
   var version: HTTPVersion { head.version }
-
   private func now() -> MonotonicInstant { exchange.now() }
 
   private func touch() {
@@ -155,19 +157,19 @@ final class Transfer {
     // `mustHide` or `follow` found the fault before libcurl took the line.
     guard fault == nil else { return false }
     if firstByteAt == nil {
-      // The gate saw no data. The response still came before the request if no byte of the request was
-      // written, because the kernel had no room.
+      // The gate saw no data, yet this is no response to the request: it began to arrive before the request
+      // was sent, or no byte of the request was written so far, because the socket had no room.
       if connection?.hasUnsolicitedData == true || speaksHTTP2 == false && sent.isUnwritten {
         fault = .head(.unsolicited)
         return false
       }
       firstByteAt = now()
       connection?.lastAnswered = firstByteAt
-      // Once per head suffices: a head's size limit is far below `RecordBudget.mostUnclaimed`.
+      // One call per head suffices: a head has fewer bytes than a flood (`RecordBudget.mostUnclaimed`).
       streamReader?.budget.claimed()
       sent.receivedResponse()
     }
-    // Where the TLS library does not tell the negotiated version, the first status line does.
+    // Where netopt cannot ask TLS for the negotiated version, the status line shows it: `HTTP/2 200`.
     let isMultiplexed = speaksHTTP2 ?? (line.count > 5 && line[5] == 0x32)
     let wasComplete = head.isComplete
     if isMultiplexed, head.isAtStatusLine { chooseEndDetection() }
@@ -189,7 +191,7 @@ final class Transfer {
   /// - Returns: whether a new response can begin; false when a complete head has come.
   func restartAnswer() -> Bool {
     guard !head.isComplete else {
-      // libcurl drops a 417 and resends without the Expect that it added. This Expect is the caller's.
+      // After a 417, libcurl sends the request again without its own Expect. This Expect is the caller's.
       fault = head.status == 417 ? .expectationRefused : .streamCut
       return false
     }
@@ -200,9 +202,8 @@ final class Transfer {
     chunks = ChunkReader()
     readBytes = 0
     earlyEnd = .none
-    // libcurl rewinds the request's body only if libcurl has written a part of it. libcurl may have taken a
-    // part and written none of it. So the body is rewound here too. The race refuses to resend a stream that
-    // cannot be rewound.
+    // libcurl rewinds the request's body only if it has written a part. It may have taken a part and written
+    // none, so netopt rewinds too. The race does not resend a stream that cannot be rewound.
     _ = rewind(to: 0)
     return true
   }
@@ -236,7 +237,7 @@ final class Transfer {
   /// - Parameter isEarly: whether the frame ends the response before the request was sent whole.
   func received(frameOf bytes: Int, ends: Bool, isEarly: Bool) {
     sent.receivedResponse()
-    // What libcurl holds back for a paused reader fits the stream's window, and is no flood.
+    // The data is no flood, even if libcurl holds it back for a paused reader: the stream's window limits it.
     if bytes > 0 { streamReader?.budget.claimed() }
     frames.add(bytes, ends: ends)
     if isEarly { earlyEnd = .answered }
@@ -245,7 +246,7 @@ final class Transfer {
   /// Records that nghttp2 rejected the stream because its data breaks a rule.
   func wasRejected(_ code: UInt32) { http2Fault = HTTP2Fault(cause: .code(code), isOfConnection: false) }
 
-  /// Records that the stream is closed. libcurl may not look at the stream again while it still sends.
+  /// Records that the stream is closed. After an early response, libcurl may never look at the stream again.
   func streamClosed() {
     guard earlyEnd == .answered else { return }
     earlyEnd = .closed
@@ -260,7 +261,7 @@ final class Transfer {
     if isDiscarding { return .taken }
     guard fault == nil else { return .refused }
     streamReader?.budget.claimed()
-    // Once per turn suffices.
+    // Reads the clock once per turn: the transfer stays touched until its data is delivered.
     if !isTouched { connection?.lastAnswered = now() }
     touch()
     if !hasBodyBytes {
@@ -300,8 +301,9 @@ final class Transfer {
       || CurlLibrary.losesPausedBodies && speaksHTTP2 == false
   }
 
+  /// Whether fewer bytes are unread than the limit at which the transfer pauses.
   private var hasRoom: Bool { unread + body.count < exchange.bodyBuffer }
-
+  /// The length of the body in bytes that the head announces; `nil` if it announces none.
   private var length: Int64? {
     if case .length(let length) = head.framing { return length }
     return nil
@@ -328,6 +330,7 @@ final class Transfer {
     }
   }
 
+  /// Decodes the next bytes of `rest`, and adds the time to the turn. Returns the number of decoded bytes.
   private func decodeSome(
     _ rest: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
   ) throws(CodingFailure) -> Int? {
@@ -337,6 +340,7 @@ final class Transfer {
     return count
   }
 
+  /// Copies more of the request's body to libcurl's buffer.
   func fill(_ buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
     let step = exchange.fill(buffer, from: sentBytes)
     switch step {
@@ -363,9 +367,7 @@ final class Transfer {
   // MARK: After callbacks
 
   func takeChunks() -> [[UInt8]] { body.takeChunks() }
-
   func takeBody() -> [UInt8] { body.takeAll() }
-
   func takeHead() -> ResponseHead { head.take() }
 
   /// Takes and drops the data that libcurl holds back for a paused transfer. libcurl would not free it.
@@ -377,7 +379,7 @@ final class Transfer {
     return unpause(receive: true, send: false) == CURLE_OK
   }
 
-  /// Records that the data of this turn is delivered. New data puts the transfer on `touched` again.
+  /// Records that this turn's data was delivered. New data puts the transfer in `touched` again.
   func markDelivered() { isTouched = false }
 
   /// Resumes the given directions. libcurl sets both at once (curl_easy_pause(3)).
