@@ -4,16 +4,18 @@ import NetOptCore
 ///
 /// Endpoints that are known to work come first, the fastest first. Endpoints of unknown speed follow, the
 /// nearest first. Endpoints that failed recently come last. The order is total: when all other properties are
-/// equal, the list's order decides. The ranking is kept between requests, and moves an endpoint when
-/// something about it was learned.
+/// equal, the list's order decides. The planner keeps the ranking between requests, and moves an endpoint in
+/// it when the planner has learned something about the endpoint.
 struct Ranking: Sendable {
-  /// The first criterion for an endpoint's place. The cases are in the order of the ranking.
+  /// What is known of an endpoint: the first criterion for its place. The cases are in the order of the
+  /// ranking.
   enum Standing: Hashable, Comparable, Sendable {
-    /// Known to work; with its score in nanoseconds.
+    /// The endpoint is known to work. The value is its score in nanoseconds.
     case known(Int64)
-    /// Without a measured connection time and without a recent failure.
+    /// The endpoint has neither a measured connection time nor a recent failure.
     case unknown
-    /// Failed recently; with its score in nanoseconds, penalties included.
+    /// The endpoint failed recently, or is suspected of being silent. The value is its score in nanoseconds,
+    /// penalties included.
     case penalised(Int64)
 
     /// The score; `nil` without one.
@@ -27,9 +29,9 @@ struct Ranking: Sendable {
 
   /// A ranked endpoint.
   struct Entry: Hashable, Comparable, Sendable {
-    /// The first criterion for the place.
+    /// What is known of the endpoint: the first criterion for its place.
     let standing: Standing
-    // Small types, because each plan copies the entries.
+    // `index`, `weight` and `distance` in small types, because each plan copies the entries.
     private let smallIndex: Int32
     private let smallWeight: Int16
     private let smallDistance: Int8
@@ -39,8 +41,8 @@ struct Ranking: Sendable {
     /// The distance to this machine, 0 to 2: 1 when the region is not known to be the same, plus 1 when the
     /// provider is not known to be the same.
     var distance: Int { Int(smallDistance) }
-    /// The endpoint's weight in the list. Of two entries that are equal otherwise, the one with the greater
-    /// weight comes first.
+    /// The endpoint's weight in the list. Of two entries with equal standing and distance, the entry with the
+    /// greater weight comes first.
     var weight: Int { Int(smallWeight) }
 
     init(index: Int, standing: Standing, distance: Int, weight: Int) {
@@ -59,20 +61,20 @@ struct Ranking: Sendable {
     }
   }
 
-  /// The minimum gain in nanoseconds. Another endpoint replaces the endpoint in use only when its score is
-  /// lower by more than `smallestGain` and by more than `smallestGainPercent`, because the change costs new
-  /// connections.
+  /// The minimum gain in nanoseconds. The endpoint in use is replaced only when the best score is lower than
+  /// its score by more than `smallestGain` and by more than `smallestGainPercent`, because the change costs
+  /// new connections.
   static let smallestGain: Int64 = 5_000_000
   /// The minimum gain in percent of the score of the endpoint in use.
   static let smallestGainPercent: Int64 = 15
-  /// Endpoints share the load of the fastest endpoint when their scores exceed its score by at most this many
-  /// percent.
+  /// Clients spread their load over the fastest endpoint and the endpoints whose scores exceed its score by
+  /// at most this many percent. Each client chooses one of these endpoints.
   static let spreadPercent: Int64 = 10
 
   /// The entries in order.
   private(set) var entries: [Entry]
 
-  /// Ranks endpoints.
+  /// Makes a ranking of entries in any order.
   init(_ entries: [Entry] = []) { self.entries = entries.sorted() }
 
   // MARK: Updating the order
@@ -100,16 +102,17 @@ struct Ranking: Sendable {
     if let position = position(of: index) { entries.remove(at: position) }
   }
 
-  /// The position of an endpoint, by its index in the list.
+  /// The position in `entries` of the endpoint with an index in the list; `nil` if the ranking lacks it.
   func position(of index: Int) -> Int? { entries.firstIndex { $0.index == index } }
 
   // MARK: Choosing the first endpoint
 
-  /// The position of the endpoint to try first: the fastest one, or the endpoint in use as long as no other
-  /// is clearly better. Among the endpoints within 10 % of the fastest, the client's draw decides.
+  /// The position of the endpoint to try first. The endpoint in use stays the first as long as no other
+  /// endpoint is clearly better. Otherwise the client's draw decides among the endpoints whose scores are
+  /// within 10 % of the best score (`spreadPercent`).
   ///
   /// - Parameters:
-  ///   - leader: the index of the endpoint in use.
+  ///   - leader: the index of the endpoint in use; `nil` without one.
   ///   - draw: the random number by which this client chooses among endpoints of about the same speed.
   ///   - isSticky: whether the endpoint in use keeps its place, however much better another one is.
   func front(leader: Int?, draw: UInt64, isSticky: Bool = false) -> Int {
@@ -119,7 +122,8 @@ struct Ranking: Sendable {
     {
       return position
     }
-    // The draw follows the list's order, so that small changes of speed do not change the choice.
+    // The draw takes the endpoints in the list's order, so that small changes of speed do not change the
+    // choice.
     let limit = Standing.known(best + best * Self.spreadPercent / 100)
     let eligible = entries.indices.prefix { entries[$0].standing <= limit }
       .sorted { entries[$0].index < entries[$1].index }
@@ -133,11 +137,11 @@ struct Ranking: Sendable {
     return 0
   }
 
-  /// Draws two endpoints by weight and returns the position of the better one, which has the smaller product
-  /// of score and number of requests under way. The number includes the next request. Draws among the
-  /// endpoints that are known to work or, if there are none, among those of unknown speed.
+  /// Draws two endpoints by weight, and returns the position of the better one. The better endpoint has the
+  /// smaller product of its score and its number of requests under way, with the next request counted. The
+  /// draw is among the endpoints that are known to work or, if there are none, among those of unknown speed.
   ///
-  /// - Parameter inFlight: the number of requests that an endpoint has under way, by its index in the list.
+  /// - Parameter inFlight: returns the number of requests under way at an endpoint, by its index in the list.
   func betterOfTwo(inFlight: (Int) -> Int, using random: inout SplitMix64) -> Int {
     let isKnown = { (entry: Entry) in if case .known = entry.standing { true } else { false } }
     let known = entries.prefix(while: isKnown).count

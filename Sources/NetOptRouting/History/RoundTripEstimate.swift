@@ -1,11 +1,13 @@
 import NetOptCore
 
-/// A smoothed time and its variation, after RFC 6298, section 2.
+/// A smoothed time (SRTT) and its variation (RTTVAR), after RFC 6298, section 2. The time is a round trip, or
+/// the time until a connection is ready.
 struct RoundTripEstimate: Hashable, Sendable {
   /// The longest time that counts, in nanoseconds: 1 h. Longer samples count as this time. The limit keeps
   /// sums of nanoseconds far from overflowing.
   static let longest: Int64 = 3_600_000_000_000
-  /// The time constant in nanoseconds, 6 min, by which samples after a longer pause get their weight (`add`).
+  /// The time constant in nanoseconds: 6 min. A sample that comes the time t after the previous sample weighs
+  /// at least t/(t + 6 min) in SRTT.
   private static let memory: Int64 = 360_000_000_000
 
   /// SRTT in nanoseconds.
@@ -19,7 +21,7 @@ struct RoundTripEstimate: Hashable, Sendable {
     variationNanoseconds = smoothedNanoseconds / 2
   }
 
-  /// Restores an estimate; `nil` for times outside of 0 to `longest`.
+  /// Restores a saved estimate; `nil` for times outside of 0 to `longest`.
   init?(smoothed: Duration, variation: Duration) {
     let range = 0...Self.longest
     guard range.contains(smoothed.nanoseconds), range.contains(variation.nanoseconds) else { return nil }
@@ -36,16 +38,16 @@ struct RoundTripEstimate: Hashable, Sendable {
   var smoothed: Duration { .nanoseconds(smoothedNanoseconds) }
   /// RTTVAR: the smoothed distance of the samples from SRTT.
   var variation: Duration { .nanoseconds(variationNanoseconds) }
-  /// The time by which nearly every response is there: SRTT + 4 · RTTVAR.
+  /// The time that nearly no sample exceeds: SRTT + 4 · RTTVAR.
   var bound: Duration { .nanoseconds(boundNanoseconds) }
   /// `bound` in nanoseconds.
   var boundNanoseconds: Int64 { smoothedNanoseconds + 4 * variationNanoseconds }
 
   /// Adds a sample R: RTTVAR ← 3/4 · RTTVAR + 1/4 · |SRTT − R|, then SRTT ← 7/8 · SRTT + 1/8 · R.
   ///
-  /// RFC 6298 samples each round trip, but an endpoint is measured only every few minutes. So the weight of R
-  /// in SRTT is t/(t+6 min) when this is more than 1/8. Old samples then lose their weight after a few
-  /// measurements.
+  /// RFC 6298 samples each round trip, but an endpoint is measured only every few minutes. So when t/(t + 6
+  /// min) is more than 1/8, it replaces 1/8 as the weight of R in SRTT. It also replaces 1/4 as the weight in
+  /// RTTVAR when it is more than 1/4. So old samples lose their weight after a few measurements.
   ///
   /// - Parameter age: the time t since the previous sample.
   mutating func add(_ sample: Duration, age: Duration = .zero) {
@@ -63,7 +65,7 @@ struct RoundTripEstimate: Hashable, Sendable {
     smoothedNanoseconds += Int64(Double(difference) * weight)
   }
 
-  /// The estimate for an operation that takes `factor` of these round trips.
+  /// The estimate for an operation that takes `factor` times as long.
   func scaled(by factor: Int64) -> RoundTripEstimate {
     RoundTripEstimate(smoothed: smoothedNanoseconds * factor, variation: variationNanoseconds * factor)
   }

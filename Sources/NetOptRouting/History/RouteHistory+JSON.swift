@@ -4,14 +4,14 @@ package import NetOptCore
 // The file format of a history: docs/schemas/ranking.schema.json.
 
 extension RouteHistory {
-  /// The maximum size of a file in bytes.
+  /// The maximum size of a file in bytes: 4 MiB.
   package static let maximumBytes = 4 << 20
   /// The maximum number of hosts in a file.
   static let mostHosts = 1024
   /// The maximum number of endpoints in a file, all hosts together.
   static let mostEndpoints = 10_000
 
-  /// The history as the JSON text of a file.
+  /// The history as the JSON value that a file holds.
   ///
   /// - Parameter network: the fingerprint of the network to which the history belongs.
   package func json(network: String) -> JSONValue {

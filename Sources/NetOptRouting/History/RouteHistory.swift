@@ -8,7 +8,7 @@ package struct RouteHistory: Hashable, Sendable {
   package struct Estimate: Hashable, Sendable {
     /// The smoothed time (SRTT).
     package var smoothed: Duration
-    /// Its variation (RTTVAR).
+    /// The variation of the time (RTTVAR).
     package var variation: Duration
 
     /// Makes an estimate.
@@ -18,13 +18,14 @@ package struct RouteHistory: Hashable, Sendable {
     }
   }
 
-  /// An endpoint of the list.
+  /// The measured speed of an endpoint of the list.
   package struct Endpoint: Hashable, Sendable {
     /// The address that the list has for the endpoint.
     package var address: IPAddress
-    /// The time until a request can be sent; for `https`, including TLS.
+    /// The time from the start of a connection attempt until a request can be sent: the TCP handshake and,
+    /// for `https`, the TLS handshake. `nil` without a measurement.
     package var ready: Estimate?
-    /// The round-trip time, from TCP handshakes and ICMP echo requests.
+    /// The round-trip time, from TCP handshakes and ICMP echo requests. `nil` without a measurement.
     package var roundTrip: Estimate?
 
     /// Makes an endpoint.
@@ -35,13 +36,13 @@ package struct RouteHistory: Hashable, Sendable {
     }
   }
 
-  /// A host of the list.
+  /// The measured speed of the endpoints of a host of the list.
   package struct Host: Hashable, Sendable {
-    /// The origin to connect to.
+    /// The origin that the endpoints serve: scheme, host and port.
     package var origin: Origin
     /// The date at which the planner exported these values.
     package var learned: Date
-    /// The endpoint that was in use, if any.
+    /// The address of the endpoint that was in use; `nil` when no endpoint was.
     package var leader: IPAddress?
     /// The endpoints that were known to work, in the order of the list.
     package var endpoints: [Endpoint]
@@ -64,18 +65,18 @@ package struct RouteHistory: Hashable, Sendable {
   /// Makes a history.
   package init(hosts: [Host] = []) { self.hosts = hosts }
 
-  /// The part of the history that is useful at a date. Omits hosts that are older than `lifetime` or from the
-  /// future.
+  /// The hosts of the history whose values are still useful at a date. Omits hosts whose values were learned
+  /// `lifetime` or longer before, and hosts whose `learned` is 60 s or more in the future.
   package func current(at date: Date) -> RouteHistory {
     let oldest = date.addingTimeInterval(-Double(Self.lifetime.components.seconds))
-    // A clock that was set back by up to 60 s must not discard everything.
+    // When the clock is set back by up to 60 s, the history stays useful.
     let latest = date.addingTimeInterval(60)
     return RouteHistory(hosts: hosts.filter { $0.learned > oldest && $0.learned < latest })
   }
 
   /// Combines two histories. The result has each host of this history, and each host that only `other` has.
-  /// When both have a host with equal values, the result has the date of `other`: the values were learned
-  /// then.
+  /// When both have a host with equal values, the host in the result has the date of `other`, the older
+  /// history: the values were learned then.
   package func merged(with other: RouteHistory) -> RouteHistory {
     var merged = hosts.map { host in
       guard let old = other.hosts.first(where: { $0.origin == host.origin }) else { return host }

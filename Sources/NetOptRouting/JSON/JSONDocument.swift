@@ -1,21 +1,23 @@
 import NetOptCore
 
-/// An index of the values in a JSON text: where each value is, and which value follows. It copies nothing
-/// from the text until a caller asks for it.
+/// A JSON text with an index of its values: where each value is, and which value follows. The document copies
+/// nothing from the text until a caller asks for a value.
 struct JSONDocument {
   /// The text in UTF-8.
   let bytes: [UInt8]
-  /// The values and keys in the order of the text. An array or object comes directly before its contents.
+  /// The index: one node for each value and each key, in the order of the text. An array or object comes
+  /// directly before its contents.
   let nodes: [JSONNode]
 
   /// The value that spans the whole text.
   var root: JSONElement { JSONElement(document: self, node: 0) }
 
-  /// Reads `bytes`. Reports every duplicate key, and the position where the text stops being JSON.
+  /// Reads a JSON text. Reports duplicate keys, and the position at which the text stops being JSON.
   ///
-  /// - Returns: the document; `nil` when the text is not JSON to its end.
+  /// - Returns: the document, even when it has duplicate keys; `nil` when the text is not JSON to its end.
   static func read(_ bytes: [UInt8], _ report: inout FaultReport) -> JSONDocument? {
-    // Callers compare keys and values as strings, so keys with the same characters are duplicates.
+    // Callers compare keys and values as strings. So two keys that are equal as strings are duplicates, even
+    // when their bytes differ.
     let outline = bytes.withUnsafeBytes {
       JSONReader.read($0, keys: .sameCharacters, mostDuplicates: FaultReport.limit)
     }
@@ -35,7 +37,7 @@ struct JSONDocument {
     return nil
   }
 
-  /// The place to which the steps lead from the root.
+  /// The path to a value, from the steps that lead from the root to the value.
   private func path(_ steps: [JSONStep]) -> JSONPath {
     steps.reduce(JSONPath()) { path, step in
       switch step {
@@ -45,26 +47,27 @@ struct JSONDocument {
     }
   }
 
-  /// The text of a string.
+  /// The text of a string or key, with its escapes decoded.
   fileprivate func text(of node: JSONNode) -> String { bytes.withUnsafeBytes { node.text(in: $0) } }
 }
 
-/// A value of a JSON text.
+/// A value or key of a JSON text: a reference to a node of its document.
 struct JSONElement {
   /// The document that contains the value.
   let document: JSONDocument
   /// The index of the value in the document's `nodes`.
   let node: Int
 
+  /// The node of the value.
   private var value: JSONNode { document.nodes[node] }
 
   /// The kind of the value.
   var kind: JSONNode.Kind { value.kind }
 
-  /// The number of elements of an array, or of members of an object.
+  /// The number of elements of an array, or of members of an object; 0 for other values.
   var count: Int { value.count }
 
-  /// The text of a string; `nil` for other values.
+  /// The text of a string or key; `nil` for other values.
   var text: String? { value.kind == .string ? document.text(of: value) : nil }
 
   /// The number, when it is a whole number that fits into 64 bits, even if it is written with a fraction or

@@ -2,9 +2,10 @@ import NetOptCore
 
 /// A place in a JSON document, written as RFC 9535 does: `$.hosts["a.example"].endpoints[3]`.
 struct JSONPath: Hashable, CustomStringConvertible {
+  /// The path as text. `$` is the root.
   private(set) var description = "$"
 
-  /// The path of the member with this name.
+  /// Returns the path of the member with a name in the object at this path.
   func key(_ name: String) -> JSONPath {
     let isPlain =
       !name.isEmpty && name.utf8.allSatisfy { ($0 | 0x20) >= 0x61 && ($0 | 0x20) <= 0x7a || $0 == 0x5f }
@@ -13,14 +14,14 @@ struct JSONPath: Hashable, CustomStringConvertible {
     return path
   }
 
-  /// The path of the element with this index.
+  /// Returns the path of the element with an index in the array at this path.
   func index(_ index: Int) -> JSONPath {
     var path = self
     path.description += "[\(index)]"
     return path
   }
 
-  /// The name as it stands between quotes: printable, and with `"` and `\` escaped.
+  /// The name for use between quotes: printable, shortened when it is long, and with `"` and `\` escaped.
   private static func quoted(_ name: String) -> String {
     let shown = name.printable(200)
     guard shown.utf8.contains(where: { $0 == 0x22 || $0 == 0x5c }) else { return shown }

@@ -3,7 +3,7 @@ import FoundationEssentials
 extension EndpointList {
   /// The list that is compiled into the program: `iplist.json` at the root of the repository.
   public static let builtIn: EndpointList = {
-    // Clients check the expiry when they use the list.
+    // An expired list is accepted here, because clients check the expiry when they use the list.
     let rules = ListRules(allowExpired: true, now: .distantPast)
     guard let list = check(Array(builtInText.utf8), rules: rules).list else {
       preconditionFailure("the compiled-in list keeps all rules; a test sees to it")
@@ -11,8 +11,8 @@ extension EndpointList {
     return list
   }()
 
-  /// The text of `iplist.json`, byte for byte; a test compares both. The text is compiled in because a
-  /// program without a resource bundle can be copied as a single file.
+  /// The text of `iplist.json`, byte for byte; a test compares both. The text is compiled into the program,
+  /// so that the program needs no resource bundle and can be copied as a single file.
   static let builtInText = """
     {
       "schema": 1,

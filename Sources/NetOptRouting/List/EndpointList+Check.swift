@@ -5,9 +5,9 @@ extension EndpointList {
   ///
   /// - Parameters:
   ///   - bytes: the list as JSON in UTF-8.
-  ///   - rules: the requirements beyond the format.
-  /// - Returns: the list, or `nil` and the faults: at most 100, and one more with the number of further
-  ///   faults.
+  ///   - rules: the caller's requirements, in addition to the rules of the format.
+  /// - Returns: the list and no faults, or `nil` and the faults. Of more than 100 faults, the result has the
+  ///   first 100 and one more entry with the number of the others.
   package static func check(
     _ bytes: [UInt8], rules: ListRules
   ) -> (list: EndpointList?, faults: [ListFault]) {
@@ -15,12 +15,12 @@ extension EndpointList {
     return (list, report.faults)
   }
 
-  /// Reads a list that must keep all rules.
+  /// Makes a list from its JSON text. Throws when the text breaks a rule.
   ///
   /// - Parameters:
   ///   - bytes: the list as JSON in UTF-8.
   ///   - file: the name of the list in the error, such as the path of its file.
-  ///   - rules: the requirements beyond the format.
+  ///   - rules: the caller's requirements, in addition to the rules of the format.
   /// - Throws: `NetOptError.Code.invalidList` with the file, the place and rule of the first fault, and the
   ///   number of further faults.
   package init(_ bytes: [UInt8], file: String, rules: ListRules) throws(NetOptError) {
@@ -34,7 +34,7 @@ extension EndpointList {
     self = list
   }
 
-  /// Reads a list. It is `nil` when the report has a fault.
+  /// Reads a list. The list is `nil` when the report has a fault.
   private static func read(_ bytes: [UInt8], _ rules: ListRules) -> (EndpointList?, FaultReport) {
     var report = FaultReport()
     if bytes.count > maximumBytes {
@@ -57,8 +57,8 @@ extension EndpointList {
     return (checker.report.count == 0 ? list : nil, checker.report)
   }
 
-  /// The offset of the first byte that is not UTF-8 or, in valid UTF-8, of the first NUL; `nil` without
-  /// either.
+  /// The offset of the first byte that makes a text invalid: the first byte that is not UTF-8 or, in valid
+  /// UTF-8, the first NUL. `nil` when there is none.
   private static func offsetOfBadUTF8(_ bytes: [UInt8]) -> Int? {
     do {
       _ = try UTF8Span(validating: bytes.span)

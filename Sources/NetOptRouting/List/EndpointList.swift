@@ -5,10 +5,10 @@ public import NetOptCore
 ///
 /// `docs/schemas/iplist.schema.json` describes the format. Unknown keys are ignored, so that a list may carry
 /// notes and later versions may add keys. A list that was read from bytes keeps all rules of
-/// `check(_:rules:)`. A list that is made in code gets normalised host names and weights in range; all other
-/// values are used as they are.
+/// `check(_:rules:)`. A list that is made in code gets normalised host names, and weights and a refresh
+/// interval in range; all other values are used as they are.
 public struct EndpointList: Hashable, Sendable {
-  /// The version of the format. There is one so far.
+  /// The version of the format. There is only one version so far.
   public static let schemaVersion = 1
   /// The maximum number of endpoints in a list, all hosts together.
   public static let maximumEndpoints = 10_000
@@ -22,7 +22,7 @@ public struct EndpointList: Hashable, Sendable {
     /// The interval for a list that names none: one day.
     public static let defaultInterval = Duration.seconds(86_400)
 
-    /// The URL of the list. A list that was read from bytes has an `https` URL.
+    /// The URL of newer issues of the list. It is an `https` URL if the list was read from bytes.
     public let url: HTTPURL
     /// How often the client looks for a newer issue; within `intervals`.
     public let every: Duration
@@ -47,12 +47,13 @@ public struct EndpointList: Hashable, Sendable {
   public let issued: Date?
   /// When the list expires; `nil` for never.
   public let expires: Date?
-  /// Where newer issues are found; `nil` for a list that is maintained by hand.
+  /// Where and how often the client looks for newer issues; `nil` for a list that is maintained by hand.
   public let refresh: Refresh?
-  /// The hosts by name: in lower case, without a trailing dot.
+  /// The hosts by name. A name is in lower case, without a trailing dot.
   public let hosts: [String: HostEntry]
 
-  /// Makes a list in code. Host names are normalised. When two of them become the same, one entry counts.
+  /// Makes a list in code. Normalises the host names. When two names become equal, the list has only one of
+  /// their entries.
   public init(
     serial: Int64 = 1, issued: Date? = nil, expires: Date? = nil, refresh: Refresh? = nil,
     hosts: [String: HostEntry]
@@ -82,9 +83,9 @@ public struct EndpointList: Hashable, Sendable {
   package var origins: [Origin] { hosts.keys.sorted().compactMap(origin(of:)) }
 }
 
-/// A host of the IP list.
+/// The entry of a host in the IP list.
 public struct HostEntry: Hashable, Sendable {
-  /// The health check of a host's endpoints.
+  /// The health check of a host's endpoints: an HTTP request, and the response status that it must get.
   public struct Health: Hashable, Sendable {
     /// The path of the request; begins with "/".
     public let path: String
@@ -126,7 +127,8 @@ public struct ListedEndpoint: Hashable, Sendable {
   public let region: String?
   /// The provider whose network the endpoint is in, as the list names it.
   public let isp: String?
-  /// The endpoint's share of the load among equally fast endpoints.
+  /// The endpoint's share of the load among endpoints of about the same speed, relative to their weights.
+  /// Within `weights`.
   public let weight: Int
 
   /// Makes an endpoint. A weight outside of `weights` becomes the nearest allowed one.
@@ -142,7 +144,7 @@ public struct ListedEndpoint: Hashable, Sendable {
 }
 
 extension Duration {
-  /// The nearest allowed refresh interval.
+  /// The duration, limited to the allowed refresh intervals (`EndpointList.Refresh.intervals`).
   var asRefreshInterval: Duration {
     let range = EndpointList.Refresh.intervals
     return min(max(self, range.lowerBound), range.upperBound)
