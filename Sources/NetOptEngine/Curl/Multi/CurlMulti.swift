@@ -325,6 +325,7 @@ actor CurlMulti: LoopActor {
     loop.schedule(timer, at: loop.now() + .milliseconds(milliseconds))
   }
 
+  /// Returns the error for a call of libcurl's multi interface that failed.
   private func failure(_ call: String, _ code: CURLMcode) -> NetOptError {
     NetOptError(
       .libraryFailed, phase: .send, "\(call) failed",

@@ -9,6 +9,7 @@ import Synchronization
 /// was built with (`COpenSSL`).
 struct OpenSSL: Sendable {
   // The types of OpenSSL's functions and callbacks, as in the man pages that `init` names.
+  /// A callback that gets each session that later connections may resume (SSL_CTX_sess_set_new_cb(3)).
   typealias NewSession = @convention(c) (OpaquePointer?, OpaquePointer?) -> Int32
   typealias GetNewSession = @convention(c) (OpaquePointer) -> NewSession?
   typealias SetNewSession = @convention(c) (OpaquePointer, NewSession?) -> Void
@@ -29,6 +30,7 @@ struct OpenSSL: Sendable {
     ) -> Int32
   private typealias GetSecurity = @convention(c) (OpaquePointer) -> Security?
   private typealias SetSecurity = @convention(c) (OpaquePointer, Security?) -> Void
+  /// EVP_PKEY_get_bits(3), which returns the size of a key or a Diffie-Hellman group.
   private typealias KeyBits = @convention(c) (UnsafeMutableRawPointer) -> Int32
   typealias GetSession = @convention(c) (OpaquePointer) -> OpaquePointer?
   typealias SetSession = @convention(c) (OpaquePointer, OpaquePointer?) -> Int32

@@ -70,6 +70,7 @@ final class PeerCertificate {
   /// SSL_get_SSL_CTX(3), SSL_CTX_set_ex_data(3), CRYPTO_get_ex_new_index(3), SSL_get1_peer_certificate(3),
   /// X509_get_subject_name(3), X509_NAME_print_ex(3), X509_get0_notAfter(3), ASN1_TIME_print(3),
   /// X509_get_ext_by_NID(3), X509V3_EXT_print(3), BIO_s_mem(3), BIO_ctrl(3).
+  /// `init` shows which function each property is.
   private struct Functions: Sendable {
     typealias Pointer = OpaquePointer
 
@@ -92,6 +93,7 @@ final class PeerCertificate {
     /// The index under which a context (`SSL_CTX`) keeps its `PeerCertificate`.
     let index: Int32
 
+    /// The functions; `nil` without `OpenSSL.loaded`, or if `init` throws.
     static let loaded: Functions? = OpenSSL.loaded == nil ? nil : try? Functions()
 
     private init() throws(OpenSSL.MissingFunction) {

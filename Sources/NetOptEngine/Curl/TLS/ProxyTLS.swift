@@ -44,6 +44,7 @@ final class ProxyTLS {
 
   /// OpenSSL's functions. Their types are those of the man pages, and nothing checks the types:
   /// SSL_get_SSL_CTX(3), SSL_CTX_set_ex_data(3), SSL_set_ex_data(3), CRYPTO_get_ex_new_index(3).
+  /// `init` shows which function each property is.
   private struct Functions: Sendable {
     typealias Pointer = OpaquePointer
 
@@ -55,6 +56,7 @@ final class ProxyTLS {
     /// connection (`SSL`) keeps it.
     let contextIndex, index: Int32
 
+    /// The functions; `nil` without `OpenSSL.loaded`, or if `init` throws.
     static let loaded: Functions? = OpenSSL.loaded == nil ? nil : try? Functions()
 
     private init() throws(OpenSSL.MissingFunction) {

@@ -168,11 +168,12 @@ final class RecordReader {
 
   /// OpenSSL's functions. Their types are those of the man pages, and nothing checks the types:
   /// BIO_meth_new(3), BIO_new(3), BIO_get_data(3), BIO_set_flags(3), BIO_read(3), BIO_ctrl(3), BIO_push(3),
-  /// SSL_set0_rbio(3), SSL_has_pending(3), SSL_in_init(3).
+  /// SSL_set0_rbio(3), SSL_has_pending(3), SSL_in_init(3). `init` shows which function each property is.
   ///
   /// Unchecked: `method` is complete when it is stored, and nothing changes it.
   private struct Functions: @unchecked Sendable {
     typealias BIO = OpaquePointer
+    /// A kind of BIO, an OpenSSL `BIO_METHOD`: the callbacks below belong to it (BIO_meth_new(3)).
     typealias Method = OpaquePointer
     typealias Read = @convention(c) (BIO?, UnsafeMutableRawPointer?, Int32) -> Int32
     typealias Control = @convention(c) (BIO?, Int32, Int, UnsafeMutableRawPointer?) -> Int
@@ -200,8 +201,9 @@ final class RecordReader {
     /// The type number of the BIOs that `method` makes.
     let index: Int32
 
-    /// The functions, stored behind a pointer. Each read uses them, and a copy of all functions would cost as
-    /// much as the rest of the read. Never freed.
+    /// The functions, stored behind a pointer; `nil` without `OpenSSL.loaded`, or if `init` throws. Each read
+    /// uses the functions, and a copy of all functions would cost as much as the rest of the read. Never
+    /// freed.
     ///
     /// Unsafe: nothing writes to the memory after it was initialised.
     nonisolated(unsafe) static let loaded: UnsafePointer<Functions>? = {

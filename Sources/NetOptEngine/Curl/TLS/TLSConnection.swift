@@ -9,6 +9,7 @@ import NetOptCore
 /// OpenSSL's functions are found at run time, as in `OpenSSL`. A `TLSConnection` is valid only within the
 /// callback of libcurl that made it.
 struct TLSConnection {
+  /// OpenSSL's connection, an `SSL`, which libcurl owns.
   private let ssl: OpaquePointer
   private let functions: Functions
 
@@ -124,6 +125,7 @@ struct TLSConnection {
   /// SSL_get_version(3), SSL_get0_alpn_selected(3), SSL_CTX_set_msg_callback(3), SSL_has_pending(3),
   /// SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3), SSL_set0_wbio(3), SSL_get_rbio(3), BIO_s_socket(3),
   /// BIO_up_ref(3), ERR_clear_error(3), CRYPTO_get_ex_new_index(3), SSL_set_ex_data(3).
+  /// `init` shows which function each property is.
   private struct Functions: Sendable {
     typealias SSL = OpaquePointer
     typealias BIO = OpaquePointer
@@ -147,6 +149,7 @@ struct TLSConnection {
     /// The index under which OpenSSL keeps the `LiveConnection` of a TLS connection; negative when OpenSSL
     /// gives none.
     let index: Int32
+    /// The functions; `nil` without `OpenSSL.loaded`, or if `init` throws.
     static let loaded: Functions? = OpenSSL.loaded == nil ? nil : try? Functions()
 
     private init() throws(OpenSSL.MissingFunction) {

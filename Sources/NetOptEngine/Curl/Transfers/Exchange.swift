@@ -45,6 +45,7 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   private var multi: CurlMulti?
   /// The suspended task of the caller, until it is resumed.
   private var caller: UnsafeContinuation<Void, Never>?
+  /// Decides when each leg starts, and which leg may send the request.
   @exclusivity(unchecked) var race: Race
   /// The timer of the race; made when the race first waits for a moment.
   var raceTimer: RaceTimer?
@@ -74,7 +75,9 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   /// The result that the caller gets.
   enum Answer {
+    /// For a request.
     case response(NetOptResponse)
+    /// For a probe or a warm-up.
     case connection(ConnectReport)
     case failure(NetOptError)
   }
