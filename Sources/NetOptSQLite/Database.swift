@@ -3,10 +3,10 @@ import Glibc
 import NetOptCore
 
 /// A connection to an SQLite database: sqlite3_open_v2. Two threads must not use it at once, so its owner
-/// keeps it behind a lock. Other processes may have the same file open.
+/// uses it under a lock or on one thread only. Other processes may have the same file open.
 package final class Database: @unchecked Sendable {
   // Unchecked: no thread owns a connection, and its owner admits one thread at a time.
-  /// The `sqlite3` object. Its owner is this object, which closes it.
+  /// The `sqlite3` object, which this object owns and closes.
   let handle: OpaquePointer
   /// The path of the database file.
   package let path: String
@@ -22,16 +22,17 @@ package final class Database: @unchecked Sendable {
     case existingWithoutLinks
   }
 
-  /// Opens a database. Unless `access` is `existingWithoutLinks`, creates a missing file, which only its
-  /// owner can read.
+  /// Opens a database. If `access` allows it, creates a missing file, which only its owner can read and
+  /// write.
   ///
   /// - Parameters:
   ///   - path: the file.
   ///   - access: how to open the file.
-  ///   - patience: the longest time in milliseconds to wait while another connection writes.
-  /// - Throws: when the file cannot be opened, or when one of SQLite's files is not a regular file. The file
-  ///   then stays as it is. SQLite reads the file only with the first statement, so that statement throws if
-  ///   the file is not a database.
+  ///   - patience: the longest time in milliseconds that a statement waits for a lock that another connection
+  ///     holds.
+  /// - Throws: when the file cannot be opened, or when the database or a file that SQLite keeps beside it is
+  ///   not a regular file. The file then stays as it is. SQLite reads the file only with the first statement,
+  ///   so that statement throws if the file is not a database.
   package init(_ path: String, access: Access = .create, patience: Int32 = 5000) throws(SQLiteError) {
     try Self.checkFiles(path)
     var flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
@@ -45,7 +46,8 @@ package final class Database: @unchecked Sendable {
     }
     if access != .create { flags |= SQLITE_OPEN_NOFOLLOW }
     var opened: OpaquePointer?
-    // Extended result codes from the start. SQLite needs no mutex of its own, because the owner has a lock.
+    // Extended result codes from the start. SQLite needs no mutex of its own, because the owner admits one
+    // thread at a time.
     let code = sqlite3_open_v2(path, &opened, flags, nil)
     guard code == SQLITE_OK, let opened else {
       let error = SQLiteError(path, code, opened)
@@ -64,27 +66,31 @@ package final class Database: @unchecked Sendable {
       }, Unmanaged.passUnretained(self).toOpaque())
   }
 
-  /// The instructions that SQLite's virtual machine executes between two calls of `mustEnd`.
+  /// The number of instructions that SQLite's virtual machine executes between two calls of `mustEnd`.
   private static let stepsPerLook: Int32 = 10_000
-  /// The calls of `mustEnd` that every statement gets: 10 million instructions, about 0.2 s.
+  /// The number of calls of `mustEnd` before a statement can be interrupted, however small the file is. They
+  /// allow 10 million instructions, about 0.2 s.
   private static let leastLooks: Int64 = 1000
-  /// The instructions that a statement gets for each byte of the file. On a cache of 100,000 entries without
-  /// bodies, `PRAGMA integrity_check` or the removal of all entries takes 0.3 instructions per byte.
+  /// The number of instructions that a statement may execute for each byte of the file, in addition to the
+  /// first 10 million. On a cache of 100,000 entries without bodies, `PRAGMA integrity_check` or the removal
+  /// of all entries takes 0.3 instructions per byte.
   private static let stepsPerByte: Int64 = 4
 
-  /// The calls of `mustEnd` since the statement began.
+  /// The number of calls of `mustEnd` since the statement began.
   private var looks: Int64 = 0
-  /// The calls of `mustEnd` that the statement gets: `leastLooks` and, once these are used up, more by the
-  /// size of the file.
+  /// The number of calls of `mustEnd` that the statement may cause. `leastLooks` at first. Once these are
+  /// used up, `mustEnd` adds more by the size of the file.
   private var mostLooks = Database.leastLooks
 
-  /// Restarts the count of instructions for a new statement. A statement that executes more instructions than
-  /// the file's size allows is interrupted: sqlite3_progress_handler(3). In a file whose pages form a cycle,
-  /// a statement would never end.
+  /// Restarts the count of instructions. Call this before each statement. A statement that executes more
+  /// instructions than the file's size allows is interrupted: sqlite3_progress_handler(3). Without this
+  /// limit, a statement would never end in a file whose pages form a cycle.
   func begin() { (looks, mostLooks) = (0, Self.leastLooks) }
 
-  /// Counts `stepsPerLook` instructions. Returns whether the statement has executed more instructions than
-  /// the file's size allows.
+  /// Records that the statement has executed another `stepsPerLook` instructions.
+  ///
+  /// - Returns: whether the statement has executed more instructions than the file's size allows, so that
+  ///   SQLite must interrupt it.
   private func mustEnd() -> Bool {
     looks += 1
     if looks == Self.leastLooks {
@@ -97,14 +103,14 @@ package final class Database: @unchecked Sendable {
     return looks > mostLooks
   }
 
-  /// The most bytes of a value or a row: 8 MiB. netopt never writes as much, and a file with a cycle of pages
-  /// can claim far more.
+  /// The maximum size of a value or a row in bytes: 8 MiB. netopt never writes as much. A value in a file
+  /// whose pages form a cycle can claim to be far longer.
   private static let longestValue: Int32 = 8 << 20
 
   deinit { sqlite3_close_v2(handle) }
 
-  /// Refuses a file that is not regular at the path of the database or of a file that SQLite keeps beside it.
-  /// SQLite would wait for ever to open a pipe (fifo(7)).
+  /// Throws if there is a file that is not regular at the path of the database, or at the path of a file that
+  /// SQLite keeps beside it. If such a file were a pipe, SQLite would wait for ever to open it (fifo(7)).
   private static func checkFiles(_ path: String) throws(SQLiteError) {
     for name in ["", "-journal", "-wal", "-shm"].map({ path + $0 }) {
       var status = stat()
@@ -114,16 +120,16 @@ package final class Database: @unchecked Sendable {
     }
   }
 
-  /// Keeps the file of the write-ahead log: when the last connection is closed, SQLite empties the file but
-  /// does not remove it. SQLite would remove it by its name. When a caller has moved the database away and
-  /// made a new one at its path, this name may belong to the log of the new database.
+  /// Tells SQLite to keep the file of the write-ahead log when the last connection is closed. SQLite then
+  /// empties the file. Otherwise it would remove the file by its name. When a caller has moved the database
+  /// away and made a new one at its path, this name may belong to the log of the new database.
   package func keepLog() throws(SQLiteError) {
     var isOn: Int32 = 1
     let code = sqlite3_file_control(handle, "main", SQLITE_FCNTL_PERSIST_WAL, &isOn)
     guard code == SQLITE_OK else { throw SQLiteError(path, code, handle) }
   }
 
-  /// Executes statements that take no values and return nothing of interest.
+  /// Executes one or more statements without values for "?", and ignores their rows.
   package func execute(_ sql: String) throws(SQLiteError) {
     begin()
     let code = sqlite3_exec(handle, sql, nil, nil, nil)
@@ -132,20 +138,20 @@ package final class Database: @unchecked Sendable {
 
   /// The statements that created the tables, indices, triggers and views of the database, as SQLite keeps
   /// them: without `IF NOT EXISTS`. A trigger or a view can run for ever. So a caller that opens a file of
-  /// unknown origin first compares these statements with those that it would use itself.
+  /// unknown origin first compares these statements with those with which it would create the database.
   package func definitions() throws(SQLiteError) -> Set<String> {
-    // ANALYZE creates tables of its own.
+    // ANALYZE creates the tables `sqlite_stat*`, which belong to SQLite.
     let statement = try Statement(
       "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND NOT (type = 'table' AND name GLOB 'sqlite_stat*')",
       in: self)
     return Set(try statement.rows { $0.text(0) ?? "" })
   }
 
-  /// The number of rows that the last statement changed.
+  /// The number of rows that the last INSERT, UPDATE or DELETE changed.
   package var changes: Int { Int(sqlite3_changes64(handle)) }
 
-  /// Performs work in a transaction that may write from its start (`BEGIN IMMEDIATE`): data that the work
-  /// reads stays valid until the work writes. Rolls back if the work throws.
+  /// Performs work in a transaction that takes the write lock at its start (`BEGIN IMMEDIATE`). So no other
+  /// connection changes the data between a read and a write of the work. Rolls back if the work throws.
   package func transaction<Result>(
     _ work: () throws(SQLiteError) -> Result
   ) throws(SQLiteError) -> Result {
@@ -155,7 +161,7 @@ package final class Database: @unchecked Sendable {
       try execute("COMMIT")
       return result
     } catch {
-      // If a rollback fails, SQLite has already rolled the transaction back:
+      // A rollback may fail because SQLite has already rolled the transaction back:
       // https://www.sqlite.org/lang_transaction.html, 3.
       sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
       throw error

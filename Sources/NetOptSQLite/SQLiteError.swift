@@ -1,16 +1,16 @@
 import CSQLite
 package import NetOptCore
 
-/// An error of SQLite.
+/// An error that SQLite has reported, or that netopt has found in a database.
 package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The path of the database, or of a file that SQLite keeps beside it.
   package let path: String
   /// The extended result code: https://www.sqlite.org/rescode.html.
   package let code: Int32
-  /// SQLite's text for the error, or netopt's for an error that netopt found.
+  /// The error in words: SQLite's text, or netopt's text for an error that netopt has found.
   package let reason: String
 
-  /// Makes an error for a corrupt file that a caller of SQLite has found.
+  /// Makes an error for a file that netopt has found to be corrupt.
   package init(corrupt path: String, _ reason: String) {
     self.path = path
     code = SQLITE_CORRUPT
@@ -24,7 +24,10 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
     self.reason = reason
   }
 
-  /// Makes an error from a result code, with the text of the connection's last error.
+  /// Makes an error from a result code of SQLite.
+  ///
+  /// - Parameter handle: the connection, which has the text of its last error; `nil` when there is no
+  ///   connection.
   init(_ path: String, _ code: Int32, _ handle: OpaquePointer?) {
     self.path = path
     // A statement is interrupted only when it exceeds the limit of `Database` on its instructions.
@@ -41,11 +44,11 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
   /// Whether the file is not a database, or is corrupt.
   package var isCorrupt: Bool { [SQLITE_NOTADB, SQLITE_CORRUPT].contains(code & 0xff) }
 
-  /// Whether another connection held the database for longer than the time limit of `Database`.
+  /// Whether another connection held a lock for longer than the `patience` of the `Database`.
   package var isBusy: Bool { [SQLITE_BUSY, SQLITE_LOCKED].contains(code & 0xff) }
 
-  /// Whether the error is SQLITE_ERROR. netopt's statements are valid, so the database has another schema
-  /// than the statement expects.
+  /// Whether the error is SQLITE_ERROR. SQLite accepts netopt's statements for the expected tables, so the
+  /// database has other tables than the statement expects.
   package var isOtherSchema: Bool { code & 0xff == SQLITE_ERROR }
 
   /// Whether the operation violates a constraint of the database.
@@ -58,7 +61,8 @@ package struct SQLiteError: Error, Hashable, Sendable, CustomStringConvertible {
   /// `the database nonces.db: file is not a database`.
   package var description: String { "the database \(path): \(reason)" }
 
-  /// The error that netopt's callers get.
+  /// The error that callers of netopt get: `unreadableFile` for a file that is corrupt or cannot be opened,
+  /// otherwise `libraryFailed`.
   package func netOptError(in phase: NetOptError.Phase) -> NetOptError {
     NetOptError(
       isCorrupt || code & 0xff == SQLITE_CANTOPEN ? .unreadableFile : .libraryFailed, phase: phase,

@@ -1,10 +1,11 @@
 import CSQLite
 import NetOptCore
 
-/// A prepared statement: sqlite3_prepare_v3. It keeps its database open. Use it only under the lock that
-/// protects the database.
+/// A prepared statement: sqlite3_prepare_v3. It keeps its database open. Two threads must not use it and its
+/// database at once.
 package final class Statement: @unchecked Sendable {
   // Unchecked: no thread owns a statement, and the owner of the database admits one thread at a time.
+  /// The `sqlite3_stmt` object, which this object owns and frees.
   private let handle: OpaquePointer
   private let database: Database
 
@@ -29,7 +30,7 @@ package final class Statement: @unchecked Sendable {
 
   /// Prepares a statement for repeated use.
   package init(_ sql: String, in database: Database) throws(SQLiteError) {
-    // The first statement of a connection reads the schema, which executes instructions.
+    // To prepare its first statement, a connection reads the schema, and that executes instructions.
     database.begin()
     var prepared: OpaquePointer?
     let code = sqlite3_prepare_v3(
@@ -41,7 +42,7 @@ package final class Statement: @unchecked Sendable {
 
   deinit { sqlite3_finalize(handle) }
 
-  /// Executes the statement and ignores its rows. The values replace the "?" in order.
+  /// Executes the statement and ignores its rows. The values take the places of the "?" in their order.
   package func run(_ values: Value...) throws(SQLiteError) { try perform(values) { _ in } }
 
   /// Executes the statement, and reads the whole number in the first column of its first row.
@@ -53,7 +54,7 @@ package final class Statement: @unchecked Sendable {
     return result
   }
 
-  /// Executes the statement, and converts each of its rows.
+  /// Executes the statement, and converts each of its rows with a closure.
   package func rows<Element>(
     _ values: Value..., read: (borrowing Row) -> Element
   ) throws(SQLiteError) -> [Element] {
@@ -78,6 +79,7 @@ package final class Statement: @unchecked Sendable {
     }
   }
 
+  /// Binds a value to the "?" with this number, counted from 1.
   private func bind(_ value: Value, at index: Int32) throws(SQLiteError) {
     let code =
       switch value {
@@ -93,8 +95,9 @@ package final class Statement: @unchecked Sendable {
   }
 }
 
-/// The current row of a statement. Columns are counted from 0. SQLite converts a value of another type to the
-/// type that a function returns.
+/// The current row of a statement, valid until the next step. The functions take the number of a column,
+/// counted from 0. If the column has a value of another type than the function returns, SQLite converts the
+/// value.
 package struct Row: ~Copyable {
   private let handle: OpaquePointer
 
