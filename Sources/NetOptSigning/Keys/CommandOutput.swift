@@ -1,10 +1,10 @@
 import Glibc
 
 /// Reads the output of a shell that popen(3) started and that prints its process id as its first line. The
-/// output ends when the shell ends: a process that the shell leaves behind may keep the pipe open for any
-/// time.
+/// output ends when the shell ends, even if the pipe is still open: a process that the shell leaves behind
+/// may keep it open for any time.
 struct CommandOutput {
-  /// The most bytes of the first line: a process id of ten digits, and the line end.
+  /// The maximum length of the first line in bytes: a process id of ten digits, and the line end.
   static let longestNumber = 11
 
   /// The number of bytes read, including the first line.
@@ -16,7 +16,7 @@ struct CommandOutput {
   private(set) var shell: pid_t?
   /// Whether the shell has ended. The caller must still collect its exit status: pclose(3).
   private(set) var isEnded = false
-  /// Whether the shell was still running at the deadline.
+  /// Whether the shell was still running when the time limit of `read` had passed.
   private(set) var isLate = false
 
   /// Reads until the shell has ended, the memory is full or the time limit has passed.
@@ -57,10 +57,10 @@ struct CommandOutput {
     shell = pid_t(String(decoding: bytes[..<end], as: UTF8.self))
   }
 
-  /// Whether the shell has ended: waitid(2) with WNOWAIT, which leaves the exit status to pclose(3). If the
-  /// process id is unknown, the end of the pipe counts as the end of the shell.
+  /// Whether the shell has ended. Asks waitid(2) with WNOWAIT, which leaves the exit status to pclose(3). If
+  /// the process id is unknown, the end of the pipe counts as the end of the shell.
   ///
-  /// - Parameter isOpen: whether the pipe is open.
+  /// - Parameter isOpen: whether the pipe is still open.
   private func hasEnded(_ isOpen: Bool) -> Bool {
     guard let shell else { return !isOpen }
     var information = siginfo_t()

@@ -4,10 +4,10 @@ import NetOptCrypto
 
 /// Reads a key ring file.
 enum KeyFile {
-  /// The most bytes of a file: 4 MiB.
+  /// The maximum size of a key ring file in bytes: 4 MiB.
   private static let limit = 4 << 20
 
-  /// Reads the bytes of the file, which must be a regular file that only its owner can access.
+  /// Reads the bytes of a file. Throws unless it is a regular file that only its owner can access.
   static func read(_ path: String) throws(NetOptError) -> SecretBytes {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw unreadable(path, errno) }
@@ -42,6 +42,7 @@ enum KeyFile {
     return count == bytes.count ? bytes : bytes.part(0..<count)
   }
 
+  /// The error of a system call on the file. `code` is its errno.
   private static func unreadable(_ path: String, _ code: Int32) -> NetOptError {
     let reason = String(cString: strerror(code))
     return NetOptError(
@@ -55,12 +56,12 @@ enum KeyFile {
     "salt",
     "schemes", "legacy", "not_before", "not_after", "scopes", "session_token", "note",
   ]
-  /// The members that give a secret or key pair. A key has exactly one of them.
+  /// The members that give the secret or key pair of a key. A key has exactly one of them.
   private static let sources = [
     "secret", "secret_base64", "secret_env", "secret_command", "public_key_pem", "private_key_pem",
   ]
 
-  /// Reads the keys of the file. Two keys must not have the same id.
+  /// Reads the keys of a key ring. Throws if two keys have the same id.
   static func keys(_ root: JSONPart) throws(JSONFault) -> [SigningKey] {
     let schema = try root.required("schema")
     guard try schema.integer() == 1 else { throw schema.fault("this program reads only schema 1") }
@@ -100,6 +101,7 @@ enum KeyFile {
       scopes: try scopes(part), sessionToken: try part.member("session_token")?.secret())
   }
 
+  /// Reads the salt of a key; empty when the member is missing.
   private static func salt(_ part: JSONPart) throws(JSONFault) -> String {
     guard let member = try part.member("salt") else { return "" }
     let salt = try member.string()
@@ -107,7 +109,8 @@ enum KeyFile {
     return salt
   }
 
-  /// Reads the secret, or how to get it, or the key pair.
+  /// Reads where the key's material comes from: the secret itself, the variable or command that gives the
+  /// secret, or the key pair.
   private static func source(_ part: JSONPart) throws(JSONFault) -> SigningKey.Source {
     var given: [String] = []
     for name in sources where try part.member(name) != nil { given.append(name) }
@@ -142,7 +145,7 @@ enum KeyFile {
     }
   }
 
-  /// Reads a text that is not empty and has no NUL, so that it is complete as a C string.
+  /// Reads a text. Throws if it is empty, or contains a NUL, at which a C string would end.
   private static func filled(_ part: JSONPart) throws(JSONFault) -> String {
     let text = try part.string()
     guard !text.isEmpty, !text.utf8.contains(0) else {
@@ -151,8 +154,8 @@ enum KeyFile {
     return text
   }
 
-  /// Reads seconds since 1970, from a number or from an RFC 3339 timestamp in UTC; `nil` when the member is
-  /// missing.
+  /// Reads a time in seconds since 1970. The member has this number or an RFC 3339 timestamp in UTC. `nil`
+  /// when the member is missing.
   private static func moment(_ part: JSONPart, _ name: String) throws(JSONFault) -> Int64? {
     guard let member = try part.member(name) else { return nil }
     guard member.isString else { return try member.integer() }
@@ -162,7 +165,7 @@ enum KeyFile {
     return time.seconds
   }
 
-  /// Reads the scopes; none when the member is missing.
+  /// Reads the scopes of a key; none when the member is missing.
   private static func scopes(_ part: JSONPart) throws(JSONFault) -> [KeyScope] {
     guard let member = try part.member("scopes") else { return [] }
     var scopes: [KeyScope] = []

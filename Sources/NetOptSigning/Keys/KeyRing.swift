@@ -3,14 +3,14 @@ package import NetOptCrypto
 
 /// The keys of signers and verifiers, by id. Safe to use from any thread.
 public struct KeyRing: Sendable {
-  /// Where lookups find keys: in a table by id, or by calling the owner's closure.
+  /// Where lookups find keys: in a table by id, or by calling the closure from which the ring was made.
   private enum Source: Sendable {
     case keys([String: SigningKey])
     case closure(@Sendable (String) -> SigningKey?)
   }
 
   private let source: Source
-  /// The keys in the order of the file; empty for a ring that calls a closure.
+  /// The keys in the order in which the file or the caller gave them. Empty for a ring that calls a closure.
   public let keys: [SigningKey]
 
   /// Makes a ring of keys. If two keys have the same id, a lookup returns the later one.
@@ -31,7 +31,8 @@ public struct KeyRing: Sendable {
   /// The key with an id; `nil` if there is none.
   public subscript(id: String) -> SigningKey? {
     switch source {
-    // Swift's strings may be equal although their bytes differ (Unicode equivalence).
+    // The bytes are compared too, because Swift's strings may be equal although their bytes differ (Unicode
+    // equivalence).
     case .keys(let keys): keys[id].flatMap { $0.id.hasSameBytes(as: id) ? $0 : nil }
     case .closure(let find): find(id)
     }
@@ -56,8 +57,8 @@ public struct KeyRing: Sendable {
     self.init(try KeyFile.keys(JSONDocument.read(text)))
   }
 
-  /// The other versions of a key: keys whose ids differ only after the last dot, such as `app1.v1` and
-  /// `app1.v2`.
+  /// The other versions of a key: the keys of the ring whose ids differ from `id` only after the last dot, as
+  /// `app1.v2` differs from `app1.v1`.
   func otherVersions(of id: String) -> [SigningKey] {
     func family(_ id: String) -> Substring? { id.lastIndex(of: ".").map { id[..<$0] } }
     guard let own = family(id) else { return [] }

@@ -1,14 +1,15 @@
 import NetOptCore
 
-/// Limits the requests that a key may sign. A property that is `nil` sets no limit.
+/// Limits the requests that a key may sign. A request must match every property. A property that is `nil`
+/// matches every request.
 public struct KeyScope: Hashable, Sendable {
-  /// The hosts; `*.example.com` stands for every name below `example.com`.
+  /// The hosts, without ports. `*.example.com` stands for every name below `example.com`.
   public var hosts: [String]?
   /// The methods, such as `GET`.
   public var methods: [String]?
   /// Prefixes of paths, not percent-encoded. The prefix `/user` allows `/user` and `/user/x`, but not
-  /// `/users`. A path that some servers take for a path outside the prefix, such as `/user/..;/admin` or
-  /// `/user%2fx`, is not allowed.
+  /// `/users`. A path is not allowed if some servers read it as a path outside the prefix, as they may read
+  /// `/user/..;/admin` or `/user%2fx`.
   public var pathPrefixes: [String]?
 
   /// Makes a scope.
@@ -35,7 +36,8 @@ public struct KeyScope: Hashable, Sendable {
     guard pattern.hasPrefix("*.") else { return host == pattern }
     let domain = pattern.dropFirst()
     guard host.hasSuffix(domain), host.utf8.count >= pattern.utf8.count else { return false }
-    // Other characters, such as `%2f`, end the name for some servers: it would then be another host.
+    // For some servers, other characters, such as those of `%2f`, end the name, so that it names another
+    // host.
     return host.utf8.dropLast(domain.utf8.count).allSatisfy(ByteClass.isUnreserved)
   }
 }

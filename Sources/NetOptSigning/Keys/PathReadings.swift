@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// What different servers understand by one path.
+/// The ways in which different servers read one path.
 ///
 /// Servers agree on the path of a URL, but not on the resource that it names. Some decode `%2f` before they
 /// split the path into segments, some after. Servers of Java programs ignore the parameters of a segment
@@ -17,11 +17,11 @@ struct PathReadings {
   private static let slash: UInt8 = 0x2f
   private static let backslash: UInt8 = 0x5c
   private static let percent: UInt8 = 0x25
-  /// The most times that a path is decoded. No chain of servers decodes more often.
+  /// The maximum number of times that a path is decoded. No chain of servers decodes it more often.
   private static let mostDecodings = 4
 
-  /// Reads a path. The result is `nil` if the path has a dot segment in one of the readings, or is encoded
-  /// more than four times: only the server knows where such a path leads.
+  /// Reads a path. The result is `nil` if the most lenient reading of the path has a segment `.` or `..`, or
+  /// if the path is encoded more than `mostDecodings` times. Only the server knows where such a path leads.
   init?(_ path: String) {
     decoded = PercentEncoding.decoded(path.utf8)
     withEncodedSeparators = Self.decodedExceptSeparators(Array(path.utf8))
@@ -35,19 +35,21 @@ struct PathReadings {
     }
   }
 
-  /// Whether the path is the prefix, or lies below it, in each of the readings.
+  /// Whether the path is equal to the prefix, or lies below it, in each of the three readings.
   func lieBelow(_ prefix: [UInt8]) -> Bool {
     Self.begins(decoded, with: prefix) && Self.begins(withEncodedSeparators, with: prefix)
       && Self.begins(ofLenientServers, with: Self.withoutParameters(prefix))
   }
 
-  /// Whether a path is a prefix, or lies below it. The prefix must end at the end of a segment.
+  /// Whether a path is equal to a prefix, or lies below it. The prefix must end where a segment of the path
+  /// ends.
   private static func begins(_ path: [UInt8], with prefix: [UInt8]) -> Bool {
     guard path.starts(with: prefix) else { return false }
     return path.count == prefix.count || prefix.last == slash || path[prefix.count] == slash
   }
 
-  /// Decodes a path, but not `%2f`, `%5c` and invalid triplets.
+  /// Percent-decodes a path once. Leaves `%2f` and `%5c` as they are, and each `%` without two hexadecimal
+  /// digits.
   private static func decodedExceptSeparators(_ path: [UInt8]) -> [UInt8] {
     var out: [UInt8] = []
     var rest = path[...]

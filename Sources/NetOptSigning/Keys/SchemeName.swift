@@ -6,8 +6,10 @@ public enum SchemeName: String, Hashable, Sendable, CaseIterable {
   case rfc9421
   /// AWS Signature Version 4.
   case sigv4
-  /// A hash of secret, API and parameters, hashed again with a salt. Weak.
+  /// A hash, by default MD5, of secret, API and parameters, hashed again with a salt. A weak scheme
+  /// (`isWeak`).
   case saltedMD5 = "salted-md5"
-  /// The caller's own key travels with its signature, encrypted under a platform key.
+  /// The request carries the caller's key, encrypted under a key of the platform, and a signature under the
+  /// caller's key.
   case sealedKey = "sealed-key"
 }

@@ -1,19 +1,20 @@
 import Glibc
 import NetOptLocking
 
-/// Runs blocking work on its own thread, and lets tasks wait until the work ends.
+/// Runs blocking work on a thread of its own, and lets tasks wait until the work ends. For a key, the work is
+/// to run its command.
 final class SecretFetch: Sendable {
   /// The work under way and the calls that wait for it.
   private struct State {
     /// Whether the work has begun and has not ended.
     var isRunning = false
-    /// The number of the last call of `wait`.
+    /// The number of the last call of `wait`. Calls are numbered from 1.
     var last: UInt64 = 0
     /// The calls that wait for the work, by their numbers.
     var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
   }
 
-  /// The work as an argument of the thread.
+  /// The work as an object, so that a pointer can pass it to the thread.
   private final class Work: Sendable {
     let run: @Sendable () -> Void
 
@@ -27,7 +28,7 @@ final class SecretFetch: Sendable {
   ///
   /// - Parameters:
   ///   - limit: the longest time to wait; `nil` for no limit.
-  ///   - isNeeded: whether there is still work to do. If not, the call returns at once.
+  ///   - isNeeded: whether the work is still to be done. If not, the call returns at once.
   ///   - work: the blocking work.
   func wait(
     within limit: Duration?, while isNeeded: @Sendable () -> Bool, _ work: @escaping @Sendable () -> Void
@@ -59,7 +60,7 @@ final class SecretFetch: Sendable {
     timer?.cancel()
   }
 
-  /// Starts a thread that runs the work and then ends all calls.
+  /// Starts a thread that runs the work and then ends all calls of `wait`.
   private func begin(_ work: @escaping @Sendable () -> Void) {
     let argument = Unmanaged.passRetained(
       Work { [self] in
@@ -71,7 +72,7 @@ final class SecretFetch: Sendable {
       &thread, nil,
       { argument in
         guard let argument else { return nil }
-        // The creator of the thread passes the argument retained.
+        // `passRetained` retained the work for this thread.
         Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run()
         return nil
       }, argument.toOpaque())
@@ -86,7 +87,7 @@ final class SecretFetch: Sendable {
   /// Ends one call of `wait`. The work continues.
   private func end(_ id: UInt64) { state.withLock { $0.waiting.removeValue(forKey: id) }?.resume() }
 
-  /// Ends all calls of `wait` after the work.
+  /// Ends all calls of `wait`, because the work has ended.
   private func endAll() {
     let waiting = state.withLock { state in
       defer { (state.isRunning, state.waiting) = (false, [:]) }

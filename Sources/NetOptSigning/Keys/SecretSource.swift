@@ -8,15 +8,15 @@ enum SecretSource: Sendable {
   case bytes(SecretBytes)
   /// The environment variable with this name.
   case environment(String)
-  /// The standard output of this command until the command ends. If the output ends with a line end, this
-  /// line end is not part of the secret. `/bin/sh` runs the command when the secret is first needed, with an
-  /// empty standard input. A shell that runs longer than 30 s is killed. Standard error is discarded, because
-  /// it may contain the secret.
+  /// The standard output of this command, without a line end at its end. `/bin/sh` runs the command when the
+  /// secret is first needed, with an empty standard input. What the command prints until the shell ends is
+  /// the secret. netopt kills a shell that runs longer than 30 s. Standard error is discarded, because it may
+  /// contain the secret.
   case command(String)
 
   /// The name of an environment variable as messages show it. A user may have written the secret itself in
   /// place of the name. So messages show the name only if the variable exists, or if the name has at least
-  /// one `_` and otherwise only capitals and digits.
+  /// one `_` and otherwise only capitals and digits. Any other name is replaced by a description.
   static func shown(_ name: String) -> String {
     let isName =
       name.utf8.contains(0x5f)
@@ -24,7 +24,7 @@ enum SecretSource: Sendable {
     return isName || getenv(name) != nil ? name : "that its secret_env names"
   }
 
-  /// The most bytes of a secret: 64 KiB.
+  /// The maximum length of a secret from a command in bytes: 64 KiB.
   static let limit = 64 * 1024
 
   /// The longest time that a command may run, unless a caller says otherwise.
@@ -56,8 +56,8 @@ enum SecretSource: Sendable {
   private static func output(
     of command: String, for id: String, within patience: Duration
   ) throws(SigningFault) -> SecretBytes {
-    // `exec` has a line of its own: the shell redirects standard error before it reads the command, so its
-    // own messages about the command are discarded too.
+    // `exec` has a line of its own, so the shell redirects standard error before it reads the command. The
+    // shell's own messages about the command are then discarded too.
     guard let stream = popen("exec </dev/null 2>/dev/null\necho $$\n" + command, "re") else {
       throw SigningFault(
         .keyUnavailable,

@@ -13,13 +13,15 @@ public final class SigningKey: Sendable {
     case pair(AsymmetricKey)
   }
 
-  /// Where the key's material comes from: `secret`, or a key `pair` that is known from the start.
+  /// Where the key's material comes from: from the source of a secret, which may have to fetch the secret
+  /// first, or from a key pair, which is known from the start.
   enum Source: Sendable {
     case secret(SecretSource)
     case pair(AsymmetricKey)
   }
 
-  /// The material, the values that are derived from it when they are first needed, and the last failure.
+  /// The values that the key fetches or computes when they are first needed, and the last failure of its
+  /// command.
   private struct Fetched {
     /// The secret or key pair; `nil` until it was fetched.
     var material: Material?
@@ -27,16 +29,16 @@ public final class SigningKey: Sendable {
     var netopt1: HMAC?
     /// The HMAC with the secret itself as its key.
     var plain: HMAC?
-    /// The HMAC of the last scope for which `scopedMAC` was called.
+    /// The HMAC that `scopedMAC` last made, and the scope for which it made the HMAC.
     var sigV4: (scope: String, mac: HMAC)?
-    /// The value of `SigningKey.fingerprint` after its first use.
+    /// The value of `SigningKey.fingerprint`; `nil` before its first use.
     var fingerprint: String?
-    /// When the key's command last failed; `nil` if no run has failed.
+    /// When the key's command last failed, by the continuous clock; `nil` if no run has failed.
     var failed: ContinuousClock.Instant?
-    /// The error of that failure.
+    /// The error of the last failure of the key's command; `nil` if no run has failed.
     var fault: SigningFault?
 
-    /// Whether the command last failed less than `SigningKey.rest` (5 s) ago, so that it does not run yet.
+    /// Whether the command failed less than `SigningKey.rest` (5 s) ago and therefore must not run yet.
     var isPausedAfterFailure: Bool { failed.map { $0.duration(to: .now) < SigningKey.rest } ?? false }
   }
 
@@ -58,7 +60,7 @@ public final class SigningKey: Sendable {
   let sessionToken: SecretBytes?
   /// Where the key's material comes from.
   private let source: Source
-  /// The same schemes as in `schemes`, in a form that is fast to ask.
+  /// The schemes of `schemes`, in a form that is faster to search.
   private let allowed: AllowedSchemes
   /// The material and its derived values.
   private let fetched = Locked(Fetched())
@@ -85,11 +87,12 @@ public final class SigningKey: Sendable {
   /// Makes a key from a shared secret, for programs that do not keep their keys in a key ring file.
   ///
   /// - Parameters:
-  ///   - id: at most 64 letters, digits, ".", "_" and "-", for `netopt1`.
-  ///   - secret: the key copies it; wiping the original is up to the caller.
-  ///   - salt: public; it belongs to this version of the key.
+  ///   - id: the id with which requests name the key. For `netopt1`, it must have at most 64 letters, digits,
+  ///     ".", "_" and "-".
+  ///   - secret: the shared secret. The key copies it. The caller may have to wipe the original.
+  ///   - salt: the salt, which is not secret. It belongs to this version of the key.
   ///   - schemes: the schemes that may use the key.
-  ///   - legacy: whether weak schemes may use the key.
+  ///   - legacy: whether weak schemes may use the key (`isLegacy`).
   ///   - notBefore: the first second since 1970 at which the key is valid; `nil` for no start.
   ///   - notAfter: the last second since 1970 at which the key is valid; `nil` for no end.
   ///   - scopes: the requests that the key may sign; empty for all requests.
@@ -115,13 +118,15 @@ public final class SigningKey: Sendable {
   /// Whether the secret comes from a command.
   package var hasCommand: Bool { if case .secret(.command) = source { true } else { false } }
 
-  /// Whether a call of `material` would run a command now.
+  /// Whether a call of `material` would run the key's command now: the secret is not known, and the command
+  /// has not just failed.
   private var needsCommand: Bool {
     hasCommand && fetched.withLock { $0.material == nil && ($0.fault == nil || !$0.isPausedAfterFailure) }
   }
 
-  /// Runs the command of the key if `material` would run it. The command runs on its own thread, which all
-  /// callers share, and continues when no caller waits any more.
+  /// Runs the command of the key if `material` would run it, so that `material` need not block the caller's
+  /// thread. The command runs once for all callers, on a thread of its own, and continues when no caller
+  /// waits any more.
   ///
   /// - Parameter limit: the longest time to wait; `nil` for no limit.
   /// - Returns: `false` when the limit passed or the task was cancelled. After `true`, `material` returns the
@@ -132,8 +137,9 @@ public final class SigningKey: Sendable {
     return !needsCommand
   }
 
-  /// The secret or key pair. The first call may run a command, for at most 30 s. After a failure the command
-  /// does not run again for 5 s; in that time, calls throw the error of the failure.
+  /// Returns the secret or key pair. The first call may run the key's command, which blocks the thread for at
+  /// most 30 s. After a failure, the command does not run again for 5 s. In that time, calls throw the error
+  /// of the failure.
   package func material() throws(SigningFault) -> Material {
     let (known, fault) = fetched.withLock { ($0.material, $0.isPausedAfterFailure ? $0.fault : nil) }
     if let known { return known }
@@ -167,13 +173,15 @@ public final class SigningKey: Sendable {
   /// The time after a failure in which the key's command does not run again.
   private static let rest = Duration.seconds(5)
 
-  /// Distinguishes keys with the same id by their secret, salt and session token, or by their public key. For
-  /// a secret, the fingerprint is an HMAC under the secret: to find the secret from the fingerprint, an
-  /// attacker must guess the secret.
+  /// A text that distinguishes keys with the same id by their secret, salt and session token, or by their
+  /// public key. The cache uses it to keep the responses for different keys apart. For a secret, the
+  /// fingerprint is an HMAC under the secret: to find the secret from the fingerprint, an attacker must guess
+  /// the secret.
   ///
-  /// If the secret is not available at the first use, the fingerprint is random for the life of the key. A
-  /// random fingerprint differs from the fingerprints of other keys, so the keys share no stored response. It
-  /// does not change later, because a change to a resource must still find the responses stored under it.
+  /// If the secret is not available at the first use, the fingerprint is random for the life of this object.
+  /// It then differs from the fingerprints of all other keys, so this key shares no stored response with
+  /// them. It does not change when the secret becomes available, because a change to a resource must still
+  /// find the responses that were stored under it.
   package var fingerprint: String {
     if let known = fetched.withLock(\.fingerprint) { return known }
     let text = (try? derivedFingerprint()).map { Hex.text(Array($0.prefix(16))) } ?? Self.randomFingerprint()
@@ -184,7 +192,7 @@ public final class SigningKey: Sendable {
     }
   }
 
-  /// The fingerprint that is derived from the material.
+  /// The bytes of a fingerprint that is derived from the material.
   private func derivedFingerprint() throws -> [UInt8] {
     switch try material() {
     case .pair(let key): return try Digest.of(key.publicBytes, .sha256)
@@ -200,6 +208,7 @@ public final class SigningKey: Sendable {
     }
   }
 
+  /// A fingerprint for a key whose secret is not available.
   private static func randomFingerprint() -> String {
     "random " + String(UInt64.random(in: .min ... .max), radix: 16)
       + String(UInt64.random(in: .min ... .max), radix: 16)
@@ -213,7 +222,7 @@ public final class SigningKey: Sendable {
     return mac
   }
 
-  /// The HMAC of `netopt1` for any secret and salt.
+  /// The HMAC of `netopt1` for a secret and a salt, which need not be those of a key.
   static func derivedMAC(_ secret: SecretBytes, salt: String) throws(SigningFault) -> HMAC {
     try crypto { () throws(CryptoError) in
       var derived = try HMAC(.sha256, key: secret).code(of: "netopt1\n" + salt)
@@ -231,8 +240,8 @@ public final class SigningKey: Sendable {
     return mac
   }
 
-  /// The HMAC that `make` derives from the secret for a scope, which is the credential scope of SigV4. The
-  /// key keeps the HMAC of the last scope, so `make` runs only for a new scope.
+  /// The HMAC that `make` derives from the secret for a scope. The scope is the credential scope of SigV4.
+  /// The key keeps the HMAC of the last scope, so `make` runs only for a new scope.
   func scopedMAC(
     _ scope: String, _ make: (SecretBytes) throws(CryptoError) -> HMAC
   ) throws(SigningFault) -> HMAC {
@@ -272,7 +281,8 @@ public final class SigningKey: Sendable {
   }
 }
 
-/// The schemes of a key. `netopt1` has a flag of its own: asking the set would hash a text for every request.
+/// The schemes of a key. A flag stands for `netopt1`, because a lookup in the set would hash a text for every
+/// request.
 private struct AllowedSchemes {
   private var netopt1 = false
   private var others: Set<SchemeName>
@@ -292,7 +302,8 @@ extension SigningKey: CustomStringConvertible, CustomReflectable {
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// Runs libcrypto work. A libcrypto failure becomes `keyUnavailable`, because the request did not cause it.
+/// Runs a computation of libcrypto. Its failure becomes `keyUnavailable`, because the request did not cause
+/// it.
 func crypto<Result>(_ work: () throws(CryptoError) -> Result) throws(SigningFault) -> Result {
   do { return try work() } catch { throw SigningFault(.keyUnavailable, error.description) }
 }
