@@ -1,8 +1,8 @@
 public import NetOptCore
 import NetOptCrypto
 
-/// The header field Content-Digest (RFC 9530). It contains digests of the body as it is sent, after content
-/// coding.
+/// The header field Content-Digest (RFC 9530). It contains digests of the body as it is sent: content coding
+/// is applied to the body first.
 public enum ContentDigest {
   /// The digest algorithms that RFC 9530, section 7.2, registers as active. netopt ignores digests of all
   /// other algorithms.
@@ -12,7 +12,7 @@ public enum ContentDigest {
     /// SHA-512.
     case sha512 = "sha-512"
 
-    /// The algorithm for `Digest`.
+    /// The algorithm in the form that `Digest` takes.
     var digest: DigestAlgorithm { self == .sha256 ? .sha256 : .sha512 }
   }
 
@@ -35,8 +35,8 @@ public enum ContentDigest {
     return "\(algorithm.rawValue)=:\(Base64.text(digest)):"
   }
 
-  /// Compares the Content-Digest field of a request with its body. Returns the fault, or `nil` if every
-  /// digest matches or the request has no such field.
+  /// Compares the Content-Digest field of a request with the body. Returns the fault; `nil` if every known
+  /// digest matches, or if the request has no such field.
   ///
   /// The function ignores digests of unknown algorithms. A field with only such digests is a fault, because
   /// netopt cannot check the body.

@@ -7,7 +7,8 @@ extension SigningRequest {
   /// - Parameters:
   ///   - message: the whole request. If the head has neither Content-Length nor Transfer-Encoding, all bytes
   ///     after the head are the body.
-  ///   - scheme: the URL scheme of the request, used when the request line has only a path.
+  ///   - scheme: the URL scheme of the request. It counts only when the target in the request line is a path,
+  ///     because a URL has its own scheme.
   /// - Throws: `NetOptError.Code.invalidRequest`. The message names the rule that the request breaks.
   package init(message: [UInt8], scheme: Origin.Scheme = .https) throws(NetOptError) {
     do throws(SigningFault) {
@@ -17,8 +18,8 @@ extension SigningRequest {
     }
   }
 
-  /// Does the same as `init(message:scheme:)`, but throws a `SigningFault` with the reason
-  /// `malformedRequest`.
+  /// Does the same as `init(message:scheme:)`, but throws a `SigningFault` with the reason `malformedRequest`
+  /// instead of a `NetOptError`.
   package init(http message: [UInt8], scheme: Origin.Scheme) throws(SigningFault) {
     var reader = HTTPMessageReader(message)
     self = try reader.request(scheme)
@@ -55,8 +56,8 @@ private struct HTTPMessageReader {
 
   private static func fault(_ detail: String) -> SigningFault { SigningFault(.malformedRequest, detail) }
 
-  /// Whether a word is an HTTP version: `HTTP/1.1` (RFC 9112, section 2.3), or without a minor number, for
-  /// example `HTTP/2`, which libraries print.
+  /// Whether a word is an HTTP version: `HTTP/1.1` (RFC 9112, section 2.3), or a version without a minor
+  /// number such as `HTTP/2`, as libraries print it.
   private static func isVersion(_ word: String) -> Bool {
     guard word.hasPrefix("HTTP/") else { return false }
     let number = word.utf8.dropFirst(5)
@@ -66,14 +67,15 @@ private struct HTTPMessageReader {
       }
   }
 
-  /// Reads the whole request.
+  /// Reads the request line, the header fields and the body.
   mutating func request(_ scheme: Origin.Scheme) throws(SigningFault) -> SigningRequest {
     guard let first = try line() else { throw Self.fault("the message has no request line") }
     let words = first.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
     guard words.count >= 3, let version = words.last, Self.isVersion(version) else {
       throw Self.fault("the first line is not METHOD TARGET HTTP/1.1")
     }
-    // The target is taken raw, including spaces.
+    // The target is all text between the first and the last space of the line. It may contain spaces, and
+    // stays as it is.
     let target = words[1..<(words.count - 1)].joined(separator: " ")
     let headers = try fields()
     let body = try body(headers)
@@ -118,7 +120,8 @@ private struct HTTPMessageReader {
     return text
   }
 
-  /// Reads the header fields and the empty line after them. Joins folded lines with one space.
+  /// Reads the header fields and the empty line after them. When a value continues on further lines, joins
+  /// its lines with one space.
   private mutating func fields() throws(SigningFault) -> HeaderFields {
     var fields = HeaderFields()
     // The last field stays outside `fields` until all its lines are read: otherwise each fold would copy the
@@ -147,7 +150,8 @@ private struct HTTPMessageReader {
     return fields
   }
 
-  /// Reads the body by its chunks or its Content-Length. Refuses a message with bytes after the body.
+  /// Reads the body: its chunks, or as many bytes as Content-Length says. Throws if further bytes follow.
+  /// Without Transfer-Encoding and Content-Length, all remaining bytes are the body.
   private mutating func body(_ headers: HeaderFields) throws(SigningFault) -> [UInt8] {
     let codings = headers.values(of: "Transfer-Encoding")
     let lengths = Set(headers.values(of: "Content-Length"))

@@ -1,12 +1,13 @@
 import NetOptCore
 
-/// Makes schemes from their options in JSON. The options come from a line of JSON Lines, from the command
-/// line or from the caller of the library. docs/signing.md describes them.
+/// Makes schemes from options in JSON. The options come from a line of a JSON Lines file (`SigningLine`),
+/// from the command line or from the caller of the library. docs/signing.md describes the options of each
+/// scheme.
 package enum SchemeOptions {
   /// Makes a scheme.
   ///
   /// - Parameters:
-  ///   - options: a JSON object; `nil` for the default options.
+  ///   - options: the options of the scheme as a JSON object; `nil` for the default options.
   ///   - isLenient: matters only to a verifier in `rfc9421` whose options name no components. If true, the
   ///     verifier requires no component, and a signature that leaves part of the request unsigned is valid
   ///     with the assurance `weak`. If false, the signature must cover everything that a signer signs by
@@ -29,7 +30,7 @@ package enum SchemeOptions {
     }
   }
 
-  /// The value of an option that has a fixed set of words as values; `nil` if the option is not set.
+  /// The value of an option whose values are the words of an enumeration; `nil` if the option is not set.
   static func word<Word: RawRepresentable & CaseIterable>(
     _ options: JSONPart?, _ name: String
   ) throws(JSONFault) -> Word? where Word.RawValue == String {
@@ -43,7 +44,7 @@ package enum SchemeOptions {
 
 /// An unknown option of a scheme, or an option with an invalid value.
 package struct OptionFault: Error, Hashable, Sendable {
-  /// The location in the JSON text and the rule that it breaks, for example `$.options.inner: must be netopt1
-  /// or salted-md5`.
+  /// The location in the JSON text, and the rule that the value at this location breaks. For example
+  /// `$.options.inner: must be netopt1 or salted-md5`.
   package let detail: String
 }

@@ -1,17 +1,18 @@
 package import NetOptCore
 import NetOptCrypto
 
-/// One line of a JSON Lines file: a request, and how to sign or verify it
-/// (docs/schemas/signing-line.schema.json). If a line has no scheme, key id, time or options, the command
-/// line decides.
+/// One line of a JSON Lines file: a request, and how to sign or verify the request
+/// (docs/schemas/signing-line.schema.json). The scheme, the key id, the time and the options are those of the
+/// command line if the line has none.
 package struct SigningLine: Sendable {
-  /// The `id` that the caller gave the line, which the output repeats; null if the line has none.
+  /// The `id` of the line, which its author chose and which the output repeats; null if the line has none.
   package let id: JSONValue
   /// The request to sign or to verify.
   package let request: SigningRequest
   /// The scheme to sign or verify with; `nil` if the line names none.
   package let scheme: SchemeName?
-  /// The id of the key to sign with, or that the signature must use; `nil` if the line names none.
+  /// The id of the key: the signer signs with this key, and the verifier accepts only a signature by this
+  /// key. `nil` if the line names none.
   package let keyID: String?
   /// The time at which the request is signed or verified, in seconds since 1970; `nil` if the line has none.
   package let now: Int64?
@@ -19,7 +20,7 @@ package struct SigningLine: Sendable {
   package let nonce: String?
   /// The scheme's options as a JSON object; `nil` if the line has none.
   package let options: JSONPart?
-  /// The string that the signer signed, for comparison with the string that the verifier builds from the
+  /// The string that the signer signed. The verifier compares it with the string that it builds from the
   /// request. `nil` if the line has none.
   package let stringToSign: String?
 
@@ -27,7 +28,7 @@ package struct SigningLine: Sendable {
   package struct Fault: Error, Sendable {
     /// The `id` of the line; null if the line has none or is not JSON.
     package let id: JSONValue
-    /// The rule that the line breaks, and where.
+    /// The rule that the line breaks, and the place in the line.
     package let fault: SigningFault
 
     /// Makes a fault.
@@ -62,11 +63,12 @@ package struct SigningLine: Sendable {
     }
   }
 
-  /// The fault of a line with invalid JSON.
+  /// The fault of a line that is not JSON, or that has an unknown member or a member with an invalid value.
   private static func malformed(_ fault: JSONFault) -> SigningFault {
     SigningFault(.malformedRequest, "\(fault.location): \(fault.rule)")
   }
 
+  /// Reads a line whose `id` was read already.
   private init(_ root: JSONPart, id: JSONValue) throws(SigningFault) {
     self.id = id
     do {
@@ -98,6 +100,7 @@ package struct SigningLine: Sendable {
     }
   }
 
+  /// Makes the request of a line, or the fault that the request has.
   private static func request(
     _ method: String, _ url: String, _ headers: HeaderFields, _ body: [UInt8]
   ) -> Result<SigningRequest, SigningFault> {

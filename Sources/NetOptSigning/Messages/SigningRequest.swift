@@ -1,10 +1,11 @@
 public import NetOptCore
 
-/// A request or a response to sign or to verify. Path and query keep the bytes in which they were written.
+/// A request or a response to sign or to verify. Path and query keep the bytes in which they were written,
+/// because schemes sign these bytes.
 public struct SigningRequest: Sendable {
   /// The method, which is case-sensitive.
   public var method: String
-  /// The scheme of the URL, http or https. It determines the default port.
+  /// The URL scheme, http or https. It determines the default port.
   package var scheme: Origin.Scheme
   /// Host and port as the request states them, in upper or lower case, with or without the port.
   public var authority: String
@@ -14,7 +15,7 @@ public struct SigningRequest: Sendable {
   public var query: String?
   /// The header fields.
   public var headers: HeaderFields
-  /// The body as it is sent, after content coding.
+  /// The body as it is sent: content coding has been applied.
   public var body: [UInt8]
   /// The status of a response; `nil` for a request.
   public private(set) var status: Int?
@@ -34,13 +35,13 @@ public struct SigningRequest: Sendable {
   }
 
   /// Makes a response. Only `rfc9421` signs and verifies responses: the status (`@status`) and the header
-  /// fields. A component of the request that the response belongs to (`;req`) is not supported.
+  /// fields. netopt does not support components of the request to which the response belongs (`;req`).
   public init(status: Int, headers: HeaderFields, body: [UInt8] = []) {
     self.init(method: "", authority: "", path: "", headers: headers, body: body)
     self.status = status
   }
 
-  /// Makes a request from a request of the client.
+  /// Makes a request to sign from a request of the client.
   ///
   /// - Parameters:
   ///   - request: the request. Its `Host` field, if it has one, is the authority and overrides the URL.
@@ -55,8 +56,8 @@ public struct SigningRequest: Sendable {
   /// Makes a request with a URL whose bytes are not changed: spaces, UTF-8, "//" and ".." stay as they are. A
   /// `Host` field in `headers` is the authority and overrides the URL.
   ///
-  /// A URL with an unencoded "#" is refused, because no request carries a fragment. A verifier that dropped
-  /// the fragment would treat different targets as equal.
+  /// A URL with an unencoded "#" is refused, because no request carries a fragment. If a verifier dropped the
+  /// fragment, it would treat different targets as equal.
   ///
   /// - Throws: `NetOptError.Code.invalidURL`.
   public init(
@@ -70,7 +71,7 @@ public struct SigningRequest: Sendable {
   }
 
   /// Does the same as the public initialiser with a URL, but throws a `SigningFault` with the reason
-  /// `malformedRequest`.
+  /// `malformedRequest` instead of a `NetOptError`.
   package init(
     _ method: String, rawURL url: String, headers: HeaderFields, body: [UInt8]
   ) throws(SigningFault) {
@@ -89,7 +90,8 @@ public struct SigningRequest: Sendable {
     try check()
   }
 
-  /// Sets path and query from the target of a request line. An empty path becomes "/".
+  /// Sets path and query from a target as in a request line, such as `/path?query`. An empty path becomes
+  /// "/".
   package mutating func set(target: String) {
     let mark = target.utf8.firstIndex(of: UInt8(ascii: "?"))
     path = String(target[..<(mark ?? target.endIndex)])
@@ -146,8 +148,8 @@ public struct SigningRequest: Sendable {
     try checkAuthority()
   }
 
-  /// Refuses a path or query that different servers read in different ways although its signature is the
-  /// same:
+  /// Throws if different servers may read the path or the query in different ways although the signature is
+  /// valid for each reading. This is so for:
   ///
   /// - A "%" without two hexadecimal digits after it. Some servers read `%zz` as `%25zz`.
   /// - An unencoded backslash. It is signed as `%5C`, and some servers read it as a slash.
@@ -174,20 +176,20 @@ public struct SigningRequest: Sendable {
     }
   }
 
-  /// Refuses a text with a long run (`SlowText`). Processing such a text as a `String` can take seconds.
+  /// Throws if a text has a long run (`SlowText`). Processing such a text as a `String` can take seconds.
   private static func checkRuns(_ text: [UInt8], _ part: String) throws(SigningFault) {
     guard text.withUnsafeBytes({ SlowText.hasLongRun($0) }) else { return }
     throw SigningFault(.malformedRequest, "\(part) is not usable: \(SlowText.violation)")
   }
 
-  /// The fault of a target with an unencoded "#". Some servers read "#" as the start of a fragment and drop
-  /// or keep the fragment. Others read it as part of a value.
+  /// The fault of a target with an unencoded "#". Some servers read "#" as the start of a fragment, and drop
+  /// or keep the fragment. Other servers read "#" as part of a value.
   private static let fragmentFault = SigningFault(
     .malformedRequest,
     "the target has a raw #, but a request cannot have a fragment; leave it out, or write %23 for a # in a value"
   )
 
-  /// Checks that the authority is a host that URLs allow, with at most one port.
+  /// Checks the authority. Throws unless it is a host with characters that URLs allow, with at most one port.
   private func checkAuthority() throws(SigningFault) {
     // The characters that RFC 3986, section 3.2.2, allows in a host and a port.
     let isFine = { (byte: UInt8) -> Bool in
@@ -217,10 +219,11 @@ public struct SigningRequest: Sendable {
     return rest.isEmpty || rest.first == 0x3a && rest.dropFirst().allSatisfy(ByteClass.isDigit)
   }
 
-  /// Appends host and port in the form that is signed: in lower case, without the default port of the scheme.
+  /// Appends host and port in the form in which schemes sign them: in lower case, without the default port of
+  /// the URL scheme.
   ///
-  /// - Parameter keepsPort: reproduces the mistake `portKept`. If true, the default port is appended when the
-  ///   authority has the default port, an empty port or no port.
+  /// - Parameter keepsPort: whether to make the mistake `SignerMistake.portKept`. If true, the default port
+  ///   is appended when the authority has the default port, an empty port or no port.
   func appendAuthority(to out: inout [UInt8], keepsPort: Bool = false) {
     let usual: StaticString = scheme == .https ? "443" : "80"
     var authority = authority
@@ -250,7 +253,8 @@ public struct SigningRequest: Sendable {
     return false
   }
 
-  /// Host and port in the form that is signed: in lower case, without the default port of the scheme.
+  /// Host and port in the form in which schemes sign them: in lower case, without the default port of the URL
+  /// scheme.
   var signedAuthority: String {
     var out: [UInt8] = []
     appendAuthority(to: &out)

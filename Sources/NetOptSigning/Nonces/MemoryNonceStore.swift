@@ -18,17 +18,18 @@ public final class MemoryNonceStore: NonceStore {
     let expiry: Int64
   }
 
+  /// What the lock protects.
   private struct State {
     /// The used nonces that the store keeps.
     var nonces: [Entry: Times] = [:]
     /// The earliest time at which `record` next removes the expired nonces, in seconds since 1970. A full
     /// store removes them earlier.
     var nextSweep = Int64.min
-    /// The latest time of signing (`created`) of all nonces that were removed, in seconds since 1970; `nil`
-    /// if none was removed.
+    /// The latest `created` of all nonces that were removed, in seconds since 1970; `nil` if none was
+    /// removed. A signature that is not newer may have used a removed nonce.
     var forgotten: Int64?
 
-    /// Removes the nonces that have expired before `now`, and sets the time of the next removal to 10 s
+    /// Removes the nonces whose `expiry` is before `now`, and sets the time of the next removal to 10 s
     /// later.
     mutating func forget(before now: Int64) {
       for times in nonces.values where times.expiry < now {

@@ -6,12 +6,13 @@ public protocol NonceStore: Sendable {
   /// Records a nonce, atomically: when several callers record the same nonce, in any process, only one of
   /// them gets `true`.
   ///
-  /// A store may remove nonces that have expired. It remembers the latest `created` of the removed nonces. It
-  /// then throws for every nonce that it does not have and whose `created` is not later: that nonce may be
-  /// one of the removed ones.
+  /// A store may remove nonces that have expired. It then remembers the latest `created` of all removed
+  /// nonces. It throws for every nonce that it does not have and whose `created` is not later than this,
+  /// because it may have removed that nonce.
   ///
   /// Verifiers with different time windows can share a store. The store may then throw for a signature that
-  /// only the verifier with the longer window still accepts.
+  /// the verifier with the longer window still accepts, because it has removed nonces that expired for the
+  /// other verifier.
   ///
   /// - Parameters:
   ///   - nonce: the nonce of the signature.
@@ -20,7 +21,7 @@ public protocol NonceStore: Sendable {
   ///   - expiry: the last second in which the caller accepts the signature, in seconds since 1970. The store
   ///     must keep the nonce until then.
   ///   - now: the current time in seconds since 1970.
-  /// - Returns: whether the nonce was recorded now; false if the store already has it.
+  /// - Returns: true if the nonce is new and was recorded; false if the store already has it.
   /// - Throws: when the store cannot record the nonce, or cannot tell whether it was used. The caller must
   ///   refuse the request.
   func record(
@@ -30,7 +31,7 @@ public protocol NonceStore: Sendable {
 
 /// The reason why a store could not record a nonce.
 public struct NonceStoreError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The failure, and how to correct it.
+  /// The failure, and how to correct it, in words for users.
   public let description: String
 
   /// Makes an error.

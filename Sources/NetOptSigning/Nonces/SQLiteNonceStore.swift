@@ -3,8 +3,8 @@ import NetOptLocking
 import NetOptSQLite
 
 /// A nonce store in an SQLite file. Several processes may share the file, and the nonces outlive the
-/// processes. SQLite writes to a write-ahead log, which keeps writes short. A power cut may lose the newest
-/// nonces; the end of a process loses none.
+/// processes. SQLite writes to a write-ahead log without waiting for the disk, which keeps writes short. A
+/// power cut may lose the newest nonces. The end of a process loses none.
 public final class SQLiteNonceStore: NonceStore {
   /// The database with its statements.
   private struct Connection: @unchecked Sendable {
@@ -14,11 +14,12 @@ public final class SQLiteNonceStore: NonceStore {
     let find: Statement
     /// Adds a nonce.
     let insert: Statement
-    /// Sets `forgotten.created` to the latest `created` of the expired nonces, unless it is already later.
+    /// Sets the table column `forgotten.created` to the latest `created` of the expired nonces, unless it is
+    /// already later.
     let noteForgotten: Statement
     /// Deletes the expired nonces.
     let forget: Statement
-    /// Reads `forgotten.created`: the latest time of signing of all deleted nonces.
+    /// Reads `forgotten.created`: the latest `created` of all deleted nonces. No row if none was deleted.
     let forgotten: Statement
     /// Reads the number of nonces.
     let count: Statement
@@ -30,8 +31,8 @@ public final class SQLiteNonceStore: NonceStore {
     /// `full`: the store has the maximum number of nonces, and none of them has expired.
     enum Outcome {
       case new, known, full
-      /// The nonce may be one that was deleted: its signature is not newer than the last deleted nonce, which
-      /// was created at this time (seconds since 1970).
+      /// The nonce may have been deleted: its signature was made at `createdUntil` or earlier. This is the
+      /// latest `created` of all deleted nonces, in seconds since 1970.
       case forgotten(createdUntil: Int64)
     }
 
@@ -54,8 +55,8 @@ public final class SQLiteNonceStore: NonceStore {
       }
     }
 
-    /// Deletes the nonces that have expired before `now`, and remembers the latest time of signing among
-    /// them.
+    /// Deletes the nonces whose `expiry` is before `now`. Keeps the latest `created` of these nonces in the
+    /// table `forgotten`.
     private func sweep(before now: Int64) throws(SQLiteError) {
       try noteForgotten.run(.integer(now))
       try forget.run(.integer(now))
@@ -104,8 +105,8 @@ public final class SQLiteNonceStore: NonceStore {
     """,
   ]
 
-  /// Opens the database, creates missing tables, and prepares the statements. Refuses a file with other
-  /// tables, indices or triggers.
+  /// Opens the database, creates missing tables, and prepares the statements. Throws if the file has other
+  /// tables, indices or triggers than `definitions`.
   private static func open(_ path: String) throws(SQLiteError) -> Connection {
     let database = try Database(path)
     guard try database.definitions().isSubset(of: definitions) else {
