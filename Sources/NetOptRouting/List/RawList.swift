@@ -21,6 +21,7 @@ struct RawList {
   /// The members of `refresh`.
   struct Refresh {
     var url = Field<String>.missing
+    /// The interval at which clients look for a newer list, as text such as `24h`.
     var every = Field<String>.missing
   }
 
@@ -34,6 +35,7 @@ struct RawList {
   /// The members of a host's `health`.
   struct Health {
     var path = Field<String>.missing
+    /// The response status of a healthy endpoint.
     var expect = Field<Int64>.missing
   }
 
@@ -49,10 +51,12 @@ struct RawList {
   struct Endpoint {
     var ip = Field<String>.missing
     var region = Field<String>.missing
+    /// The name of the internet provider whose network the endpoint is in.
     var isp = Field<String>.missing
     var weight = Field<Int64>.missing
   }
 
+  /// The version of the list's format.
   var schema = Field<Int64>.missing
   var serial = Field<Int64>.missing
   var issued = Field<String>.missing

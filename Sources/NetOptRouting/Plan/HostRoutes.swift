@@ -129,6 +129,7 @@ struct HostRoutes: Sendable {
     ranking = Ranking(endpoints.indices.map { entry($0, .unknown) })
   }
 
+  /// Whether connections to the origin use TLS.
   var isSecure: Bool { origin.scheme == .https }
 
   /// The health of an address, listed or from DNS; `nil` when the planner does not remember the address.

@@ -125,7 +125,8 @@ package struct RoutePlanner: Sendable {
   }
 
   /// Whether the planner takes this machine's network to be down: at least two endpoints and DNS have failed
-  /// within 5 s (`LocalNetwork.window`), and nothing has worked since.
+  /// within 5 s (`LocalNetwork.window`), and nothing has worked since. Without further failures, this ends
+  /// after 30 s.
   package func suspectsNetwork(at now: MonotonicInstant) -> Bool {
     !network.hasNoFailures && network.isSuspected(at: now)
   }

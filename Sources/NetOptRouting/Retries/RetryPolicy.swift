@@ -64,6 +64,7 @@ package struct RetryPolicy: Sendable {
   /// to repeat the requests of a burst of failures, and too little for calls to pile up when nothing works.
   static let mostWaitsForBudget = 5
 
+  /// The source of the jitter of waits.
   private var random: SplitMix64
 
   /// Makes a policy.

@@ -60,6 +60,7 @@ public struct KeyRing: Sendable {
   /// The other versions of a key: the keys of the ring whose ids differ from `id` only after the last dot, as
   /// `app1.v2` differs from `app1.v1`.
   func otherVersions(of id: String) -> [SigningKey] {
+    // The part of an id before its last dot, which all versions of a key share; `nil` without a dot.
     func family(_ id: String) -> Substring? { id.lastIndex(of: ".").map { id[..<$0] } }
     guard let own = family(id) else { return [] }
     return keys.filter { $0.id != id && family($0.id) == own }

@@ -285,6 +285,7 @@ public final class SigningKey: Sendable {
 /// request.
 private struct AllowedSchemes {
   private var netopt1 = false
+  /// All schemes of the key, `netopt1` included.
   private var others: Set<SchemeName>
 
   init(_ schemes: Set<SchemeName>) {
