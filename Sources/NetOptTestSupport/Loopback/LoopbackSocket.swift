@@ -1,12 +1,12 @@
 package import Glibc
 package import NetOptCore
 
-/// The socket calls of the test kit. Descriptors are plain numbers: the thread that owns a descriptor closes
-/// it.
+/// The socket calls of the test servers and test clients. Descriptors are plain numbers that nothing closes
+/// automatically: whoever gets a descriptor from these functions must close it.
 package enum LoopbackSocket {
   /// Opens a non-blocking listening socket and returns its descriptor.
   ///
-  /// - Parameter backlog: the length of the accept queue: listen(2).
+  /// - Parameter backlog: the maximum length of the accept queue: listen(2).
   package static func listening(on endpoint: IPEndpoint, backlog: Int32 = 512) throws -> Int32 {
     let descriptor = try open(endpoint.address.family, SOCK_STREAM)
     var yes: Int32 = 1
@@ -53,7 +53,7 @@ package enum LoopbackSocket {
     return UInt16(bigEndian: address.sin6_port)
   }
 
-  /// Closes the descriptor and resets the connection: SO_LINGER in socket(7).
+  /// Closes the descriptor so that TCP sends RST instead of FIN: SO_LINGER in socket(7).
   package static func reset(_ descriptor: Int32) {
     var linger = linger(l_onoff: 1, l_linger: 0)
     setsockopt(
@@ -63,6 +63,10 @@ package enum LoopbackSocket {
 
   /// Waits for events with poll(2). A signal does not end the wait.
   ///
+  /// - Parameters:
+  ///   - descriptors: the descriptors, each with the events to wait for. On return, their `revents` have the
+  ///     events that occurred.
+  ///   - limit: the longest time to wait; `nil` for no limit.
   /// - Returns: the number of descriptors with events; 0 when `limit` passed first.
   @discardableResult
   package static func wait(_ descriptors: inout [pollfd], limit: Duration? = nil) -> Int {
@@ -70,7 +74,8 @@ package enum LoopbackSocket {
     let end = limit.map { clock.now() + $0 }
     while true {
       let rest = end.map { max(0, ($0 - clock.now()).nanoseconds) }
-      // Rounds up, because a limit of 0 ms would make the last millisecond a busy loop.
+      // One call of poll(2) waits 1000 s at most; the loop continues a longer wait. The time is rounded up,
+      // because a limit of 0 ms would make the last millisecond a busy loop.
       let milliseconds = rest.map { Int32(min(($0 + 999_999) / 1_000_000, 1_000_000)) } ?? -1
       let count = poll(&descriptors, nfds_t(descriptors.count), milliseconds)
       if count > 0 { return Int(count) }
@@ -86,7 +91,7 @@ package enum LoopbackSocket {
     return descriptor
   }
 
-  /// Calls a closure with the socket address of an endpoint and its size.
+  /// Calls a closure with the socket address of an endpoint, and with the size of this address in bytes.
   private static func withAddress<Result>(
     of endpoint: IPEndpoint, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
   ) -> Result {

@@ -8,7 +8,7 @@ import NetOptLocking
 package final class ScriptServer: Sendable {
   /// The endpoint that the server listens on.
   package let endpoint: IPEndpoint
-  /// The descriptor of the listening socket.
+  /// The descriptor of the listening socket. The thread closes it.
   private let listener: Int32
   /// Raised when the server is released.
   private let stopped: StopSignal
@@ -73,7 +73,8 @@ package final class ScriptServer: Sendable {
     let words = head.split(separator: 0x20, maxSplits: 2)
     let target = words.count > 1 ? String(decoding: words[1], as: UTF8.self) : ""
     for piece in scripts.pieces.withLock({ $0.removeValue(forKey: target) }) ?? [] {
-      // The client may have closed the connection. A piece fits into the send buffer of the socket.
+      // A piece fits into the send buffer of the socket. So a short count means that the client has closed
+      // the connection.
       if send(descriptor, piece, piece.count, Int32(MSG_NOSIGNAL)) < piece.count { return }
       // Lets the client's thread read the bytes that have arrived, so that the client receives separate
       // pieces. If the pieces merge, no bytes are lost.

@@ -6,8 +6,8 @@ final class StubBody: BodySource {
   private struct State {
     /// The index of the next chunk.
     var next = 0
-    /// When and with which error the body ended; `nil` while the body is open. The error is `nil` for a
-    /// complete body and for a body that was released before its end.
+    /// When the body ended, on the clock of the transport, and with which error; `nil` while the body is
+    /// open. The error is `nil` for a complete body and for a body that was released before its end.
     var ended: (at: MonotonicInstant, error: NetOptError?)?
   }
 
@@ -104,6 +104,8 @@ final class StubBody: BodySource {
   }
 
   /// Ends the body. Only the first call has an effect.
+  ///
+  /// - Parameter error: the error that later calls of `next` throw; `nil` for none.
   private func end(_ error: NetOptError?) {
     let now = transport.timeSource.now()
     let isFirst = state.withLock { state in

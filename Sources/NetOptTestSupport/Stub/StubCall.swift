@@ -8,7 +8,7 @@ struct StubCall {
 
   /// What a task reports to the call. An `Int` is the index of a leg in the race.
   private enum Event: Sendable {
-    /// The time at which the race wants `timeIsUp` has come.
+    /// A moment until which the race asked the call to wait (`Race.Step.wait`) has come.
     case alarm
     /// The leg started to connect.
     case opened(Int)
@@ -20,7 +20,7 @@ struct StubCall {
     case failed(Int, LegFailure)
     /// The DNS look-up of the leg ended.
     case resolved(Int, Result<ResolvedAddresses, NetOptError>)
-    /// The exchange ended with a response or an error.
+    /// The exchange on the winning connection (`StubExchange`) ended with a response or an error.
     case answered(Result<StubResponse, NetOptError>)
     /// The deadline of the call has passed.
     case deadline
@@ -223,7 +223,10 @@ struct StubCall {
     }
   }
 
-  /// Adds a leg to the race for each new address that a look-up found.
+  /// Handles the end of a DNS look-up. Adds a leg to the race for each address that the look-up found and
+  /// that no leg has tried. Without such an address, the look-up counts as a failed leg.
+  ///
+  /// - Returns: the outcome of the call if all legs have failed, otherwise `nil`.
   private mutating func resolved(
     _ index: Int, _ result: Result<ResolvedAddresses, NetOptError>, _ group: inout TaskGroup<Void>
   ) -> Outcome? {

@@ -5,7 +5,8 @@ struct StubLeg: Sendable {
   let connection: StubTransport.Connection
   /// The longest time from the start until the connection is ready.
   let limit: Duration
-  /// Whether a pooled connection may serve the leg, and a new connection enters the pool.
+  /// Whether the leg may use a pooled connection, and whether a new HTTP/2 connection enters the pool. A new
+  /// HTTP/1.1 connection enters the pool only at the end of its response (`StubBody`).
   let isKept: Bool
 
   private var destination: StubTransport.Destination { connection.destination }
@@ -27,7 +28,8 @@ struct StubLeg: Sendable {
     let clock = transport.timeSource
     let start = clock.now()
     let end = start + limit
-    /// Waits until `time` after the start. Fails at the limit, if that is earlier.
+    /// Waits until `time` after the start. If the limit is earlier, waits until the limit and fails with
+    /// `timeout`.
     func take(_ time: Duration, timeout: LegFailure.Kind) async throws(LegError) {
       try await sleep(until: min(start + time, end), on: clock)
       if start + time > end { throw failure(timeout) }

@@ -151,7 +151,7 @@ public final class StubTransport: Transport {
     _ = await state.wait { $0.underWay == 0 }
   }
 
-  /// Counts a call that begins. Returns false after shutdown; the call must then fail.
+  /// Adds a call that begins to the calls under way. Returns false after shutdown; the call must then fail.
   func begin() -> Bool {
     state.update { state in
       if !state.isShutDown { state.underWay += 1 }
@@ -159,7 +159,7 @@ public final class StubTransport: Transport {
     }
   }
 
-  /// Counts a call that returns.
+  /// Removes a call that returns from the calls under way.
   func end() { state.update { $0.underWay -= 1 } }
 
   /// Takes a connection from the pool. Returns whether there was one. An HTTP/2 connection stays in the pool,
