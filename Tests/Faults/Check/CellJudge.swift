@@ -1,27 +1,28 @@
 package import NetOptCore
 
-/// Judges the observations of a cell. It reads no clock and contacts no server.
+/// Judges what happened in a cell of the fault matrix. It reads no clock and contacts no server.
 package struct CellJudge {
-  /// How much later than its deadline a call may end.
+  /// How much later than its deadline a call may end, in addition to its `allowance`.
   private static let grace = Duration.milliseconds(50)
 
   private let fault: Fault
   private let traffic: Traffic
   private let deadline: Duration
 
-  /// - Parameter deadline: the time that a call may take.
+  /// - Parameter deadline: the time that a call may take, from its start.
   package init(_ fault: Fault, _ traffic: Traffic, deadline: Duration) {
     self.fault = fault
     self.traffic = traffic
     self.deadline = deadline
   }
 
-  /// Judges the calls that the fault may have affected.
+  /// Judges the calls that the fault may have affected. The caller sets `failoverTime` and `recoveryTime` of
+  /// the verdict.
   ///
   /// - Parameters:
   ///   - netopt: netopt's calls.
   ///   - curl: curl's calls in the same cell.
-  ///   - curlCompletes: whether curl completed a call while the fault was active.
+  ///   - curlCompletes: whether curl completed a call that began and ended while the fault was active.
   ///   - arrivals: the requests of netopt that the servers received.
   package func verdict(netopt: [Call], curl: [Call], curlCompletes: Bool, arrivals: Arrivals) -> CellVerdict {
     var verdict = CellVerdict()
@@ -56,8 +57,14 @@ package struct CellJudge {
     return verdict
   }
 
-  /// The time from the start of the fault to the start of the first call after which all calls are answered
-  /// by other servers than `victim`; `nil` when there is no such call.
+  /// How long the client took to leave a faulty server: the time from the start of the fault to the start of
+  /// the first call from which on other servers than `victim` answered all calls. `nil` when no other server
+  /// answered the last call.
+  ///
+  /// - Parameters:
+  ///   - calls: the client's calls.
+  ///   - victim: the name of the faulty server.
+  ///   - start: the start of the fault. Earlier calls do not count.
   package func failoverTime(_ calls: [Call], of victim: String, since start: MonotonicInstant) -> Duration? {
     let ordered = calls.filter { $0.began >= start }.sorted { $0.began < $1.began }
     let elsewhere = ordered.reversed().prefix { call in

@@ -1,10 +1,14 @@
 /// The result of a cell: its figures and its violations.
 package struct CellVerdict: Sendable {
-  /// The figures of one client in a cell.
+  /// The figures of a set of calls of one client.
   package struct Figures: Sendable, Equatable {
+    /// The number of calls.
     package var calls = 0
+    /// The number of calls without the right response.
     package var failed = 0
+    /// The median duration of all calls, failed ones included.
     package var p50 = Duration.zero
+    /// The 99th percentile of the durations; the longest duration when there are fewer than 100 calls.
     package var p99 = Duration.zero
 
     package init() {}
@@ -19,24 +23,27 @@ package struct CellVerdict: Sendable {
     }
   }
 
-  /// A rule that a cell broke.
+  /// One case in which netopt broke a rule of the matrix or of the soak.
   package struct Violation: Sendable, Equatable, CustomStringConvertible {
     package enum Kind: String, Sendable {
-      /// A request of netopt failed although curl completed one.
+      /// A request of netopt failed without an `Excuse`. In a cell this counts only if curl completed a
+      /// request during the fault.
       case failed
-      /// A request that must not be repeated was processed twice.
+      /// Servers processed a request more than once although it must not be repeated.
       case doubled
-      /// A failure does not name its cause.
+      /// The message of a failure contains none of the words that name the fault (`Fault.causes`).
       case cause
-      /// A call outlived its deadline.
+      /// A call ended too long after its deadline. In a soak also: the p99 of `SoakReport.inFaults` is above
+      /// its limit.
       case late
-      /// A response belongs to another request or to none.
+      /// The client accepted a response with a wrong status, id, HTTP version or body.
       case wrongAnswer = "wrong-answer"
-      /// The cell tested nothing.
+      /// The run tested nothing, because no call met a fault.
       case idle
     }
 
     package let kind: Kind
+    /// What happened, with the id of the call if the violation is about one call.
     package let text: String
 
     package init(kind: Kind, text: String) {
@@ -47,19 +54,23 @@ package struct CellVerdict: Sendable {
     package var description: String { "\(kind.rawValue): \(text)" }
   }
 
+  /// The figures of netopt's calls that the fault may have affected.
   package var netopt = Figures()
+  /// The figures of curl's calls that the fault may have affected.
   package var curl = Figures()
-  /// The number of failed requests that must not be repeated, of which bytes were written, and which no
-  /// server refused.
+  /// The number of netopt's failed calls with the excuse `Excuse.unrepeatable`.
   package var unrepeatable = 0
-  /// The number of failures of responses that had begun and did not arrive completely.
+  /// The number of netopt's failed calls with the excuse `Excuse.broken`.
   package var broken = 0
+  /// The number of netopt's requests that servers processed more than once, although the requests must not be
+  /// repeated.
   package var doubled = 0
-  /// The time from the start of the fault to the start of the first request after which no request went to
-  /// the faulty server; `nil` when requests kept going there.
+  /// How long netopt took to leave the faulty server (`CellJudge.failoverTime`). `nil` when netopt did not
+  /// leave it, and when the fault has no victim (`Fault.hasVictim`).
   package var failoverTime: Duration?
-  /// The time from the end of the fault until the formerly faulty server answered again; `nil` when it did
-  /// not answer.
+  /// How long netopt took to come back: the time from the end of the fault until the formerly faulty server
+  /// had answered a call again. `nil` when it answered none while the run waited for it, and when the fault
+  /// has no victim.
   package var recoveryTime: Duration?
   package var violations: [Violation] = []
 

@@ -1,21 +1,23 @@
-/// Why a failure of netopt does not count.
+/// Why a failed call of netopt does not count as a violation of the kind `failed`.
 enum Excuse {
-  /// The request must not be repeated, bytes of it were or may have been written, and no server refused it.
+  /// netopt could not know whether a server had processed the request, and the request must not be repeated.
+  /// Bytes of the request were or may have been written, and no server refused the request.
   case unrepeatable
-  /// The response had begun and did not arrive completely.
+  /// The response had begun, and the fault kept the rest of it from arriving.
   case broken
 }
 
 extension Call.Failure {
-  /// The reason why a failure does not count; `nil` when the failure counts.
+  /// Returns the reason why the failure does not count; `nil` when the failure counts.
   ///
   /// - Parameters:
-  ///   - id: the id of the request.
+  ///   - id: the id of the request that failed.
+  ///   - traffic: the kind of this request.
   ///   - arrivals: the requests that the servers received.
-  ///   - breaksAnswers: whether a fault that the call may have met breaks responses.
+  ///   - breaksAnswers: whether a fault that the call may have met breaks off responses that have begun.
   func excuse(of id: String, _ traffic: Traffic, _ arrivals: Arrivals, breaksAnswers: Bool) -> Excuse? {
-    // A request that arrived was written, whatever netopt reports. A refused request could have been sent
-    // again, unless another server processed it.
+    // A request that a server processed was written, even if netopt reports that it was not. A request that a
+    // server refused could have been sent again, unless another server processed it.
     let isProcessed = arrivals.processed[id, default: 0] > 0
     let isRefused = arrivals.refused.contains(id) && !isProcessed
     if breaksAnswers, hadHead { return .broken }

@@ -1,10 +1,10 @@
 package import NetOptCore
 
-/// One cell of the matrix.
+/// One cell of the fault matrix (docs/reliability.md): a fault, and the requests that meet it.
 package struct Cell: Sendable, CustomStringConvertible {
   package let fault: Fault
   package let traffic: Traffic
-  /// The number of concurrent requests.
+  /// The number of requests under way at once.
   package let concurrency: Int
   package let version: HTTPVersion
 
@@ -12,6 +12,7 @@ package struct Cell: Sendable, CustomStringConvertible {
     "\(fault.name), \(traffic.rawValue), \(concurrency) at once, HTTP/\(version)"
   }
 
+  /// The values of `concurrency` in the matrix.
   package static let concurrencies = [1, 50]
   package static let versions = [HTTPVersion.http1_1, .http2]
 
@@ -37,8 +38,8 @@ package struct Cell: Sendable, CustomStringConvertible {
       for (index, column) in columns.enumerated() {
         guard cells.count < count else { return cells }
         guard round < column.count else { continue }
-        // 7 is coprime to 20 and 10, the sizes of the columns. So neighbouring cells differ in all
-        // dimensions, and rounds do not repeat a cell.
+        // A column has the cells of one fault: 20, or 10 if the fault exists only in HTTP/2. Because 7 is
+        // coprime to both, neighbouring cells differ in all dimensions, and rounds do not repeat a cell.
         cells.append(column[(index * 7 + round * 7 + index / column.count) % column.count])
       }
       if columns.allSatisfy({ round + 1 >= $0.count }) { return cells }

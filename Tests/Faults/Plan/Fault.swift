@@ -1,6 +1,8 @@
 /// One way in which a server, the path to it, a name server or a proxy fails while requests are sent.
 package struct Fault: Sendable {
-  /// The component that has the fault.
+  /// The component that has the fault. The "server in use" is the server that answered most of the calls just
+  /// before the fault. A `String` is the word that tells a Python program which fault to play
+  /// (`Program.apply`).
   package enum Location: Sendable, Equatable {
     /// The server in use; `origin.py` plays the fault.
     case origin(String)
@@ -12,13 +14,14 @@ package struct Fault: Sendable {
     case restart
     /// All servers are killed and restarted, one after the other.
     case rollingRestart
-    /// The wire to all servers; `wire.py` plays the fault.
+    /// The network path to all servers; `wire.py` plays the fault.
     case wire(String)
-    /// The wire to the server in use.
+    /// The network path to the server in use; `wire.py` plays the fault.
     case wireToVictim(String)
     /// The name server, while the server in use refuses connections; `names.py` plays the fault.
     case names(String)
-    /// The first address has no route.
+    /// The first address that clients get for the host (`Site.unreachable`). It has no route, also before and
+    /// after the time of the fault.
     case noRoute
     /// The proxy of all requests; `proxy.py` plays the fault.
     case proxy(String)
@@ -28,9 +31,10 @@ package struct Fault: Sendable {
   let location: Location
   /// Words that name the cause: the message of a failure must contain one of them.
   package let causes: [String]
-  /// Whether responses begin and do not arrive completely.
+  /// Whether the fault breaks off responses that have begun.
   package var breaksAnswers = false
-  /// Why netopt is known to break a rule with this fault. The table shows the fault; the tests skip it.
+  /// Why netopt is known to break a rule with this fault; `nil` when it is not. The table shows such a fault;
+  /// the tests skip it.
   package var knownViolation: String?
   /// Whether the fault exists only in HTTP/2.
   var isHTTP2Only = false
@@ -45,7 +49,8 @@ package struct Fault: Sendable {
   /// Whether the fault is over as soon as it has begun, as a restart is.
   var isOverWhenBegun: Bool { location == .restart || location == .rollingRestart }
 
-  /// Whether the fault affects only idle connections.
+  /// Whether the fault affects only connections that have been idle. The pauses between requests must then be
+  /// long enough (`CellRun.pause`).
   var needsIdleConnections: Bool { location == .wire("forget") }
 
   /// Whether the fault needs a network namespace of the process's own.
@@ -74,7 +79,9 @@ package struct Fault: Sendable {
     return fault
   }
 
+  /// Words that name the end of a connection.
   private static let closed = ["closed", "reset", "ended", "broke", "cut", "went away", "died"]
+  /// Words that name a peer that sends nothing.
   private static let silent = ["silent", "not answered", "not complete", "did not answer"]
   private static let refused = ["refused"]
 

@@ -11,11 +11,12 @@ package enum Traffic: String, CaseIterable, Sendable {
   /// A GET whose response has 128 KiB.
   case down = "stream down"
 
+  /// The size of the response's body for `down`, in bytes.
   static let downloadSize = 131_072
 
   var method: NetOptRequest.Method { self == .get || self == .down ? .get : .post }
 
-  /// The first part of the path, which selects the server's response.
+  /// The first segment of the URL's path. It tells the server which response to send (`origin_answer.py`).
   var kind: String { self == .down ? "down" : "answer" }
 
   /// The size of the request's body in bytes.
@@ -27,11 +28,13 @@ package enum Traffic: String, CaseIterable, Sendable {
     }
   }
 
-  /// Whether the request may reach servers more than once.
+  /// Whether servers may process the request more than once. True for a GET and for a POST with an
+  /// `Idempotency-Key`.
   package var mayBeRepeated: Bool { self != .post && self != .up }
 }
 
-/// The bodies that belong to a request id.
+/// The bodies of requests and responses. They contain the id of the request, so that a body that belongs to
+/// another request is noticed.
 enum Content {
   /// A body of `size` bytes that repeats a line with the id.
   static func pattern(_ id: String, _ size: Int) -> [UInt8] {
@@ -43,7 +46,7 @@ enum Content {
     return bytes
   }
 
-  /// The body of the right response.
+  /// The body of the right response to the request with this id.
   static func answer(to id: String, _ traffic: Traffic) -> [UInt8] {
     traffic == .down
       ? pattern(id, Traffic.downloadSize) : Array("\(id) \(traffic.uploadSize) whole\n".utf8)

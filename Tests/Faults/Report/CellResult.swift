@@ -3,8 +3,9 @@ package struct CellResult: Sendable, Equatable {
   /// The maximum number of examples of each kind of violation.
   private static let examples = 2
 
+  /// The cell's row of the table, in Markdown.
   package let row: String
-  /// For each kind of violation a line, followed by examples.
+  /// The lines about violations: for each kind of violation one line with the count, then examples.
   package private(set) var violations: [String] = []
 
   package init(_ cell: Cell, _ verdict: CellVerdict) {

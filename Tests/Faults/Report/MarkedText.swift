@@ -1,4 +1,4 @@
-/// A text with a part that a program writes, between two marks.
+/// A text in which a program writes the part between two marks, and people write the rest.
 package enum MarkedText {
   package static let begin = "<!-- netopt-faults: begin -->"
   package static let end = "<!-- netopt-faults: end -->"

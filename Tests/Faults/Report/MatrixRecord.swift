@@ -3,10 +3,13 @@ import TestTools
 
 /// The results of a run of the matrix so far.
 package struct MatrixRecord: Sendable {
+  /// The results of the cells that have ended, by the index of the cell in the run.
   private var results: [Int: CellResult] = [:]
+  /// The path of the file that gets the table; `nil` for no file.
   private let file: String?
 
-  /// - Parameter file: the file in which the table is written between its marks; `nil` for no file.
+  /// - Parameter file: the path of the file that gets the table, between the marks of `MarkedText`; `nil` for
+  ///   no file.
   package init(file: String?) { self.file = file }
 
   /// The number of cells that broke a rule.

@@ -2,6 +2,8 @@ import NetOptCore
 
 /// The table of a run, in Markdown.
 package enum VerdictTable {
+  /// The names of the columns. "leave" is `CellVerdict.failoverTime`, and "return" is
+  /// `CellVerdict.recoveryTime`. Times are in milliseconds.
   package static let head = """
     | fault | request | at once | HTTP | calls | failed | unrepeatable | broken | doubled | p50 | p99 | leave | return \
     | curl calls | failed | p50 | p99 |

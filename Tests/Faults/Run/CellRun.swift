@@ -10,10 +10,11 @@ struct CellRun: Sendable {
   package struct Timing: Sendable {
     /// The minimum duration of the fault.
     var fault: Duration
-    /// How long to wait for a request to the formerly faulty server; zero to skip this check.
+    /// How long to wait, after the fault, until the formerly faulty server answers a call; zero to skip this
+    /// check.
     var recoveryLimit: Duration
 
-    /// The pause of each lane between two requests, when there is more than one lane.
+    /// The pause of each lane between two requests, in cells with concurrent requests.
     var rest: Duration
 
     /// The durations for the tests.
@@ -23,18 +24,23 @@ struct CellRun: Sendable {
   }
 
   let cell: Cell
+  /// The index of the cell in the run. The ids of the cell's requests begin with it, so that they differ from
+  /// the ids of other cells.
   let number: Int
+  /// The servers. Other cells use them before and after this cell.
   let site: Site
   let timing: Timing
+  /// Measures how late this machine is, for `Call.allowance`.
   let lateness: Lateness
 
   private let clock = SystemTimeSource()
 
   /// The time in which the fault was active.
   private struct Window {
-    /// A moment before the fault began.
+    /// A moment just before the fault began.
     let start: MonotonicInstant
-    /// When new requests meet the fault.
+    /// From this moment on, every new request meets the fault. For a restart, which is over as soon as it has
+    /// begun, this is `start`.
     let activeFrom: MonotonicInstant
     /// A moment just before the fault ended.
     let end: MonotonicInstant
@@ -45,11 +51,14 @@ struct CellRun: Sendable {
     func covers(_ call: Call) -> Bool { call.began >= activeFrom && call.ended <= end }
   }
 
+  /// The pause of each lane between two requests. 400 ms is longer than the 300 ms after which the wire drops
+  /// the packets of an idle connection (`wire.py`).
   private var pause: Duration {
     if cell.fault.needsIdleConnections { return .milliseconds(400) }
     return cell.concurrency > 1 ? timing.rest : .milliseconds(30)
   }
 
+  /// Runs the cell, and judges what happened.
   func verdict() async throws -> CellVerdict {
     _ = try site.takeArrivals()
     let client = try NetOptClient(site.configuration(for: cell.fault))
@@ -77,8 +86,12 @@ struct CellRun: Sendable {
     return verdict
   }
 
-  /// Keeps the fault active for its duration, and until `count` calls have met the fault and ended: each call
-  /// ends by its deadline.
+  /// Begins the fault, keeps it active, and ends it. The fault lasts for at least `timing.fault`, and until
+  /// `count` calls that began during the fault have ended.
+  ///
+  /// - Parameters:
+  ///   - victim: the server that gets the fault, if a single server has it.
+  ///   - load: the source of the calls.
   private func holdFault(_ victim: FaultyOrigin, _ load: Load, _ count: Int) async throws -> Window {
     let start = clock.now()
     try await site.begin(cell.fault, at: victim)
@@ -91,7 +104,10 @@ struct CellRun: Sendable {
     return Window(start: start, activeFrom: activeFrom, end: end)
   }
 
-  /// The results of curl's calls, and whether curl completed a call while the fault was active.
+  /// Lets curl send requests while the fault is active a second time.
+  ///
+  /// - Returns: the calls that the fault may have affected, and whether curl completed a call that began and
+  ///   ended while the fault was active.
   private func curlCalls(_ victim: FaultyOrigin) async throws -> ([Call], completes: Bool) {
     let load = Load(pause: pause)
     async let running: Void = load.run(
@@ -103,6 +119,10 @@ struct CellRun: Sendable {
     return (calls, calls.contains { window.covers($0) && $0.isAnswered })
   }
 
+  /// Waits until the victim has answered a call that began after the fault.
+  ///
+  /// - Returns: the time from the end of the fault to the end of this call; `nil` when the fault has no
+  ///   victim, and when there is no such call within `timing.recoveryLimit`.
   private func waitForReturn(
     of victim: FaultyOrigin, since end: MonotonicInstant, _ load: Load
   ) async throws -> Duration? {
@@ -117,7 +137,7 @@ struct CellRun: Sendable {
     return nil
   }
 
-  /// The server that gave most of the last ten responses.
+  /// The name of the server that answered most of the last ten calls; `nil` when no server answered any.
   private static func lastServer(_ calls: [Call]) -> String? {
     let servers = calls.suffix(10).compactMap { call -> String? in
       if case .answered(let server) = call.outcome { server } else { nil }

@@ -3,7 +3,7 @@ import NetOptTestSupport
 import TestTools
 
 /// Sends a cell's requests with curl(1): one process for each request, or one process for all concurrent
-/// requests. curl gets the same addresses and the same deadline, and does not retry.
+/// requests. curl gets the same addresses and the same deadline as netopt, and does not retry.
 struct CurlCaller: Caller {
   let cell: Cell
   let site: Site
@@ -23,13 +23,18 @@ struct CurlCaller: Caller {
       ["-q", "--parallel", "--parallel-immediate", "--parallel-max", "50", "-K", directory + "/transfers"],
       in: directory)
     try await wait(for: "curl to end") { process.exitStatus() != nil }
-    // curl prints how long a transfer took, but not when it began: a transfer may begin long after its
-    // process.
+    // curl prints how long a transfer took, but not when the transfer began. So each call gets the start and
+    // the end of the process.
     return Self.calls(
       ids, began: began, ended: SystemTimeSource().now(), output: TextFile.read(process.output))
   }
 
-  /// The part of a configuration file for one transfer: curl(1), `--config`.
+  /// Returns the lines for one transfer in a configuration file of curl (curl(1), `--config`). Writes the
+  /// body of the request, if there is one, to a file.
+  ///
+  /// - Parameters:
+  ///   - id: the id of the request.
+  ///   - directory: the directory for the file with the body.
   private func transfer(_ id: String, in directory: String) throws -> String {
     // The addresses have the format of --resolve: IPv6 in brackets.
     let addresses = site.addresses(for: cell.fault, victim: victim).map { address in

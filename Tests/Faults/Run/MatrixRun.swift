@@ -4,11 +4,11 @@ import TestTools
 
 /// Runs cells of the matrix, one after the other.
 package enum MatrixRun {
-  /// Whether processes may create network namespaces.
+  /// Whether this process may create network namespaces.
   package static var mayEnterNetwork: Bool { NetworkNamespace.isAvailable }
 
-  /// Moves the process into a new network namespace, in which a wire can lose packets. Must be called before
-  /// the process has a second thread.
+  /// Moves the process into a new network namespace, in which `wire.py` can create its device. Must be called
+  /// before the process has a second thread.
   ///
   /// - Returns: whether the process has the namespace; this requires root.
   package static func enterNetwork() async -> Bool {
@@ -25,12 +25,13 @@ package enum MatrixRun {
   /// Runs cells.
   ///
   /// - Parameters:
-  ///   - isShort: whether the fault lasts only as long as a request that meets it, and the run does not check
-  ///     the return to the faulty server.
-  ///   - done: called with each cell's verdict.
+  ///   - isShort: whether to use `CellRun.Timing.short`: each fault lasts 300 ms, or longer until requests
+  ///     that met it have ended, and the run does not check whether netopt returns to the faulty server.
+  ///   - done: called after each cell with its verdict.
   package static func run(
     _ cells: [Cell], isShort: Bool, done: (Cell, CellVerdict) async throws -> Void
   ) async throws {
+    // The servers behind a wire (`true`) and without a wire (`false`), started when a cell needs them.
     var sites: [Bool: Site] = [:]
     defer { for site in sites.values { site.stop() } }
     let lateness = try Lateness()

@@ -18,6 +18,7 @@ struct NetOptLanes: Caller {
 struct NetOptCaller: Sendable {
   let site: Site
   let client: NetOptClient
+  /// Measures how late this machine is, for `Call.allowance`.
   let lateness: Lateness
   /// The time that a request may take.
   let deadline: Duration

@@ -5,9 +5,16 @@ import TestTools
 /// Runs cells in several concurrent processes. Each process has its own network namespace and its share of
 /// the cells.
 package struct SharedRun {
+  /// The processes, each at the index of its share.
   private let processes: [ChildProcess]
 
-  /// The indices of the cells of one share: every `count`-th cell, so that no share gets all slow cells.
+  /// The indices of the cells of one share, which one process runs: every `count`-th cell from `share` on, so
+  /// that no share gets all slow cells.
+  ///
+  /// - Parameters:
+  ///   - share: the number of the share, from 0.
+  ///   - count: the number of shares.
+  ///   - cells: the number of cells of all shares.
   package static func indices(ofShare share: Int, of count: Int, cells: Int) -> [Int] {
     Array(stride(from: share, to: cells, by: count))
   }
