@@ -1,10 +1,12 @@
 import NetOptTestSupport
 
 extension Site {
-  /// How long a killed server stays down.
+  /// How long a killed server stays down, and how long it then serves before the next server is killed.
   private static let absence = Duration.milliseconds(200)
 
   /// Begins a fault, and returns when it is active. A restart is over when this returns.
+  ///
+  /// - Parameter victim: the server that gets the fault, if a single server has it.
   func begin(_ fault: Fault, at victim: FaultyOrigin) async throws {
     switch fault.location {
     case .origin(let word): try await victim.begin(word)
@@ -18,12 +20,13 @@ extension Site {
     case .names(let word):
       try await names.apply(word)
       try await victim.begin("refused")
+    // `addresses(for:victim:)` already gives clients the address without a route.
     case .noRoute: break
     case .proxy(let word): try await proxy.apply(word)
     }
   }
 
-  /// Ends a fault.
+  /// Ends a fault, and returns when it is over.
   func end(_ fault: Fault, at victim: FaultyOrigin) async throws {
     switch fault.location {
     case .origin: try await victim.end()

@@ -5,29 +5,37 @@ import NetOptRouting
 import NetOptTestSupport
 import TestTools
 
-/// The servers of one host, with their name server, proxy and wire.
+/// The servers of one host, with a name server, a proxy and, if wanted, a wire: a network path that can lose
+/// packets.
 final class Site: Sendable {
+  /// The name of the host.
   static let host = "cell.test"
-  /// An address of the documentation range (RFC 3849), which has no route.
+  /// An address of the documentation range (RFC 3849), for which the machine has no route.
   static let unreachable = IPAddress("2001:db8::1") ?? .loopback
 
+  /// The servers, named "A", "B" and so on.
   let origins: [FaultyOrigin]
+  /// The port of every server.
   let port: UInt16
+  /// The path of the PEM file with the authority that signed the servers' certificates.
   let authorityFile: String
+  /// The name server (`names.py`).
   let names: Program
   let namesEndpoint: IPEndpoint
+  /// The HTTP proxy (`proxy.py`). All its tunnels lead to the first server.
   let proxy: Program
   let proxyEndpoint: IPEndpoint
-  /// The wire to the servers; `nil` without a wire.
+  /// The wire (`wire.py`), which forwards all packets between clients and servers; `nil` without a wire.
   let wire: Program?
 
-  /// Starts the servers and everything around them.
+  /// Starts the servers, the name server, the proxy and the wire.
   ///
   /// - Parameters:
-  ///   - isWired: whether the servers are behind a wire that loses packets; needs a network namespace of the
-  ///     process's own.
-  ///   - count: the number of servers.
+  ///   - isWired: whether clients reach the servers through a wire. The process then needs a network
+  ///     namespace of its own.
+  ///   - count: the number of servers, at least 2.
   init(isWired: Bool, origins count: Int = 2) async throws {
+    // Loopback addresses: one for each server (unused with a wire), the name server and the proxy.
     let inner = IPAddress.freshLoopback(count + 2)
     authorityFile = try await TestCertificates.authorityFile()
     let certificates = try await Self.certificates()
@@ -37,6 +45,7 @@ final class Site: Sendable {
     } else {
       wire = nil
     }
+    // With a wire, clients reach server N, counted from 1, at 10.9.N.2, and the server listens on 10.9.N.1.
     let outer =
       isWired ? (1...count).map { IPAddress(v4: 0x0a09_0002 + UInt32($0) << 8) } : Array(inner[..<count])
     let bound = isWired ? (1...count).map { IPAddress(v4: 0x0a09_0001 + UInt32($0) << 8) } : outer
@@ -52,6 +61,8 @@ final class Site: Sendable {
     let (namesAddress, proxyAddress) = (inner[count], inner[count + 1])
     namesEndpoint = IPEndpoint(namesAddress, port: try FreePort.find(on: [namesAddress]))
     let namesDirectory = try TemporaryDirectory.make("names")
+    // The name server gives the address of the second server. When it lies, it gives the proxy's address, at
+    // which nothing listens on the servers' port.
     names = try await Program(
       "names.py", in: namesDirectory,
       [
@@ -65,7 +76,8 @@ final class Site: Sendable {
       ["\(proxyAddress)", "\(proxyEndpoint.port)", Program.controlFile(in: proxyDirectory), "\(outer[0])"])
   }
 
-  /// Creates a folder with a certificate of each kind.
+  /// Creates a folder with a certificate of each kind, and returns its path. The files have the names that
+  /// `origin.py` expects.
   private static func certificates() async throws -> String {
     let directory = try TemporaryDirectory.make("certificates")
     let all: [(String, TestCertificates.Kind, String)] = [
@@ -81,16 +93,17 @@ final class Site: Sendable {
     return directory
   }
 
-  /// The settings of a client.
+  /// The settings of a client whose list has the servers.
   ///
-  /// - Parameter fault: the fault to play, if its location is the name server, the proxy or the endpoint
-  ///   list.
+  /// - Parameter fault: the fault that the client will meet. For a fault of the name server or of the proxy,
+  ///   the client uses that name server or proxy. For `noRoute`, its list begins with `unreachable`.
   func configuration(for fault: Fault? = nil) -> ClientConfiguration {
     var configuration = ClientConfiguration()
     let endpoints = addresses(for: fault).enumerated().map { ListedEndpoint($1, weight: 1000 - $0) }
     configuration.list = .list(EndpointList(hosts: [Self.host: HostEntry(port: port, endpoints: endpoints)]))
     configuration.allowPrivateAddresses = true
     configuration.tls.caFile = authorityFile
+    // No name server listens there.
     configuration.dns.servers = ["127.0.0.1:1"]
     configuration.proxy = .none
     configuration.rankingHistory = .none
@@ -99,7 +112,11 @@ final class Site: Sendable {
     return configuration
   }
 
-  /// The addresses that clients get, in their order of preference.
+  /// The addresses of the host that clients get, the preferred one first.
+  ///
+  /// - Parameters:
+  ///   - fault: the fault that the client will meet.
+  ///   - victim: the server whose address comes first; `nil` for the order of `origins`.
   func addresses(for fault: Fault?, victim: FaultyOrigin? = nil) -> [IPAddress] {
     let known = origins.map(\.address)
     switch fault?.location {
@@ -108,10 +125,12 @@ final class Site: Sendable {
     }
   }
 
+  /// The URL of the request with an id.
   func url(_ traffic: Traffic, _ id: String) -> String {
     "https://\(Self.host):\(port)/\(traffic.kind)/\(id)"
   }
 
+  /// Returns the arrivals at all servers since the last call, and removes them from the logs.
   func takeArrivals() throws -> Arrivals {
     var arrivals = Arrivals()
     for origin in origins { arrivals.add(try origin.takeArrivals()) }

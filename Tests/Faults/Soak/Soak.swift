@@ -10,6 +10,7 @@ package struct Soak: Sendable {
   package static let deadline = Duration.seconds(5)
 
   private let plan: SoakPlan
+  /// The number of requests per second.
   private let rate: Int
   private let site: Site
   private let clock = SystemTimeSource()
@@ -20,11 +21,12 @@ package struct Soak: Sendable {
     self.site = site
   }
 
-  /// Performs a plan.
+  /// Performs a plan with servers of its own, and judges the result.
   ///
   /// - Parameters:
-  ///   - rate: the number of requests per second, independent of the results of earlier requests.
-  ///   - mostP99: the maximum p99 of repeatable requests in seconds with a fault; `nil` for no limit.
+  ///   - rate: the number of requests per second. Each request starts when it is due, even if earlier
+  ///     requests have not ended.
+  ///   - mostP99: the maximum p99 of `SoakReport.inFaults`; `nil` for no limit.
   ///   - said: called with a description of each fault when it has ended.
   package static func perform(
     _ plan: SoakPlan, rate: Int, mostP99: Duration?, said: @escaping @Sendable (String) -> Void = { _ in }
@@ -34,6 +36,7 @@ package struct Soak: Sendable {
     return try await Soak(plan, rate: rate, site).report(mostP99, said)
   }
 
+  /// Sends all requests of the plan, plays its faults beside them, and judges the result.
   private func report(
     _ mostP99: Duration?, _ said: @escaping @Sendable (String) -> Void
   ) async throws -> SoakReport {
@@ -72,12 +75,17 @@ package struct Soak: Sendable {
       log.calls.withLock { $0 }, windows: log.windows.withLock { $0 }, arrivals: try site.takeArrivals())
   }
 
-  /// Makes a server fail, and returns when the server works again.
+  /// Waits for the start of an incident, makes its server fail, and returns when the server works again.
+  ///
+  /// - Parameters:
+  ///   - start: the start of the soak.
+  ///   - whole: the count of servers without a fault.
+  /// - Returns: the fault and the time in which it was active.
   private func perform(
     _ incident: SoakPlan.Incident, since start: MonotonicInstant, _ whole: WholeServers
   ) async throws -> SoakJudge.Window {
     try await sleep(until: start + incident.start)
-    // The fault of another server may have ended late.
+    // The plan always leaves one server without a fault, but the fault of another server may end late.
     try await wait(for: "another server to be whole") { whole.takeOne() }
     defer { whole.giveBack() }
     let origin = site.origins[incident.server]
@@ -94,19 +102,21 @@ package struct Soak: Sendable {
   }
 }
 
-/// The observations of a soak.
+/// What happened in a soak: the faults and the calls that have ended.
 private final class SoakLog: Sendable {
   let windows = Locked<[SoakJudge.Window]>([])
   let calls = Locked<[SoakJudge.Asked]>([])
 }
 
-/// The number of servers without a fault. At least one server always stays without a fault.
+/// The number of servers without a fault ("whole" servers). It never falls below one.
 private final class WholeServers: Sendable {
   private let count: Locked<Int>
 
   init(_ count: Int) { self.count = Locked(count) }
 
-  /// Whether another server may fail now.
+  /// Reduces the number by one, unless only one server is without a fault. Call this before a server fails.
+  ///
+  /// - Returns: whether the number was reduced. If false, the server must not fail now.
   func takeOne() -> Bool {
     count.withLock { count in
       guard count > 1 else { return false }
@@ -115,5 +125,6 @@ private final class WholeServers: Sendable {
     }
   }
 
+  /// Increases the number by one. Call this when the fault of a server has ended.
   func giveBack() { count.withLock { $0 += 1 } }
 }

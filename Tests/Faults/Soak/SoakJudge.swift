@@ -1,11 +1,13 @@
 package import NetOptCore
 
-/// Judges the observations of a soak. It reads no clock and contacts no server.
+/// Judges what happened in a soak. It reads no clock and contacts no server.
 package struct SoakJudge: Sendable {
   /// A fault and the time in which it was active.
   package struct Window: Sendable {
     package let fault: Fault
+    /// A moment just before the fault began.
     package let began: MonotonicInstant
+    /// A moment just after the fault ended.
     package let ended: MonotonicInstant
 
     package init(fault: Fault, began: MonotonicInstant, ended: MonotonicInstant) {
@@ -15,7 +17,7 @@ package struct SoakJudge: Sendable {
     }
   }
 
-  /// A call of a soak.
+  /// A request of the plan, and the result of the call that sent it.
   package struct Asked: Sendable {
     package let ask: SoakPlan.Ask
     package let call: Call
@@ -26,17 +28,18 @@ package struct SoakJudge: Sendable {
     }
   }
 
-  /// How much later than its deadline a call may end.
+  /// How much later than its deadline a call may end, in addition to its `allowance`.
   private static let grace = Duration.milliseconds(50)
+  /// A second in nanoseconds.
   private static let second: Int64 = 1_000_000_000
 
   private let deadline: Duration
-  /// The maximum p99 of repeatable requests in seconds with a fault; `nil` for no limit.
+  /// The maximum p99 of `SoakReport.inFaults`; `nil` for no limit.
   private let mostP99: Duration?
 
   /// - Parameters:
-  ///   - deadline: the time that a call may take.
-  ///   - mostP99: the maximum p99 of repeatable requests in seconds with a fault; `nil` for no limit.
+  ///   - deadline: the time that a call may take, from its start.
+  ///   - mostP99: the maximum p99 of `SoakReport.inFaults`; `nil` for no limit.
   package init(deadline: Duration, mostP99: Duration?) {
     self.deadline = deadline
     self.mostP99 = mostP99
@@ -71,6 +74,10 @@ package struct SoakJudge: Sendable {
     return report
   }
 
+  /// Judges one call, and adds the call and its violations to the report.
+  ///
+  /// - Returns: why the failure of the call does not count; `nil` when it counts, and when the call did not
+  ///   fail.
   private func judge(
     _ asked: Asked, _ windows: [Window], _ arrivals: Arrivals, _ report: inout SoakReport
   ) -> Excuse? {
@@ -87,7 +94,8 @@ package struct SoakJudge: Sendable {
       report.add(.doubled, "\(call.id) arrived \(times) times: \(call.outcome)")
     }
     guard let failure = call.failure else { return nil }
-    // The client may report the consequences of a fault later, when the fault has ended.
+    // A call may fail because of a fault that has ended, because clients notice some faults late. Such a call
+    // began at most one `deadline` after the end of the fault.
     let met = windows.filter { $0.began <= call.ended && $0.ended + deadline >= call.began }
     let excuse = failure.excuse(
       of: call.id, traffic, arrivals, breaksAnswers: met.contains { $0.fault.breaksAnswers })
@@ -101,7 +109,7 @@ package struct SoakJudge: Sendable {
     return excuse
   }
 
-  /// The seconds of the clock in which a fault was active.
+  /// The seconds in which a fault was active. A second is the number of whole seconds on the monotonic clock.
   private static func seconds(of windows: [Window]) -> Set<Int64> {
     Set(windows.flatMap { $0.began.nanoseconds / second...$0.ended.nanoseconds / second })
   }

@@ -2,11 +2,14 @@ import NetOptCore
 
 /// The result of a soak.
 package struct SoakReport: Sendable, CustomStringConvertible {
-  /// The requests of one kind.
+  /// The calls of one kind of request.
   struct Row: Sendable {
     var calls: [Call] = []
+    /// The number of failed calls with the excuse `Excuse.unrepeatable`.
     var unrepeatable = 0
+    /// The number of failed calls with the excuse `Excuse.broken`.
     var broken = 0
+    /// The number of requests that servers processed more than once although they must not be repeated.
     var doubled = 0
   }
 
@@ -14,10 +17,11 @@ package struct SoakReport: Sendable, CustomStringConvertible {
   private static let examples = 5
 
   var rows: [Traffic: Row] = [:]
-  /// The repeatable requests that began in a second with a fault. Requests with a broken response do not
-  /// count.
+  /// The figures of the requests that may be repeated and that began in a second in which a fault was active.
+  /// Requests with a broken response (`Excuse.broken`) do not count.
   package internal(set) var inFaults = CellVerdict.Figures()
-  /// The other repeatable requests.
+  /// The figures of the requests that may be repeated and that began in the other seconds. Requests with a
+  /// broken response do not count here either.
   package internal(set) var elsewhere = CellVerdict.Figures()
   package private(set) var violations: [CellVerdict.Violation] = []
 
