@@ -1,4 +1,7 @@
-"""How the fault matrix commands a server: a file with a number and a word, and SIGUSR1 after each change."""
+"""How the fault matrix tells a server which fault to play.
+
+The tests write a command to a file, a number and a word, and send SIGUSR1 after each change of the file.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ def block() -> None:
 
 
 def obey(file: str, apply: Callable[[str], None]) -> None:
-    """Applies each word and then prints its number. Does not return."""
+    """Prints "ready" and waits for commands. Applies the word of a command, then prints "done" and its number.
+
+    Does not return.
+    """
     # The file is opened once: later there may be no free descriptor.
     control = os.open(file, os.O_RDONLY | os.O_CREAT, 0o600)
     print("ready", flush=True)

@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 
 import control
 
+# The type of a record with an IPv4 address.
 A = 1
 
 
@@ -30,7 +31,7 @@ class Names:
         self._word = "none"
 
     def apply(self, word: str) -> None:
-        """Begins a fault."""
+        """Begins the fault of a word; "none" ends it."""
         self._word = word
 
     def run(self) -> None:
@@ -48,6 +49,7 @@ class Names:
 
     @staticmethod
     def _answer(question: bytes, address: bytes) -> bytes:
+        """The response to a query: the address if the query asks for type A, otherwise no record."""
         end = question.index(b"\0", 12) + 5
         kind = struct.unpack("!H", question[end - 4 : end - 2])[0]
         record = b"\xc0\x0c" + struct.pack("!HHIH", A, 1, 1, 4) + address if kind == A else b""

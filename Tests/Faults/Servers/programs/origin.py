@@ -26,8 +26,9 @@ import origin_http1
 import origin_http2
 from origin_connection import Gone, TLS
 
+# The file name of the certificate, by the fault. Otherwise the server uses "valid".
 CERTIFICATES = {"wrong-certificate": "wrong", "expired-certificate": "expired", "early-certificate": "early"}
-# Faults that affect only new connections, so that the existing connections must end.
+# Faults that affect only new connections. When such a fault begins, the server ends the existing connections.
 ENDS_CONNECTIONS = {"refused", "black-hole", "tcp-silent", "no-descriptors", *CERTIFICATES}
 
 
@@ -38,14 +39,17 @@ class Origin:
         self.name = name
         self.fault = "none"
         self._endpoint = (address, port)
+        # The descriptor of the log file.
         self._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._contexts = {kind: self._context(f"{certificates}/{kind}") for kind in ("valid", "wrong", "expired", "early")}
         self._lock = threading.Lock()
         self._connections: set[TLS] = set()
-        # Set while there is no connection.
+        # Set while the server has no connection.
         self._idle = threading.Event()
         self._idle.set()
+        # This server's own connections to itself that fill the accept queue for the fault "black-hole".
         self._queued: list[socket.socket] = []
+        # The limits of the process for descriptors, soft and hard, without a fault.
         self._limit = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._listener: socket.socket | None = None
         self._listen(512)
@@ -62,10 +66,12 @@ class Origin:
         os.write(self._log, b"%d %s %s\n" % (time.monotonic_ns(), event.encode(), identifier.encode()))
 
     def apply(self, fault: str) -> None:
-        """Begins a fault, or ends the last one with "none"."""
+        """Ends the current fault and begins another; "none" only ends the current fault."""
         before, self.fault = self.fault, fault
         if before == "no-descriptors":
             resource.setrlimit(resource.RLIMIT_NOFILE, self._limit)
+        # The connections of the last fault end too, unless it only changed the limit of streams: an open
+        # connection follows that change.
         if fault in ENDS_CONNECTIONS or before not in ("none", *origin_http2.LIMITS):
             self._end_connections()
             # The resources of a connection are free only when its thread has ended.
@@ -76,7 +82,7 @@ class Origin:
             self._listen(0)
             self._fill()
         elif fault == "no-descriptors":
-            # The lowest free descriptor as the limit: accept(2) then finds no descriptor.
+            # With the lowest free descriptor as the limit, accept(2) finds no descriptor.
             free = os.dup(0)
             os.close(free)
             resource.setrlimit(resource.RLIMIT_NOFILE, (free, self._limit[1]))
@@ -84,6 +90,7 @@ class Origin:
             self._listen(512)
 
     def _close(self) -> None:
+        """Closes the listening socket and the connections that fill its queue."""
         with self._lock:
             listener, self._listener = self._listener, None
             queued, self._queued = self._queued, []
@@ -113,16 +120,16 @@ class Origin:
             sock.setblocking(False)
             sock.connect_ex(self._endpoint)
             self._queued.append(sock)
-            # A connection to this machine is established at once; Linux repeats a dropped SYN after one
-            # second.
+            # A connection to this machine is established at once, unless the queue is full. Then Linux drops
+            # the SYN, and repeats it only after one second.
             if not select.select([], [sock], [], 0.02)[1]:
                 return
 
     def _accept(self, listener: socket.socket) -> None:
         while True:
             try:
-                # accept(2) would allocate a descriptor before it waits, and a later limit would not take it
-                # back.
+                # Waits with select(2), because accept(2) allocates a descriptor before it waits. A limit that
+                # is set during the wait would not take that descriptor back.
                 select.select([listener], [], [])
                 sock, _ = listener.accept()
             except ValueError:
@@ -135,6 +142,7 @@ class Origin:
             threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 
     def _end_connections(self) -> None:
+        """Makes the threads of all connections end their connections. Does not wait for them."""
         with self._lock:
             connections = list(self._connections)
         for connection in connections:

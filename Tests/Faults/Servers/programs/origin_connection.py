@@ -1,4 +1,4 @@
-"""A TLS connection of the fault matrix's server. Only one thread reads and writes it."""
+"""A connection of the fault matrix's server. Only its own thread reads and writes; others may stop it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,24 @@ class Gone(Exception):
 
 
 class TLS:
-    """A connection and its counters."""
+    """A connection. It begins without TLS; `handshake` starts TLS."""
 
     def __init__(self, origin: Origin, sock: socket.socket) -> None:
         self.origin = origin
+        # When the server accepted the connection, in seconds of the monotonic clock.
         self.opened = time.monotonic()
-        # The number of requests on this connection.
+        # The number of requests on this connection so far.
         self.requests = 0
         self._sock: socket.socket | ssl.SSLSocket = sock
+        # A pipe: `stop` writes to its second end, which wakes the thread that waits for the first.
         self._wake, self._waker = os.pipe()
+        # Whether `_end` has yet to close the socket and the pipe.
         self._open = True
         sock.settimeout(20)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def handshake(self, context: ssl.SSLContext) -> None:
-        """Performs the handshake."""
+        """Performs the TLS handshake."""
         self._sock = context.wrap_socket(self._sock, server_side=True)
 
     @property
@@ -42,14 +45,14 @@ class TLS:
         return self._sock.selected_alpn_protocol()  # type: ignore[union-attr]
 
     def stop(self) -> None:
-        """Makes the connection's thread end it. Thread-safe."""
+        """Makes the connection's own thread end the connection. May be called from any thread."""
         try:
             os.write(self._waker, b"x")
         except OSError:
             pass
 
     def wait(self, seconds: float = 20.0) -> bool:
-        """Waits for bytes; returns whether there are any."""
+        """Waits for bytes; returns whether there are any. Raises `Gone` when `stop` was called."""
         if isinstance(self._sock, ssl.SSLSocket) and self._sock.pending():
             return True
         ready, _, _ = select.select([self._sock, self._wake], [], [], seconds)
@@ -58,12 +61,15 @@ class TLS:
         return bool(ready)
 
     def wait_for_end(self) -> None:
-        """Waits until the connection is stopped."""
+        """Waits until `stop` is called, and then raises `Gone`."""
         select.select([self._wake], [], [])
         raise Gone
 
     def receive(self) -> bytes:
-        """The available bytes, after `wait`."""
+        """Reads the available bytes. Call `wait` first.
+
+        Raises `Gone` when the client has ended the connection.
+        """
         data = self._sock.recv(65536)
         if not data:
             raise Gone
@@ -73,13 +79,13 @@ class TLS:
         self._sock.sendall(data)
 
     def reset(self) -> None:
-        """Ends the connection with RST."""
+        """Ends the connection with RST, and then raises `Gone`."""
         self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._end()
         raise Gone
 
     def finish(self) -> None:
-        """Ends the connection in order, with close_notify."""
+        """Ends the connection in order, with close_notify, and then raises `Gone`."""
         self._sock.settimeout(1)
         try:
             self._sock.unwrap()  # type: ignore[union-attr]
@@ -89,7 +95,7 @@ class TLS:
         raise Gone
 
     def close(self) -> None:
-        """Ends the connection with FIN."""
+        """Closes the socket without close_notify. Linux sends FIN, or RST if received bytes were not read."""
         self._end()
 
     def _end(self) -> None:

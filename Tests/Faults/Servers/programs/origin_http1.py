@@ -8,7 +8,9 @@ import time
 from origin_answer import Question
 from origin_connection import Gone, TLS
 
+# The number of requests on a connection after which the fault "goaway-requests" ends it.
 LIMIT_REQUESTS = 5
+# The age of a connection at which the fault "goaway-time" ends it.
 LIMIT_SECONDS = 0.2
 
 
@@ -17,10 +19,11 @@ class Reader:
 
     def __init__(self, connection: TLS) -> None:
         self._connection = connection
+        # The bytes that have arrived and that no call has returned yet.
         self.pending = b""
 
     def more(self) -> None:
-        """Waits for bytes."""
+        """Waits for bytes and adds them to `pending`."""
         while not self._connection.wait(0.05):
             duties(self._connection)
         self.pending += self._connection.receive()
@@ -41,7 +44,7 @@ class Reader:
 
 
 def duties(connection: TLS) -> None:
-    """Does the timed work while no bytes arrive."""
+    """Ends an old connection if the fault is "goaway-time". Called while no bytes arrive."""
     age = time.monotonic() - connection.opened
     if connection.origin.fault == "goaway-time" and connection.requests and age > LIMIT_SECONDS:
         connection.finish()
@@ -52,7 +55,7 @@ def serve(connection: TLS) -> None:
     reader = Reader(connection)
     while True:
         if connection.origin.fault == "keep-alive-race" and connection.requests:
-            # The request is on its way, but the server closes without reading it.
+            # Waits until the next request arrives, and closes the connection without reading the request.
             while not connection.wait():
                 pass
             raise Gone

@@ -14,36 +14,50 @@ from origin_answer import Question
 from origin_connection import TLS
 from origin_http1 import LIMIT_REQUESTS, LIMIT_SECONDS
 
+# Identifiers of settings (section 6.5.2).
 HEADER_TABLE_SIZE, MAX_STREAMS, WINDOW_SIZE = 1, 3, 4
+# The error code of a refused stream (section 7).
 REFUSED_STREAM = 7
+# The window for each stream in bytes. The window of the connection is larger by the initial 65,535 bytes.
 WINDOW = 1 << 24
+# A round trip time in seconds.
 ROUND_TRIP = 0.1
+# The maximum number of streams at once, without a fault that changes it.
 USUAL_LIMIT = 128
+# The maximum number of streams at once, by the fault.
 LIMITS = {"max-streams-1": 1, "max-streams-0": 0, "refused-streams": USUAL_LIMIT, "held-streams": 1}
 
 
 class Session:
-    """An HTTP/2 connection. It sends less than the 32 MiB that libcurl lets a server send."""
+    """An HTTP/2 connection.
+
+    It ignores the client's WINDOW_UPDATE frames, because it sends less than the 32 MiB that libcurl lets a
+    server send without them.
+    """
 
     def __init__(self, connection: TLS) -> None:
         self._connection = connection
         self._origin = connection.origin
         self._decoder = hpack.Decoder()
         self._pending = b""
+        # The requests that the server has not answered, by stream.
         self._open: dict[int, Question] = {}
-        # The last processed stream, once GOAWAY was sent, and the time of the GOAWAY.
+        # The last stream that the GOAWAY names; `None` before the GOAWAY.
         self._last: int | None = None
+        # When the GOAWAY was sent, in seconds of the monotonic clock.
         self._said = 0.0
+        # The highest stream whose request the server has taken.
         self._highest = 0
+        # The maximum number of streams at once that the client was told.
         self._streams = USUAL_LIMIT
 
     def serve(self) -> None:
         """Answers requests until the connection ends."""
         self._streams = LIMITS.get(self._origin.fault, USUAL_LIMIT)
         if self._streams == 1:
-            # Simulates a path with this round trip time: requests leave before the client knows the limit.
+            # Simulates a path with this round trip time: the client sends requests before it knows the limit.
             time.sleep(ROUND_TRIP)
-        # Without a dynamic table the decoder needs no eviction.
+        # A table size of 0 keeps the client from using a dynamic table, because the decoder evicts no entries.
         self._send(settings((HEADER_TABLE_SIZE, 0), (MAX_STREAMS, self._streams), (WINDOW_SIZE, WINDOW)))
         self._send(frame(WINDOW_UPDATE, 0, 0, struct.pack("!I", WINDOW)))
         self._read(len(PREFACE))
@@ -56,6 +70,7 @@ class Session:
         self._connection.send(data)
 
     def _read(self, count: int) -> bytes:
+        """Reads `count` bytes, and does the timed work while no bytes arrive."""
         while len(self._pending) < count:
             while not self._connection.wait(0.02):
                 self._duties()
@@ -64,18 +79,22 @@ class Session:
         return data
 
     def _duties(self) -> None:
+        """Does the timed work: follows changes of the fault, and ends old connections."""
         now = time.monotonic()
         self._adopt_limit()
         if self._origin.fault == "goaway-time" and self._highest and now - self._connection.opened > LIMIT_SECONDS:
             self._leave()
-        # The GOAWAY refuses the requests that the client sent before it read the GOAWAY. The connection is
-        # useless then.
+        # For 0.1 s after the GOAWAY, the server reads the requests that the client sent before it read the
+        # GOAWAY, and logs them as refused. Then it ends the connection, which the client cannot use any more.
         if self._last is not None and not self._open and now - self._said > 0.1:
             self._connection.finish()
 
     def _adopt_limit(self) -> None:
-        """Applies a limit of 1 only to new connections, like a server after a change of its configuration.
-        Old connections end in order."""
+        """Follows a change of the limit of streams. Tells the client a new limit other than 1.
+
+        A limit of 1 applies only to new connections, like a server after a change of its configuration. Old
+        connections end in order.
+        """
         limit = LIMITS.get(self._origin.fault, USUAL_LIMIT)
         if limit == 1 and self._streams > 1:
             self._leave()
@@ -84,12 +103,13 @@ class Session:
             self._send(settings((MAX_STREAMS, limit)))
 
     def _leave(self) -> None:
-        """Sends a GOAWAY whose last stream is the highest stream so far."""
+        """Sends a GOAWAY whose last stream is the highest stream so far, unless a GOAWAY was sent."""
         if self._last is None:
             self._last, self._said = self._highest, time.monotonic()
             self._send(goaway(self._last, 0))
 
     def _take(self, kind: int, flags: int, number: int, payload: bytes) -> None:
+        """Handles a frame of the stream `number`."""
         if kind == SETTINGS and not flags & ACK:
             self._send(frame(SETTINGS, ACK, 0))
         elif kind == PING and not flags & ACK:
@@ -111,6 +131,7 @@ class Session:
             self._answer(number, self._open.pop(number))
 
     def _begin(self, number: int, question: Question) -> None:
+        """Takes a request whose head has arrived, or refuses it."""
         if self._origin.fault == "keep-alive-race" and self._connection.requests:
             self._connection.reset()
         self._adopt_limit()
@@ -151,6 +172,7 @@ class Session:
 
     @staticmethod
     def _data(number: int, body: bytes, whole: bool) -> bytes:
+        """The DATA frames with a body. They end the stream if the body is whole."""
         pieces = [body[at : at + 16384] for at in range(0, len(body), 16384)] or [b""]
         return b"".join(
             frame(DATA, END_STREAM if whole and at == len(pieces) - 1 else 0, number, piece)

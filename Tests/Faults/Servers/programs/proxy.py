@@ -26,12 +26,14 @@ class Proxy:
         self._endpoint, self._server = (address, port), server
         self._word = "none"
         self._lock = threading.Lock()
+        # The connections of clients.
         self._open: set[socket.socket] = set()
+        # The listening socket; `None` during the fault "refuse".
         self._listener: socket.socket | None = None
         self.apply("none")
 
     def apply(self, word: str) -> None:
-        """Begins a fault."""
+        """Ends the existing tunnels, and begins the fault of a word; "none" ends it."""
         self._word = word
         with self._lock:
             ending = list(self._open)
@@ -66,6 +68,7 @@ class Proxy:
             sock.close()
 
     def _tunnel(self, sock: socket.socket) -> None:
+        """Answers a CONNECT according to the fault, and passes bytes on until one side ends the tunnel."""
         head = b""
         while b"\r\n\r\n" not in head:
             data = sock.recv(65536)
@@ -91,7 +94,7 @@ class Proxy:
 
 
 def end(sock: socket.socket) -> None:
-    """Shuts a socket down, which wakes the thread that waits for it."""
+    """Shuts a socket down. Unlike closing the socket, this wakes the thread that waits for it."""
     try:
         sock.shutdown(socket.SHUT_RDWR)
     except OSError:

@@ -1,4 +1,4 @@
-"""A wire to the servers of the fault matrix that loses packets, in its own network namespace.
+"""A network path to the servers of the fault matrix that can lose packets. Needs its own network namespace.
 
 Usage: wire.py CONTROL COUNT
 
@@ -24,13 +24,15 @@ sys.dont_write_bytecode = True
 
 import control
 
+# The ioctl that creates a TUN device, and its flags IFF_TUN and IFF_NO_PI: packets have no extra header.
 TUNSETIFF = 0x400454CA
 TUN_WITHOUT_HEADER = 0x1001
+# The time in seconds after which "forget" drops the packets of an idle connection.
 IDLE = 0.3
 
 
 class Wire:
-    """Passes packets on."""
+    """Reads packets from the TUN device, and writes those that are not lost back to it."""
 
     def __init__(self, count: int) -> None:
         self._device = os.open("/dev/net/tun", os.O_RDWR)
@@ -41,12 +43,12 @@ class Wire:
             ip(f"address add 10.9.{number}.1/32 dev wire0")
         ip("route add 10.9.0.0/16 dev wire0 src 10.9.0.1")
         self._word = "none"
-        # The time of the last packet of each connection, by server and client port; 0 marks a forgotten
-        # connection.
+        # The time of the last packet of each connection, in seconds of the monotonic clock; 0 for a forgotten
+        # connection. The key has the number of the server and the client's port.
         self._seen: dict[tuple[int, bytes], float] = {}
 
     def apply(self, word: str) -> None:
-        """Begins a fault."""
+        """Begins the fault of a word; "none" ends it."""
         self._word = word
 
     def run(self) -> None:
@@ -54,7 +56,8 @@ class Wire:
         draw = random.Random(1)
         while True:
             packet = bytearray(os.read(self._device, 65536))
-            # Only IPv4 (RFC 791) with TCP to or from 10.9.N.2.
+            # Passes on only TCP (protocol 6) over IPv4 (RFC 791). The packets come from the client and go to
+            # 10.9.N.2, or they come from the server, 10.9.N.1, and go to 10.9.0.2.
             if packet[0] >> 4 != 4 or packet[9] != 6:
                 continue
             to_server = packet[12:16] == b"\x0a\x09\x00\x01"
@@ -68,6 +71,7 @@ class Wire:
             os.write(self._device, packet)
 
     def _is_lost(self, packet: bytearray, number: int, to_server: bool, draw: random.Random) -> bool:
+        """Whether the fault drops a packet to or from server `number`. `draw` is the source of chance."""
         word = self._word
         if word.startswith("loss-"):
             return draw.random() * 100 < int(word[5:])
