@@ -1,4 +1,4 @@
-"""Status lines, and interim responses (RFC 9112, section 4; RFC 9110, section 15)."""
+"""Scenarios with odd status lines, and with interim responses (RFC 9112, section 4; RFC 9110, section 15)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from scenarios import http1, http1_bytes
 
 
 def line(name: str, status: bytes, then: str = "wait") -> None:
-    """Adds a scenario whose response has this status line and is otherwise right."""
+    """Adds a scenario whose response has this status line and is otherwise right.
+
+    `then` says what follows the response (`http1_bytes`).
+    """
     http1_bytes(name, lambda exchange: exchange.right(status=status), then=then)
 
 
@@ -85,13 +88,18 @@ http1_bytes(
 
 @http1("hints-in-pieces-of-a-byte")
 def hints_in_pieces(exchange: Exchange) -> None:
+    """Sends an interim response and the right response, each byte on its own."""
     for byte in HINTS + exchange.right():
         exchange.send(bytes([byte]))
 
 
 @http1("urgent-byte-before")
 def urgent_byte(exchange: Exchange) -> None:
-    """TCP urgent data is a part of the stream (RFC 6093). Linux leaves it out, except for sockets with SO_OOBINLINE."""
+    """Sends a byte of TCP urgent data before the right response.
+
+    Urgent data is a part of the stream (RFC 6093). Linux leaves it out of the stream, unless the socket has
+    SO_OOBINLINE.
+    """
     try:
         exchange.connection.sock.send(b"u", socket.MSG_OOB)
     except OSError as error:

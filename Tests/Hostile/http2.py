@@ -1,4 +1,7 @@
-"""The server's side of HTTP/2: frames, sessions, right responses (RFC 9113)."""
+"""The server's side of HTTP/2: frames, connections, right responses.
+
+Sections in comments are those of RFC 9113.
+"""
 
 from __future__ import annotations
 
@@ -12,34 +15,41 @@ from connection import Connection, Gone
 from host import PATIENCE, Host
 from scenarios import TABLE, Scenario
 
+# The types of frames (section 6).
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
+# The flags of frames. HAS_PRIORITY is the flag PRIORITY of HEADERS.
 END_STREAM, ACK, END_HEADERS, PADDED, HAS_PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
+# The first bytes that a client sends (section 3.4).
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """A frame (section 4.1)."""
+    """The bytes of a frame (section 4.1). `kind` is its type, `stream` the number of its stream."""
     return len(payload).to_bytes(3, "big") + struct.pack("!BBI", kind, flags, stream) + payload
 
 
 def settings(*pairs: tuple[int, int]) -> bytes:
-    """A SETTINGS frame (section 6.5)."""
+    """A SETTINGS frame (section 6.5). Each pair is the number of a setting and its value."""
     return frame(SETTINGS, 0, 0, b"".join(struct.pack("!HI", *pair) for pair in pairs))
 
 
 def goaway(last: int, code: int, debug: bytes = b"") -> bytes:
-    """A GOAWAY frame (section 6.8)."""
+    """A GOAWAY frame (section 6.8).
+
+    `last` is the highest number of a stream that the server may have processed, `code` the error code.
+    """
     return frame(GOAWAY, 0, 0, struct.pack("!II", last, code) + debug)
 
 
 class Stream:
-    """One request, and the functions to respond to it."""
+    """One request, and the functions that respond to it."""
 
     def __init__(self, session: Session, number: int, fields: dict[bytes, bytes]) -> None:
         self.session = session
         self.id = number
         self.method = fields.get(b":method", b"")
         self.path = fields.get(b":path", b"")
+        # The test's number of the request, from the path's `q=`. Every right response carries it.
         found = re.search(rb"q=(\d+)", self.path)
         self.question = int(found[1]) if found else 0
 
@@ -50,7 +60,7 @@ class Stream:
 
     @property
     def fields(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The fields of a cacheable head with the number of the request."""
+        """The fields of the right response: cacheable, with the numbers of the request and the connection."""
         return (
             (b":status", b"200"),
             (b"cache-control", b"max-age=3600"),
@@ -66,38 +76,43 @@ class Stream:
         return frame(kind, flags, self.id, payload)
 
     def head(self, *more: tuple[bytes, bytes], end: bool = False) -> bytes:
-        """The head of a right response, with further fields."""
+        """The head of the right response, with further fields."""
         return self.headers(hpack.block(*self.fields, *more), end=end)
 
     def headers(self, block: bytes, *, end: bool = False) -> bytes:
-        """A HEADERS frame with a whole field block."""
+        """A HEADERS frame with a whole field block. `end`: whether the stream ends with it."""
         return self.frame(HEADERS, END_HEADERS | (END_STREAM if end else 0), block)
 
     def data(self, data: bytes | None = None, *, end: bool = False) -> bytes:
-        """A DATA frame, by default with the whole body."""
+        """A DATA frame, by default with the whole right body. `end`: whether the stream ends with it."""
         return self.frame(DATA, END_STREAM if end else 0, self.body if data is None else data)
 
     def right(self) -> bytes:
-        """A whole right response."""
+        """The whole right response."""
         return self.head() + self.data(end=True)
 
     def reset(self, code: int) -> bytes:
-        """A RST_STREAM frame."""
+        """A RST_STREAM frame with this error code."""
         return self.frame(RST_STREAM, 0, struct.pack("!I", code))
 
     def close(self) -> None:
+        """Closes the connection, with all its streams."""
         self.session.connection.close()
 
     def flood(self, piece: bytes, *, first: bytes = b"", most: int = 1 << 30) -> None:
-        """Sends frames repeatedly, until the client closes the connection or `most` bytes are sent."""
+        """Sends `first`, and then `piece` again and again.
+
+        Ends when the client has closed the connection (raises `Gone`), or after `most` bytes.
+        """
         self.send(first)
         block = piece * max(1, 65536 // len(piece))
         for _ in range(most // len(block)):
             self.send(block)
 
     def send_right_then_late(self, later: bytes) -> None:
-        """Sends the right response now, and frames when the test releases them."""
-        # Announced before the response: once the client has the response, the test may release the rest at any time.
+        """Sends the right response now, and the frames `later` when the test releases them with /release."""
+        # The frames are announced before the response is sent, because the test may release them as soon as
+        # the client has the response.
         late = self.session.host.late()
         self.send(self.right())
         late.due.wait(PATIENCE)
@@ -116,14 +131,18 @@ class Session:
         self.host = host
         self.scenario: Scenario | None = TABLE.get(host.scenario)
         self._decoder = hpack.Decoder()
+        # Received bytes that are not parsed yet.
         self._pending = b""
-        # Keeps the sent data of several threads apart.
+        # Held while a thread sends, so that the data of several threads is not mixed.
         self._lock = threading.Lock()
+        # The part of a request's field block that has arrived so far.
         self._block = b""
+        # By their numbers, the requests whose heads have arrived and that are not answered yet.
         self._open: dict[int, Stream] = {}
-        # Whether the session has ever stopped reading.
+        # Whether a scenario answers no further request of this connection. Only the scenarios h2-deaf and
+        # h2-refusal-leaving set it and read it.
         self.is_deaf = False
-        # The streams that wait for a common response of `on_streams`.
+        # The streams for which `on_streams` will be called once, when there are `width` of them.
         self._together: list[Stream] = []
 
     def send(self, data: bytes) -> None:
@@ -131,7 +150,7 @@ class Session:
             self.connection.send(data)
 
     def beside(self, play: Callable[[], None]) -> None:
-        """Runs `play` on another thread, while this one reads further requests."""
+        """Runs `play` on a new thread, while the session's thread reads further requests."""
 
         def run() -> None:
             try:
@@ -155,12 +174,18 @@ class Session:
             self._take(kind, flags, number & 0x7FFFFFFF, self._read(length))
 
     def _read(self, count: int) -> bytes:
+        """Returns the next `count` bytes from the client."""
         while len(self._pending) < count:
             self._pending += self.connection.receive()
         data, self._pending = self._pending[:count], self._pending[count:]
         return data
 
     def _take(self, kind: int, flags: int, number: int, payload: bytes) -> None:
+        """Handles a frame of the client.
+
+        Acknowledges SETTINGS and PING. Answers a request when it has ended, or when its head has ended if the
+        scenario is early.
+        """
         if kind == SETTINGS and not flags & ACK:
             self.send(frame(SETTINGS, ACK, 0))
         elif kind == PING and not flags & ACK:
@@ -180,6 +205,7 @@ class Session:
                 self._answer(self._open.pop(number))
 
     def _answer(self, stream: Stream) -> None:
+        """Notes a request and answers it: rightly if it is for /right, otherwise as the scenario says."""
         self.host.note(f"{stream.method.decode()} {stream.question}")
         scenario = self.scenario
         if stream.path.startswith(b"/right") or scenario is None:

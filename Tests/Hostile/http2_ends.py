@@ -10,13 +10,19 @@ import http1_codings
 from http2 import Stream, frame, goaway, settings
 from scenarios import http2
 
+# Error codes: all that RFC 9113 defines, and two that it does not define.
 CODES = [*range(14), 0xFF, 0xFFFFFFFF]
 
 
 def reset(name: str, code: int, when: str) -> None:
-    """Adds two scenarios whose response ends with RST_STREAM: all in one TLS record, and each frame in its own."""
+    """Adds two scenarios whose response ends with RST_STREAM.
+
+    In one, all frames come in one TLS record. In the other, each frame comes in its own record. `when` names
+    the frames before the reset.
+    """
 
     def frames(stream: Stream) -> list[bytes]:
+        # A Content-Length of 5 bytes more than the body has.
         count = b"%d" % (len(stream.body) + 5)
         first = {
             "before-the-head": [],
@@ -32,7 +38,7 @@ def reset(name: str, code: int, when: str) -> None:
 
     @http2(name + "-by-records")
     def play_by_records(stream: Stream) -> None:
-        """The client takes the earlier frames before it reads the reset."""
+        """The client can process the earlier frames before it reads the reset."""
         for piece in frames(stream):
             stream.send(piece)
 
@@ -46,9 +52,11 @@ for each_code in (0, 1, 2, 7, 8, 0xB, 0xD):
 
 
 def early(name: str, make: Callable[[Stream], list[bytes]]) -> None:
-    """Adds two scenarios whose response precedes the request's body: in one TLS record, and in several.
+    """Adds two scenarios whose response begins when the head of the request has arrived.
 
-    The response ends with RST_STREAM (section 8.1).
+    After the response, RST_STREAM with NO_ERROR tells the client not to send the rest of the request's body
+    (section 8.1). In one scenario, all frames come in one TLS record. In the other, each frame comes in its
+    own record.
     """
 
     @http2("early-" + name, is_early=True)
@@ -69,10 +77,14 @@ early("cut-behind-the-head", lambda s: [s.head()])
 
 
 def end(name: str, how: str, when: str) -> None:
-    """Adds a scenario whose connection ends, or falls silent, while the stream is open."""
+    """Adds a scenario whose connection ends, or falls silent, while the stream is open.
+
+    `how` says how the connection ends. `when` says what part of the response comes before.
+    """
 
     @http2(name)
     def play(stream: Stream) -> None:
+        # A Content-Length of 5 bytes more than the body has.
         count = b"%d" % (len(stream.body) + 5)
         first = {
             "before-the-head": b"",
@@ -111,9 +123,11 @@ for each_when in (
 
 
 def away(name: str, last: int | None, code: int, then: str, *, first: bool = True) -> None:
-    """Adds a scenario whose response has a GOAWAY in its body, or before its head unless `first`.
+    """Adds a scenario with a GOAWAY: behind the head of the response if `first`, otherwise before the head.
 
-    `last` is the last stream that GOAWAY names; `None` for the stream itself.
+    `last` is the number in GOAWAY of the last stream that the server may have processed. `None` stands for
+    the stream of the request. `then` says what follows: the "rest" of the response, or the end of the
+    connection ("close").
     """
 
     @http2(name)
@@ -142,12 +156,16 @@ away("goaway-enhance-your-calm", 0, 0xB, "close", first=False)
 
 @http2("goaway-that-grows")
 def goaway_grows(stream: Stream) -> None:
+    """Sends two GOAWAYs. The second one names a higher stream than the first, which section 6.8 forbids."""
     stream.send(goaway(0, 0) + goaway(stream.id, 0) + stream.right())
 
 
 @http2("goaway-in-two-steps")
 def goaway_in_steps(stream: Stream) -> None:
-    """The graceful shutdown of section 6.8."""
+    """Ends the connection gracefully, as section 6.8 describes.
+
+    The first GOAWAY names the highest possible stream. The second one names the stream of the request.
+    """
     stream.send(stream.head() + goaway(0x7FFFFFFF, 0))
     stream.send(goaway(stream.id, 0) + stream.data(end=True))
     stream.close()
@@ -155,7 +173,7 @@ def goaway_in_steps(stream: Stream) -> None:
 
 @http2("script")
 def script(stream: Stream) -> None:
-    """Sends the bytes that the test has set for this host, and closes the connection."""
+    """Sends the bytes that the test has set for this host with /script, and closes the connection."""
     stream.send(stream.session.host.script)
     stream.close()
 
@@ -179,6 +197,7 @@ def end_by_empty_frame(stream: Stream) -> None:
 
 @http2("silence-with-pings")
 def pings(stream: Stream) -> None:
+    """Sends a head, and then for half a second only PING and SETTINGS frames. The body never comes."""
     stream.send(stream.head())
     for _ in range(50):
         stream.send(frame(6, 0, 0, bytes(8)) + settings())
@@ -186,7 +205,10 @@ def pings(stream: Stream) -> None:
 
 
 def coded(name: str, coding: str, cut: int) -> None:
-    """Adds a scenario whose response has a coded body without its last `cut` bytes, ended by END_STREAM."""
+    """Adds a scenario whose body has a content coding and lacks the last `cut` bytes of its coded form.
+
+    The stream nevertheless ends regularly, with END_STREAM.
+    """
 
     @http2(name)
     def play(stream: Stream) -> None:

@@ -1,4 +1,4 @@
-"""Fields and field blocks of HTTP/2 (RFC 9113, section 8; RFC 7541)."""
+"""Scenarios with odd fields and field blocks of HTTP/2 (RFC 9113, section 8; RFC 7541)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def fields(name: str, *more: Field) -> None:
 
 
 def heads(name: str, *all_of_them: Field) -> None:
-    """Adds a scenario whose response has only these fields."""
+    """Adds a scenario whose response has the right body, and these fields instead of the usual ones."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -67,6 +67,7 @@ heads("status-with-reason", (b":status", b"200 OK"), CACHED)
 heads("status-101", (b":status", b"101"), CACHED)
 heads("status-of-http1", (b":status", b"HTTP/1.1 200"), CACHED)
 
+# The status of an interim response.
 EARLY = (b":status", b"103")
 
 
@@ -97,7 +98,7 @@ def without_body(stream: Stream) -> None:
 
 
 def trailers(name: str, *lines: Field, end: bool = True) -> None:
-    """Adds a scenario whose response has trailers."""
+    """Adds a scenario whose response has these trailers. `end`: whether the stream ends with them."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -141,6 +142,7 @@ def raw(name: str, make: bytes, *, before: bool = False) -> None:
 
 
 raw("hpack-index-0", b"\x80")
+# Index 62 is the first entry of the dynamic table (RFC 7541, section 2.3.3), which is empty here.
 raw("hpack-index-not-there", integer(62, 7, 0x80))
 raw("hpack-index-huge", integer(1 << 40, 7, 0x80))
 raw("hpack-name-index-not-there", integer(99, 4) + text(b"one"))
@@ -162,7 +164,7 @@ raw("hpack-entry-larger-than-the-table", indexed_literal(b"x-odd", b"a" * 5000))
 
 @http2("hpack-entries-again-and-again")
 def bomb(stream: Stream) -> None:
-    """One entry of 4 kB in the dynamic table, referenced 16,000 times: 64 MB of fields in 16 kB."""
+    """Sends 47 MB of fields in 16 kB: one entry of 4 kB in the dynamic table, and 12,000 references to it."""
     first = block(*stream.fields) + indexed_literal(b"x-odd", b"a" * 3900)
     named = integer(62, 7, 0x80) * 12_000
     head = stream.frame(HEADERS, 0, first) + stream.frame(CONTINUATION, END_HEADERS, named)
@@ -195,4 +197,5 @@ def pieces(stream: Stream) -> None:
 
 @http2("hpack-empty-block-with-end")
 def empty_block(stream: Stream) -> None:
+    """Sends a head without any field, which ends the stream."""
     stream.send(stream.frame(HEADERS, END_HEADERS | END_STREAM))

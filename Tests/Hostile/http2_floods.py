@@ -25,11 +25,16 @@ from http2 import (
 )
 from scenarios import http2
 
+# Makes frames of the response on a stream.
 Piece = Callable[[Stream], bytes]
 
 
 def flood(name: str, piece: Piece, *, first: Piece = lambda stream: b"") -> None:
-    """Adds two scenarios: endless frames after `first`, and a hundred thousand such frames before a right response."""
+    """Adds two scenarios: one with endless frames, and one with 100,000 frames before the right response.
+
+    `piece` makes one of these frames. `first` makes what the endless frames follow; without it, that is a
+    SETTINGS frame.
+    """
 
     @http2(f"flood-of-{name}")
     def endless(stream: Stream) -> None:
@@ -41,6 +46,7 @@ def flood(name: str, piece: Piece, *, first: Piece = lambda stream: b"") -> None
 
 
 def u32(value: int) -> bytes:
+    """A number as four bytes, the most significant byte first."""
     return struct.pack("!I", value)
 
 
@@ -59,7 +65,7 @@ flood("goaways", lambda s: frame(7, 0, 0, u32(0x7FFFFFFF) + u32(0)))
 
 
 def endless(name: str, first: Piece, piece: Piece) -> None:
-    """Adds a scenario whose response is `first` and then endless frames."""
+    """Adds a scenario whose response is what `first` makes, and then what `piece` makes, without end."""
 
     @http2(f"flood-of-{name}")
     def play(stream: Stream) -> None:
@@ -67,6 +73,7 @@ def endless(name: str, first: Piece, piece: Piece) -> None:
 
 
 def begun(stream: Stream) -> bytes:
+    """A head that has begun: a HEADERS frame without END_HEADERS."""
     return stream.frame(HEADERS, 0, block(*stream.fields))
 
 
@@ -114,5 +121,5 @@ def data_of_a_byte(stream: Stream) -> None:
 
 @http2("data-beyond-the-window")
 def beyond_the_window(stream: Stream) -> None:
-    """Sends without regard to the client's flow-control window."""
+    """Sends more of a body than the client's flow-control window allows."""
     stream.flood(stream.data(bytes(16_384)), first=stream.head())

@@ -1,4 +1,4 @@
-"""Frames that break the rules of HTTP/2 (RFC 9113, sections 3 to 6)."""
+"""Scenarios with frames that break the rules of HTTP/2 (RFC 9113, sections 3 to 6)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from scenarios import http2, http2_start
 
 
 def before(name: str, make: Callable[[Stream], bytes]) -> None:
-    """Adds a scenario whose response is right, with frames before it."""
+    """Adds a scenario with the right response, and with the frames that `make` makes before it."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -40,7 +40,7 @@ def before(name: str, make: Callable[[Stream], bytes]) -> None:
 
 
 def within(name: str, make: Callable[[Stream], bytes]) -> None:
-    """Adds a scenario whose response is right, with frames between its head and its body."""
+    """Adds a scenario with the right response, and with frames between its head and its body."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -48,7 +48,7 @@ def within(name: str, make: Callable[[Stream], bytes]) -> None:
 
 
 def instead(name: str, make: Callable[[Stream], bytes]) -> None:
-    """Adds a scenario whose response consists of these frames."""
+    """Adds a scenario whose whole response is what `make` makes."""
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -56,6 +56,7 @@ def instead(name: str, make: Callable[[Stream], bytes]) -> None:
 
 
 def u32(value: int) -> bytes:
+    """A number as four bytes, the most significant byte first."""
     return struct.pack("!I", value)
 
 
@@ -137,6 +138,7 @@ within("settings-window-zero", lambda s: settings((4, 0)))
 within("settings-window-overflows", lambda s: s.frame(WINDOW_UPDATE, 0, u32(0x7FFF0000)) + settings((4, 0x7FFFFFFF)))
 
 # Sections 6.6 to 6.9: PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE.
+# The request that a server announces with PUSH_PROMISE.
 PROMISED = block((b":method", b"GET"), (b":scheme", b"https"), (b":authority", b"a.test"), (b":path", b"/"))
 within("push-unasked", lambda s: s.frame(PUSH_PROMISE, END_HEADERS, u32(2) + PROMISED))
 within(
@@ -174,7 +176,7 @@ def pieces(stream: Stream) -> None:
 
 @http2("answer-before-the-next-question")
 def answer_before(stream: Stream) -> None:
-    """While no stream is open, sends a response on the stream that the client will open next."""
+    """Sends a forged response while no stream is open, on the stream that the client will open next."""
     forged = block((b":status", b"200"), (b"cache-control", b"max-age=3600"), (b"x-answer", b"0"))
     number = stream.id + 2
     answer = frame(HEADERS, END_HEADERS, number, forged) + frame(DATA, END_STREAM, number, b"forged answer")
@@ -182,7 +184,7 @@ def answer_before(stream: Stream) -> None:
 
 
 def late(name: str, make: Callable[[Stream], bytes]) -> None:
-    """Adds a scenario whose response is followed by frames while the connection is idle."""
+    """Adds a scenario with the right response, and with frames that come while the connection is idle."""
 
     @http2(name)
     def play(stream: Stream) -> None:

@@ -1,4 +1,4 @@
-"""HTTP/2 responses whose body differs from their Content-Length (RFC 9113, section 8.1.1)."""
+"""Scenarios with HTTP/2 responses whose body differs from their Content-Length (RFC 9113, section 8.1.1)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from scenarios import http2
 
 
 def length(name: str, *values: bytes, status: bytes = b"200", body: bool = True, end: bool = False) -> None:
-    """Adds a scenario whose response has these Content-Lengths. `#` stands for the right length."""
+    """Adds a scenario whose response has these Content-Lengths. `#` stands for the right length.
+
+    `body`: whether a DATA frame with the right body follows the head. `end`: whether the stream ends with the
+    head.
+    """
 
     @http2(name)
     def play(stream: Stream) -> None:
@@ -37,16 +41,18 @@ length("length-empty", b"")
 length("no-content-with-data", status=b"204")
 length("not-modified-with-data", status=b"304")
 length("no-content-with-length", b"#", status=b"204", body=False, end=True)
-# The method is the test's: this answers HEAD.
+# The test sends a HEAD request to this scenario, so no body may follow the head.
 length("head-with-data", b"#")
 
 
 def counted(
     name: str, rest: Callable[[Stream], bytes], then: Callable[[Stream], None] = lambda _: None, *, missing: int = 0
 ) -> None:
-    """Adds three scenarios whose response goes on or ends after the announced length, or `missing` bytes before it.
+    """Adds three scenarios: a head with a Content-Length, the right body, and then what `rest` makes.
 
-    The rest comes at once, in further TLS records, or after a while.
+    The Content-Length is `missing` bytes more than the length of the right body. `then` runs after all frames
+    are sent. In the first scenario, all frames come in one TLS record. In the second one, the head, the body
+    and the rest come in records of their own. In the third one, the rest comes 50 ms after the others.
     """
 
     def frames(stream: Stream) -> list[bytes]:
@@ -66,7 +72,7 @@ def counted(
 
     @http2(f"counted-{name}-later")
     def play_later(stream: Stream) -> None:
-        """The pause lets a client that only counts bytes take the response for complete."""
+        """Pauses before the rest. A client that only counts bytes then takes the response for complete."""
         head, data, last = frames(stream)
         stream.send(head + data)
         time.sleep(0.05)
@@ -92,6 +98,7 @@ counted("then-tcp-reset", lambda _: b"", lambda s: s.session.connection.reset())
 counted("then-silence", lambda _: b"")
 
 
+# Frames that end a stream after the right body, when the Content-Length announces 5 bytes more than that.
 END = {
     "end": lambda s: s.data(b"", end=True),
     "trailers": lambda s: s.headers(block((b"x-trailer", b"one")), end=True),
@@ -109,7 +116,7 @@ for each_name, each_end in END.items():
 
 @http2("counted-short-and-large-then-close")
 def short_and_large(stream: Stream) -> None:
-    """The connection ends while the client still reads."""
+    """Sends 48,000 of 60,000 announced bytes, and closes the connection while the client still reads."""
     stream.send(stream.head((b"content-length", b"60000")))
     for _ in range(30):
         stream.send(stream.data(stream.body.ljust(1600)))
@@ -120,7 +127,11 @@ def short_and_large(stream: Stream) -> None:
 
 @http2("counted-then-more-in-many-records")
 def more_in_many_records(stream: Stream) -> None:
-    """The client reads while the server writes. It may have counted enough bytes between two records."""
+    """Sends 60,000 bytes after a Content-Length of 40,000.
+
+    The client reads while the server writes. After some record, it may have read exactly the announced 40,000
+    bytes.
+    """
     stream.send(stream.head((b"content-length", b"40000")))
     data = stream.body.ljust(1000)
     for _ in range(59):

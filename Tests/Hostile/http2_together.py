@@ -1,4 +1,8 @@
-"""What becomes of the other requests of an HTTP/2 connection when the server breaks a rule, or libcurl's limits, on it."""
+"""Scenarios with several requests on one HTTP/2 connection.
+
+In most of them the server breaks a rule of HTTP/2 or exceeds a limit of libcurl. The tests check the results
+of all requests on the connection.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +14,38 @@ from host import PATIENCE
 from http2 import ACK, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, WINDOW_UPDATE, Stream, frame, settings
 from scenarios import http2, http2_together
 
-# A frame of the connection on a stream.
+# A PING frame on stream 1. PING is allowed only on stream 0, so the client must end the connection (RFC 9113,
+# section 6.7).
 BAD = frame(PING, 0, 1, bytes(8))
-# Between what the client is to read in different turns. No test waits for it.
+# A pause between two sends, in seconds. It is so long that the client normally reads what comes before it and
+# what comes after it in different turns of its event loop.
 PAUSE = 0.05
 
 
 def send(streams: list[Stream], *pieces: bytes) -> None:
-    """Sends all in one record."""
+    """Sends the pieces together: in one TLS record, if they are at most 16 KiB."""
     streams[0].send(b"".join(pieces))
 
 
 def large_head(tail: bytes, length: int | None = None) -> bytes:
-    """A block that is more than libcurl's 128 KiB before its tail: what comes from the table is a few bytes on the wire.
+    """A field block that is too large for libcurl, followed by the bytes `tail`.
 
-    With a length, the name in it is chosen so that the higher bytes of the block's own length are the sum of both: whoever reads the block
-    once more from its middle then finds the tail where a frame begins.
+    The decoded fields are longer than libcurl accepts (128 KiB). The block takes only about 7 kB on the wire,
+    because it refers to one field of 4 kB in the dynamic table 31 times.
+
+    `length` is for a fault of libcurl 7.88 (docs/adr/0025): libcurl gives a HEADERS frame with such a block
+    to nghttp2 twice. nghttp2 then takes the second copy of the frame for the rest of the block, and decodes
+    it from the first byte of the frame's header:
+
+    - The first byte of the frame's length, 0, begins a literal field. The second byte is the length of the
+      field's name.
+    - The name consists of `length` bytes, which come before "nnn..." in the frame, and of "nnn...". The
+      function chooses the number of "n" so that this is the length in the second byte. The rest of the block
+      is decoded as before.
+    - The decoding began 9 bytes too early and ends 9 bytes too early. nghttp2 therefore takes the last 9
+      bytes, `tail`, for the header of the next frame.
+
+    Without `length`, the block is not prepared for this fault.
     """
     for count in range(1, 300):
         block = b"\x88" + literal(b"n" * count, b"v" * 3000) + indexed_literal(b"x-b", b"a" * 4000)
@@ -64,11 +84,13 @@ def bad_frame(streams: list[Stream]) -> None:
 
 @http2_together("whole-answers-and-a-bad-frame")
 def whole(streams: list[Stream]) -> None:
+    """Answers all requests but the first one, and sends the bad frame with the responses."""
     send(streams, *(stream.right() for stream in streams[1:]), BAD)
 
 
 @http2_together("many-settings")
 def many_settings(streams: list[Stream]) -> None:
+    """Sends one SETTINGS frame with 600 settings. nghttp2 by default accepts at most 32."""
     send(streams, *(stream.head() for stream in streams), settings(*[(4, 65_535)] * 600))
 
 
@@ -85,9 +107,11 @@ def too_large_behind(streams: list[Stream]) -> None:
 
 
 def forged(name: str, index: int, other: int) -> None:
-    """Adds a scenario whose response has a HEADERS frame that ends like the head of a DATA frame of another stream.
+    """Adds a scenario with a too large head whose last 9 bytes look like the header of a DATA frame.
 
-    A client that reads on at the wrong place takes the next bytes for the other stream's body.
+    The head is the response on `streams[index]`. The DATA frame would contain the whole body on
+    `streams[other]`. A client that decodes the head twice (`large_head`) takes the frame behind the head,
+    which has an unknown type, for this body.
     """
 
     @http2_together(name)
@@ -96,6 +120,8 @@ def forged(name: str, index: int, other: int) -> None:
         tail = len(body).to_bytes(3, "big") + struct.pack("!BBI", DATA, END_STREAM, streams[other].id)
         send(streams, *(stream.head() for stream in streams if stream is not streams[index]))
         time.sleep(PAUSE)
+        # Before the name "nnn..." come the last 7 bytes of the frame's header (the first 2 begin the forged
+        # field), and 3 bytes of the block: the status, the type of the field, and the length of its name.
         block = large_head(tail, 7 + 3)
         send(streams, frame(HEADERS, END_HEADERS, streams[index].id, block))
         time.sleep(PAUSE)
@@ -110,6 +136,11 @@ for each_index in range(4):
 
 @http2_together("resets-beside-answers")
 def resets(streams: list[Stream]) -> None:
+    """Answers the first and the third request, and resets the other two streams.
+
+    One of these resets has the code NO_ERROR and comes after the body. The other one has the code CANCEL and
+    comes instead of the body.
+    """
     pieces = [streams[0].right(), streams[1].head() + streams[1].data() + streams[1].reset(0)]
     pieces += [streams[2].right(), streams[3].head() + streams[3].reset(8)]
     send(streams, *pieces)
@@ -117,6 +148,7 @@ def resets(streams: list[Stream]) -> None:
 
 @http2_together("a-reset-for-each")
 def reset_each(streams: list[Stream]) -> None:
+    """Resets each stream with NO_ERROR before the last byte of its body."""
     send(streams, *(s.head() + s.data(s.body[:-1]) + s.frame(RST_STREAM, 0, bytes(4)) for s in streams))
 
 
@@ -133,15 +165,20 @@ def cut_held(streams: list[Stream]) -> None:
 
 @http2("deaf", is_early=True)
 def deaf(stream: Stream) -> None:
-    """Stops reading until the test releases it.
+    """Stops reading from the connection until the test asks for /release.
 
-    Sends PING acknowledgements, so that it looks alive, but no response.
+    The pause begins when the head of the connection's first request has arrived (`is_early`), and lasts at
+    most `PATIENCE` seconds. This function runs on the thread that reads, so the request's body fills the
+    socket. Meanwhile the function sends PING acknowledgements, so that the connection looks alive. No request
+    of the connection gets a response, not even after the pause.
     """
     if stream.session.is_deaf:
         return
     stream.session.is_deaf = True
-    # As much as the client likes, so that it fills the socket.
+    # Opens the flow-control windows as far as possible. Only the full socket then stops the client from
+    # sending.
     stream.send(settings((4, 0x7FFFFFFF)) + frame(WINDOW_UPDATE, 0, 0, struct.pack("!I", 0x7FFF0000)))
+    # /release sets `late.due`, and then waits for `late.done`.
     late = stream.session.host.late()
     end = time.monotonic() + PATIENCE
     while not late.due.wait(PAUSE) and time.monotonic() < end:
@@ -151,7 +188,7 @@ def deaf(stream: Stream) -> None:
 
 @http2("slow")
 def slow(stream: Stream) -> None:
-    """Sends the right response slowly, byte by byte, while other requests of the connection are served."""
+    """Sends the right response byte by byte, while the session's thread reads further requests."""
 
     def play() -> None:
         stream.send(stream.head())

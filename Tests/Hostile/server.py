@@ -1,12 +1,19 @@
-"""A server that misbehaves as tests ask for, on loopback.
+"""A server on loopback that misbehaves as the tests ask.
 
 Usage: server.py CERTIFICATE KEY ADDRESS
        server.py --list
 
-It prints its ports for HTTP and HTTPS, and serves until it is ended. The first label of a host name, up to "--", names
-the scenario; what follows makes the name one of its own. A request for /right is answered well; one for /received gets
-the requests of its host so far; one for /release has sent what a scenario holds back; one for /script says what the
-scenario h2-script sends; any other one gets the scenario.
+It prints its ports for HTTP and HTTPS, and serves until it is killed. The first label of a host name, up to
+"--", names the scenario. What follows "--" makes the host name unique, so that each run of a test has its own
+state. With --list, it prints the names of all scenarios instead.
+
+The path of a request says what the server does:
+
+- /right: sends the right response, without any misbehaviour.
+- /received: returns the list of the requests that its host has received so far.
+- /release: makes the scenario send what it holds back, and returns how many such pieces there were.
+- /script: sets what the scenario h2-script sends; the body of the request has these bytes.
+- all others: plays the scenario.
 """
 
 from __future__ import annotations
@@ -45,17 +52,20 @@ from scenarios import TABLE, Scenario
 
 
 class Server:
-    """Listens on two ports of an address, and gives each connection a thread."""
+    """Listens on two ports of an address, one of them with TLS. Each connection has its own thread."""
 
     def __init__(self, certificate: str, key: str, address: str) -> None:
+        # The paths of the certificate and its key.
         self._files = (certificate, key)
+        # By the application protocol, version of TLS and number of tickets of a scenario. `_lock` guards the
+        # dictionary.
         self._contexts: dict[tuple[str, int, int], ssl.SSLContext] = {}
         self._lock = threading.Lock()
         self.plain = socket.create_server((address, 0), backlog=512)
         self.secure = socket.create_server((address, 0), backlog=512)
 
     def accept(self, listener: socket.socket, serve: Callable[[socket.socket], None]) -> None:
-        """Serves connections, each in a thread."""
+        """Accepts connections without end. Calls `serve` for each of them, on a new thread."""
         while True:
             sock, _ = listener.accept()
             threading.Thread(target=self._serve, args=(sock, serve), daemon=True).start()
@@ -92,6 +102,7 @@ class Server:
             http1.serve(connection)
 
     def _context(self, scenario: Scenario) -> ssl.SSLContext:
+        """The TLS settings for a scenario."""
         key = (scenario.protocol, scenario.tls, scenario.tickets)
         with self._lock:
             if key not in self._contexts:

@@ -1,4 +1,7 @@
-"""Renegotiation and new keys in the middle of a connection, which only openssl(1) gives a script the means for."""
+"""Scenarios with a renegotiation (TLS 1.2) or a KeyUpdate (TLS 1.3) in the middle of a connection.
+
+Python's module ssl can start neither of them, so openssl-s_server(1) serves these connections.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,20 @@ from connection import Gone, Handshake
 from host import PATIENCE, Host, host
 from scenarios import handshake
 
-# Commands of openssl-s_server(1): renegotiate; send a KeyUpdate; send one that asks for another.
+# Commands of openssl-s_server(1), which it reads from its standard input: start a renegotiation; send a
+# KeyUpdate; send a KeyUpdate that asks the client for a KeyUpdate.
 RENEGOTIATE, UPDATE, UPDATE_BOTH = b"r\n", b"k\n", b"K\n"
 
 
 class Program:
-    """One connection that openssl(1) serves: its bytes pass through this process, its text comes from scenarios."""
+    """A process of openssl-s_server(1) that serves one connection, called the program below.
+
+    Scenarios write responses and commands to its standard input. It prints what it receives from the client,
+    decrypted. The TLS records of both sides pass through this process, which can hold them back.
+    """
 
     def __init__(self, begun: Handshake, version: str) -> None:
+        """Starts the program with an option for the version of TLS, such as "-tls1_2"."""
         self._client = begun.tcp
         self._directory = tempfile.TemporaryDirectory(prefix="hostile-")
         path = f"{self._directory.name}/socket"
@@ -34,16 +43,23 @@ class Program:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
+        # What the program has printed and `wait_for` has not consumed.
         self._printed = b""
+        # Guards the fields below. Notified when the program has sent bytes, and when the connection has
+        # ended.
         self._passed = threading.Condition()
-        # How many records the program has sent to the client, and how many of them were ChangeCipherSpec, which end its part of a handshake.
+        # The number of records that the program has sent.
         self._records = 0
+        # How many of these records were ChangeCipherSpec. The program sends one near the end of each
+        # handshake.
         self._changes = 0
+        # The beginning of a record of the program whose end has not come yet.
         self._partial = b""
-        # What the program has sent and the client does not get yet; `None` when nothing is held back.
+        # Bytes of the program that are held back from the client. `None` when bytes are passed on at once.
         self._held: bytes | None = None
-        # The same of what the client has sent and the program does not get yet.
+        # Bytes of the client that are kept from the program. `None` when bytes are passed on at once.
         self._kept: bytes | None = None
+        # Whether the client has sent anything since the last call of `hold` or `keep`.
         self._heard = threading.Event()
         # Whether the client or the program has ended the connection.
         self._has_ended = False
@@ -53,6 +69,7 @@ class Program:
         threading.Thread(target=self._pump_to_client, daemon=True).start()
 
     def _connect(self, path: str) -> socket.socket:
+        """Connects to the program's socket as soon as the program listens."""
         server = socket.socket(socket.AF_UNIX)
         end = time.monotonic() + PATIENCE
         while True:
@@ -65,9 +82,11 @@ class Program:
                 time.sleep(0.002)
 
     def _pump_to_client(self) -> None:
+        """Passes the program's bytes on to the client, until one side ends the connection."""
         try:
             while data := self._server.recv(65536):
-                # Held while it is sent: what the client does next comes after it is counted, and what is counted has come.
+                # The lock is held from the sending to the counting. So records that are counted have been
+                # sent, and a reaction of the client is handled only after the records have been counted.
                 with self._passed:
                     if self._held is None:
                         self._client.send_raw(data)
@@ -80,6 +99,7 @@ class Program:
         self._end(self._client.sock)
 
     def _pump_to_program(self) -> None:
+        """Passes the client's bytes on to the program, until one side ends the connection."""
         try:
             while data := self._client.receive_raw():
                 self._heard.set()
@@ -93,7 +113,7 @@ class Program:
         self._end(self._server)
 
     def _end(self, target: socket.socket) -> None:
-        """Nothing more comes for this side."""
+        """Records that one side has ended the connection, and sends FIN to the other side (`target`)."""
         with self._passed:
             self._has_ended = True
             self._passed.notify_all()
@@ -103,7 +123,7 @@ class Program:
             pass
 
     def _count(self, data: bytes) -> None:
-        """Counts the records in what the program has sent (RFC 5246, section 6.2.1)."""
+        """Counts the records in bytes that the program has sent (RFC 5246, section 6.2.1)."""
         self._partial += data
         while len(self._partial) >= 5:
             length = 5 + int.from_bytes(self._partial[3:5], "big")
@@ -114,7 +134,7 @@ class Program:
             self._partial = self._partial[length:]
 
     def wait_for(self, pattern: bytes) -> re.Match[bytes]:
-        """Waits until the program has printed something, and forgets what is printed up to there."""
+        """Waits until the program has printed a match of `pattern`, and drops the text up to its end."""
         assert self._process.stdout is not None
         while not (found := re.search(pattern, self._printed, re.DOTALL)):
             if not select.select([self._process.stdout], [], [], PATIENCE)[0]:
@@ -127,11 +147,15 @@ class Program:
         return found
 
     def send(self, data: bytes, *, is_answered: bool = True) -> None:
-        """Gives the program a command, or bytes for the client that do not begin with one; waits until it has done it, as far as it can
-        without the client when that does not read.
+        """Gives the program a command, or bytes for the client, and waits until the program has acted.
 
-        What it reads together with something else would be no command, or be lost behind one. A renegotiation has several records, and
-        those of one must not be taken for the beginning of the next.
+        Bytes for the client must not begin with the letter of a command. The wait is necessary because the
+        program must read each command alone: with bytes before it, it would be no command, and bytes after it
+        would be lost.
+
+        The program has acted when it has sent a record. A renegotiation has several records, and has ended
+        when the program has sent ChangeCipherSpec. `is_answered`: whether to wait for that. It is false when
+        the client does not read at the moment.
         """
         assert self._process.stdin is not None
         has_changes = data == RENEGOTIATE and is_answered
@@ -151,13 +175,13 @@ class Program:
                 raise Gone
 
     def hold(self) -> None:
-        """Keeps back what the program sends from now on."""
+        """Holds back what the program sends to the client from now on."""
         with self._passed:
             self._held = b""
             self._heard.clear()
 
     def release(self, delay: float) -> None:
-        """Passes on what was kept back, some time after the client has sent something."""
+        """Passes on what was held back, `delay` seconds after the client has sent something."""
         self._heard.wait(PATIENCE)
         time.sleep(delay)
         with self._passed:
@@ -176,7 +200,7 @@ class Program:
             raise Gone
 
     def give(self) -> None:
-        """Passes on to the program what was kept from it."""
+        """Passes on to the program what `keep` has kept from it."""
         with self._passed:
             self._server.sendall(self._kept or b"")
             self._kept = None
@@ -189,13 +213,15 @@ class Program:
         self._directory.cleanup()
 
 
+# Answers a request with a program. The bytes are the whole right response.
 Answer = Callable[[Program, bytes, Host], None]
 
 
 def control(name: str, version: str, answer: Answer) -> None:
-    """Adds a scenario whose first connection is served by openssl(1).
+    """Adds a scenario in which openssl(1) serves the first connection of a host.
 
-    `answer` answers the requests. Requests for /right get the right response.
+    `version` is an option of openssl(1), such as "-tls1_2". `answer` answers the requests, except those for
+    /right, which get the right response.
     """
 
     @handshake(name)
@@ -218,7 +244,7 @@ def control(name: str, version: str, answer: Answer) -> None:
 
 
 def before(letter: bytes, count: int = 1) -> Answer:
-    """Gives openssl(1) a command before the response."""
+    """Returns an answer that gives openssl(1) a command `count` times, before the response."""
 
     def answer(program: Program, whole: bytes, state: Host) -> None:
         for _ in range(count):
@@ -229,7 +255,7 @@ def before(letter: bytes, count: int = 1) -> Answer:
 
 
 def within(letter: bytes, count: int = 1) -> Answer:
-    """Gives openssl(1) a command in the middle of the response."""
+    """Returns an answer that gives openssl(1) a command `count` times, in the middle of the response."""
 
     def answer(program: Program, whole: bytes, state: Host) -> None:
         program.send(whole[:-6])
@@ -241,7 +267,10 @@ def within(letter: bytes, count: int = 1) -> Answer:
 
 
 def behind(letter: bytes) -> Answer:
-    """Gives openssl(1) a command while the connection is idle."""
+    """Returns an answer that gives openssl(1) a command after the response.
+
+    The command comes when the test asks for /release. The connection is idle then.
+    """
 
     def answer(program: Program, whole: bytes, state: Host) -> None:
         late = state.late()
@@ -257,9 +286,10 @@ def behind(letter: bytes) -> Answer:
 
 
 def answer_in_renegotiation(program: Program, whole: bytes, state: Host) -> None:
-    """Asks for a renegotiation while the connection is idle.
+    """Asks for a renegotiation while the connection is idle, and sends a forged response at once.
 
-    A forged response follows the client's part of the renegotiation.
+    The forged response is held back. It reaches the client 0.2 s after the client has begun the
+    renegotiation.
     """
     late = state.late()
     program.send(whole)

@@ -1,4 +1,4 @@
-"""TLS handshakes that are cut, damaged or false, and records that are none (RFC 8446, RFC 5246)."""
+"""Scenarios with TLS handshakes that are cut, damaged or false, and with odd records (RFC 8446, RFC 5246)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from connection import Gone, Handshake, TLSConnection
 from http1 import Exchange
 from scenarios import handshake, http1 as answers
 
+# The header of a record with an unencrypted alert. The level and the description follow.
 ALERT = b"\x15\x03\x03\x00\x02"
 
 
 def cleartext(name: str, data: bytes, *, then: str = "close") -> None:
-    """Adds a scenario whose server sends these bytes instead of its first flight."""
+    """Adds a scenario in which the server sends these bytes instead of its first flight of the handshake.
+
+    `then` says what the server does next: "close" or "reset" the connection, or "silence".
+    """
 
     @handshake(name)
     def play(begun: Handshake) -> None:
@@ -59,7 +63,7 @@ def hello_comes_back(begun: Handshake) -> None:
 
 
 def server_hello(session: bytes, suite: bytes = b"\xc0\x2f") -> bytes:
-    """A ServerHello of TLS 1.2, with renegotiation_info and no other extension."""
+    """A ServerHello of TLS 1.2 with this session ID. Its only extension is renegotiation_info."""
     body = b"\x03\x03" + b"\x01" * 32 + bytes([len(session)]) + session + suite + b"\x00\x00\x05\xff\x01\x00\x01\x00"
     message = b"\x02" + len(body).to_bytes(3, "big") + body
     return b"\x16\x03\x03" + len(message).to_bytes(2, "big") + message
@@ -67,7 +71,7 @@ def server_hello(session: bytes, suite: bytes = b"\xc0\x2f") -> bytes:
 
 @handshake("handshake-certificate-without-end", tls=2)
 def certificate_without_end(begun: Handshake) -> None:
-    """A Certificate that announces 16 MB, and goes on for longer."""
+    """Sends a Certificate message that announces 16 MB, and then four times as many bytes."""
     begun.tcp.send_raw(server_hello(b"") + b"\x16\x03\x03\x00\x0a\x0b\xff\xff\xff\xff\xff\xfc\xff\xff\xf9")
     for _ in range(4000):
         begun.tcp.send_raw(b"\x16\x03\x03\x40\x00" + bytes(16_384))
@@ -80,7 +84,11 @@ def suite_not_offered(begun: Handshake) -> None:
 
 
 def cut(name: str, count: Callable[[bytes], int], *, tls: int, flight: int = 0, then: str = "close") -> None:
-    """Adds a scenario whose handshake breaks off in a flight of the server, after `count` of its bytes."""
+    """Adds a scenario whose handshake breaks off within a flight of the server.
+
+    `flight` is the number of the flight, from 0. `count` gets the bytes of the flight, and returns how many
+    of them are sent. `then` says what the server does next: "close" or "reset" the connection, or "silence".
+    """
 
     @handshake(name, tls=tls)
     def play(begun: Handshake) -> None:
@@ -102,7 +110,7 @@ def cut(name: str, count: Callable[[bytes], int], *, tls: int, flight: int = 0, 
 
 
 def behind(records: int) -> Callable[[bytes], int]:
-    """Returns a function that computes the length of the first records of a flight."""
+    """Returns a function that computes the length of the first `records` records of a flight, in bytes."""
 
     def count(data: bytes) -> int:
         at = 0
@@ -129,7 +137,7 @@ cut("tls12-reset-before-finished", lambda data: 0, tls=2, flight=1, then="reset"
 
 
 def damaged(name: str, change: Callable[[bytes], bytes], *, tls: int, flight: int = 0) -> None:
-    """Adds a scenario whose handshake has one changed flight of the server."""
+    """Adds a scenario in which `change` changes one flight of the server. `flight` is its number, from 0."""
 
     @handshake(name, tls=tls)
     def play(begun: Handshake) -> None:
@@ -139,6 +147,7 @@ def damaged(name: str, change: Callable[[bytes], bytes], *, tls: int, flight: in
 
 
 def flipped(at: int) -> Callable[[bytes], bytes]:
+    """Returns a function that changes the lowest bit of one byte."""
     return lambda data: data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 
@@ -154,7 +163,7 @@ damaged("tls13-alert-in-the-first-flight", lambda data: data[: behind(1)(data)] 
 
 @handshake("tls12-answer-behind-finished", tls=2)
 def answer_behind_finished(begun: Handshake) -> None:
-    """An answer to no question comes with the last flight, before the client can have asked."""
+    """Sends a forged response with the handshake's last flight, before the client can have sent a request."""
     connection = begun.tls()
     held: list[bytes] = []
 
@@ -173,7 +182,7 @@ def answer_behind_finished(begun: Handshake) -> None:
 
 @handshake("tls13-tickets-late")
 def tickets_late(begun: Handshake) -> None:
-    """Tickets come with the answer."""
+    """Sends the session tickets just before the first response, and not at the end of the handshake."""
     connection = begun.tls()
     held: list[bytes] = []
 
@@ -192,6 +201,7 @@ def tickets_late(begun: Handshake) -> None:
 
 @handshake("tls13-tickets-in-pieces-of-a-byte")
 def tickets_in_pieces(begun: Handshake) -> None:
+    """Sends the session tickets in pieces of a byte."""
     connection = begun.tls()
 
     def pass_on(number: int, data: bytes) -> bytes | None:
@@ -220,7 +230,10 @@ def no_tickets(begun: Handshake) -> None:
 
 
 def records(name: str, make: Callable[[TLSConnection], bytes], *, where: str, tls: int = 3) -> None:
-    """Adds a scenario whose response has raw TCP bytes, outside the TLS stream, before its head or in its body."""
+    """Adds a scenario with raw TCP bytes, outside the TLS stream, before the response or within its body.
+
+    `make` makes these bytes. `where` is "before" or "within".
+    """
 
     @answers(name, tls=tls)
     def play(exchange: Exchange) -> None:
@@ -234,6 +247,7 @@ def records(name: str, make: Callable[[TLSConnection], bytes], *, where: str, tl
         connection.send(answer[at:])
 
 
+# By the names of scenarios, bytes that are sent as they are, below TLS.
 BELOW: dict[str, Callable[[TLSConnection], bytes]] = {
     "record-over-length": lambda connection: b"\x17\x03\x03\x48\x01" + bytes(0x4801),
     "record-of-noise": lambda connection: b"\x17\x03\x03\x00\x40" + bytes(range(64)),
@@ -255,7 +269,10 @@ for kind, make in BELOW.items():
 
 
 def record_order(name: str, change: Callable[[list[bytes]], list[bytes]]) -> None:
-    """Adds a scenario whose response has three TLS records, which `change` reorders, drops, repeats or alters."""
+    """Adds a scenario whose response has three TLS records.
+
+    `change` gets the encrypted records, and returns what is sent in their place.
+    """
 
     @answers(name)
     def play(exchange: Exchange) -> None:
@@ -275,11 +292,13 @@ record_order("record-extended", lambda sealed: [sealed[0], sealed[1] + b"x", sea
 
 @answers("records-in-pieces-of-a-byte")
 def pieces(exchange: Exchange) -> None:
+    """Sends the right response in one record, and each byte of the record on its own."""
     for byte in exchange.connection.seal(exchange.right()):
         exchange.connection.send_raw(bytes([byte]))
 
 
 @answers("records-of-a-byte")
 def bytes_each(exchange: Exchange) -> None:
+    """Sends the right response with one record for each byte."""
     answer = exchange.right()
     exchange.connection.send_raw(b"".join(exchange.connection.seal(answer[at : at + 1]) for at in range(len(answer))))

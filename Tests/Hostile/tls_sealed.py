@@ -1,4 +1,7 @@
-"""TLS 1.3 records that are made here, which no TLS library would send (RFC 8446, sections 4.6 and 5)."""
+"""Scenarios with TLS 1.3 records that no TLS library would send (RFC 8446, sections 4.6 and 5).
+
+These scenarios encrypt the records themselves. Sections in comments are those of RFC 8446.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +19,35 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from http1 import Exchange
 from scenarios import Scenario, add
 
+# Types of a record's content (section 5.1). DATA is application_data.
 HANDSHAKE, DATA = 22, 23
 
 
 class SealedConnection(TLSConnection):
-    """A TLS 1.3 connection whose records to the client are made with its keys."""
+    """A TLS 1.3 connection that encrypts the records to the client in this process.
+
+    OpenSSL performs the handshake, and decrypts what the client sends.
+    """
 
     def __init__(self, begun: Handshake, early: Callable[[SealedConnection], bytes] | None = None) -> None:
-        """Performs the handshake. What `early` makes comes with the server's first flight, before the client can have asked."""
+        """Performs the handshake.
+
+        What `early` makes is sent with the server's first flight, before the client can have sent a request.
+        """
         with tempfile.NamedTemporaryFile(prefix="hostile-") as keys:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*begun.files)
             context.set_alpn_protocols(["http/1.1"])
             context.minimum_version = ssl.TLSVersion.TLSv1_3
-            # Numbers of records begin with those that are made here.
+            # OpenSSL must send nothing after the handshake, so that the numbers of the records that are made
+            # here begin at 0 (section 5.3).
             context.num_tickets = 0
+            # OpenSSL writes the secrets of the connection to this file.
             context.keylog_filename = keys.name
             super().__init__(begun.tcp.sock, context, begun.hello)
 
             def pass_on(number: int, data: bytes) -> bytes:
+                """Appends the early records to the server's first flight. The secret is known then."""
                 if number > 0:
                     return data
                 lines = [line.split() for line in keys.read().decode().splitlines()]
@@ -45,19 +58,21 @@ class SealedConnection(TLSConnection):
             self.handshake(pass_on)
 
     def _derive(self, label: bytes, length: int) -> bytes:
-        """HKDF-Expand-Label (section 7.1)."""
+        """Derives bytes from the present secret: HKDF-Expand-Label (section 7.1)."""
         digest: HashAlgorithm = SHA384() if len(self._secret) == 48 else SHA256()
         info = struct.pack("!HB", length, len(label) + 6) + b"tls13 " + label + b"\0"
         return HKDFExpand(digest, length, info).derive(self._secret)
 
     def _change_keys(self) -> None:
-        # The suites of AES-GCM, which OpenSSL's clients prefer: their keys are half of SHA-256, or two thirds of SHA-384.
+        """Computes key and nonce from the secret, and numbers the records from 0 again (section 7.3)."""
+        # The cipher is AES-GCM, which OpenSSL's clients prefer. The key has 32 bytes in the suite with
+        # SHA-384, whose secrets have 48 bytes, and 16 bytes in the suite with SHA-256.
         self._cipher = AESGCM(self._derive(b"key", 32 if len(self._secret) == 48 else 16))
         self._nonce = int.from_bytes(self._derive(b"iv", 12), "big")
         self._count = 0
 
     def record(self, kind: int, data: bytes, padding: int = 0) -> bytes:
-        """A record; to be sent in the order in which they were made."""
+        """An encrypted record (section 5.2). Records must be sent in the order in which they were made."""
         inner = data + bytes([kind]) + bytes(padding)
         head = b"\x17\x03\x03" + struct.pack("!H", len(inner) + 16)
         sealed = self._cipher.encrypt((self._nonce ^ self._count).to_bytes(12, "big"), inner, head)
@@ -68,18 +83,18 @@ class SealedConnection(TLSConnection):
         return self.record(DATA, data)
 
     def ticket(self) -> bytes:
-        """A NewSessionTicket that nobody can resume with (section 4.6.1)."""
+        """A record with a NewSessionTicket (section 4.6.1). The ticket is random: it resumes no session."""
         body = struct.pack("!II", 7200, 1) + b"\x01\x00" + struct.pack("!H", 16) + os.urandom(16) + b"\0\0"
         return self.record(HANDSHAKE, b"\x04" + len(body).to_bytes(3, "big") + body)
 
     def packed_tickets(self) -> bytes:
-        """A record full of tickets, each as small as it can be."""
+        """A record with as many NewSessionTickets as fit. Each of them is as small as it can be."""
         body = struct.pack("!II", 7200, 1) + b"\0" + struct.pack("!H", 1) + b"x\0\0"
         ticket = b"\x04" + len(body).to_bytes(3, "big") + body
         return self.record(HANDSHAKE, ticket * (16_000 // len(ticket)))
 
     def update(self, answer: bool) -> bytes:
-        """A KeyUpdate (section 4.6.3)."""
+        """A record with a KeyUpdate (section 4.6.3). `answer`: whether it asks the client for a KeyUpdate."""
         record = self.record(HANDSHAKE, b"\x18\0\0\x01" + bytes([answer]))
         self._secret = self._derive(b"traffic upd", len(self._secret))
         self._change_keys()
@@ -91,7 +106,10 @@ def sealed(
     answer: Callable[[SealedConnection, Exchange], None],
     early: Callable[[SealedConnection], bytes] | None = None,
 ) -> None:
-    """Adds a scenario whose first connection makes its own records. `answer` sends the responses on it."""
+    """Adds a scenario whose first connection is a `SealedConnection`. `answer` answers the requests on it.
+
+    `early` makes records that come before the first request. Further connections give right responses.
+    """
 
     def begin(begun: Handshake) -> None:
         http1.serve(SealedConnection(begun, early))
@@ -106,7 +124,7 @@ def sealed(
 
 
 def flood(name: str, make: Callable[[SealedConnection], bytes]) -> None:
-    """Adds two scenarios with endless records: instead of the response, and after the response."""
+    """Adds two scenarios with endless records: one instead of the response, one after the right response."""
 
     def go_on(connection: SealedConnection, exchange: Exchange) -> None:
         while True:
@@ -128,7 +146,7 @@ flood("empty-records", lambda connection: connection.record(DATA, b""))
 
 
 def padded(connection: SealedConnection, exchange: Exchange) -> None:
-    """Each byte in a record that is filled up (section 5.4)."""
+    """Sends each byte of the right response in its own record, with 16,000 bytes of padding (section 5.4)."""
     for byte in exchange.right():
         connection.send_raw(connection.record(DATA, bytes([byte]), padding=16_000))
 
@@ -136,11 +154,13 @@ def padded(connection: SealedConnection, exchange: Exchange) -> None:
 sealed("tls13-padded-records", padded)
 
 
-# An answer that comes with the server's first flight ("0.5-RTT data", RFC 8446, section 4.4.4) answers nothing.
+# A forged response. It comes with the server's first flight ("0.5-RTT data", section 4.4.4), before the
+# client can have sent a request.
 FORGED = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nX-Answer: 0\r\nContent-Length: 13\r\n\r\nforged answer"
 
 
 def right(connection: SealedConnection, exchange: Exchange) -> None:
+    """Sends the right response."""
     exchange.send(exchange.right())
 
 
@@ -154,7 +174,7 @@ sealed("tls13-tickets-behind-finished", right, lambda connection: connection.tic
 
 
 def rest(connection: SealedConnection, exchange: Exchange) -> None:
-    """What completes an answer that has begun."""
+    """Sends the right response without its first 9 bytes, "HTTP/1.1 ", which came with the first flight."""
     exchange.send(exchange.right()[9:])
 
 
@@ -162,8 +182,9 @@ sealed("tls13-begin-of-an-answer-behind-finished", rest, lambda connection: conn
 
 
 class Divided:
-    """A record of which one part comes before the request, and the other after it."""
+    """A record with a forged response. Its first 20 bytes come before the request, and the rest after it."""
 
+    # By connection, the bytes that come after the request.
     rest: dict[SealedConnection, bytes] = {}
 
     @classmethod
