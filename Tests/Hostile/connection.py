@@ -12,6 +12,7 @@ from collections.abc import Callable
 from host import PATIENCE
 
 
+# The source of `Connection.serial`.
 SERIALS = itertools.count(1)
 
 
@@ -20,9 +21,9 @@ class Gone(Exception):
 
 
 class TunnelProgress:
-    """The number of bytes that a tunnel has forwarded in one direction."""
+    """Counts the bytes that a tunnel has forwarded from the origin to the client (`http1.tunnel`)."""
 
-    # By the address and port at which the tunnel's own end is.
+    # The open tunnels. The key is the local address and port of the socket that connects to the origin.
     all: dict[tuple[str, int], TunnelProgress] = {}
 
     def __init__(self, sock: socket.socket) -> None:
@@ -33,7 +34,7 @@ class TunnelProgress:
         TunnelProgress.all[self._address] = self
 
     def add(self, count: int) -> None:
-        """Records that this many further bytes were forwarded."""
+        """Records that `count` more bytes were forwarded."""
         with self._changed:
             self._count += count
             self._changed.notify_all()
@@ -46,30 +47,33 @@ class TunnelProgress:
             self._changed.notify_all()
 
     def wait(self, count: int) -> None:
-        """Waits until this many bytes were forwarded, or no further bytes will be."""
+        """Waits until `count` bytes in all were forwarded, or the tunnel has ended; at most `PATIENCE`."""
         with self._changed:
             self._changed.wait_for(lambda: self._count >= count or not self._is_open, PATIENCE)
 
 
 class Connection:
-    """A TCP connection."""
+    """A connection from a client. In this class, without TLS."""
 
     is_secure = False
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
-        # Its number among all connections. Those to a proxy may carry requests to several hosts.
+        # The number of the connection among all connections to this server, from 1. It identifies connections
+        # to a proxy, which may carry requests to several hosts.
         self.serial = next(SERIALS)
-        # Its number among the connections of its host.
+        # The number of the connection among the connections to its host, from 1.
         self.number = 1
         sock.settimeout(PATIENCE)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # In a tunnel what was sent has come when it was passed on.
+        # The progress of the tunnel through which the connection came; `None` without a tunnel. Data has
+        # reached the client only when the tunnel has forwarded it, so `send_raw` waits for that.
         self._tunnel_progress = TunnelProgress.all.get(sock.getpeername()[:2])
+        # The number of bytes that were sent into the tunnel.
         self._sent = 0
 
     def send_raw(self, data: bytes) -> None:
-        """Sends raw TCP bytes, below TLS."""
+        """Sends raw TCP bytes, below TLS. In a tunnel, waits until the tunnel has forwarded them."""
         try:
             self.sock.sendall(data)
         except OSError as error:
@@ -89,29 +93,32 @@ class Connection:
         return data
 
     def seal(self, data: bytes) -> bytes:
-        """The raw bytes that carry `data` to the client. Send them in the order of the calls."""
+        """Returns the raw bytes that carry `data` to the client: with TLS, encrypted records.
+
+        The results must be sent in the order of the calls.
+        """
         return data
 
     def send(self, data: bytes) -> None:
-        """Sends bytes to the client's application, through TLS if there is TLS."""
+        """Sends bytes to the client, encrypted if the connection has TLS."""
         self.send_raw(self.seal(data))
 
     def receive(self) -> bytes:
-        """Receives the next bytes of the client's application."""
+        """Receives the next bytes from the client, decrypted if the connection has TLS."""
         return self.receive_raw()
 
     @property
     def has_more(self) -> bool:
-        """Whether bytes were read from the socket that `receive` has not returned yet."""
+        """Whether there are bytes that were read from the socket and that `receive` has not returned yet."""
         return False
 
     def close(self) -> None:
-        """Ends the connection properly."""
+        """Ends the connection properly: with close_notify if it has TLS, and then by FIN."""
         self.cut()
 
     def cut(self) -> None:
         """Ends the connection by FIN alone, without TLS's close_notify."""
-        # Closing a socket with unread bytes sends RST instead of FIN. Therefore the bytes are read first.
+        # Closing a socket with unread bytes sends RST instead of FIN. So all bytes are read first.
         try:
             self.sock.shutdown(socket.SHUT_WR)
             while self.sock.recv(65536):
@@ -127,7 +134,11 @@ class Connection:
 
 
 class TLSConnection(Connection):
-    """A TLS connection whose records pass through memory, so that scenarios can hold, cut and add some."""
+    """A TLS connection. OpenSSL reads and writes its records in memory, not on the socket.
+
+    So scenarios can hold back records, cut them and add others. `received` has the bytes that were read from
+    the socket before.
+    """
 
     is_secure = True
 
@@ -137,16 +148,18 @@ class TLSConnection(Connection):
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._incoming.write(received)
+        # The bytes that `unread` has put back.
         self._unread = b""
         # One thread may send while another one receives.
         self._lock = threading.Lock()
-        # How often this side has sent bytes in the handshake.
+        # The number of flights so far. A flight is what the server sends in the handshake at once.
         self.flights = 0
 
     def handshake(self, pass_on: Callable[[int, bytes], bytes | None] | None = None) -> None:
         """Performs the handshake.
 
-        `pass_on` gets the number of each flight from 0 and its bytes, and returns what is sent in their place.
+        `pass_on` gets each flight of the server: its number, from 0, and its bytes. It returns the bytes to
+        send instead, or `None` to send nothing.
         """
         while True:
             try:
@@ -209,7 +222,10 @@ class TLSConnection(Connection):
             return data
 
     def sealed_alert(self) -> bytes:
-        """A fatal alert as this connection protects it: that is OpenSSL's answer to a record which is none."""
+        """Returns the raw bytes of a fatal alert, encrypted for this connection.
+
+        To make OpenSSL write the alert, gives OpenSSL an invalid record, as if the client had sent it.
+        """
         self._incoming.write(b"\x17\x03\x03\x00\x20" + bytes(32))
         try:
             self._tls.read(1)
@@ -218,7 +234,7 @@ class TLSConnection(Connection):
         return self._outgoing.read()
 
     def sealed_close_notify(self) -> bytes:
-        """The alert that ends this side's data."""
+        """Returns the raw bytes of close_notify, the alert after which the server sends no more data."""
         try:
             self._tls.unwrap()
         except (ssl.SSLError, ValueError):
@@ -233,6 +249,7 @@ class TLSConnection(Connection):
         self.cut()
 
     def _flush(self) -> None:
+        """Sends what OpenSSL has written by itself, such as an alert."""
         with self._lock:
             data = self._outgoing.read()
         if data:
@@ -240,26 +257,26 @@ class TLSConnection(Connection):
 
 
 class Handshake:
-    """A TCP connection on which a ClientHello has come, for scenarios below TLS."""
+    """A TCP connection on which a ClientHello has come, for scenarios that replace the TLS handshake."""
 
     def __init__(
         self, sock: socket.socket, context: ssl.SSLContext, hello: bytes, files: tuple[str, str]
     ) -> None:
         self.tcp = Connection(sock)
-        # The certificate and its key.
+        # The paths of the certificate and of its key.
         self.files = files
-        # What TLS is served with.
+        # The TLS settings of the server.
         self.context = context
-        # The record that the ClientHello came in.
+        # The bytes that were received: the record with the ClientHello.
         self.hello = hello
 
     def tls(self) -> TLSConnection:
-        """The connection with TLS. The caller performs the handshake."""
+        """Returns a TLS connection over this TCP connection. The caller performs the handshake."""
         return TLSConnection(self.tcp.sock, self.context, self.hello)
 
 
 def client_hello(sock: socket.socket) -> tuple[bytes, str]:
-    """Reads a ClientHello; returns its bytes and the server name that it asks for."""
+    """Reads a ClientHello. Returns its bytes, and the server name that it asks for, or an empty name."""
     sock.settimeout(PATIENCE)
     data = b""
     while len(data) < 5 or len(data) < 5 + int.from_bytes(data[3:5], "big"):

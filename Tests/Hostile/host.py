@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 
-# Long enough for a busy machine, short enough that no thread outlives the tests by much.
+# How long a thread waits for the client or the test, in seconds. Long enough for a busy machine, and short
+# enough that threads end soon after the tests.
 PATIENCE = 20.0
 
 
 class Late:
-    """Data that a scenario sends when the test releases it."""
+    """The announcement of data that a scenario sends only when the test releases it (`Host.release`)."""
 
     def __init__(self) -> None:
+        # Set when the test has released the data: the scenario must send it now.
         self.due = threading.Event()
+        # Set by the scenario when it has sent the data.
         self.done = threading.Event()
 
 
@@ -20,14 +23,18 @@ class Host:
     """The state of one host name. Its methods may be called from any thread."""
 
     def __init__(self, name: str) -> None:
+        # The first label of the host name.
         self.name = name
+        # The name of the scenario.
         self.scenario = name.split("--")[0]
         self._lock = threading.Condition()
+        # The record that the test reads: the method and the number of each request, and lines of scenarios.
         self._received: list[str] = []
         self._connections = 0
         self._tunnels = 0
+        # The announcements that the test has not released.
         self._late: list[Late] = []
-        # What the scenario "h2-script" sends.
+        # The bytes that the scenario "h2-script" sends.
         self.script = b""
 
     def connected(self) -> int:
@@ -43,7 +50,7 @@ class Host:
             return self._tunnels
 
     def note(self, line: str) -> None:
-        """Adds a request to the record that the test reads."""
+        """Adds a line to the record that the test reads, normally the method and the number of a request."""
         with self._lock:
             self._received.append(line)
             self._lock.notify_all()
@@ -54,19 +61,19 @@ class Host:
             return list(self._received)
 
     def wait_for_requests(self, count: int, limit: float) -> None:
-        """Waits until this many requests have come, at most for this many seconds."""
+        """Waits until `count` requests have come, at most for `limit` seconds."""
         with self._lock:
             self._lock.wait_for(lambda: len(self._received) >= count, limit)
 
     def late(self) -> Late:
-        """Announces data to send when the test releases it."""
+        """Announces data that the caller will send when the test releases it."""
         late = Late()
         with self._lock:
             self._late.append(late)
         return late
 
     def release(self) -> int:
-        """Releases all announced data, waits until it is sent, and returns how many announcements there were."""
+        """Releases all announced data and waits until it is sent. Returns the number of announcements."""
         with self._lock:
             due, self._late = self._late, []
         for late in due:
@@ -76,12 +83,13 @@ class Host:
         return len(due)
 
 
+# The state of each host, by the first label of its name.
 _hosts: dict[str, Host] = {}
 _hosts_lock = threading.Lock()
 
 
 def host(name: str) -> Host:
-    """The state of a host by the first label of its name."""
+    """Returns the state of a host. Only the first label of its name counts; a port may follow the name."""
     label = name.split(":")[0].split(".")[0].lower()
     with _hosts_lock:
         if label not in _hosts:

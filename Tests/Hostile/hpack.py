@@ -1,10 +1,10 @@
-"""HPACK (RFC 7541): literals to be sent, and as much of a decoder as requests need."""
+"""HPACK (RFC 7541): an encoder that writes only literals, and a decoder for what the tests' requests need."""
 
 from __future__ import annotations
 
 
 def integer(value: int, bits: int, first: int = 0) -> bytes:
-    """An integer with a prefix (section 5.1)."""
+    """Encodes an integer with a prefix of `bits` bits (section 5.1). `first` has the bits before it."""
     most = (1 << bits) - 1
     if value < most:
         return bytes([first | value])
@@ -17,26 +17,28 @@ def integer(value: int, bits: int, first: int = 0) -> bytes:
 
 
 def text(value: bytes) -> bytes:
-    """A string without Huffman coding (section 5.2)."""
+    """Encodes a string without Huffman coding (section 5.2)."""
     return integer(len(value), 7) + value
 
 
 def literal(name: bytes, value: bytes) -> bytes:
-    """A field that is not indexed (section 6.2.2)."""
+    """Encodes a field that does not go into the dynamic table (section 6.2.2)."""
     return b"\x00" + text(name) + text(value)
 
 
 def indexed_literal(name: bytes, value: bytes) -> bytes:
-    """A field that goes into the dynamic table (section 6.2.1)."""
+    """Encodes a field that goes into the dynamic table (section 6.2.1)."""
     return b"\x40" + text(name) + text(value)
 
 
 def block(*fields: tuple[bytes, bytes]) -> bytes:
-    """A block of fields that are not indexed."""
+    """Encodes a block of fields that do not go into the dynamic table."""
     return b"".join(literal(name, value) for name, value in fields)
 
 
-# Appendix B, the symbols of up to 15 bits by their length. The code is canonical, and what is longer comes behind.
+# The Huffman code of Appendix B: the symbols with codes of up to 15 bits, by the length of the code in bits.
+# The code is canonical: the symbols of a length have consecutive codes in this order, so `_codes` can compute
+# them. Longer codes come after these, so they can be left out.
 _SYMBOLS: dict[int, bytes] = {
     5: b"012aceiost",
     6: b" %-./3456789=A_bdfghlmnpru",
@@ -52,6 +54,7 @@ _SYMBOLS: dict[int, bytes] = {
 
 
 def _codes() -> dict[tuple[int, int], int]:
+    """Returns the symbols by the length and the number of their code."""
     codes: dict[tuple[int, int], int] = {}
     code, last = 0, 5
     for length, symbols in _SYMBOLS.items():
@@ -67,7 +70,7 @@ _CODES = _codes()
 
 
 def huffman_decoded(data: bytes) -> bytes:
-    """The text that Huffman-coded bytes stand for."""
+    """Decodes a string with Huffman coding."""
     out = bytearray()
     length = code = 0
     for byte in data:
@@ -81,7 +84,8 @@ def huffman_decoded(data: bytes) -> bytes:
     return bytes(out)
 
 
-# Appendix A. Scenarios look at what pseudo-fields say, so the other 54 entries only keep their places.
+# The static table of Appendix A. Scenarios read only pseudo-fields, so the other 54 entries are empty. They
+# only keep the indices right.
 _STATIC: list[tuple[bytes, bytes]] = [
     (b":authority", b""),
     (b":method", b"GET"),
@@ -98,12 +102,14 @@ class Decoder:
     """Decodes the field blocks of one connection, in their order."""
 
     def __init__(self) -> None:
+        # The dynamic table, the newest field first.
         self._dynamic: list[tuple[bytes, bytes]] = []
+        # The block that is decoded, and the offset of its next byte.
         self._data = b""
         self._at = 0
 
     def decode(self, data: bytes) -> dict[bytes, bytes]:
-        """The fields of a block."""
+        """Decodes a block. Of fields with the same name, returns the last."""
         self._data, self._at = data, 0
         fields: dict[bytes, bytes] = {}
         while self._at < len(data):
@@ -111,6 +117,7 @@ class Decoder:
             if first & 0x80:
                 name, value = self._entry(self._integer(7))
             elif first & 0xE0 == 0x20:
+                # A change of the size of the dynamic table (section 6.3).
                 self._integer(5)
                 continue
             else:
@@ -119,12 +126,13 @@ class Decoder:
                 name = self._entry(index)[0] if index else self._text()
                 value = self._text()
                 if first & 0x40:
-                    # No request of the tests comes near the table's 4096 bytes, so nothing is evicted.
+                    # The requests of the tests do not fill the table's 4096 bytes, so nothing is evicted.
                     self._dynamic.insert(0, (name, value))
             fields[name] = value
         return fields
 
     def _entry(self, index: int) -> tuple[bytes, bytes]:
+        """The field at an index of the static table and the dynamic table (section 2.3.3)."""
         return _STATIC[index - 1] if index <= 61 else self._dynamic[index - 62]
 
     def _integer(self, bits: int) -> int:

@@ -1,4 +1,4 @@
-"""The server's side of HTTP/1.1: reads requests, and gives right responses where no scenario gives another."""
+"""The server's side of HTTP/1.1: reads requests, and responds rightly unless a scenario does otherwise."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from scenarios import TABLE
 
 
 class Exchange:
-    """One request, and the connection that it came on."""
+    """One request, and the connection that it came on. `name` is the value of the request's Host field."""
 
     def __init__(self, connection: Connection, name: str, head: bytes, body: bytes) -> None:
         self.connection = connection
         self.host: Host = host(name)
         self.method, target = head.split(b" ")[:2]
-        # A proxy is asked for the whole URL (RFC 9112, section 3.2.2).
+        # A client of a proxy sends the whole URL as the target (RFC 9112, section 3.2.2). Only path and query
+        # are kept.
         self.target = re.sub(rb"^http://[^/]*", b"", target)
         found = re.search(rb"q=(\d+)", self.target)
-        # The number of the request. Every right response carries it.
+        # The number of the request, from the query of its URL. Every right response carries it.
         self.question = int(found[1]) if found else 0
+        # The body of the request.
         self.sent = body
 
     @property
@@ -38,7 +40,7 @@ class Exchange:
         return b"\r\n".join([*first, *lines, b"", b""])
 
     def right(self, *lines: bytes, status: bytes = b"HTTP/1.1 200 OK", body: bytes | None = None) -> bytes:
-        """A whole response with its length."""
+        """A whole response with Content-Length, by default with the right body."""
         body = self.body if body is None else body
         return self.head(b"Content-Length: %d" % len(body), *lines, status=status) + body
 
@@ -53,7 +55,7 @@ class Exchange:
         return self.head(b"Transfer-Encoding: chunked") + b"".join(pieces)
 
     def chunk(self, data: bytes | None = None) -> bytes:
-        """A chunk, by default with the whole body."""
+        """A chunk, by default with the whole right body."""
         data = self.body if data is None else data
         return b"%x\r\n" % len(data) + data + b"\r\n"
 
@@ -67,8 +69,12 @@ class Exchange:
         self.connection.reset()
 
     def send_then_late(self, first: bytes, later: bytes, *, then_close: bool = False) -> None:
-        """Sends raw TCP bytes now, and further ones when the test releases them."""
-        # Announced before the response: once the client has the response, the test may release the rest at any time.
+        """Sends raw TCP bytes now, and further raw bytes when the test releases them.
+
+        With `then_close`, a FIN follows the further bytes.
+        """
+        # The further bytes are announced before the response is sent: once the client has the response, the
+        # test may release them at any time.
         late = self.host.late()
         self.connection.send_raw(first)
         late.due.wait(PATIENCE)
@@ -81,7 +87,10 @@ class Exchange:
         late.done.set()
 
     def flood(self, piece: bytes, *, first: bytes = b"", most: int = 1 << 30) -> None:
-        """Sends a piece repeatedly, until the client closes the connection or `most` bytes are sent."""
+        """Sends `first` once and then `piece` repeatedly, until `most` bytes are sent.
+
+        Raises `Gone` if the client closes the connection before.
+        """
         self.send(first)
         block = piece * max(1, 65536 // len(piece))
         for _ in range(most // len(block)):
@@ -98,7 +107,8 @@ def serve(connection: Connection) -> None:
         found = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
         length = int(found[1]) if found else 0
         if re.search(rb"(?i)\r\nexpect:", head):
-            # It is answered at once, and its body is read all the same (RFC 9110, section 10.1.1).
+            # The request is answered before its body comes. The body is read all the same (RFC 9110, section
+            # 10.1.1).
             found = re.search(rb"(?i)\r\nhost: *([^\r]*)", head)
             answer(Exchange(connection, found[1].decode() if found else "", head, b""))
             while len(pending) < length:
@@ -125,7 +135,10 @@ def serve(connection: Connection) -> None:
 
 
 def tunnel(connection: Connection, port: int) -> None:
-    """Passes bytes on between a connection and a port of this server. What comes from there at once is sent in one piece."""
+    """Passes bytes on between a client's connection and a port of this server, the origin.
+
+    Data that the origin sends together goes to the client in one piece.
+    """
     server = socket.socket(connection.sock.family)
     server.bind((connection.sock.getsockname()[0], 0))
     progress = TunnelProgress(server)
@@ -135,7 +148,8 @@ def tunnel(connection: Connection, port: int) -> None:
 
     try:
         while True:
-            # One thread for both directions: a socket that another one reads from is not reset when it is closed.
+            # One thread serves both directions, because closing a socket does not reset the connection while
+            # another thread reads from the socket.
             ready, _, _ = select.select([connection.sock, server], [], [], PATIENCE)
             if server in ready:
                 try:
@@ -160,7 +174,11 @@ def tunnel(connection: Connection, port: int) -> None:
 
 
 def answer(exchange: Exchange) -> None:
-    """Answers one request."""
+    """Answers one request.
+
+    The targets /received, /release and /script are commands of the test. Other requests are recorded. They
+    get the right response if the target is /right or the host has no scenario, and otherwise the scenario.
+    """
     target = exchange.target
     if target.startswith(b"/received"):
         exchange.send(exchange.right(body="\n".join(exchange.host.received()).encode()))

@@ -11,7 +11,11 @@ from scenarios import http1, http1_bytes
 
 
 def lengths(name: str, *values: bytes, then: str = "wait") -> None:
-    """Adds a scenario whose response has these Content-Lengths. `#` stands for the right length, `~` for one less."""
+    """Adds a scenario whose response has these Content-Length fields and the right body.
+
+    `#` in a value stands for the right length, `~` for one less. `then` says what follows the response, as in
+    `http1_bytes`.
+    """
 
     def answer(exchange: Exchange) -> bytes:
         count = len(exchange.body)
@@ -52,8 +56,8 @@ lengths("length-zero-with-body", b" 0")
 def coded(name: str, *lines: bytes, body: str = "chunked", then: str = "close") -> None:
     """Adds a scenario whose response has these field lines and a whole body.
 
-    `body` names the format of the body: `plain`, or a text with `gzip`, `chunked` or both. `#` in a line stands for
-    the length of the right body.
+    `body` names the format of the body: `plain`, or a text with `gzip`, `chunked` or both. `#` in a line
+    stands for the length of the right body. `then` says what follows the response, as in `http1_bytes`.
     """
 
     def answer(exchange: Exchange) -> bytes:
@@ -76,6 +80,7 @@ coded("coding-identity", b"Transfer-Encoding: identity", body="plain")
 for number in (b"0", b"3", b"#", b"1000"):
 
     def both(exchange: Exchange, number: bytes = number) -> bytes:
+        """A head that announces chunks, and has a Content-Length too."""
         length = number.replace(b"#", b"%d" % len(exchange.body))
         return exchange.head(b"Transfer-Encoding: chunked", b"Content-Length: " + length)
 
@@ -86,6 +91,7 @@ for number in (b"0", b"3", b"#", b"1000"):
 
     @http1(f"chunked-and-length-{size}-body-later")
     def later(exchange: Exchange, both: Callable[[Exchange], bytes] = both) -> None:
+        """Sends the body 20 ms after the head, so that the client reads the head alone."""
         exchange.send(both(exchange))
         time.sleep(0.02)
         exchange.send(exchange.chunk() + LAST)
@@ -112,11 +118,12 @@ http1_bytes(
     then="close",
 )
 
+# The last chunk, without trailers.
 LAST = b"0\r\n\r\n"
 
 
 def chunks(name: str, size: bytes, *, then: str = "close") -> None:
-    """Adds a scenario whose response is chunked and has this line before its first chunk.
+    """Adds a scenario whose response is chunked and has `size` as the size line of its first chunk.
 
     `#` in the line stands for the right size.
     """
@@ -177,7 +184,10 @@ http1_bytes("chunked-body-is-none", lambda e: e.head(b"Transfer-Encoding: chunke
 
 
 def trailers(name: str, *lines: bytes, then: str = "wait", end: bytes = b"\r\n\r\n") -> None:
-    """Adds a scenario whose response is chunked and has these trailers."""
+    """Adds a scenario whose response is chunked and has these trailers.
+
+    `end` follows the last trailer: by default the end of its line, and the empty line that ends the response.
+    """
     http1_bytes(name, lambda e: e.chunked(e.chunk(), b"0\r\n", b"\r\n".join(lines), end), then=then)
 
 
@@ -201,11 +211,11 @@ def pieces(exchange: Exchange) -> None:
 
 
 def bodiless(name: str, status: bytes, *lines: bytes, body: bytes = b"forged") -> None:
-    """Adds a scenario whose response has a body although its status or the method allows none."""
+    """Adds a scenario whose response has a status that allows no body, and by default a body all the same."""
     http1_bytes(name, lambda exchange: exchange.head(*lines, status=status) + body)
 
 
-# Methods are the test's: these answer HEAD.
+# The test requests the scenarios that begin with "head-" by HEAD, so their responses must have no body.
 http1_bytes("head-with-body-at-once", lambda e: e.right())
 http1_bytes("head-with-chunked-body", lambda e: e.chunked(e.chunk(), LAST))
 http1_bytes("head-with-answer-as-body", lambda e: e.right(body=e.forged()))
@@ -228,6 +238,7 @@ bodiless("no-content-with-length-and-no-body", b"HTTP/1.1 204 No Content", b"Con
 
 @http1("head-with-body-late")
 def head_with_late_body(exchange: Exchange) -> None:
+    """The body that must not come is a forged response, sent while the connection is idle."""
     data = exchange.right(body=exchange.forged())
     head, body = data.split(b"\r\n\r\n", 1)
     seal = exchange.connection.seal

@@ -11,37 +11,40 @@ from scenarios import http1, http1_bytes
 
 
 def gzip(data: bytes) -> bytes:
-    """RFC 1952: 10 bytes of head, deflate, 4 bytes of CRC, 4 of length."""
+    """Encodes with gzip (RFC 1952): 10 bytes of head, deflate data, 4 bytes of CRC, 4 bytes of length."""
     packer = zlib.compressobj(wbits=31)
     return packer.compress(data) + packer.flush()
 
 
 def deflate(data: bytes) -> bytes:
-    """RFC 1950: 2 bytes of head, deflate, 4 bytes of Adler-32."""
+    """Encodes with the coding `deflate` (RFC 1950): 2 bytes of head, deflate data, 4 bytes of Adler-32."""
     return zlib.compress(data)
 
 
 def raw_deflate(data: bytes) -> bytes:
-    """RFC 1951. Some servers send this format as the coding `deflate`, which is RFC 1950."""
+    """Encodes with raw deflate (RFC 1951). Some servers wrongly send this as the coding `deflate`."""
     packer = zlib.compressobj(wbits=-15)
     return packer.compress(data) + packer.flush()
 
 
 def brotli(data: bytes) -> bytes:
-    """RFC 7932: an uncompressed meta-block, and an empty last one."""
+    """Encodes with brotli (RFC 7932): one uncompressed meta-block, and an empty last meta-block."""
     # From the lowest bit: WBITS 16 (1 bit), ISLAST 0, MNIBBLES 4 (2 bits), MLEN - 1 (16 bits), ISUNCOMPRESSED 1.
     head = len(data) - 1 << 4 | 1 << 20
     return head.to_bytes(3, "little") + data + b"\x03"
 
 
 def zstd(data: bytes) -> bytes:
-    """RFC 8878: magic number, a single segment with its size in 1 byte or in 4, one raw block."""
+    """Encodes with zstd (RFC 8878), without compression.
+
+    Returns the magic number, the head of a single segment with its size in 1 or 4 bytes, and one raw block.
+    """
     size = b"\x20" + bytes([len(data)]) if len(data) < 256 else b"\xa0" + len(data).to_bytes(4, "little")
     return b"\x28\xb5\x2f\xfd" + size + (len(data) << 3 | 1).to_bytes(3, "little") + data
 
 
 def content(body: bytes) -> bytes:
-    """The content before coding: the right body and more, so that there are many places to cut."""
+    """The content before it is coded: the right body and more text, so that there are many places to cut."""
     return body + b" and some more of it, which is not all the same: 0123456789 abcdefghijklmnopqrstuvwxyz"
 
 
@@ -49,7 +52,10 @@ CODERS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip, "deflate": deflate,
 
 
 def send_coded(exchange: Exchange, coding: str, data: bytes, framing: str) -> None:
-    """Sends a coded body with a right HTTP framing: `length`, `chunked` or `close`."""
+    """Sends a coded body in a right response.
+
+    `framing` says how the client finds the end of the body: `length`, `chunked` or `close`.
+    """
     line = b"Content-Encoding: " + coding.encode()
     if framing == "length":
         exchange.send(exchange.right(line, body=data))
@@ -63,7 +69,7 @@ def send_coded(exchange: Exchange, coding: str, data: bytes, framing: str) -> No
 
 
 def coded(name: str, coding: str, change: Callable[[bytes], bytes], framing: str) -> None:
-    """Adds a scenario whose response has a coded body after a change of its bytes."""
+    """Adds a scenario whose response has a coded body whose bytes `change` has changed."""
 
     @http1(name)
     def play(exchange: Exchange) -> None:
@@ -86,7 +92,7 @@ for each_coding in CODERS:
 def coded_large(name: str, coding: str, change: Callable[[bytes, bytes], bytes], framing: str) -> None:
     """Adds a scenario whose response has a changed coded body that decodes to more than a client reads at once.
 
-    `change` gets the coded body and a second coded stream, which it may append.
+    `change` gets the coded body and a second coded stream, of which it may append a part.
     """
 
     @http1(name)
@@ -165,20 +171,21 @@ def coding_unknown(exchange: Exchange) -> None:
 
 @http1("gzip-shorter-than-length")
 def gzip_shorter_than_length(exchange: Exchange) -> None:
-    """A whole coded body, but Content-Length announces 9 bytes more before the connection ends."""
+    """The coded body is whole, but Content-Length announces 9 more bytes, which do not come."""
     data = gzip(content(exchange.body))
     exchange.send(exchange.head(b"Content-Encoding: gzip", b"Content-Length: %d" % (len(data) + 9)) + data)
     exchange.close()
 
 
-# `head` is the header of the member. In `gzip-bomb`, `head` has blocks of data too. An empty last block
-# follows, and then zeros for the checksum and the length.
 def member(head: bytes) -> bytes:
-    """A gzip member of `head` with an empty body."""
+    """A gzip member: `head`, an empty last block, and zeros for the checksum and the length.
+
+    `head` has the header of the member. In `gzip-bomb` it has blocks of data too.
+    """
     return head + b"\x03\x00" + struct.pack("<II", 0, 0)
 
 
-# RFC 1952, section 2.3: a file name of a megabyte, and a reserved flag.
+# Rare headers of members (RFC 1952, section 2.3): a file name of a megabyte, and a reserved flag.
 http1_bytes(
     "gzip-long-name",
     lambda exchange: exchange.right(
@@ -194,7 +201,7 @@ http1_bytes(
 
 @http1("gzip-bomb")
 def gzip_bomb(exchange: Exchange) -> None:
-    """256 MB of zeros in 260 kB: the same block again and again. The block refers to no bytes before it."""
+    """256 MiB of zeros in 260 kB: the same compressed data 256 times, which refers to no bytes before it."""
     packer = zlib.compressobj(wbits=-15)
     zeros = packer.compress(bytes(1 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
     # The checksum is wrong: every client stops before it reads the checksum.

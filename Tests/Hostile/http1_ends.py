@@ -35,16 +35,20 @@ http1_bytes("keep-alive-and-the-end", lambda e: e.right(b"Connection: keep-alive
 
 @http1("reset-in-a-body-without-length")
 def reset_in_body(exchange: Exchange) -> None:
-    # The client may lose what it has not read when a reset comes; the test waits for neither.
+    # When the reset comes, the client may lose bytes that it has not read, even the head. So the call may
+    # fail before or after it returns the response; the test accepts both.
     exchange.send(exchange.head() + exchange.body)
     exchange.reset()
 
 
-# What follows needs TLS; the test asks by https.
+# The scenarios from here to `tls_reset` need TLS, so the test sends their requests by https.
 
 
 def tls_end(name: str, make: str, *, tls: int) -> None:
-    """Adds a scenario whose response is followed by a FIN without close_notify (RFC 8446, section 6.1)."""
+    """Adds a scenario whose response is followed by a FIN without close_notify (RFC 8446, section 6.1).
+
+    `make` names the response. `tls` is 2 for TLS 1.2 and 3 for TLS 1.3.
+    """
 
     @http1(name, tls=tls)
     def play(exchange: Exchange) -> None:
@@ -70,7 +74,10 @@ for kind in ("no-length", "empty", "http-1-0", "length", "length-cut", "chunked"
 
 
 def tls_alert(name: str, *, tls: int, fatal: bool, cut: bool = False) -> None:
-    """Adds a scenario whose response has a body without length that ends by a TLS alert."""
+    """Adds a scenario whose response has a body without length that ends with a TLS alert and a FIN.
+
+    The alert is fatal, or it is close_notify. With `cut`, its last 5 bytes are missing.
+    """
 
     @http1(name, tls=tls)
     def play(exchange: Exchange) -> None:
@@ -89,7 +96,7 @@ for version in (2, 3):
 
 @http1("tls-close-notify-and-open")
 def close_notify_and_open(exchange: Exchange) -> None:
-    """The alert ends the data; TCP stays open."""
+    """close_notify ends the body; the TCP connection stays open."""
     exchange.send(exchange.head() + exchange.body)
     exchange.connection.send_raw(exchange.connection.sealed_close_notify())
     exchange.connection.receive()
@@ -109,7 +116,7 @@ def close_notify_in_head(exchange: Exchange) -> None:
 
 @http1("tls-record-cut")
 def record_cut(exchange: Exchange) -> None:
-    """A FIN cuts a TLS record of a body without length."""
+    """A FIN comes within a TLS record of a body without length."""
     exchange.send(exchange.head() + exchange.body)
     exchange.connection.send_raw(exchange.connection.seal(b"more of it")[:-3])
     exchange.connection.cut()
@@ -122,7 +129,7 @@ def tls_reset(exchange: Exchange) -> None:
 
 
 def tunnel_without_end(connection: Connection) -> None:
-    """Refuses a tunnel with trailers that do not end."""
+    """Refuses a tunnel by a response whose trailers never end."""
     connection.send(b"HTTP/1.1 407 No\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
     while True:
         connection.send(b"a: b\r\n" * 10_000)

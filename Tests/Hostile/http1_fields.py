@@ -25,12 +25,14 @@ def caching_fields(name: str, *lines: bytes) -> None:
 fields("fold", b"X-Fold: one\r\n two")
 fields("fold-by-tab", b"X-Fold: one\r\n\ttwo")
 fields("fold-behind-bare-lf", b"X-Fold: one\n two")
-# Two combining marks of different classes. Swift sorts a run of them to compare strings, in time quadratic in
-# the length of the run.
+# Two combining marks of different classes. To compare strings, Swift sorts each run of such marks. The sort
+# takes time quadratic in the length of the run.
 MARKS = "\u0301\u0316".encode()
 fields("marks", b"X-Odd: x" + MARKS * 20_000)
 fields("marks-in-a-coding", b"Content-Encoding: x" + MARKS * 20_000)
 fields("marks-in-cache-control", b"Cache-Control: x" + MARKS * 20_000 + b"=1")
+# U+1F1E6 is a regional indicator; two of them are a flag. Swift searches long runs of them slowly. netopt
+# accepts at most 600 in a row (`SlowText.mostIndicators`).
 fields("flags", b"X-Odd: x" + "\U0001f1e6".encode() * 10_000)
 fields("flags-in-vary", b"Vary: x" + "\U0001f1e6".encode() * 10_000)
 fields("three-hundred-flags", b"X-Odd: x" + "\U0001f1e6".encode() * 600)

@@ -8,6 +8,7 @@ from connection import Gone
 from http1 import Exchange
 from scenarios import http1
 
+# A status line.
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
@@ -19,6 +20,7 @@ def flood(name: str, first: bytes, piece: bytes, most: int = 1 << 30) -> None:
         exchange.flood(piece, first=first, most=most)
 
 
+# The head of a chunked response.
 CHUNKED = OK + b"Cache-Control: max-age=3600\r\nTransfer-Encoding: chunked\r\n\r\n"
 flood("flood-of-fields", OK, b"X-Field: value of a field\r\n")
 flood("flood-of-short-fields", OK, b"a:\r\n")

@@ -19,9 +19,10 @@ http1_bytes("half-an-extra-answer-at-once", lambda e: e.right() + e.forged()[:30
 
 
 def pieces(name: str, body: bytes | None) -> None:
-    """Adds a scenario whose response comes with the first part of a forged one.
+    """Adds a scenario that sends the right response together with the first 30 bytes of a forged response.
 
-    The rest of the forged response comes while the connection is idle.
+    The rest of the forged response comes while the connection is idle. `body` is the body of the right
+    response; `None` stands for the usual body.
     """
 
     @http1(name)
@@ -38,7 +39,7 @@ pieces("extra-answer-in-pieces-behind-an-empty-one", b"")
 def late(name: str, make: str, *, then_close: bool = False, tls: int = 3) -> None:
     """Adds a scenario whose response is followed by further data while the connection is idle.
 
-    `make` names the data.
+    `make` names the data. With `then_close`, a FIN follows the data. `tls` is 2 for TLS 1.2, 3 for TLS 1.3.
     """
 
     @http1(name, tls=tls)
@@ -77,7 +78,7 @@ late("request-timeout-late", "timeout", then_close=True)
 late("request-timeout-late-and-open", "timeout")
 late("end-late", "nothing", then_close=True)
 
-# What follows needs TLS; the test asks by https.
+# The scenarios whose names begin with "tls" need TLS, so the test sends their requests by https.
 for version in (2, 3):
     late(f"tls1{version}-extra-answer-late", "answer", tls=version)
     late(f"tls1{version}-extra-answer-in-two-records-late", "two-records", tls=version)
@@ -89,14 +90,18 @@ late("tls-clear-text-late", "clear-text")
 late("tls-clear-alert-late", "alert")
 
 
-# To a request that expects "100 Continue", and sends its body behind that.
+# The test sends requests that expect "100 Continue" before their body. The server sends the final response at
+# once.
 http1_bytes("answer-in-the-place-of-continue", lambda e: e.right())
 http1_bytes("answer-417-in-the-place-of-continue", lambda e: e.right(status=b"HTTP/1.1 417 Expectation Failed"))
 
 
 @http1("tls-answer-in-400-records")
 def many_records(exchange: Exchange) -> None:
-    """A proxy that ends TLS may put all these records into one."""
+    """A response with a TLS record for each of its 400 chunks, sent at once.
+
+    A proxy that decrypts the records may put the data of all into one record.
+    """
     seal = exchange.connection.seal
     body = exchange.body.ljust(800)
     data = [seal(exchange.head(b"Transfer-Encoding: chunked"))]
@@ -108,23 +113,30 @@ for version in (2, 3):
 
     @http1(f"tls1{version}-extra-answer-in-its-own-record", tls=version)
     def own_record(exchange: Exchange) -> None:
-        """A proxy that ends TLS may put both records into one."""
+        """A response and a forged one in two TLS records, sent at once.
+
+        A proxy that decrypts them may put the data of both into one record.
+        """
         seal = exchange.connection.seal
         exchange.connection.send_raw(seal(exchange.right()) + seal(exchange.forged()))
 
 
 @http1("tls-rest-of-a-record-later")
 def rest_of_record(exchange: Exchange) -> None:
-    """A record with a forged response begins right after the response, and ends while the connection is idle."""
+    """Sends the response together with the first 20 bytes of a record that has a forged response.
+
+    The rest of the record comes while the connection is idle.
+    """
     right = exchange.connection.seal(exchange.right())
     forged = exchange.connection.seal(exchange.forged())
     exchange.send_then_late(right + forged[:20], forged[20:])
 
 
 def rest_with_the_next_request(name: str, ahead: int) -> None:
-    """Adds a scenario whose response is followed by a record with a forged one.
+    """Adds a scenario whose response is followed by a record with a forged response.
 
-    The first `ahead` bytes of the record come while the connection is idle, the rest after the next request.
+    The first `ahead` bytes of the record come while the connection is idle. The rest comes when the next
+    request has come. A negative `ahead` counts from the end of the record.
     """
 
     @http1(name)

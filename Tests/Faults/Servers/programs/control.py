@@ -16,9 +16,9 @@ def block() -> None:
 
 
 def obey(file: str, apply: Callable[[str], None]) -> None:
-    """Prints "ready" and waits for commands. Applies the word of a command, then prints "done" and its number.
+    """Prints "ready" and waits for commands. Does not return.
 
-    Does not return.
+    For each command, applies its word and then prints "done" and its number.
     """
     # The file is opened once: later there may be no free descriptor.
     control = os.open(file, os.O_RDONLY | os.O_CREAT, 0o600)

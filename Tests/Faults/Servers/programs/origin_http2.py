@@ -57,7 +57,7 @@ class Session:
         if self._streams == 1:
             # Simulates a path with this round trip time: the client sends requests before it knows the limit.
             time.sleep(ROUND_TRIP)
-        # A table size of 0 keeps the client from using a dynamic table, because the decoder evicts no entries.
+        # A table size of 0 keeps the client from using a dynamic table. The decoder cannot evict entries.
         self._send(settings((HEADER_TABLE_SIZE, 0), (MAX_STREAMS, self._streams), (WINDOW_SIZE, WINDOW)))
         self._send(frame(WINDOW_UPDATE, 0, 0, struct.pack("!I", WINDOW)))
         self._read(len(PREFACE))
