@@ -3,6 +3,12 @@ import NetOptCore
 import Testing
 
 @Suite struct BenchReportTests {
+  /// A report of six warm rounds.
+  ///
+  /// - Parameters:
+  ///   - medians: the median of each target, in milliseconds. An address of `nil` is the DNS target. A median
+  ///     of `nil` is for a target without samples.
+  ///   - choice: the choice of the start-up probe.
   private func report(_ medians: [(IPAddress?, Double?)], choice: IPAddress?) throws -> BenchReport {
     let settings = try Fixtures.settings(medians.compactMap(\.0), dns: medians.contains { $0.0 == nil })
     var report = BenchReport(settings, Fixtures.context)

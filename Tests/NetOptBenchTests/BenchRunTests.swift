@@ -10,9 +10,11 @@ import Testing
     let client = FakeBenchClient { request, _ in .answer(request) }
     let report = await BenchRun(settings, clients: [client], clock: client).report(Fixtures.context)
     let names = settings.targets.map(\.id)
+    /// The names of the targets in the order of the requests.
     func orders(_ block: Block, _ rounds: Int) -> [String] {
       BenchPlan(seed: settings.seed, block: block, targets: 3).prefix(rounds).flatMap { $0.map { names[$0] } }
     }
+    // The run begins with a first request to each of the three targets.
     let sent = client.requests.dropFirst(3)
     #expect(sent.prefix(9).map(\.target) == orders(.cold, 3))
     #expect(sent.prefix(9).allSatisfy { $0.options.connection == .fresh })
@@ -37,6 +39,7 @@ import Testing
   @Test("at most 64 first requests run at once, and later requests run one at a time")
   func firstRequests() async throws {
     let addresses = (1...100).map { IPAddress(v4: 0x0a00_0000 + $0) }
+    // The gate holds the first 64 requests until they are all in progress.
     let gate = Gate(opensAt: Preflight.concurrency)
     let settings = try Fixtures.settings(addresses, dns: false, length: .rounds(cold: 1, warm: 1))
     let client = FakeBenchClient { request, _ in
@@ -78,6 +81,7 @@ import Testing
       .leg(.refused), .leg(.tlsTimeout), .leg(.tls), .leg(.resolve), NetOptError(.timeout, phase: .send, ""),
     ]
     let report = await Fixtures.report(settings) { request, number throws(NetOptError) in
+      // The first request and the warm-up requests succeed.
       switch number - 1 - settings.warmup {
       case ..<0: return .answer(request)
       case 5: return .answer(request, status: 500)
@@ -97,9 +101,10 @@ import Testing
     let report = await Fixtures.report(settings) { request, _ in
       .answer(request, .cold(tcp: 0, tls: 0, wait: 10, transfer: 0))
     }
-    // Each block gets 50 ms for rounds of 10 ms. The warm-up does not count.
+    // Each block gets 50 ms for rounds of 10 ms.
     #expect(report.rounds == [.cold: 5, .warm: 5])
     #expect(report.stopReason == .completed)
+    // The first request, the cold block, the two warm-up requests, and the warm block.
     #expect(report.elapsed == .milliseconds(10 + 50 + 20 + 50))
   }
 
@@ -113,6 +118,7 @@ import Testing
 
   @Test("stopping a run ends a request that hangs")
   func hangingRequest() async throws {
+    // `hanging` yields when the request that hangs has begun: the third cold request.
     let (hanging, report) = AsyncStream<Void>.makeStream()
     let settings = try Fixtures.settings([Fixtures.first], dns: false)
     let client = FakeBenchClient { request, number throws(NetOptError) in
@@ -150,6 +156,7 @@ import Testing
   func limitedSamples() async throws {
     let settings = try Fixtures.settings([Fixtures.first], length: .rounds(cold: 6, warm: 6))
     let client = FakeBenchClient { request, _ in .answer(request) }
+    // A round has two samples. After 6 cold and 2 warm rounds, the next round would exceed the limit of 17.
     let report = await BenchRun(settings, clients: [client], clock: client, sampleLimit: 17)
       .report(Fixtures.context)
     #expect(report.rounds == [.cold: 6, .warm: 2])
@@ -194,7 +201,8 @@ import Testing
     }
   }
 
-  /// The clock loses 1 s during one wait. Requests that are due in that second start late, by up to 1 s.
+  /// One wait for a scheduled moment ends 1 s late. Requests that are due in that second start up to 1 s
+  /// late.
   @Test("an open loop counts the delay of a late start as response time, and warns")
   func lateStart() async throws {
     var settings = try Fixtures.settings([Fixtures.first], dns: false, length: .rounds(cold: 0, warm: 40))
@@ -204,7 +212,7 @@ import Testing
     let client = FakeBenchClient { request, _ in .answer(request, .warm(2, transfer: 0)) }
     let report = await BenchRun(settings, clients: [client], clock: clock).report(Fixtures.context)
     let found = try #require(report.targets[0].blocks[.warm])
-    // No request starts for 1 s. At 50 requests per second, all later requests are due in that second.
+    // All 40 requests are due within 0.8 s. So those after the delayed one are all due before it starts.
     #expect((found.response.maximum ?? 0) > 900_000)
     #expect((found.service.maximum ?? 0) < 10_000)
     #expect(report.lateStarts > 30)
@@ -321,8 +329,9 @@ private actor Gate {
   }
 }
 
-/// A clock whose fifth wait ends 1 s late.
+/// A clock whose fifth wait ends 1 s late. Time passes only in waits.
 private final class StalledClock: BenchClock {
+  /// The present moment in nanoseconds, and the number of waits so far.
   private let state = Locked((now: Int64(0), waits: 0))
 
   func now() -> MonotonicInstant { MonotonicInstant(nanoseconds: state.withLock(\.now)) }
@@ -336,9 +345,11 @@ private final class StalledClock: BenchClock {
   }
 }
 
-/// A client whose DNS answer differs at each look-up.
+/// A client whose DNS answer differs at each look-up. The two tests in this type do not use it.
 private final class ChangingResolver: BenchClient {
+  /// The client that does everything but the look-ups.
   let inner = FakeBenchClient { request, _ in .answer(request) }
+  /// The number of look-ups so far.
   private let asked = Locked(UInt32(0))
 
   func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
@@ -382,6 +393,7 @@ private final class ChangingResolver: BenchClient {
 
 /// A clock that advances by 1 s at each reading.
 private final class ImpatientClock: BenchClock {
+  /// What the clock last showed.
   private let moment = Locked(MonotonicInstant(nanoseconds: 0))
 
   func now() -> MonotonicInstant {

@@ -3,6 +3,13 @@ import NetOptCore
 import Testing
 
 @Suite struct BenchWarningTests {
+  /// Returns the warnings of a run of one target.
+  ///
+  /// - Parameters:
+  ///   - rounds: the number of warm rounds.
+  ///   - cold: the number of cold rounds.
+  ///   - timings: makes the timings of a request. Gets the number of the request in the run, from 0, and
+  ///     whether the request opens a new connection.
   private func warnings(
     rounds: Int = 80, cold: Int = 0, _ timings: @escaping @Sendable (Int, Bool) -> Timings
   ) async throws -> [BenchWarning] {
@@ -63,7 +70,8 @@ import Testing
       ).report(Fixtures.context)
     }
     #expect(await busyRun().warnings.map(\.code) == ["client-busy"])
-    // An open loop uses the processor while it waits.
+    // In an open loop, the client keeps a processor busy while it waits for the moment of the next request.
+    // So its processor time says nothing.
     settings.rate = 40
     let open = await busyRun()
     #expect(open.elapsed >= .seconds(5))

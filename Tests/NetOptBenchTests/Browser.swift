@@ -5,13 +5,16 @@ import Testing
 
 /// Debian's chromium in headless mode.
 enum Browser {
+  /// Why tests that need chromium are skipped.
   static let missing = "chromium is not installed: apt-get install chromium"
   private static let program = "/usr/bin/chromium"
 
+  /// The colour scheme that the user prefers (CSS: prefers-color-scheme).
   enum Scheme: String, CaseIterable { case light, dark }
 
   /// The measured appearance of a page.
   struct Look: Decodable {
+    /// A chart, which is an SVG image in the page.
     struct Chart: Decodable {
       var id: String
       var role: String
@@ -25,20 +28,25 @@ enum Browser {
       var outside: Int
     }
 
+    /// The number of sections of the report.
     var sections: Int
     var charts: [Chart]
     /// The excess of the page's width over the window's width, in pixels.
     var overflow: Int
+    /// Whether the page has a dark background.
     var isDark: Bool
     /// The contrast ratio between the text and the page (WCAG 2.1, 1.4.3).
     var contrast: Double
+    /// The number of places where the browser found a syntax error (`parsererror`).
     var errors: Int
   }
 
   static var isInstalled: Bool { FileManager.default.isExecutableFile(atPath: program) }
 
-  /// Opens a page and measures it with a script. The page has a policy that forbids scripts, so the function
-  /// removes the line with the policy.
+  /// Opens a page and measures it with a script. The page's Content-Security-Policy forbids scripts, so the
+  /// function removes the line with this policy.
+  ///
+  /// - Parameter width: the width of the window, in pixels.
   static func look(at page: String, in scheme: Scheme, width: Int = 1000) async throws -> Look {
     let policy = try #require(page.firstRange(of: "<meta http-equiv"))
     let end = try #require(page[policy.lowerBound...].firstRange(of: "\n"))
@@ -61,6 +69,7 @@ enum Browser {
     return text.split(separator: "/Type /Page\n").count - 1
   }
 
+  /// Opens a page without access to the network, and returns what chromium prints.
   private static func run(_ options: [String], on page: String, in scheme: Scheme) async throws -> String {
     let directory = try TemporaryDirectory.make("browser")
     try Data(page.utf8).write(to: URL(filePath: "\(directory)/page.html"))
@@ -77,6 +86,7 @@ enum Browser {
     return String(decoding: try Data(contentsOf: URL(filePath: child.output)), as: UTF8.self)
   }
 
+  /// JavaScript that measures the page, and adds the result to it: JSON of `Look` in `<pre id="look">`.
   private static let script = #"""
     const box = (e) => e.getBoundingClientRect();
     const light = (colour) => {
@@ -115,6 +125,7 @@ enum Browser {
 }
 
 extension String {
+  /// Returns the text without the characters in the range.
   fileprivate func replacingCharacters(_ range: Range<Index>) -> String {
     String(self[..<range.lowerBound]) + String(self[range.upperBound...])
   }

@@ -4,7 +4,12 @@ import Testing
 
 @Suite struct ComparisonTests {
   /// A run of warm rounds. A response takes the time of its target, noise that all targets share in a round,
-  /// and a little noise of its own. `times` and `noise` are in milliseconds.
+  /// and a little noise of its own.
+  ///
+  /// - Parameters:
+  ///   - times: the time of each target, in milliseconds. The key `nil` is the DNS target.
+  ///   - noise: the scale of the noise that the targets share, in milliseconds.
+  ///   - change: changes the settings of the run.
   static func run(
     _ times: [IPAddress?: Double], rounds: Int = 80, noise: Double = 3,
     change: (inout BenchSettings) -> Void = { _ in }
@@ -84,8 +89,10 @@ import Testing
       return .answer(request, .warm(request.target == "dns" ? 30 + Double(number % 3) : 29))
     }
     let found = try #require(report.comparison(of: "203.0.113.7"))
+    // The round of the reset connection does not count.
     #expect(found.rounds == 39)
-    // Half of the requests timed out. The target is not faster, although its other responses are.
+    // Half of the requests to the address timed out. It is not the faster target, although its other
+    // responses are faster.
     #expect(!(found.isSignificant && found.shift < 0))
   }
 

@@ -2,27 +2,43 @@ import NetOptBench
 import NetOptCore
 import NetOptLocking
 
-/// A client whose responses a test makes, and that records its requests. Its clock advances only with the
-/// timings of responses and with waits.
+/// A client whose responses the test makes. It records its requests. It is also the clock of the run, which
+/// advances only by the timings of responses and by waits.
 final class FakeBenchClient: BenchClient, BenchClock {
+  /// What changes during a run.
   struct State {
+    /// All requests so far, in the order of their starts.
     var requests: [NetOptRequest] = []
+    /// For each target's name, the number of requests so far.
     var counts: [String: Int] = [:]
+    /// The number of requests that have started and not ended.
     var inProgress = 0
+    /// The largest value that `inProgress` has had.
     var mostInProgress = 0
+    /// What the clock shows.
     var now = MonotonicInstant(nanoseconds: 0)
   }
 
+  /// Makes the response to a request. `number` is the number of earlier requests to the same target.
   typealias Answer =
     @Sendable (_ request: NetOptRequest, _ number: Int) async throws(NetOptError) -> NetOptResponse
 
   let state = Locked(State())
+  /// The address that the start-up probe chooses, or its error.
   private let choice: Result<IPAddress?, NetOptError>
+  /// The addresses that DNS answers with, or the error of the look-up.
   private let answers: Result<[IPAddress], NetOptError>
   private let answer: Answer
+  /// The addresses in the order in which the start-up probe ranks them.
   private let ranking: [IPAddress]
 
-  /// Makes a client. `answer` gets the request and the number of earlier requests to the same target.
+  /// Makes a client.
+  ///
+  /// - Parameters:
+  ///   - choice: the address that the start-up probe chooses, or its error.
+  ///   - answers: the addresses that DNS answers with, or the error of the look-up.
+  ///   - ranking: the addresses in the order in which the start-up probe ranks them.
+  ///   - answer: makes the responses.
   init(
     choice: Result<IPAddress?, NetOptError> = .success(nil),
     answers: Result<[IPAddress], NetOptError> = .success([IPAddress(v4: 0x7f00_0001)]),
@@ -34,6 +50,7 @@ final class FakeBenchClient: BenchClient, BenchClock {
     self.answer = answer
   }
 
+  /// All requests so far, in the order of their starts.
   var requests: [NetOptRequest] { state.withLock(\.requests) }
 
   func now() -> MonotonicInstant { state.withLock(\.now) }
@@ -68,7 +85,7 @@ final class FakeBenchClient: BenchClient, BenchClock {
 }
 
 extension NetOptRequest {
-  /// The name of the request's target.
+  /// The name of the request's target, as in `BenchTarget.id`.
   var target: String {
     switch options.routing {
     case .pinned(let address): address.description

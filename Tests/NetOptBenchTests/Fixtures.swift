@@ -8,8 +8,14 @@ enum Fixtures {
   static let first = IPAddress(v4: 0xcb00_7107)  // 203.0.113.7
   static let second = IPAddress(v4: 0xcb00_7109)  // 203.0.113.9
   static let third = IPAddress(v4: 0xc633_6404)  // 198.51.100.4
+  /// An address whose server has the certificate of another name.
   static let impostor = IPAddress(v4: 0xc000_0242)  // 192.0.2.66
 
+  /// The settings of a run.
+  ///
+  /// - Parameters:
+  ///   - addresses: the targets of the list.
+  ///   - dns: whether the run has the DNS target, too.
   static func settings(
     _ addresses: [IPAddress] = [first, second], dns: Bool = true,
     length: BenchLength = .rounds(cold: 6, warm: 6),
@@ -23,6 +29,7 @@ enum Fixtures {
     return settings
   }
 
+  /// The circumstances of every run.
   static let context = RunContext(
     startedAt: Date(timeIntervalSince1970: 1_787_392_800), tag: 0x7f3a, version: "0.1.0",
     arguments: ["bench", "--seed=7", "https://api.example.com/v1/ping"],
@@ -30,6 +37,8 @@ enum Fixtures {
 
   /// The report of a run whose responses `answer` makes. The run has its own task, so that `answer` can
   /// cancel the run without cancelling the test.
+  ///
+  /// - Parameter choice: the choice of the start-up probe.
   static func report(
     _ settings: BenchSettings, choice: IPAddress? = first, answer: @escaping FakeBenchClient.Answer
   ) async -> BenchReport {

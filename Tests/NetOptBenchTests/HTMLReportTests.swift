@@ -76,7 +76,7 @@ import Testing
     #expect((1...12).contains(pages), "\(pages) pages")
   }
 
-  /// A run of four targets with 25,000 warm rounds.
+  /// The report of four targets with 25,000 warm rounds. Every 500th request times out.
   private static func long() throws -> BenchReport {
     var settings = try Fixtures.settings(
       [Fixtures.first, Fixtures.second, Fixtures.third], length: .rounds(cold: 0, warm: 25_000))
@@ -111,7 +111,7 @@ import Testing
 }
 
 extension Fixtures {
-  /// A run with data for every chart.
+  /// The report of a run with data for every chart.
   static func charted() async throws -> BenchReport {
     let long = IPAddress("2001:db8:1111:2222:3333:4444:5555:6666")
     let settings = try settings(

@@ -109,10 +109,11 @@ import Testing
   }
 }
 
-/// The kinds of runs whose reports the tests check.
+/// The kinds of runs whose reports the tests check. `report` makes the run of each kind.
 enum Situation: CaseIterable {
   case usual, interrupted, dead, failing, empty, openLoop, objectives, connections, sampleLimit, drill
 
+  /// Makes a run of this kind, and returns its report.
   func report() async throws -> BenchReport {
     switch self {
     case .usual: try await Fixtures.usual()
@@ -134,6 +135,7 @@ enum Situation: CaseIterable {
     }
   }
 
+  /// Makes a run without failures. `change` changes its settings.
   private static func run(
     sampleLimit: Int = BenchRun.maximumSamples, _ change: (inout BenchSettings) throws -> Void
   ) async throws -> BenchReport {
@@ -145,8 +147,8 @@ enum Situation: CaseIterable {
     return await run.report(Fixtures.context)
   }
 
-  /// A run with two drills. In one, half of the calls try the dead address. In the other, no call gets a
-  /// response.
+  /// A run with two drills. In the first one, the client with the dead address tries this address in half of
+  /// its calls. In the second one, no call of any client gets a response.
   private static func drilled() async throws -> BenchReport {
     var report = try await Fixtures.usual()
     let exclusion = Exclusion(code: "refused", reason: "connect: refused")

@@ -6,6 +6,7 @@ import Testing
   @Test("a list of objectives parses into metrics, limits and texts")
   func parsing() throws {
     let found = try Objective.list("p95<200ms, errors<=1%,max<1.5s,p99.9<900us,mean<3ms")
+    // Limits of times are in microseconds. The limit of errors is in millionths.
     #expect(found.map(\.limit) == [200_000, 10_000, 1_500_000, 900, 3_000])
     #expect(found.map(\.includesLimit) == [false, true, false, false, false])
     #expect(found.map(\.metric) == [.percentile(.p95), .errors, .maximum, .percentile(.p999), .mean])
@@ -60,6 +61,7 @@ import Testing
     }
     #expect(counted.rankingBlock == .cold)
     #expect(counted.verdicts.map(\.block) == [.warm, nil, nil])
+    // 10 of 20 requests failed: 500,000 millionths.
     #expect(counted.verdicts.map(\.value) == [nil, 500_000, 500_000])
     #expect(counted.verdicts.map(\.isMet) == [false, true, false])
   }

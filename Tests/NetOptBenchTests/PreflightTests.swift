@@ -2,6 +2,8 @@ import NetOptBench
 import Testing
 
 @Suite struct PreflightTests {
+  /// The code of each target's exclusion, `nil` for a target that is not excluded. `statuses` has the status
+  /// of each target's first response, `nil` for a target without a sample.
   private func codes(_ statuses: [Int?]) -> [String?] {
     Preflight.exclusions(after: statuses.map { $0.map { Sample(.answered(status: $0)) } }).map { $0?.code }
   }

@@ -4,6 +4,7 @@ import Testing
 
 @Suite struct ProgressMeterTests {
   private let start = MonotonicInstant(nanoseconds: 0)
+  /// The progress of a warm block after `done` rounds.
   private func state(_ done: Int) -> BenchProgress {
     BenchProgress(.warm, done: done, planned: 80, remaining: .milliseconds(11_200))
   }

@@ -5,8 +5,13 @@ import Testing
 @testable import NetOptBench
 
 @Suite struct RunComparisonTests {
-  /// A saved run of warm rounds of one address. A request takes `wait` milliseconds and some noise, unless
-  /// `fails` returns an error for it.
+  /// A saved run of warm rounds of one address.
+  ///
+  /// - Parameters:
+  ///   - wait: the response time without noise, in milliseconds. The noise is 0 to 0.39 ms.
+  ///   - alpha: the significance level in the settings of the run.
+  ///   - fails: gets the number of a measured request, from 0. Returns the error of the request; `nil` when
+  ///     it succeeds.
   private static func run(
     rounds: Int = 80, wait: Double = 20, alpha: Double = 0.05,
     fails: @escaping @Sendable (Int) -> NetOptError? = { _ in nil }
@@ -72,7 +77,8 @@ import Testing
     #expect(!found.hasRegression && found.lost.isEmpty && found.missing == ["203.0.113.7"])
   }
 
-  /// The median is known, but the end of its interval is not. The test of failures judges this target.
+  /// 36 of 80 requests time out. So the median is known, but the upper end of its interval is not, and the
+  /// medians are not compared. The test of failures judges this target.
   @Test("a target whose interval ends among timeouts is not lost, but its failures are a regression")
   func openInterval() async throws {
     let after = try await Self.run { $0 % 20 < 9 ? Self.timeout : nil }
@@ -108,7 +114,8 @@ import Testing
     #expect(usual.entries[0].before == strict.entries[0].before)
     let widths = [usual, strict].map { $0.entries[0].interval }.map { $0.upperBound - $0.lowerBound }
     #expect(widths[1] > widths[0] * 1.2, "\(widths)")
-    // Runs with that alpha have measured such intervals. The values from the histogram have three digits.
+    // `own` compares runs with that alpha in their settings. Their files contain intervals of exact values.
+    // The interval of `strict` is from the histograms, whose values have three digits.
     let own = Self.compare(
       try await Self.run(alpha: 0.001), try await Self.run(wait: 25, alpha: 0.001), alpha: 0.001)
     let interval = strict.entries[0].interval
@@ -157,16 +164,19 @@ import Testing
       let fault = #expect(throws: SavedRun.Fault.self) { try SavedRun(bytes) }
       #expect(fault?.description.contains("not UTF-8") == true)
     }
+    // The name of the first member consists of 31 combining marks.
     let run = json.description.replacing(
       "{", with: "{\"\(String(repeating: "\u{301}", count: 31))\":1,", maxReplacements: 1)
     let fault = #expect(throws: SavedRun.Fault.self) { try SavedRun(Array(run.utf8)) }
     #expect(fault?.description.contains("combining marks") == true)
   }
 
-  /// Compares runs of equal servers under serially correlated noise. The factor keeps the rank-sum test near
-  /// its level. Without the factor, more than 35 % of the comparisons are significant.
+  /// Compares pairs of runs with equal servers, whose times have serially correlated noise. With the
+  /// dependence factor, less than 8 % of the comparisons are significant at the level of 5 %. Without it,
+  /// more than 35 % are.
   @Test("the dependence factor keeps the rank-sum test near its level in correlated noise")
   func correlatedNoise() {
+    /// The times of a run of 200 requests, and their dependence factor.
     func times(_ noise: inout Noise) -> (SavedRun.Times, Double) {
       let values = noise.series(200, correlation: 0.8).map { 100_000 * (1 + 0.05 * $0) }
       var histogram = HDRHistogram()
@@ -187,15 +197,15 @@ import Testing
     #expect(Double(without) / Double(runs) > 0.35, "\(without) of \(runs)")
   }
 
-  /// The expected p values are from SciPy's `fisher_exact`. For large counts the test is the two-proportion
-  /// test.
+  /// The expected p values are from SciPy's `fisher_exact`. For large counts, `ProportionTest` uses the
+  /// normal approximation instead of the exact test.
   @Test("the proportion test agrees with SciPy, and its two methods agree at the limit between them")
   func proportions() {
     #expect(abs(ProportionTest((0, 80), (6, 80)).p - 0.028358099) < 1e-8)
     #expect(abs(ProportionTest((1, 10), (11, 14)).p - 0.002759456) < 1e-8)
     #expect(abs(ProportionTest((3, 4), (1, 4)).p - 0.485714286) < 1e-8)
     #expect(abs(ProportionTest((2, 100), (0, 1000)).p - 0.008189263) < 1e-8)
-    // The results on both sides of the limit agree.
+    // Counts just below and just above the limit between the two methods.
     let exact = ProportionTest((4_900, 100_000), (5_090, 100_000))
     let large = ProportionTest((4_950, 101_020), (5_142, 101_020))
     #expect(exact.method == .exact && large.method == .normal)

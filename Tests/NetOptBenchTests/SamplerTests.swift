@@ -65,9 +65,11 @@ import Testing
   }
 }
 
-/// A body of three chunks. The transfer of each chunk takes 1 ms.
+/// A body of three chunks of a byte. According to its timings, the transfer of each chunk takes 1 ms.
 private final class SlowBody: BodySource {
+  /// The number of chunks that `next` has returned.
   private let given = Locked(0)
+  /// The number of the chunk, from 1, in whose place `next` throws an error; `nil` for a whole body.
   private let failsAt: Int?
 
   init(failsAt: Int? = nil) { self.failsAt = failsAt }

@@ -15,8 +15,9 @@ struct StatisticsPeerTests {
     #expect(lines == ["checked 100 sets, 200 intervals"])
   }
 
-  /// A data set of one of four kinds in turn: normal, with long tails, with ties, with ties and zeros. The
-  /// sizes are 6 to 400.
+  /// A data set of 6 to 400 pairs with netopt's statistics of it, as `bench_peers.py` reads it. The number of
+  /// the data set selects one of four kinds: normal noise, noise with long tails, differences with ties, and
+  /// differences with ties and zeros.
   private static func dataSet(_ number: Int, _ noise: inout Noise) -> JSONValue {
     let count = 6 + (number < 40 ? number : noise.integer(below: 395))
     func pair() -> (Double, Double) {
@@ -78,7 +79,7 @@ struct StatisticsPeerTests {
       var histogram = HDRHistogram()
       for value in values { histogram.record(value) }
       let percentiles = [50.0, 90, 99, 100].map { percentile -> JSONValue in
-        // HdrHistogram rounds the rank in this way.
+        // The library hdrhistogram computes the rank of a percentile in this way.
         let rank = max(1, UInt64(percentile / 100 * Double(values.count) + 0.5))
         return [.number(percentile), .optional(histogram.value(atRank: rank))]
       }
@@ -97,5 +98,6 @@ struct StatisticsPeerTests {
 }
 
 extension JSONValue {
+  /// An array of numbers.
   static func numbers(_ values: [Double]) -> JSONValue { .array(values.map(JSONValue.number)) }
 }

@@ -54,7 +54,7 @@ import Testing
   func largeShift() throws {
     var noise = Noise(seed: 12)
     let differences = (0..<100_000).map { _ in noise.normal() + 0.5 }
-    // An enumeration would have 5 billion averages.
+    // There are 5 billion averages of two differences.
     let shift = try #require(SignedRank(differences, isSerial: false).shift)
     #expect(abs(shift - 0.5) < 0.02)
   }

@@ -5,10 +5,15 @@ import Testing
 
 /// Comparisons of synthetic runs whose true difference is known.
 @Suite struct SyntheticRunTests {
+  /// The significance level of the tests.
   private static let alpha = 0.05
 
-  /// The response times of two targets on a network that becomes 10 % slower during the run. The second
-  /// target takes 100 ms at the start, the first target `factor` times as long.
+  /// The response times of two targets in microseconds, on a network that becomes 10 % slower during the run.
+  /// The second target takes 100 ms at the start, the first target `factor` times as long.
+  ///
+  /// - Parameters:
+  ///   - correlation: the correlation of the noise in neighbouring rounds, from 0 to 1.
+  ///   - spread: the standard deviation of the noise, as a share of the response time.
   private static func run(
     _ rounds: Int, correlation: Double, factor: Double = 1, spread: Double = 0.05, _ noise: inout Noise
   ) -> (first: [Double], second: [Double]) {
@@ -20,7 +25,7 @@ import Testing
     return (target(&noise, factor), target(&noise, 1))
   }
 
-  /// In 10,000 runs of equal targets, the share of significant differences is about α, whatever the serial
+  /// Makes 10,000 runs of equal targets. The share of significant differences is about α, whatever the serial
   /// correlation of the noise.
   @Test(
     "equal targets differ significantly in 3 to 7 % of runs at alpha 5 %",
@@ -37,8 +42,9 @@ import Testing
     #expect((0.03...0.07).contains(share), "\(share)")
   }
 
-  /// Measures equal targets one after the other and compares them without pairs. The false differences are
-  /// the reason for rounds.
+  /// Takes the two halves of a series for two equal targets that are measured one after the other. Because
+  /// the network becomes slower, most comparisons of the halves find a difference. Rounds avoid this: in a
+  /// round, all targets are measured at about the same time.
   @Test("without rounds, the drift of the network looks like a difference in most runs")
   func drift() {
     var noise = Noise(seed: 1)
@@ -65,12 +71,12 @@ import Testing
     let promised = SignedRankPower.power(
       shift: 2_100, deviation: 105_000 * spread * 2.0.squareRoot(), count: rounds)
     let share = Double(found) / Double(runs)
-    // The search for dependence costs some power when there is none.
+    // The test also estimates serial dependence. This costs some power when there is no dependence.
     #expect(abs(share - promised) < 0.06, "found \(share), promised \(promised)")
   }
 
-  /// The test finds a large shift in few rounds, whatever dependence the rounds seem to have. A test by ranks
-  /// alone would find 93 % of these shifts.
+  /// The test finds a large shift in few rounds, even if these rounds happen to look dependent. A test by
+  /// ranks alone would find 93 % of these shifts.
   @Test("the test finds a shift of 100 % in 10 to 16 rounds", arguments: [10, 12, 16])
   func largeShift(rounds: Int) {
     var noise = Noise(seed: UInt64(rounds))
@@ -109,7 +115,8 @@ import Testing
     #expect((0.92...0.985).contains(Double(held) / Double(runs)), "\(held)")
   }
 
-  /// The ranks separate five equal targets about as rarely as α says, whichever target happens to be first.
+  /// The share of runs in which five equal targets get different ranks is about α, although the fastest
+  /// target is the fastest only by chance.
   @Test("five equal targets get different ranks in less than 6 % of runs")
   func equalRanks() throws {
     var noise = Noise(seed: 21)
@@ -129,7 +136,8 @@ import Testing
         report.targets[index].add(series, of: .warm, order: settings.order)
       }
       report.comparisons = Comparisons(report).all
-      // An adjustment for the 4 tests alone. It ignores that each test is against the fastest of all targets.
+      // Counts the runs in which an adjustment for only the 4 comparisons would find a difference. This
+      // adjustment ignores that the targets are compared with the fastest one, which is chosen by its times.
       if report.comparisons.contains(where: { $0.p * 4 < Self.alpha }) { byNeighbours += 1 }
       return report.ranks.contains { $0.rank > 1 }
     }
@@ -137,8 +145,9 @@ import Testing
     #expect(byNeighbours > apart, "\(byNeighbours) and \(apart) of \(runs)")
   }
 
-  /// Under serially correlated noise, the interval from a bootstrap of runs of neighbouring rounds contains
-  /// the true difference more often than the interval from a bootstrap of single rounds.
+  /// The noise is serially correlated. A bootstrap that draws sequences of neighbouring rounds keeps this
+  /// correlation, and a bootstrap that draws single rounds loses it. So the interval of the former contains
+  /// the true difference more often.
   @Test("the interval of neighbouring rounds contains the truth more often than one of single rounds")
   func bootstrapOfNeighbours() throws {
     var noise = Noise(seed: 22)
@@ -159,7 +168,7 @@ import Testing
     #expect(neighbours > single, "\(neighbours) by runs of neighbours, \(single) by single rounds")
   }
 
-  /// The rank-sum test of Mann and Whitney, by the normal approximation.
+  /// The two-sided p value of the rank-sum test of Mann and Whitney, by the normal approximation.
   private static func rankSum(_ first: [Double], _ second: [Double]) -> Double {
     let ranks = MidRanks(first + second).ranks
     let (m, n) = (Double(first.count), Double(second.count))

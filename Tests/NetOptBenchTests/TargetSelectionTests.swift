@@ -9,6 +9,8 @@ import Testing
 
   init() throws { v6 = BenchTarget(try #require(IPAddress("2001:db8::7")), port: 443) }
 
+  /// Selects targets. Returns their names, and the codes of the warnings. `listed` has the endpoints of the
+  /// host in the list; `nil` stands for a list without the host.
   private func select(
     _ kinds: Set<BenchTarget.Kind> = [.ip, .dns], _ family: IPAddress.Family? = nil, _ listed: [BenchTarget]?
   ) -> (ids: [String], warnings: [String]) {

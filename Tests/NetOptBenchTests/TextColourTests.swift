@@ -2,6 +2,7 @@ import NetOptBench
 import Testing
 
 @Suite struct TextColourTests {
+  /// Whether colour is on. `refused` stands for the option `--no-color`.
   private func isOn(
     refused: Bool = false, terminal: Bool = true, _ environment: [String: String] = ["TERM": "xterm"]
   ) -> Bool {

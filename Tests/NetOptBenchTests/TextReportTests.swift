@@ -118,7 +118,8 @@ import Testing
     }
     let lines = TextReport(report).text.split(separator: "\n")
     #expect(lines.allSatisfy { $0.count <= 80 })
-    // The address is whole in the table and beside the bars. Two cut addresses could look alike.
+    // The table and the bars have the whole address, because two addresses could look alike when they are
+    // cut.
     #expect(lines.count { $0.hasSuffix(" 2001:db8:1111:2222:3333:4444:5555:6666") } == 2)
   }
 
@@ -174,7 +175,7 @@ import Testing
     #expect(row.contains("/80! "))
     #expect(text.contains("NOTE    !: significantly more than 5 % of the requests to it failed"))
     #expect(MarkdownReport(report).text.contains("/80! |"))
-    // The same holds without a DNS target.
+    // In a run without the DNS target, the report does not name this target as the best either.
     settings.targets.removeLast()
     let listed = await Fixtures.report(settings) { request, number throws(NetOptError) in
       if request.target == Fixtures.first.description, number > 3, number % 3 == 0 {

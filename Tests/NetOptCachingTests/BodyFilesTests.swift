@@ -6,11 +6,12 @@ import Testing
 
 @testable import NetOptCaching
 
-/// Body files with several writers, while another thread removes abandoned temporary files.
+/// Several threads write body files, while another thread removes the temporary files of dead writers.
 @Suite struct BodyFilesTests {
   @Test("a sweep does not remove a temporary file between its creation and its locking")
   func draftsOfTheLiving() throws {
     let files = BodyFiles(directory: try TemporaryDirectory.make("body-files"))
+    // Whether the writers have ended.
     let isOver = Locked(false)
     let failures = Locked<[String]>([])
     let published = Locked<[String]>([])
@@ -18,7 +19,8 @@ import Testing
     let queue = DispatchQueue.global()
     queue.async(group: sweepers) {
       while !isOver.withLock(\.self) {
-        // Reports each published body as known, as the transaction of a store would.
+        // The closure says of each published file that a row of the database names it. So only temporary
+        // files can be orphans.
         if let orphans = try? files.orphans({ _ throws(DiskError) in true }) { files.sweep(orphans) }
       }
     }
