@@ -32,8 +32,8 @@ struct CacheKeyTests {
       #expect(keys.indices.filter { keys[$0] == key } == [index])
     }
     #expect(Set(keys).count == 4)
-    // More strings that are equal in Unicode: a sign and its letter, and accents in two orders with the same
-    // number of bytes.
+    // More pairs of strings that are equal in Swift: the letter K and the Kelvin sign; two accents in both
+    // orders, which gives the same number of bytes; the semicolon and the Greek question mark.
     for (one, other) in [("K", "\u{212a}"), ("a\u{323}\u{307}", "a\u{307}\u{323}"), (";", "\u{37e}")] {
       #expect(one == other && one.hasSameBytes(as: one) && !one.hasSameBytes(as: other))
       #expect(

@@ -3,6 +3,7 @@ import NetOptCore
 import Testing
 
 struct CachePolicyTests {
+  /// A stored response that is fresh for 100 s and has an `ETag`.
   private func fresh(_ more: HeaderFields = [:]) throws -> CacheEntry {
     try stored(["Cache-Control": "max-age=100", "ETag": "\"a\""] + more)
   }
@@ -13,6 +14,7 @@ struct CachePolicyTests {
     #expect(try decision(["Cache-Control": "only-if-cached"]) == ("refuse", "RFC 9111, section 5.2.1.7"))
   }
 
+  /// `after` is the time from the receipt of the stored response to the request, in seconds.
   @Test(
     "the Cache-Control directives of a request decide by RFC 9111",
     arguments: [
@@ -79,6 +81,8 @@ struct CachePolicyTests {
   @Test("a stale response is served after a failure only where the directives allow it")
   func staleAfterFailure() throws {
     let policy = CachePolicy(staleWhenUnreachable: 100_000)
+    // The section of the rule by which the entry answers after a failure; `nil` when the entry must not
+    // answer. `status` is the status of the failed response; `nil` when no response arrived.
     func after(_ status: Int?, _ entry: CacheEntry, at seconds: Int64, _ request: HeaderFields = [:]) throws
       -> String?
     {
@@ -97,7 +101,8 @@ struct CachePolicyTests {
       #expect(try after(nil, stored(["Cache-Control": control]), at: 20) == nil)
     }
     #expect(try after(nil, plain, at: 20, ["Cache-Control": "no-cache"]) == nil)
-    // The reload of a fresh response fails: no directive allows hiding the server's fault.
+    // The caller reloads a response that is still fresh, and the server answers with 503. The caller must see
+    // the 503, because no directive allows the stored response to take its place.
     #expect(try after(503, plain, at: 5, ["Cache-Control": "max-age=0"]) == nil)
     #expect(try after(nil, stored(["Cache-Control": "max-age=0, must-revalidate"]), at: 0) == nil)
   }
@@ -116,6 +121,8 @@ struct CachePolicyTests {
   @Test("the cache evaluates If-None-Match and If-Modified-Since of a request")
   func conditions() throws {
     let entry = try stored(["Cache-Control": "max-age=100", "ETag": "\"a\"", "Last-Modified": date(-100)])
+    // The part of the stored response that answers a request with these fields; `nil` when the request
+    // goes to the origin.
     func part(_ fields: HeaderFields) throws -> ResponsePart? {
       guard case .serve(let service) = CachePolicy().decide(try asked(fields), [entry], at: start) else {
         return nil
@@ -158,6 +165,8 @@ struct CachePolicyTests {
 
   @Test("a range is served if If-Range equals the response's strong tag or its date")
   func ifRange() throws {
+    // The part of the stored response, with the entity tag `tag`, that answers a request for the bytes 0
+    // and 1 with this `If-Range`.
     func part(_ condition: String, _ tag: String = "\"a\"") throws -> ResponsePart? {
       let entry = try stored(["Cache-Control": "max-age=100", "ETag": tag, "Last-Modified": date(-9)])
       let request = try asked(["Range": "bytes=0-1", "If-Range": condition])
@@ -184,6 +193,7 @@ struct CachePolicyTests {
   func encodedContent() throws {
     let entry = try stored(["Cache-Control": "max-age=100", "Content-Encoding": "gzip"])
     #expect(try decision(on: entry).section == "RFC 9110, section 12.5.3")
+    // libcurl cannot decode the coding "own". So the entry is the best answer that there is.
     let odd = try stored(["Cache-Control": "max-age=100", "Content-Encoding": "own"])
     #expect(try decision(on: odd).word == "hit")
   }

@@ -3,6 +3,8 @@ import NetOptCore
 import Testing
 
 struct DeclaredPolicyTests {
+  /// The policy of a declaration. `time` is the time to live of 2xx responses, and `negative` that of
+  /// errors.
   private func policy(
     _ expired: CacheOptions.Declaration.Expired = .refetch, negative: Duration? = nil,
     for time: Duration? = .seconds(60)
@@ -10,10 +12,12 @@ struct DeclaredPolicyTests {
     DeclaredPolicy(CacheOptions.Declaration(timeToLive: time, expired: expired, negativeTimeToLive: negative))
   }
 
+  /// The decision about a request, as the word of `words`. The request is made this number of seconds
+  /// after `start`. The stored response was received at `start` and expires 60 s later.
   private func word(
     _ policy: DeclaredPolicy, after seconds: Int64, _ request: HeaderFields = [:]
   ) throws -> String {
-    // The policy ignores the freshness that the server declares.
+    // The policy must ignore the `max-age` of the server.
     let entry = try stored(["Cache-Control": "max-age=0"], declaredExpiry: start + 60_000)
     return words(policy.decide(try asked(request), [entry], at: start + seconds * 1000)).word
   }
@@ -29,6 +33,7 @@ struct DeclaredPolicyTests {
     #expect(try word(policy(), after: 1, ["Cache-Control": "no-cache"]) == "fetch:request")
   }
 
+  /// Whether the policy stores the response to a GET with this status and these header fields.
   private func isStored(_ policy: DeclaredPolicy, _ status: Int, _ fields: HeaderFields = [:]) throws -> Bool
   {
     policy.storing(try asked(), status: status, fields, CacheControl(fields)).isStored
@@ -71,12 +76,16 @@ struct DeclaredPolicyTests {
 }
 
 struct VersionedPolicyTests {
+  /// A policy that serves an old version while it is behind the requested version by less than
+  /// `threshold`.
   private func policy(threshold: Int64 = 1) -> VersionedPolicy {
     var versions = CacheOptions.Versions()
     versions.threshold = threshold
     return VersionedPolicy(versions)
   }
 
+  /// The entry has the version 7. The arguments are the threshold, the version that the request names, and
+  /// the decision as the word of `words`.
   @Test(
     "an entry's version decides between hit, stale with refresh, and fetch",
     arguments: [
@@ -138,7 +147,8 @@ struct RequestKeyTests {
     #expect(try text("b=2", "a=1") != text("b=2", "a=1", form))
   }
 
-  /// For example forms in Latin-1.
+  /// The bytes 0xe8 and 0xe9 are letters in Latin-1 and are invalid in UTF-8. Decoded as UTF-8, both would
+  /// become U+FFFD, so a key of decoded text would be the same for both forms.
   @Test("different forms that are not UTF-8 have different keys")
   func invalidForms() throws {
     let form: HeaderFields = ["Content-Type": "application/x-www-form-urlencoded"]
@@ -151,7 +161,8 @@ struct RequestKeyTests {
     #expect(texts[0] != texts[1])
   }
 
-  /// Digests identify queries and bodies that have no canonical form. The two kinds have different prefixes.
+  /// In a key, a digest represents a query or a body that has no canonical form. The digest of a query begins
+  /// with another byte than the digest of a body. A form counts as a query, not as a body.
   @Test("a query with a stray % has another key than a body with the same bytes")
   func strayPercentSigns() throws {
     func key(_ query: String?, _ body: String, _ type: String? = nil) throws -> CacheKey {
@@ -228,13 +239,15 @@ struct RequestKeyTests {
     #expect(Set(signed + ["tenant"]).count == 3)
   }
 
-  /// A hostile caller could choose such names to read the responses of other users.
+  /// The names contain the texts that netopt appends to the name of a partition, such as "\0unverified". If a
+  /// hostile caller could imitate another partition in this way, it could read the responses of other users.
   @Test("no partition name imitates the partition of another request")
   func hostileNames() throws {
     let names = [
       "", "\0", "\0\0", "a", "a\0", "\0unverified", "a\0unverified", "\0signed by a", "a\0\0signed by a",
       "\0\0unverified", "\0trust a", "\0\0trust a",
     ]
+    // For each partition so far, the text that describes its request.
     var seen: [String: String] = [:]
     for name in names {
       for isVerified in [true, false] {

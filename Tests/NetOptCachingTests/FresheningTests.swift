@@ -3,6 +3,8 @@ import NetOptCore
 import Testing
 
 struct FresheningTests {
+  /// The entry that results from a 304 with `newFields`, for a stored response with the fields `old`. The
+  /// request for the 304 was sent 5 s after `start`, and the 304 was received 0.1 s later.
   private func updated(_ old: HeaderFields, _ newFields: HeaderFields) throws -> CacheEntry {
     Freshening.updated(
       try stored(old), with: newFields, for: try asked(["Foo": "1"]), requested: start + 5000,
@@ -32,6 +34,7 @@ struct FresheningTests {
 
   @Test("an updated entry is not kept when its fields exceed the limits of one response head")
   func growingFields() throws {
+    // Fields with the names "Foo-N", one for each number N in `names`, with values of `bytes` bytes.
     func newFields(_ names: Range<Int>, _ bytes: Int) -> HeaderFields {
       HeaderFields(names.map { HeaderField("Foo-\($0)", String(repeating: "a", count: bytes)) })
     }
@@ -52,12 +55,14 @@ struct FresheningTests {
 
   @Test("an updated entry is not kept when more than 64 fields select it")
   func growingSelectors() throws {
+    // A `Vary` with the names "Foo-N", one for each number N in `names`.
     func vary(_ names: Range<Int>) -> HeaderFields {
       ["Vary": names.map { "Foo-\($0)" }.joined(separator: ", ")]
     }
     var entry = try stored(vary(0..<40))
     #expect(Freshening.mayBeStored(entry, after: [:]))
-    // First the same names, then other names until there are more than 64.
+    // The first 304 names the fields of the stored `Vary` again. The others name further fields, up to 64 and
+    // then 65 in all.
     for (names, isKept) in [(0..<40, true), (40..<64, true), (64..<65, false)] {
       entry = Freshening.updated(
         entry, with: vary(names), for: try asked(["Foo-1": "1"]), requested: start, received: start)
@@ -97,8 +102,8 @@ struct FresheningTests {
     #expect(try Freshening.mayBeStored(updated([:], newFields), after: ["Connection": "close"]))
   }
 
-  /// The origin selected the body by the `Vary` with which it was stored. A 304 whose `Vary` has fewer names
-  /// must not make the body answer other requests.
+  /// The origin chose the stored body by the request fields in the stored `Vary`. When the `Vary` of a 304
+  /// lacks some of these names, the entry must still not answer requests with other values of the fields.
   @Test(
     "a 304 may add selectors to an entry, and removes none",
     arguments: [[:], ["Vary": ""], ["Vary": "Bar"], ["Vary": "Foo"], ["Vary": "bar, foo"]] as [HeaderFields])
@@ -110,11 +115,13 @@ struct FresheningTests {
       received: start + 5100)
     #expect(Vary.selects(entry, request))
     #expect(try !Vary.selects(entry, asked(["Foo": "2", "Bar": "2"])))
+    // Whether the 304 adds the selector `Bar`. A request with another `Bar` then no longer matches the
+    // entry.
     let isWider = Vary(newFields) != .nothing && Vary(newFields) != .fields(["foo"])
     #expect(try Vary.selects(entry, asked(["Foo": "1", "Bar": "3"])) != isWider)
   }
 
-  /// "\u{fffd}" stands for bytes that are not UTF-8, and the original bytes are unknown.
+  /// netopt replaces bytes that are not UTF-8 by U+FFFD. So a tag with U+FFFD may have had any bytes there.
   @Test(
     "entity tags match only if their bytes are known and equal",
     arguments: [
@@ -151,7 +158,8 @@ struct FresheningTests {
       #expect(validators.match([:], at: start / 1000))
     }
     #expect(both.match(["ETag": "\"a\"", "Last-Modified": date(60)], at: start / 1000))
-    // A weak tag counts only with an equal date, because the stored response has no tag to compare it with.
+    // `dated` has no tag with which the tag of the 304 could be compared. So the 304 confirms the stored
+    // response only if its tag is weak and its date is equal.
     #expect(dated.match(["ETag": "W/\"b\"", "Last-Modified": date(0)], at: start / 1000))
     #expect(!dated.match(["ETag": "W/\"b\""], at: start / 1000))
     #expect(!dated.match(["ETag": "\"b\"", "Last-Modified": date(0)], at: start / 1000))
@@ -163,9 +171,9 @@ struct FresheningTests {
     #expect(try updated(["B": "1", "C": "1"], named).fields["B"] == nil)
     #expect(try updated(named, ["B": "2", "C": "2"]).fields["B"] == nil)
     #expect(try updated(named, ["B": "2", "C": "2"]).fields["C"] == "2")
-    // The new `Cache-Control` does not name the field.
+    // The `Cache-Control` of the 304 replaces the stored one, and does not name the field B.
     #expect(try updated(named, ["B": "2", "Cache-Control": "max-age=9"]).fields["B"] == "2")
-    // Fields that decide when the entry is used stay.
+    // `no-cache` does not remove the fields that decide whether the entry may answer, such as `Vary`.
     #expect(
       try updated(["Vary": "Foo", "ETag": "\"a\""], ["Cache-Control": "no-cache=\"vary, etag\""]).fields[
         "Vary"] == "Foo")
@@ -186,7 +194,7 @@ struct FresheningTests {
     #expect(Freshening.afterHead(entry, status: 410, fields) == .nothing)
   }
 
-  /// A stored response without a tag cannot be compared with a tag.
+  /// The stored response has no tag with which the tag of the new response could be compared.
   @Test("a first entity tag does not confirm a stored response without a tag")
   func firstTag() throws {
     let tag: HeaderFields = ["ETag": "\"b\""]
@@ -199,6 +207,8 @@ struct FresheningTests {
       untagged.terms.validators.match(["ETag": "W/\"b\"", "Last-Modified": date(-5)], at: start / 1000))
   }
 
+  /// As the value of `If-None-Match`, none of these texts would mean exactly one tag. For example, `*`
+  /// matches every response, and a comma separates two tags. So such an `ETag` is not used as a validator.
   @Test(
     "text that would make another condition is not an entity tag",
     arguments: ["*", "W/*", "a, b", "\"a\", \"b\"", "\"", "a\"b", "W/"])

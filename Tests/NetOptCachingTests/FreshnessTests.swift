@@ -22,7 +22,7 @@ struct FreshnessTests {
     let entry = try stored(["Expires": date(100), "Date": date(0)])
     #expect(try decision(on: entry, after: 99) == ("hit", "RFC 9111, section 5.3"))
     #expect(try decision(on: entry, after: 101).word == "fetch")
-    // The clock of this server is an hour slow, and both dates are by that clock.
+    // The clock of this server is an hour behind, and both dates are by that clock.
     let slow = try stored(["Expires": date(-3500), "Date": date(-3600), "ETag": "\"a\""])
     #expect(slow.terms.freshness.lifetime == 100_000)
   }
@@ -51,6 +51,7 @@ struct FreshnessTests {
       let other = try stored(["Last-Modified": date(-1000), "Date": date(0)], status: status)
       #expect(other.terms.freshness.lifetime == 0)
     }
+    // `public` allows a heuristic lifetime for any status.
     let marked = try stored(
       ["Last-Modified": date(-1000), "Date": date(0), "Cache-Control": "public"], status: 599)
     #expect(marked.terms.freshness.lifetime == 100_000)

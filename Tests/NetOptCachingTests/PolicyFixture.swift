@@ -1,13 +1,19 @@
 import NetOptCaching
 import NetOptCore
 
-/// A time in milliseconds since 1970, with a fraction of a second: Sat, 21 Nov 2026 00:00:00.250 GMT.
+/// When the stored responses of the policy tests were received, in milliseconds since 1970: Sat, 21 Nov 2026
+/// 00:00:00.250 GMT. The time has a fraction of a second, which the dates in header fields do not have.
 let start: Int64 = 1_795_219_200_250
 
-/// The HTTP date of `start` plus this number of seconds.
+/// The HTTP date that is this number of seconds after `start`, without the fraction of a second.
 func date(_ seconds: Int64) -> String { CivilTime(seconds: start / 1000 + seconds).http }
 
 /// A stored response that was received at `start`.
+///
+/// - Parameters:
+///   - took: the time from the sending of the request to the response head, in milliseconds.
+///   - declaredExpiry: `CacheEntry.declaredExpiry`, in milliseconds since 1970.
+///   - version: `CacheEntry.resourceVersion`.
 func stored(
   _ fields: HeaderFields, status: Int = 200, body: String = "0123456789",
   selectors: [CacheEntry.Selector] = [],
@@ -20,14 +26,17 @@ func stored(
     declaredExpiry: declaredExpiry, resourceVersion: version, fetchMicroseconds: 1000)
 }
 
-/// A request for the URL of the stored response.
+/// A request for the URL of the stored response, as a policy reads it.
 func asked(_ fields: HeaderFields = [:], _ method: NetOptRequest.Method = .get) throws -> CacheRequest {
   CacheRequest(try NetOptRequest(method, "https://api.test/thing", headers: fields))
 }
 
-/// The decision of the cache as a word, and the section of its rule.
+/// The decision of `CachePolicy` about a request, as `words` describes it.
 ///
-/// - Parameter seconds: the time from the response to the request; 1 s by default.
+/// - Parameters:
+///   - fields: the header fields of the request.
+///   - entries: the stored responses.
+///   - seconds: the time from `start` to the decision, in seconds.
 func decision(
   _ fields: HeaderFields = [:], _ method: NetOptRequest.Method = .get, on entries: CacheEntry...,
   after seconds: Double = 1
@@ -35,6 +44,18 @@ func decision(
   words(CachePolicy().decide(try asked(fields, method), entries, at: start + Int64(seconds * 1000)))
 }
 
+/// Describes a decision: a word for the decision, and the section of the rule that decided, such as "RFC
+/// 9111, section 4". The words:
+///
+/// - "hit" or "stale": a stored response answers. With "+refresh" the cache also refreshes it in the
+///   background.
+/// - "validate": the request goes to the origin with conditions that the cache adds.
+/// - "fetch": the request goes to the origin without such conditions, although a stored response is
+///   selected. The stored response has no validator, or the cache must not change the request.
+/// - "fetch:" and a `CacheStatus.Forward`: the request goes to the origin for this reason, because no
+///   stored response can answer it.
+/// - "bypass": the request goes to the origin, and the response is not stored.
+/// - "refuse": the cache answers with 504.
 func words(_ decision: CacheDecision) -> (word: String, section: String) {
   switch decision {
   case .serve(let service):
@@ -49,7 +70,11 @@ func words(_ decision: CacheDecision) -> (word: String, section: String) {
   }
 }
 
-/// Whether the cache stores a response, and the section of the rule.
+/// Whether RFC 9111 lets the cache store a response, and the section of the rule that decides (`Storing`).
+///
+/// - Parameters:
+///   - fields: the header fields of the response.
+///   - request: the header fields of the request.
 func storing(
   _ fields: HeaderFields, status: Int = 200, to request: HeaderFields = [:],
   _ method: NetOptRequest.Method = .get

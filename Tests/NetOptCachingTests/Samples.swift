@@ -6,10 +6,18 @@ import NetOptLocking
 
 /// Keys and entries for tests.
 enum Samples {
+  /// The key of a GET of `https://a.test/NAME?q=1`.
   static func key(_ name: String, partition: String = "") throws -> CacheKey {
     try CacheKey(api: "GET https://a.test/\(name)", parameters: "q=1", partition: partition)
   }
 
+  /// A stored response with the status 200, of a request that was sent 20 ms before `received`.
+  ///
+  /// - Parameters:
+  ///   - received: when the response head was received, in milliseconds since 1970.
+  ///   - cost: how long the fetch took, in microseconds (`CacheEntry.fetchMicroseconds`).
+  ///   - expiry: `CacheEntry.declaredExpiry`, in milliseconds since 1970.
+  ///   - version: `CacheEntry.resourceVersion`.
   static func entry(
     _ key: CacheKey, body: [UInt8] = Array("hello".utf8), selectors: [CacheEntry.Selector] = [],
     received: Int64 = 1_700_000_000_000, cost: Int64 = 20_000, expiry: Int64? = nil, version: Int64? = nil
@@ -21,8 +29,9 @@ enum Samples {
       fetchMicroseconds: cost)
   }
 
-  /// Two keys with the same MD5 digest. Their texts are the blocks of Wang, Feng, Lai and Yu (2004), with one
-  /// character for each byte.
+  /// Two keys with the same MD5 digest and different texts. Wang, Feng, Lai and Yu published two messages
+  /// with the same MD5 digest in 2004. The digest of both keys is the digest of these messages. The text of
+  /// a key has one character, from U+0000 to U+00FF, for each byte of its message.
   static func collision(partition: String = "") throws -> (CacheKey, CacheKey) {
     let one =
       "d131dd02c5e6eec4693d9a0698aff95c2fcab58712467eab4004583eb8fb7f8955ad340609f4b30283e488832571415a"
@@ -54,7 +63,7 @@ final class StoppedDate: Sendable {
   func advance(milliseconds: Int64) { moment.withLock { $0 += milliseconds } }
 }
 
-/// Collects warnings.
+/// Collects the warnings of a store, in the order in which the store reports them.
 final class Warnings: Sendable {
   private let kept = Locked<[NetOptError]>([])
   var messages: [String] { kept.withLock { $0.map(\.message) } }

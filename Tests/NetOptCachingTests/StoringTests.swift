@@ -3,6 +3,8 @@ import NetOptCore
 import Testing
 
 struct StoringTests {
+  /// The arguments are the status, the value of `Cache-Control`, whether the response is stored, and the
+  /// section of RFC 9111 that decides.
   @Test(
     "status and Cache-Control decide whether a response is stored",
     arguments: [
@@ -32,6 +34,8 @@ struct StoringTests {
     #expect(try !storing([:]).isStored)
   }
 
+  /// The terms are the fields that decide whether a stored response may answer, and what its body means
+  /// (`StoredFields.dropsCachingTerms`).
   @Test(
     "a response is not stored if Connection or no-cache drops a field of its terms",
     arguments: [
@@ -60,7 +64,8 @@ struct StoringTests {
   func requests() throws {
     let fresh: HeaderFields = ["Cache-Control": "max-age=10"]
     #expect(try storing(fresh, to: ["Cache-Control": "no-store"]) == (false, "RFC 9111, section 5.2.1.5"))
-    // A private cache may store responses to requests with credentials.
+    // A private cache may store responses to requests with credentials. It may store responses with
+    // `Set-Cookie` too, without this field.
     #expect(try storing(fresh, to: ["Authorization": "Bearer secret"]).isStored)
     #expect(try storing(["Cache-Control": "max-age=10", "Set-Cookie": "a=b"]).isStored)
     for method in [.put, .delete, .head, "M-SEARCH"] as [NetOptRequest.Method] {
@@ -89,7 +94,7 @@ struct StoringTests {
     let kept = StoredFields.stored(
       fields, control: CacheControl(["Cache-Control": "no-cache=\"x-secret\""]), isDecoded: false,
       received: start)
-    // With `Transfer-Encoding` the `Content-Length` has no meaning.
+    // In a message with `Transfer-Encoding`, `Content-Length` has no meaning. So it is not stored.
     #expect(kept == ["C": "3", "Date": date(0)])
     let plain: HeaderFields = ["C": "3", "Content-Length": "5"]
     #expect(
@@ -106,6 +111,8 @@ struct StoringTests {
 
   @Test("an unsafe request invalidates its URL, and a Location of the same origin")
   func invalidation() throws {
+    // The paths of the URLs whose entries a request with this method, and a response with this status and
+    // these fields, make invalid.
     func targets(_ method: NetOptRequest.Method, _ status: Int, _ fields: HeaderFields) throws -> [String] {
       Invalidation.urls(try asked([:], method), status: status, fields).map(\.target)
     }

@@ -3,6 +3,7 @@ import NetOptCore
 import Testing
 
 struct VaryTests {
+  /// A stored response with this `Vary`, which was fetched by a request with these fields.
   private func entry(_ vary: String, _ request: HeaderFields) throws -> CacheEntry {
     let fields: HeaderFields = ["Cache-Control": "max-age=100", "Vary": vary]
     return try stored(fields, selectors: Vary(fields).selectors(of: asked(request)))
@@ -32,15 +33,17 @@ struct VaryTests {
     #expect(try decision(["Accept-Language": "de, en"], on: german).word == "fetch:vary-miss")
   }
 
-  /// Strings that are equal in Swift, or equal when lowercased, although their bytes differ.
+  /// Pieces of random values. Many of them are equal in Swift, or equal when lowercased, although their bytes
+  /// differ.
   private static let pieces = [
     "e\u{301}", "é", "K", "\u{212A}", "k", "Å", "\u{212B}", "A\u{30A}", "Ω", "\u{2126}", ";", "\u{37E}", "a",
     "A", ",", ",\u{301}", " ",
     "\t", "İ", "ß", "ẞ", "\u{200D}",
   ]
 
-  /// The form in which values are compared, implemented again for the test: bytes without surrounding spaces
-  /// and tabs. The names of a list are compared one by one, in lowercase.
+  /// The form in which the cache compares values, implemented independently for the test. The form of a
+  /// value is its bytes without spaces and tabs at both ends. A list is split at its commas first, and the
+  /// ASCII letters of its members become lowercase.
   private static func compared(_ value: String, isList: Bool) -> [[UInt8]] {
     let parts =
       isList
@@ -76,6 +79,8 @@ struct VaryTests {
     #expect(matches > 100)
   }
 
+  /// Swift treats a comma and a combining accent after it as one character. A parser that splits the text
+  /// by characters would not find the comma.
   @Test("a Vary with a combining accent counts as *")
   func accents() {
     #expect(Vary(["Vary": "Foo,\u{301} *"]) == .everything)
@@ -89,9 +94,11 @@ struct VaryTests {
   func longValues(_ name: String) throws {
     let commas = String(repeating: ",", count: 4 << 20)
     let stored = try entry(name, [name: commas])
+    // The store keeps a digest of the long value: 64 hexadecimal digits, after a NUL in some fields.
     #expect(stored.selectors.allSatisfy { ($0.value?.utf8.count ?? 0) <= 65 })
     #expect(try decision([name: commas], on: stored).word == "hit")
     #expect(try decision([name: commas + ","], on: stored).word == "fetch:vary-miss")
+    // A request whose short value is the text of the digest must not match the long value.
     let text = stored.selectors[0].value?.drop { $0 == "\0" }
     #expect(try decision([name: String(try #require(text))], on: stored).word == "fetch:vary-miss")
   }
@@ -122,6 +129,7 @@ struct VaryTests {
 
   @Test("a response whose Vary names more than 64 different fields is not stored")
   func tooManyNames() throws {
+    // A `Vary` with `count` names. Each name occurs twice, in different case.
     func vary(_ count: Int) -> String { (0..<count).map { "Foo-\($0), foo-\($0)" }.joined(separator: ", ") }
     let most = Vary.mostNames
     #expect(Vary(["Vary": vary(most)]) == .fields((0..<most).map { "foo-\($0)" }.sorted()))
@@ -130,7 +138,7 @@ struct VaryTests {
     #expect(try !storing(["Cache-Control": "max-age=100", "Vary": vary(most + 1)]).0)
   }
 
-  /// The disk store writes selectors to the disk.
+  /// The disk store writes the selectors to the disk, so they must not contain secrets.
   @Test("the selectors of credential fields do not contain the credentials")
   func credentials() throws {
     let request: HeaderFields = ["Authorization": "Bearer hush", "Cookie": "sid=hush", "Accept": "text/hush"]
