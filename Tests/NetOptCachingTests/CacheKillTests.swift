@@ -7,10 +7,11 @@ import Testing
 
 @testable import NetOptCaching
 
-/// Two processes write to one cache directory and are killed at random moments. The next start finds only
-/// intact entries, and no file that no entry names.
+/// In each round, two processes (`cache-writer`) write to one cache directory and are killed at random
+/// moments. Then a new store opens the directory. It must find only intact entries, and must remove each
+/// body file that belongs to no entry.
 ///
-/// `KILL_ROUNDS` is the number of rounds; 20 by default.
+/// The environment variable `KILL_ROUNDS` sets the number of rounds; 20 by default.
 @Suite struct CacheKillTests {
   @Test("a cache is sound after both of its writers were killed at random moments")
   func killedWriters() async throws {
@@ -18,8 +19,12 @@ import Testing
     let directory = parent + "/cache"
     let rounds = ProcessInfo.processInfo.environment["KILL_ROUNDS"].flatMap { Int($0) } ?? 20
     var random = SplitMix64(seed: UInt64(rounds))
+    // The number of body files that belonged to no entry after the kills, in all rounds. Temporary files
+    // are among them.
     var orphans = 0
+    // The number of unfinished body files after the kills, in all rounds.
     var temporaryFiles = 0
+    // The number of entries after the last round.
     var entries: Int64 = 0
     var round = 0
     // Slow machines and sanitizers need more rounds until a kill interrupts a write.
@@ -41,7 +46,7 @@ import Testing
       }
       usleep(UInt32(random.below(30_000)))
       writers[0].send(SIGKILL)
-      // Meanwhile one writer continues beside the interrupted transaction of the other.
+      // Until its own kill, the second writer continues beside the interrupted transaction of the first.
       usleep(UInt32(random.below(5_000)))
       writers[1].send(SIGKILL)
       for writer in writers {
@@ -50,7 +55,8 @@ import Testing
         let output = try Self.read(writer.output)
         #expect(output == "", "round \(round)")
       }
-      // The first writers may have been killed before they created the tables.
+      // In the first round, the writers may have been killed before they created the tables. So the folder
+      // and the tables may be missing here.
       let left = (try? FileManager.default.contentsOfDirectory(atPath: directory + "/bodies")) ?? []
       temporaryFiles += left.filter { $0.hasSuffix(".part") }.count
       orphans += (try? DiskInspection(directory).verify().orphans) ?? 0
@@ -72,14 +78,15 @@ import Testing
       #expect(warnings.messages.isEmpty, "round \(round): \(warnings.messages)")
       store.close()
     }
-    // Without entries, orphans and temporary files no write was interrupted, and the test would prove
-    // nothing.
+    // Orphans and temporary files show that kills interrupted writes. Without them, and without entries, the
+    // test would prove nothing.
     #expect(entries > 10)
     #expect(
       orphans > 0 && temporaryFiles > 0, "\(orphans) orphans, \(temporaryFiles) of them temporary files")
   }
 
-  /// Whether the body is the one that the writer generates from the entry's version and number.
+  /// Whether the body of an entry is intact: the writer generates the body from the number of the key and
+  /// from the version in the field `X-Version`.
   private static func isWhole(_ entry: CacheEntry, _ number: UInt64) -> Bool {
     guard let version = entry.fields["X-Version"].flatMap({ UInt64($0) }) else { return false }
     var random = SplitMix64(seed: version &+ number)
@@ -91,7 +98,8 @@ import Testing
     return expected == entry.body
   }
 
-  /// Sizes and modification times of the database and its log; they change with each write.
+  /// Two numbers of which at least one changes with each write: for the database and for its write-ahead log,
+  /// the size in bytes plus the nanoseconds of the modification time; -1 for a missing file.
   private static func size(_ directory: String) -> [Int] {
     ["", "-wal"].map { suffix in
       var status = stat()
@@ -104,7 +112,7 @@ import Testing
     String(decoding: try FileBytes.read(path, upTo: 1 << 20, as: "the output", in: .cache), as: UTF8.self)
   }
 
-  /// The path of the writer's program, which is built into the directory of the tests.
+  /// The path of the program `cache-writer`, which the build puts into the directory of the tests.
   private static var writer: String {
     get throws {
       let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")

@@ -11,11 +11,14 @@ import Testing
 
 /// Other processes lock the database or the directory: no call waits for long, and no removal is lost.
 struct DiskContentionTests {
+  /// The directory of the cache. It does not exist until a store creates it.
   let directory: String
   let warnings = Warnings()
 
   init() throws { directory = try TemporaryDirectory.make("disk-contention") + "/cache" }
 
+  /// A store that waits at most 200 ms for a lock. After a wait in vain, it does not use the directory for
+  /// the duration `pause`.
   private func store(pause: Duration = .zero) -> DiskStore {
     DiskStore(directory, patience: 200, pause: pause) { [warnings] in warnings.add($0) }
   }
@@ -29,7 +32,7 @@ struct DiskContentionTests {
     return lock
   }
 
-  /// Stores `count` small entries and a large one.
+  /// Stores `count` small entries, and the entry "large", whose body has a file.
   private func fill(_ count: Int) throws {
     let store = store()
     for number in 0..<count { store.insert(Samples.entry(try Samples.key("\(number)"))) }
@@ -44,7 +47,8 @@ struct DiskContentionTests {
     try database.execute("BEGIN IMMEDIATE")
     let store = store()
     let key = try Samples.key("a")
-    // The store reads nevertheless. The next process that opens the database removes orphaned files.
+    // The store can open and read the database while another connection holds the write lock. It cannot
+    // remove orphaned body files then, so the next process that opens the database removes them.
     #expect(store.entries(for: try Samples.key("0")).count == 1)
     try database.execute("COMMIT")
     #expect(store.entries(for: try Samples.key("0")).count == 1)
@@ -100,7 +104,8 @@ struct DiskContentionTests {
     store.insert(Samples.entry(try Samples.key("a")))
     try database.execute("COMMIT")
     #expect(store.entries(for: try Samples.key("large")).isEmpty)
-    // The store performs removals of the pause at the latest when it is closed.
+    // The store does not perform this removal yet, because it is in the pause. `close` ends the pause and
+    // performs the removal.
     store.removeAll(for: key)
     store.close()
     #expect(try DiskInspection(directory).usage().entries == 1)
@@ -108,7 +113,8 @@ struct DiskContentionTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  /// New keys without stored entries do not add up to a pending removal of all entries.
+  /// Nothing is stored for the new keys, so a failed insertion leaves no pending removal. More than
+  /// `mostKeys` pending removals would become the removal of all entries.
   @Test("failed insertions of many new keys remove no stored entries")
   func failedInsertions() throws {
     try fill(1)
@@ -144,7 +150,7 @@ struct DiskContentionTests {
         store.insert(Samples.entry(try Samples.key("new \(number)")))
       }
     }
-    // If each call waited, the calls would take 40 s.
+    // If each of the 200 calls waited for 200 ms, they would take 40 s together.
     #expect(others < .seconds(10), "\(others)")
     #expect(warnings.messages.count == 1, "\(warnings.messages)")
     #expect(warnings.messages[0].contains("/lock has been locked by another process for more than 200 ms"))
@@ -158,7 +164,7 @@ struct DiskContentionTests {
     #expect(warnings.messages.count == 1)
   }
 
-  /// The store writes and evicts all the time.
+  /// During the inspections, another task inserts entries all the time, and the store evicts older ones.
   @Test("an inspection of a store that is being written finds no fault")
   func inspectionDuringWrites() async throws {
     let isDone = Locked(false)
@@ -177,7 +183,8 @@ struct DiskContentionTests {
     }
     defer { isDone.withLock { $0 = true } }
     var entries = 0
-    // Writes ten times as much as there is room for, with inspections meanwhile.
+    // Continues until the task has inserted ten times as much as there is room for, and the inspections have
+    // checked more than 20 entries.
     while written.withLock(\.self) < 300 || entries <= 20 {
       let result = try DiskInspection(directory).verify()
       #expect(result.isSound, "\(result)")
@@ -208,6 +215,8 @@ struct DiskContentionTests {
       DiskDirectory(directory, mayCreate: true), mayCreate: true, patience: 200)
     let inline = try Statement("SELECT id, checksum FROM entries WHERE file IS NULL", in: connection.database)
     let (id, checksum) = try #require(try inline.rows { ($0.integer(0), $0.bytes(1)) }.first)
+    // The first checksum stands for that of a damaged row which another process has already removed. The row
+    // that now has its id must stay. The second checksum is that of the row, which is removed.
     for (sum, left) in [([UInt8](repeating: 1, count: 16), 1), (checksum, 0)] {
       try connection.deleteDamaged(
         .init(id: id, selectors: [], head: [], checksum: sum, file: nil, length: 0, body: []))
@@ -227,7 +236,8 @@ struct DiskContentionTests {
     let tiers = TieredStore(memory: MemoryStore(CacheLimits(maxBytes: 100_000)), disk: DiskCache(store))
     let start = ContinuousClock.now
     #expect(await tiers.entries(for: key, within: .milliseconds(50)).isEmpty)
-    // These look-ups would have to wait for the first one.
+    // The first look-up still waits for the lock. These look-ups would have to wait for the first one, so
+    // they are misses at once.
     for _ in 0..<1000 { #expect(await tiers.entries(for: key, within: .seconds(20)).isEmpty) }
     #expect(start.duration(to: .now) < .seconds(10))
     #expect(flock(lock, LOCK_UN) == 0)
@@ -246,6 +256,7 @@ struct DiskContentionTests {
     let kept = try Samples.key("kept")
     let cache = DiskCache(
       DiskStore(directory, pause: .zero) { [warnings] in warnings.add($0) }, mostWaiting: 1 << 20)
+    // Blocks the thread of the cache until `isBack` is signalled, as a disk would that hangs.
     let isBack = DispatchSemaphore(value: 0)
     let hung = Task { await cache.run { isBack.wait() } }
     let name = String(repeating: "x", count: 1000)
@@ -255,6 +266,7 @@ struct DiskContentionTests {
       if number.isMultiple(of: 2) { cache.removeAll(for: key) } else { cache.remove(Samples.entry(key)) }
     }
     for number in 0..<3 { cache.removeAll(for: try Samples.key("\(number)")) }
+    // Without a limit, the names of the 60,000 keys alone would take 60 MB.
     #expect(ProcessFootprint.now.memoryBytes - before < 30 << 20)
     isBack.signal()
     _ = await hung.value

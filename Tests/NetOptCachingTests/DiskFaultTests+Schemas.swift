@@ -24,8 +24,9 @@ extension DiskFaultTests {
     #expect(FileManager.default.fileExists(atPath: directory + "/responses.db.broken"))
   }
 
-  /// Entries that were stored under other rules could be served to another user. A change to the rules must
-  /// raise `DiskSchema.version`, and update the version and digest in this test.
+  /// The rules decide which request fields are credentials, and so which entries are for one user only. An
+  /// entry that was stored under other rules could be served to another user. After a change of the rules,
+  /// increase `DiskSchema.version`, and update the version and the digest of the rules in this test.
   @Test("new rules for telling users apart need a new schema version")
   func schemaOfUserRules() throws {
     let rules =
@@ -36,8 +37,8 @@ extension DiskFaultTests {
     #expect("\(DiskSchema.version) \(String(decoding: digest, as: UTF8.self))" == "4 5aabfe9c")
   }
 
-  /// A trigger or a view may never end, and an index may refuse every row. So the store runs nothing that
-  /// netopt did not create.
+  /// A trigger or a view that another program created may run without end, and such an index may refuse every
+  /// row. So the store does not use a database with objects that netopt did not create.
   @Test(
     "a database with other tables, indices, triggers or views is put aside",
     arguments: [
@@ -105,7 +106,8 @@ extension DiskFaultTests {
     #expect(warnings.messages.count == 1)
   }
 
-  /// SQLite would read 10^18 rows from such a table.
+  /// The table takes few pages. But the pages refer to each other many times, so that SQLite would read 10^18
+  /// rows from them (`CircularTable`). An inspection must end with an error instead.
   @Test(
     "a table whose pages form cycles is unreadable to an inspection, and such totals are put aside",
     arguments: ["totals", "evictions", "entries"])
@@ -119,12 +121,14 @@ extension DiskFaultTests {
       root = try Statement("SELECT rootpage FROM sqlite_master WHERE name = ?", in: database).integer(
         .text(name))
     }
-    // Each row has NULL as its row id, and 1 in all other columns.
+    // A record of SQLite's file format: the length of its header, a type for each column, and the values. The
+    // first column is the row id, with the type NULL. All others have the type 1, an integer of one byte, and
+    // the value 1.
     let columns = ["totals": 4, "evictions": 6, "entries": 15][name] ?? 0
     let row = [UInt8(columns + 1), 0] + [UInt8](repeating: 1, count: 2 * (columns - 1))
     try CircularTable.write(to: path, root: Int(try #require(root)), row: row)
     let inspection = try DiskInspection(directory)
-    // `usage` does not read `totals`.
+    // The calls that read the table. `usage` does not read `totals`.
     let looks = [{ _ = try inspection.clear() }] + (name == "totals" ? [] : [{ _ = try inspection.usage() }])
     for look in looks {
       let error = #expect(throws: NetOptError.self) { try look() }

@@ -9,9 +9,12 @@ import Testing
 @testable import NetOptCaching
 @testable import NetOptCore
 
-/// Faults of disks: none reaches a request, and the store reports each kind once.
+/// Faults of disks and databases: no call of a store fails because of them, and the store reports each kind
+/// of fault once.
 struct DiskFaultTests {
+  /// A temporary directory. It contains the cache directory, and other files of a test.
   let parent: String
+  /// The cache directory. It does not exist until a store or a test creates it.
   let directory: String
   let warnings = Warnings()
 
@@ -20,11 +23,12 @@ struct DiskFaultTests {
     directory = parent + "/cache"
   }
 
+  /// A store that waits at most 200 ms for a lock, and makes no pause after a fault.
   func store(_ directory: String? = nil) -> DiskStore {
     DiskStore(directory ?? self.directory, patience: 200, pause: .zero) { [warnings] in warnings.add($0) }
   }
 
-  /// Calls every method of a store that cannot work.
+  /// Calls every method of a store that cannot use its directory. Each look-up must be a miss.
   func useInVain(_ store: DiskStore) throws {
     let key = try Samples.key("a")
     for _ in 0..<3 {
@@ -40,6 +44,7 @@ struct DiskFaultTests {
     }
   }
 
+  /// Stores `count` entries with bodies of 3000 bytes, and the entry "large", whose body has a file.
   func fill(_ count: Int = 40) throws {
     let store = store()
     for number in 0..<count {
@@ -129,7 +134,8 @@ struct DiskFaultTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  /// Damages each piece of 8 KiB of the database in turn.
+  /// Damages one place of the database, a multiple of 8 KiB, and uses a store. Repeats this for each such
+  /// place with a new copy of the intact database.
   @Test(
     "a damaged database yields no wrong entries, and the store goes on with one warning at most",
     arguments: ["zeros", "ones", "noise", "cut", "text", "empty"])
@@ -165,7 +171,8 @@ struct DiskFaultTests {
         let key = try Samples.key("new \(number)")
         store.insert(Samples.entry(key, body: [UInt8](repeating: 3, count: 20_000)))
       }
-      // The insertion that finds the damage may be lost. After it the store has a new database.
+      // When the store finds the damage, it creates a new database. Earlier insertions are lost then. After
+      // so many insertions, this one must succeed.
       let key = try Samples.key("last")
       store.insert(Samples.entry(key))
       #expect(store.entries(for: key).count == 1, "\(kind) at \(offset): \(warnings.messages)")
@@ -175,6 +182,7 @@ struct DiskFaultTests {
         #expect(warnings.messages.first?.contains("file is not a database") ?? false, "\(warnings.messages)")
         #expect(try read(database + ".broken") == bytes)
       }
+      // These kinds of damage replace the whole file, so they are the same at each offset.
       if kind == "text" || kind == "empty" { return }
     }
   }
@@ -185,7 +193,8 @@ struct DiskFaultTests {
     for number in 0..<40 { store.insert(Samples.entry(try Samples.key("\(number)"))) }
     let log = directory + "/responses.db-wal"
     let good = try read(log)
-    // Simulates a killed process: copies database and log, and restores them after the store is closed.
+    // A process that is killed leaves entries in the write-ahead log. `close` moves them to the database and
+    // empties the log. So the test copies both files before the call, and restores them afterwards.
     let database = try read(directory + "/responses.db")
     store.close()
     for offset in stride(from: 0, to: good.count, by: max(good.count / 20, 1)) {
@@ -199,6 +208,8 @@ struct DiskFaultTests {
         #expect(
           again.entries(for: try Samples.key("\(number)")).allSatisfy { $0.body == Array("hello".utf8) })
       }
+      // The first insertion is lost if the store finds the damage only afterwards. The second one must
+      // succeed.
       let key = try Samples.key("last")
       again.insert(Samples.entry(key))
       again.insert(Samples.entry(key))
@@ -213,6 +224,8 @@ struct DiskFaultTests {
   func changedRow(column: String) throws {
     try fill(3)
     let database = try Database(directory + "/responses.db")
+    // Adds 1 to a number. In any other column, the byte 0xee replaces the last byte; an empty value becomes
+    // this byte.
     let change =
       column == "received" || column == "length"
       ? "\(column) + 1"
@@ -221,13 +234,14 @@ struct DiskFaultTests {
     let store = store()
     for number in 0..<3 {
       let found = store.entries(for: try Samples.key("\(number)"))
-      // The head contains the time of receipt too, and the store uses that one.
+      // The column `head` contains the time of receipt too. The entry gets this time, not that of the column
+      // `received`.
       #expect(found.count == (column == "received" ? 1 : 0))
       #expect(found.allSatisfy { $0.received == 1_700_000_000_000 })
     }
     let left = try Statement("SELECT count(*) FROM entries WHERE file IS NULL", in: database).integer()
-    // The store removes a row that it finds and whose checksum fails. It does not find a row with another
-    // text or owner.
+    // The store removes a row whose checksum is wrong when a look-up finds the row. With a changed text or
+    // owner, the row belongs to another key, and these look-ups do not find it.
     #expect(left == (["text", "owner", "received"].contains(column) ? 3 : 0), "\(column)")
     #expect(warnings.messages.isEmpty)
   }
@@ -280,6 +294,7 @@ struct DiskFaultTests {
     let file = try files.write([1, 2, 3])
     let name = file.name
     store().open()
+    // The third file is the body of the entry "large".
     let left = Set(try FileManager.default.contentsOfDirectory(atPath: bodies))
     #expect(left.count == 3 && left.contains("README") && left.contains(name + ".part"))
     files.discard(file)
@@ -312,7 +327,8 @@ struct DiskFaultTests {
     #expect(try DiskInspection(directory).verify().isSound)
   }
 
-  /// The checksum of such a head is valid, as after a memory fault, so decoding must check the dates.
+  /// A fault of memory can change a date before the checksum is computed. The checksum of the head is valid
+  /// then, so the decoding must check the dates.
   @Test("a head with dates out of bounds is not decoded, and an endless expiry is the end of year 9999")
   func extremeDates() throws {
     let entry = Samples.entry(try Samples.key("a"), expiry: .max)
@@ -322,7 +338,8 @@ struct DiskFaultTests {
     }
     // The maximum expiry becomes the end of the year 9999.
     #expect(decoded(head)?.declaredExpiry == 253_402_300_799_999)
-    // The times of request and receipt follow the status.
+    // The status takes the first 8 bytes. The times of request and receipt follow, 8 bytes each,
+    // little-endian. The change concerns the highest byte of a time.
     for offset in [8, 16] {
       for byte: UInt8 in [0x7f, 0x80, 0xff] {
         var damaged = head
@@ -356,15 +373,17 @@ struct DiskFaultTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  /// For example on a disk that is mounted read-only, with and without an existing cache.
+  /// An example is a disk that is mounted read-only. If `isFilled` is true, the directory has a cache.
   @Test(
     "an unwritable directory causes one warning, and is used once it is writable",
     arguments: [false, true])
   func unwritableDirectory(isFilled: Bool) throws {
     if isFilled { try fill(2) } else { mkdir(directory, 0o700) }
-    // Root may write to any file, so the test temporarily runs as another user.
+    // Root may write to any file. So a test that runs as root takes the rights of another user meanwhile.
     let nobody: uid_t = 65_534
     let isRoot = geteuid() == 0
+    // The paths whose permissions change, with their new permissions: first `parent` and `directory`, then
+    // the files in the directory, which become read-only.
     var rights: [(path: String, mode: mode_t)] = [(parent, 0o711), (directory, 0o500)]
     for name in (try? FileManager.default.subpathsOfDirectory(atPath: directory)) ?? [] {
       let path = "\(directory)/\(name)"
@@ -375,6 +394,8 @@ struct DiskFaultTests {
       chmod(path, mode)
     }
     defer { chmod(directory, 0o700) }
+    // The folders above `parent` that other users may not pass, with their permissions. Other users may pass
+    // them during the test. At the end, the permissions are restored.
     var closed: [(path: String, mode: mode_t)] = []
     defer { for (path, mode) in closed { chmod(path, mode) } }
     let folders = sequence(first: parent) { $0 == "/" ? nil : FileBytes.folder(of: $0) }
@@ -401,6 +422,7 @@ struct DiskFaultTests {
     store.close()
   }
 
+  /// The permission bits of a folder; `nil` when they cannot be read.
   private static func mode(_ folder: String) -> mode_t? {
     var status = stat()
     return stat(folder, &status) == 0 ? status.st_mode & 0o7777 : nil
@@ -420,9 +442,10 @@ struct DiskFaultTests {
     store.close()
   }
 
-  /// A store with `mayChange: false`.
+  /// A read-only store is one with `mayChange: false`.
   @Test("a read-only store creates no file, removes no entry and counts no hit")
   func readOnlyStore() throws {
+    // Looks up a key in a new read-only store.
     func look(_ name: String) throws -> [CacheEntry] {
       let store = DiskStore(directory, pause: .zero, mayChange: false) { [warnings] in warnings.add($0) }
       defer { store.close() }

@@ -9,17 +9,20 @@ import Testing
 @testable import NetOptCaching
 
 struct DiskStoreTests {
+  /// The directory of the cache. It does not exist until a store creates it.
   let directory: String
   let warnings = Warnings()
 
   init() throws { directory = try TemporaryDirectory.make("disk-store") + "/cache" }
 
+  /// A store with these limits. `now` returns the date in milliseconds since 1970.
   private func store(
     _ limits: CacheLimits = .disk, now: @escaping @Sendable () -> Int64 = { 1_700_000_000_000 }
   ) -> DiskStore {
     DiskStore(directory, limits: limits, now: now) { [warnings] in warnings.add($0) }
   }
 
+  /// The names of the body files.
   private func files() throws -> [String] {
     try FileManager.default.contentsOfDirectory(atPath: directory + "/bodies")
   }
@@ -72,6 +75,7 @@ struct DiskStoreTests {
     }
   }
 
+  /// The permission bits of a file or folder.
   private func mode(_ path: String) throws -> UInt32 {
     var status = stat()
     let code = lstat(path, &status)
@@ -90,12 +94,14 @@ struct DiskStoreTests {
     store.insert(Samples.entry(key, selectors: selectors))
     store.insert(Samples.entry(key, selectors: others))
     #expect(store.entries(for: key).count == 2)
+    // A disk store also removes an overlapping entry that was received later.
     store.remove(old)
     #expect(store.entries(for: key).map(\.selectors) == [selectors])
     store.insert(Samples.entry(key, selectors: others))
     store.remove(Samples.entry(key, selectors: selectors))
     #expect(store.entries(for: key).map(\.selectors) == [others])
-    // An insertion removes entries of the key with a date in the future, from before the clock was set back.
+    // An entry with a date in the future was stored before the clock was set back. The next insertion for the
+    // key removes it.
     store.insert(Samples.entry(key, selectors: selectors, received: WallClock.now() + 1_000_000))
     store.insert(Samples.entry(key, selectors: others))
     #expect(store.entries(for: key).map(\.selectors) == [others])
@@ -151,7 +157,8 @@ struct DiskStoreTests {
     store.close()
     for name in try FileManager.default.contentsOfDirectory(atPath: directory)
     where name.hasPrefix("responses") {
-      // The log is empty, and `Data(contentsOf:)` leaks 4 KiB for each empty file on Linux.
+      // Not `Data(contentsOf:)`: on Linux it leaks 4 KiB for each empty file, and the write-ahead log is
+      // empty.
       let bytes = try FileBytes.read("\(directory)/\(name)", upTo: 1 << 24, as: "a file", in: .cache)
       #expect(!String(decoding: bytes, as: UTF8.self).contains("my-secret"), "\(name)")
     }
@@ -172,7 +179,7 @@ struct DiskStoreTests {
   @Test("the store evicts entries that are cheap and rarely used, and keeps a costly one")
   func eviction() throws {
     let store = store(CacheLimits(maxBytes: 200_000))
-    // An entry that is used often and was slow to fetch.
+    // An entry that is used often, and whose fetch took 1 s. The fetch of each other entry took 10 ms.
     let dear = try Samples.key("dear")
     store.insert(Samples.entry(dear, body: [UInt8](repeating: 1, count: 4000), cost: 1_000_000))
     for _ in 0..<5 { #expect(store.entries(for: dear).count == 1) }
@@ -191,7 +198,8 @@ struct DiskStoreTests {
 
   @Test("a costly entry that is not used any more is evicted in the end")
   func aging() throws {
-    // Each eviction raises the clock, so the priority of new entries finally exceeds that of the old entry.
+    // Each eviction raises the clock of GDSF, which is a part of the priority of new entries. So their
+    // priority finally exceeds that of the old entry.
     let store = store(CacheLimits(maxBytes: 200_000))
     let old = try Samples.key("old")
     store.insert(Samples.entry(old, body: [UInt8](repeating: 1, count: 4000), cost: 100_000))
@@ -214,6 +222,8 @@ struct DiskStoreTests {
       date.advance(milliseconds: 5000)
       let usage = try DiskInspection(directory).usage()
       #expect(usage.entries <= 20 && usage.bytes <= 3 << 20)
+      // The clock has advanced by 5 s since the store checked the ages. So the oldest entry may be 65 s
+      // old.
       #expect(usage.oldest ?? 0 >= date.now - 65_000)
     }
     #expect(try files().count <= 20)
@@ -255,7 +265,8 @@ struct DiskStoreTests {
     #expect(warnings.messages.isEmpty)
   }
 
-  /// Compares random operations with a dictionary.
+  /// Performs random operations on a store and on a dictionary, which has the last body of each key. The
+  /// store may have evicted an entry, but must not find another body.
   @Test(
     "after random operations a look-up finds the last inserted entry or none",
     arguments: 0..<4 as Range<UInt64>)

@@ -7,9 +7,10 @@ import Testing
 
 @testable import NetOptCaching
 
-/// No number in a cache's database, no date and no limit makes the cache trap or hang. The tests run in child
-/// processes, because a trap ends the process.
+/// The cache must neither trap nor hang, whatever numbers its database, its dates and its limits have. The
+/// tests run in child processes, because a trap ends the process.
 @Suite struct ExtremeRowsTests {
+  /// The numeric columns of the table `entries`.
   private static let columns = ["received", "size", "cost", "hits", "priority", "length"]
 
   @Test("the disk store works with extreme numbers in each numeric column of its database")
@@ -24,16 +25,19 @@ import Testing
         DiskStore(directory, limits: limits, pause: .zero) { _ in }
       }
       let keys = try (0..<3).map { try Samples.key("\($0)") }
+      // The tables with the columns that get the numbers.
       var tables = Self.columns.map { ("entries", $0) }
       tables += [("totals", "entries"), ("totals", "bytes"), ("totals", "clock"), ("evictions", "moment")]
       for (table, column) in tables {
         for value in ExtremeNumbers.numerals {
+          // If the process traps, the note shows which number in which column caused the trap.
           note.write("\(table).\(column) = \(value)")
           let filled = store()
           for key in keys { filled.insert(Samples.entry(key, body: [UInt8](repeating: 1, count: 3000))) }
           filled.close()
           let database = try Database("\(directory)/responses.db")
           try? database.execute("UPDATE \(table) SET \(column) = \(value)")
+          // The low limits make the store read the changed numbers when it evicts entries.
           var limits = CacheLimits(maxBytes: 100_000, maxAge: .seconds(100_000_000))
           limits.maxEntries = 3
           let used = store(limits)

@@ -5,15 +5,19 @@ import Testing
 
 @testable import NetOptCaching
 
-/// Look-ups that return at random times: each caller gets its own result or none, in time, and no look-up is
-/// lost.
+/// Performs look-ups that return at random times. Each caller must get the result of its own look-up or
+/// `nil`, within the time limit. After all look-ups have returned, new ones must work.
 @Suite struct TimedLookupsTests {
-  /// The look-ups whose callers no longer wait.
+  /// The look-ups that return after their callers have stopped waiting. Each closure makes one of them
+  /// return.
   private final class Late: Sendable {
     let finishes = Locked<[@Sendable () -> Void]>([])
   }
 
-  /// Performs a look-up that returns at once, from another task, or after its caller stopped waiting.
+  /// Performs a look-up. Its result is `number`, or -1 if it returns too late.
+  ///
+  /// - Parameter kind: when the look-up returns. 0: after its caller has stopped waiting, when the test calls
+  ///   the closure in `late`. 1 to 4: at once. Otherwise: from another task.
   private static func ask(
     _ lookups: TimedLookups<Int>, for number: Int, kind: UInt64, late: Late
   ) async -> Int? {
@@ -41,7 +45,8 @@ import Testing
       }
       #expect(answers.count == kinds.count)
       for (number, found) in answers {
-        // While an overdue look-up has not returned, later ones do not begin and return `nil`.
+        // A look-up of kind 0 is overdue until its closure in `late` is called. Until then, new look-ups do
+        // not begin and return `nil`.
         let isRight = kinds[number] == 0 ? found == nil : found == number || found == nil && kinds.contains(0)
         #expect(isRight, "seed \(seed), round \(round), \(number)")
       }
