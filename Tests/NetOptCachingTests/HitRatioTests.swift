@@ -7,13 +7,19 @@ import Testing
 
 @testable import NetOptCaching
 
-/// Compares hit ratios with those of libCacheSim, from PyPI.
+/// Compares the hits of the simulated policies with those of libCacheSim, another simulator of caches. The
+/// script scripts/cache-peers installs it from PyPI.
 @Suite(
   .enabled("libcachesim is not there: run scripts/cache-peers, which needs PyPI") {
     access(CachePeers.python, X_OK) == 0
   })
 struct HitRatioTests {
-  /// Replays a trace with libCacheSim. The keys of the result are policy and capacity.
+  /// Replays the trace in a file with libCacheSim (Tests/Vectors/cache-peers.py), for each policy and
+  /// capacity.
+  ///
+  /// - Parameter capacities: the capacities of the simulated caches, in bytes.
+  /// - Returns: for each policy and capacity, the number of hits, and the sum of the object sizes over all
+  ///   hits in bytes. The keys have the form "s3fifo 100".
   private static func peers(_ path: String, _ capacities: [Int]) async throws -> [String: (
     hits: Int, bytes: Int
   )] {
@@ -33,12 +39,16 @@ struct HitRatioTests {
     return results
   }
 
+  /// Writes the lines of a trace to a file, and compares the hits for it. `name` appears in messages.
   private static func compare(_ text: String, _ name: String) async throws {
     let path = try TemporaryDirectory.make("traces") + "/trace"
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))
     try await compare(file: path, name)
   }
 
+  /// Compares the hits of each simulated policy, and of the memory tier, with those of libCacheSim. The
+  /// capacities are 1, 5, 10 and 30 % of the total size of the objects in the trace; that of the memory
+  /// tier is 10 %.
   private static func compare(file: String, _ name: String) async throws {
     let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
     let trace = try CacheTrace(bytes, file: file)
@@ -49,7 +59,8 @@ struct HitRatioTests {
         let ours = CacheReplay(trace, policy, capacity: capacity)
         let theirs = try #require(peers["\(policy.rawValue) \(capacity)"])
         let difference = abs(ours.hits - theirs.hits)
-        // GDSF does not define which of two entries with equal priority is evicted first.
+        // GDSF does not define which of two entries with equal priority is evicted first. So its hits may
+        // differ by 1 % of the requests.
         let allowed = policy == .gdsf ? trace.requests.count / 100 : 0
         #expect(
           difference <= allowed, "\(name), \(policy), \(capacity): \(ours.hits) hits, not \(theirs.hits)")
@@ -60,9 +71,11 @@ struct HitRatioTests {
     try compare(trace, capacity, hits: try #require(peers["s3fifo \(capacity)"]).hits, name)
   }
 
-  /// Replays the trace with the memory tier itself, including shards, locks and weights. All entries have the
-  /// same weight, and the store has room for as many entries as the simulation. The hit ratios differ by at
-  /// most 0.01.
+  /// Replays the trace with the memory tier itself, including its shards and locks. The store has room for
+  /// `capacity` entries, without a limit in bytes. Its hit ratio may differ from that of libCacheSim by 0.01.
+  /// Skips traces whose objects have sizes other than 1, because the store ignores sizes here.
+  ///
+  /// - Parameter hits: the number of hits of S3-FIFO in libCacheSim with this capacity.
   private static func compare(_ trace: CacheTrace, _ capacity: Int, hits: Int, _ name: String) throws {
     guard trace.footprint == trace.keyCount else { return }
     let store = MemoryStore(CacheLimits(maxBytes: .max, maxEntries: capacity))
@@ -83,13 +96,15 @@ struct HitRatioTests {
     #expect(difference <= 0.01, "\(name), the store with \(capacity): \(found) hits, not \(hits)")
   }
 
-  /// The key of a number.
+  /// A key whose text is the number in decimal. Its digest contains the number, and is not the MD5 of the
+  /// text.
   static func key(_ number: UInt64) -> CacheKey {
     let bytes = (0..<16).map { UInt8(truncatingIfNeeded: number >> UInt64(8 * ($0 & 7))) }
     return CacheKey(text: String(number), digest: MD5Digest(bytes))
   }
 
-  /// Random keys that follow Zipf's law.
+  /// Returns `count` random numbers from 1 to `keys` that follow Zipf's law: the probability of a number N is
+  /// proportional to 1 / N^exponent.
   static func zipf(_ exponent: Double, keys: Int, count: Int, seed: UInt64) -> [Int] {
     var sums: [Double] = []
     var total = 0.0
@@ -154,6 +169,7 @@ struct HitRatioTests {
   }
 }
 
+/// The files of scripts/cache-peers: a Python interpreter that has libCacheSim, and a folder for more traces.
 private enum CachePeers {
   static let python = RepositoryFile.path(".build/cache-peers/bin/python")
   static let traces = RepositoryFile.path(".build/cache-peers/traces")

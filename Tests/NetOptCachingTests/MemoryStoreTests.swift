@@ -43,7 +43,7 @@ struct MemoryStoreTests {
     let newer = Samples.entry(key, selectors: german.selectors, received: 3)
     store.insert(newer)
     #expect(store.entries(for: key).map(\.received) == [3, 2])
-    // The old entry was replaced, so its removal does not affect the new one.
+    // `newer` has replaced `german`. The removal of `german` keeps `newer`, which was received later.
     store.remove(german)
     #expect(store.entries(for: key).map(\.received) == [3, 2])
     store.remove(newer)
@@ -113,7 +113,7 @@ struct MemoryStoreTests {
     #expect(store.entries(for: try Samples.key("7")).count == 1)
     date.advance(milliseconds: 1)
     #expect(store.entries(for: try Samples.key("7")).isEmpty)
-    // Each insertion removes some of the old entries.
+    // Each insertion removes the old entries of one of the 16 shards: the last such sweep was a second ago.
     for number in 0..<100 {
       date.advance(milliseconds: 1000)
       store.insert(Samples.entry(try Samples.key("new"), received: date.now + Int64(number)))
@@ -149,8 +149,10 @@ struct MemoryStoreTests {
     #expect(store.entries(for: key).isEmpty)
   }
 
-  /// Compares random operations with an unbounded dictionary. The counted bytes cover the weights of the
-  /// found entries and never exceed the limit.
+  /// Performs random operations on a store and on a dictionary without limits, which has the last entry of
+  /// each key and each set of selectors. The store may have evicted an entry, but must not find another
+  /// one. The bytes that the store counts never exceed its limit, and cover at least the weights of the
+  /// found entries.
   @Test(
     "after random operations a look-up finds the last inserted entries, within the limits",
     arguments: 0..<10 as Range<UInt64>)
@@ -192,7 +194,7 @@ struct MemoryStoreTests {
     #expect(store.usage == .init(bytes: 0, keys: 0))
   }
 
-  /// Tables for many small entries would waste memory when few large entries replace those.
+  /// When few large entries replace many small ones, tables of the old size would waste memory.
   @Test("the tables shrink when few large entries replace many small ones")
   func shrinkingTables() throws {
     let limits = CacheLimits(maxBytes: 4 << 20)
@@ -219,7 +221,8 @@ struct MemoryStoreTests {
     #expect(store.usage == .init(bytes: 0, keys: 0))
   }
 
-  /// The counted size of an object is the size of its memory block.
+  /// `CacheEntry.object` and `MemorySlot.object` are the sizes that the store counts for an object. They must
+  /// not be smaller than the memory block of the object, including the allocator's header of 8 bytes.
   @Test("entries and slots take their counted size, or less than 32 bytes less")
   func objectSizes() throws {
     let key = try Samples.key("a")
@@ -232,6 +235,9 @@ struct MemoryStoreTests {
     #expect(size(slot) <= MemorySlot.object && size(slot) > MemorySlot.object - 32, "\(size(slot))")
   }
 
+  /// `HeapUse` counts the bytes of entries that were freed and not used again. These bytes are idle. Gaps
+  /// are the idle bytes that the last call did not return to the system. A return is due when the idle
+  /// bytes without the gaps exceed `maxIdle`, or after large blocks of twice this size were freed.
   @Test("returning memory is due when entry sizes change, except for gaps and after slow calls")
   func idleMemory() throws {
     let key = try Samples.key("a")
@@ -241,13 +247,15 @@ struct MemoryStoreTests {
     var now = MonotonicInstant(nanoseconds: 0)
     var isDue = false
     for _ in 0..<400 { heap.add([small]) }
-    // An entry reuses the memory of a removed entry of similar size.
+    // Each new entry reuses the memory of a removed entry of similar size. So no memory becomes idle.
     for _ in 0..<10_000 {
       heap.remove([small])
       heap.add([small])
       isDue = isDue || heap.isDue { now }
     }
     #expect(!isDue)
+    // Each exchange removes 100 small entries and adds one large entry. The large entry cannot use the
+    // memory of the small ones, which becomes idle.
     var exchanged = 0
     while !heap.isDue(at: { now }) {
       for _ in 0..<100 { heap.remove([small]) }
@@ -255,22 +263,23 @@ struct MemoryStoreTests {
       exchanged += 1
     }
     #expect(exchanged == 2)
-    // It is due for one caller at a time.
+    // The first caller that gets `true` returns the memory. Other callers get `false` meanwhile.
     isDue = heap.isDue { now }
     #expect(!isDue)
-    // A third of the idle memory is gaps, which new entries fill.
+    // The call returned two thirds of the idle memory. The last third counts as gaps, which new entries fill.
     let idle = heap.idle
     heap.recordTrim(.init(returned: idle / 3 * 2, free: .max), from: now, to: now)
     #expect(heap.gaps > idle / 4 && heap.gaps < idle / 2 && heap.idle == heap.gaps)
     for _ in 0..<200 { heap.add([small]) }
     #expect(heap.gaps == 0)
+    // The heap has no free memory. So no memory counts as idle.
     heap.recordTrim(.init(returned: 0, free: 0), from: now, to: now)
     heap.remove([large])
     isDue = heap.isDue { now }
     #expect(heap.idle > 100_000 && heap.gaps == 0 && !isDue)
     heap.add([large])
     #expect(heap.idle == 0)
-    // An unknown result counts as everything returned, and `maxGaps` limits the gaps.
+    // When it is unknown how much was returned, all idle memory counts as returned.
     for _ in 0..<2000 { heap.add([small]) }
     for _ in 0..<2000 { heap.remove([small]) }
     heap.recordTrim(.init(returned: nil, free: .max), from: now, to: now)
@@ -279,7 +288,8 @@ struct MemoryStoreTests {
     for _ in 0..<2000 { heap.remove([small]) }
     isDue = heap.isDue { now }
     #expect(isDue && heap.idle > 1_500_000)
-    // This call took 200 ms, so the next one is due 2 s later.
+    // This call returned nothing. All idle memory would count as gaps, but `maxGaps` limits the gaps. The
+    // call took 200 ms, so the next call is due 2 s after its end.
     heap.recordTrim(.init(returned: 0, free: .max), from: now, to: now + .milliseconds(200))
     #expect(abs(heap.gaps - 1_000_000) < 10)
     for _ in 0..<2000 { heap.add([small]) }
@@ -294,6 +304,7 @@ struct MemoryStoreTests {
 
   @Test("a store asks its heap to return memory when sizes change, and counts memory that stays")
   func heapOfTheProgram() throws {
+    // A heap that counts the calls of `trim` and returns no memory.
     final class Heap: ProcessHeap {
       let page = 4096
       let requests = Atomic(0)
@@ -302,6 +313,7 @@ struct MemoryStoreTests {
         return HeapTrimResult(returned: 0, free: .max)
       }
     }
+    // Inserts many small entries, which fill the store, and then few large ones, which replace small ones.
     func fill(_ store: MemoryStore) throws {
       for number in 0..<4000 {
         store.insert(
@@ -314,6 +326,7 @@ struct MemoryStoreTests {
     }
     let heap = Heap()
     let store = MemoryStore(CacheLimits(maxBytes: 5_000_000), heap: heap)
+    // A store without a heap. Its overhead contains no gaps.
     let other = MemoryStore(CacheLimits(maxBytes: 5_000_000))
     try fill(store)
     try fill(other)
@@ -350,7 +363,7 @@ struct MemoryStoreTests {
     #expect(store.entries(for: key).count == 1)
   }
 
-  /// Replacing an entry by one with the same body, as after a 304, frees no memory.
+  /// After a 304, a new entry with the same body replaces the old one. This frees no memory of bodies.
   @Test("revalidations with unchanged bodies do not make returning memory due")
   func revalidations() throws {
     let key = try Samples.key("a")

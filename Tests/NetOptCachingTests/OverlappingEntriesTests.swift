@@ -5,8 +5,11 @@ import Testing
 
 @testable import NetOptCaching
 
-/// Entries of one key that depend on different fields, in both stores.
+/// Both stores, with entries of one key whose selectors name different fields. Several of these entries could
+/// match one request. A store must keep at most one of them.
 @Suite struct OverlappingEntriesTests {
+  /// Random selectors for the fields a, b and c. On average, three of five fields get no selector. The
+  /// others get the value "1", or `nil` for a missing field.
   private static func selectors(_ random: inout SplitMix64) -> [CacheEntry.Selector] {
     ["a", "b", "c"].compactMap { name in
       let value = random.below(5)
@@ -14,7 +17,8 @@ import Testing
     }
   }
 
-  /// All combinations of the fields on which the entries depend.
+  /// All eight requests that differ in the fields a, b and c. In each request, a field is missing or has the
+  /// value "1".
   private static let requests: [[CacheEntry.Selector]] = {
     let values: [String?] = [nil, "1"]
     return values.flatMap { a in
@@ -34,6 +38,7 @@ import Testing
     for _ in 0..<20 {
       let memory = MemoryStore()
       disk.removeAll(for: key)
+      // For each index in `requests`, the number of the latest entry that this request matches.
       var latest: [Int: Int] = [:]
       for number in 0..<6 {
         let selectors = Self.selectors(&random)
@@ -49,7 +54,8 @@ import Testing
           for (index, request) in Self.requests.enumerated() {
             let selected = entries.filter { $0.selectors.allSatisfy(request.contains) }
             #expect(selected.count <= 1)
-            // The request selects no entry if a later entry, which it does not match, replaced the entry.
+            // It is right that the request selects no entry if a later entry, which it does not match,
+            // replaced the entry that it matches.
             if let entry = selected.first {
               #expect(String(decoding: entry.body, as: UTF8.self) == "\(try #require(latest[index]))")
             }

@@ -4,15 +4,19 @@ import Testing
 @testable import NetOptCaching
 
 struct S3FIFOTests {
-  /// A cache of keys. Each key has the size 1 by default.
+  /// A cache of keys without values. It does what the owner of `S3FIFO` must do: it keeps the index of each
+  /// key, and compacts the table of nodes when it is sparse.
   private struct Cache {
     var queues: S3FIFO<Int>
+    /// The index of each cached key in `queues`.
     var indices: [Int: S3FIFO<Int>.Index] = [:]
 
     init(capacity: Int, maxCount: Int = .max, countsTables: Bool = false) {
       queues = S3FIFO(capacity: capacity, maxCount: maxCount, countsTables: countsTables)
     }
 
+    /// Requests a key. After a miss, inserts it with its size in bytes. Returns whether the request was a
+    /// hit.
     mutating func ask(_ key: Int, size: Int = 1) -> Bool {
       if let index = indices[key] {
         queues.visit(index)
@@ -42,10 +46,12 @@ struct S3FIFOTests {
   func ghostHit() {
     var cache = Cache(capacity: 100)
     for key in 0..<200 { _ = cache.ask(key) }
+    // The evicted keys. The last ones are still in the ghost queue.
     let gone = (0..<200).filter { cache.indices[$0] == nil }
     let back = gone.suffix(5)
     for key in back { _ = cache.ask(key) }
-    // A scan passes only through the small queue.
+    // These keys are requested once, so they pass only through the small queue. The keys that returned are in
+    // the main queue.
     for key in 1000..<1085 { _ = cache.ask(key) }
     #expect(back.allSatisfy { cache.indices[$0] != nil })
   }
@@ -80,11 +86,12 @@ struct S3FIFOTests {
     }
     #expect(cache.queues.ghostCount == 1_000_000 / 10 / GhostQueue.mostBytesOfEach)
     #expect(cache.queues.count > 4000)
+    // The memory of the tables in bytes, while they are large.
     let many = cache.queues.used - cache.queues.bytes
     #expect(many > 200_000)
     // A few large keys replace many small ones, and the tables shrink.
     for key in 50_000..<50_100 {
-      // A key that is requested again goes to the main queue, which holds the small keys.
+      // A key that is requested again moves to the main queue. There it displaces small keys.
       for _ in 0..<3 { _ = cache.ask(key, size: 90_000) }
       #expect(cache.queues.used <= 1_000_000)
     }
@@ -92,7 +99,8 @@ struct S3FIFOTests {
     #expect(cache.queues.count >= 10)
   }
 
-  /// Compares a cache with one whose tables are compacted after each request.
+  /// Compares a cache that compacts its tables when they are sparse with one that compacts after each
+  /// request.
   @Test("compacting the tables does not change which keys are kept", arguments: 0..<5 as Range<UInt64>)
   func compaction(seed: UInt64) {
     var random = SplitMix64(seed: seed)
@@ -116,11 +124,13 @@ struct S3FIFOTests {
       for key in 0..<40 { _ = cache.request(UInt64(size) &+ UInt64(key), size: size) }
     }
     _ = cache.request(1, size: 1)
+    // The request before this one has inserted the key.
     let isThere = cache.request(1, size: 1)
     #expect(isThere)
   }
 
-  /// Compares random operations with a dictionary.
+  /// Performs random operations on the queues and on a dictionary, which has the index and the size of each
+  /// key.
   @Test("sums and limits hold, and no index is lost or used twice", arguments: 0..<20 as Range<UInt64>)
   func randomOperations(seed: UInt64) {
     var random = SplitMix64(seed: seed)
@@ -153,7 +163,7 @@ struct S3FIFOTests {
       for key in gone { known[key] = nil }
       gone = []
       if queues.isSparse || random.below(50) == 0 { queues.compact { known[$0]?.index = $1 } }
-      // The tables may have grown.
+      // The tables may have grown, so that there is no more room for all keys.
       queues.makeRoom { gone.append($0) }
       for key in gone {
         #expect(known[key] != nil)

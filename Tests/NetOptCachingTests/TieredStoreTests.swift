@@ -8,11 +8,14 @@ import Testing
 @testable import NetOptCaching
 
 struct TieredStoreTests {
+  /// The directory of the disk tier. It does not exist until a store creates it.
   let directory: String
   let warnings = Warnings()
 
   init() throws { directory = try TemporaryDirectory.make("tiers") + "/cache" }
 
+  /// A store with all tiers. `memory` is the limit of the memory tier, and `mostWaiting` that of the
+  /// entries that wait for the disk (`DiskCache.init`), both in bytes.
   private func tiers(memory: Int = 64 << 20, seeds: [SeedPack] = [], mostWaiting: Int = 8 << 20)
     -> TieredStore
   {
@@ -32,7 +35,7 @@ struct TieredStoreTests {
     for (number, key) in keys.enumerated() {
       #expect(await store.entries(for: key).map(\.body) == [[UInt8(number)]])
     }
-    // The look-up has inserted the entry into memory.
+    // A look-up that finds an entry on the disk inserts it into memory.
     let last = try #require(evicted.last)
     _ = await store.entries(for: last)
     #expect(store.memory.entries(for: last).count == 1)
@@ -60,6 +63,8 @@ struct TieredStoreTests {
   func writeThrough() async throws {
     let store = tiers()
     let moment: Int64 = 1_700_000_000_000
+    // `short` and `long` state when they expire. The caller says how long `known` stays fresh. For `unknown`
+    // and `large`, this is unknown.
     let (short, long, unknown, large, known) = (
       try Samples.key("short"), try Samples.key("long"), try Samples.key("unknown"), try Samples.key("large"),
       try Samples.key("known")
@@ -90,7 +95,7 @@ struct TieredStoreTests {
       let entry = Samples.entry(key)
       store.insert(entry)
       store.memory.removeAll(for: key)
-      // The disk look-up runs during the removal.
+      // The removal comes while the disk look-up runs.
       async let found = store.entries(for: key)
       await Task.yield()
       store.removeAll(for: key)
@@ -118,6 +123,7 @@ struct TieredStoreTests {
 
   // MARK: Seed packs
 
+  /// Writes a seed pack with this index and these files, and returns its directory.
   private func pack(_ index: String, _ files: [String: String] = [:]) throws -> String {
     let folder = try TemporaryDirectory.make("seeds")
     for (name, text) in files { try Data(text.utf8).write(to: URL(fileURLWithPath: "\(folder)/\(name)")) }
@@ -125,12 +131,16 @@ struct TieredStoreTests {
     return folder
   }
 
+  /// Opens a seed pack without a check of the signature.
   private func open(_ folder: String) throws(NetOptError) -> SeedPack {
     try SeedPack(folder, check: { _, _ throws(NetOptError) in }) { [warnings] in warnings.add($0) }
   }
 
+  /// The SHA-256 of "hello", in hexadecimal digits.
   private static let hello = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 
+  /// The JSON of a resource in an index. The key is that of `Samples.key(name)`, and the file with the
+  /// body is "NAME.txt".
   private func resource(_ name: String, version: Int? = nil, hash: String = hello) -> String {
     #"{"key":"GET https://a.test/\#(name)","parameters":"q=1","file":"\#(name).txt","sha256":"\#(hash)""#
       + (version.map { #","version":\#($0)"# } ?? "") + #","fields":[["Content-Type","text/plain"]]}"#
@@ -209,6 +219,8 @@ struct TieredStoreTests {
     #expect(error?.message.contains(folder) ?? false)
   }
 
+  /// Foundation's decoder accepts such an index. The run consists of combining marks, with which the
+  /// decoder is slow (`SlowText`).
   @Test("an index in UTF-16 or UTF-32, or with a long run in a string, is refused")
   func slowIndex() throws {
     let index = #"{"schema":1,"issued":1,"resources":[\#(resource("a"))]}"#
@@ -226,6 +238,7 @@ struct TieredStoreTests {
 
   @Test("the signature of an index is checked before the index is parsed")
   func signedIndex() throws {
+    // The index is not JSON. So an error of the parser would show that the parser came first.
     let folder = try pack("{", ["index.json.minisig": "signed"])
     let error = #expect(throws: NetOptError.self) {
       try SeedPack(
