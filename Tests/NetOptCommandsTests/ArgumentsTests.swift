@@ -4,8 +4,10 @@ import Testing
 @testable import NetOptCommands
 
 @Suite struct ArgumentsTests {
+  /// The words that an option takes as its value.
   private enum Word: String, CaseIterable { case tcp, tls }
 
+  /// Parses a command line of a program that has the options of `OptionParserTests`.
   private func arguments(_ line: [String], _ environment: [String: String] = [:]) throws -> Arguments {
     let parser = OptionParser(OptionParserTests.all, environment: environment)
     guard case .arguments(let arguments) = try parser.parse(line) else {

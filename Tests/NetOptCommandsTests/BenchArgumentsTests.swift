@@ -110,7 +110,8 @@ import Testing
     _ = await BenchFixture.run(["--seed", "\(report.seed)", "-n4"], client: second)
     let next = report.seed == 0 ? 1 : report.seed - 1
     _ = await BenchFixture.run(["--seed", "\(next)", "-n4"], client: other)
-    // The first requests of the targets run concurrently, so they have no fixed order.
+    // The targets of the requests, in the order of the requests. Leaves out the first request to each of the
+    // three targets: these run concurrently, so they have no fixed order.
     func order(_ client: ScriptedClient) -> [RequestOptions.Routing] {
       client.requests.dropFirst(3).map(\.options.routing)
     }

@@ -86,7 +86,7 @@ import NetOptLocking
   func fullDevice() async throws {
     let folder = try TemporaryDirectory.make("bench")
     try write("older", to: "\(folder)/run.json")
-    // A write to /dev/full fails. The command still prints the report and writes the other files.
+    // Every write to /dev/full fails.
     let run = await BenchFixture.run([
       "-n1", "--html=/dev/full", "--json=\(folder)/run.json", "--export-markdown=\(folder)/table.md",
     ])
@@ -124,7 +124,8 @@ import NetOptLocking
     }
     let run = await BenchFixture.run(["-n6", "--warm", "--drill", "--json"], client: client)
     #expect(run.code == 0)
-    // The run has 1 client, and each of the 12 trials has 2 clients.
+    // The run has 1 client, and each of the 12 trials has 2 clients. In the first trial, the client without
+    // the dead address comes first. So the configurations 1 and 2 belong to the first trial.
     #expect(run.configurations.count == 25)
     guard case .list(let list) = run.configurations[2].list else {
       Issue.record("the drill has no list of its own")
@@ -251,13 +252,15 @@ import NetOptLocking
     #expect(shown.errors.hasPrefix("\r\u{1b}[Kcold 1/2 rounds"))
     #expect(shown.errors.hasSuffix("\r\u{1b}[K"))
     #expect(await BenchFixture.run(["-n2", "--quiet"], columns: 80).errors == "")
-    // The command cannot erase a line that the terminal wraps. A terminal that cannot erase a line gets whole
-    // lines from time to time, as a file does.
+    // The line must be shorter than the terminal is wide: the command could not erase a line that the
+    // terminal wraps.
     let narrow = await BenchFixture.run(["-n2"], columns: 30)
     let drawn = narrow.errors.split(separator: "\r\u{1b}[K")
     #expect(!drawn.isEmpty && drawn.allSatisfy { $0.count < 30 }, "\(drawn)")
+    // A dumb terminal cannot erase a line. It gets a new line every 10 s, as a file does. This run is
+    // shorter.
     #expect(await BenchFixture.run(["-n2"], environment: ["TERM": "dumb"], columns: 80).errors == "")
-    // The report is 80 columns wide whatever the output is.
+    // The width of the terminal does not change the report, which is up to 80 columns wide.
     #expect(narrow.output.split(separator: "\n").contains { (31...80).contains($0.count) })
   }
 

@@ -10,12 +10,16 @@ import Testing
 @testable import NetOptCommands
 
 @Suite struct CacheCommandTests {
+  /// The directory of the cache. It does not exist until a store or a test creates it.
   let directory: String
 
   init() throws { directory = try TemporaryDirectory.make("cache-commands") + "/cache" }
 
+  /// A text that stands for a secret. No output may contain it.
   private static let secret = "canary-7d1e"
 
+  /// Stores the entries 0, 1 and 2. They contain the secret in each part that may be secret. Looks up each
+  /// entry as many times as its number. The body of entry 2 is in a file.
   private func fill() throws {
     let store = DiskStore(directory) { Issue.record("\($0)") }
     for number in 0..<3 {
@@ -38,6 +42,7 @@ import Testing
     let run = await Run(["cache", "stats", "--cache", directory])
     #expect(run.code == 0, "\(run.errors)")
     #expect(run.output.hasPrefix("entries     3, in 2 partitions\n"))
+    // The count of an entry begins at 1 when it is stored. The look-ups add 0 + 1 + 2.
     #expect(run.output.contains("body files  1\n") && run.output.contains("requested   6 times\n"))
     #expect(run.output.contains("received    2023-11-14T22:13:20Z to 2023-11-14T22:13:22Z\n"))
     let named = await Run(["cache", "stats", "--json"], environment: ["NETOPT_CACHE": directory])

@@ -11,10 +11,13 @@ import Testing
 
 /// Tests of `netopt cache explain` and of `netopt get` with a cache directory, on a loopback server.
 @Suite struct CacheExplainCommandTests {
+  /// The directory of the cache. It does not exist until a command or a test creates it.
   private let directory: String
 
   init() throws { directory = try TemporaryDirectory.make("explain") + "/cache" }
 
+  /// Runs a command in this process, with a real client and the cache directory. The command must succeed.
+  /// Returns its output.
   private func run(_ arguments: [String]) async throws -> String {
     let output = MemoryOutput()
     var context = CommandContext.process()
@@ -27,6 +30,8 @@ import Testing
     return output.text
   }
 
+  /// A server that answers with the body "hello" and these fields. To a request with the entity tag "a" in
+  /// `If-None-Match`, it answers with 304 and these fields.
   private func server(_ fields: @escaping @Sendable () -> HeaderFields) throws -> LoopbackServer {
     try LoopbackServer(
       .raw { exchange in
