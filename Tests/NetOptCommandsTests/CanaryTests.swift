@@ -8,13 +8,15 @@ import Testing
 
 @testable import NetOptCommands
 
-/// Tests that no output of the program contains a canary, a known secret, however a command ends.
-/// `SigningCommandTests` tests the output of `sign`, `verify` and `keys`.
+/// Tests that no output of the program contains the canary, however a command ends. The canary is a text that
+/// the secrets in the fixture's key ring contain. `SigningCommandTests` tests the output of `sign`, `verify`
+/// and `keys`.
 @Suite struct CanaryTests {
   private let fixture: SigningFixture
   init() throws { fixture = try SigningFixture() }
 
-  /// Runs the installed program.
+  /// Runs the installed program as a child process, without `http_proxy`, `all_proxy` and `ALL_PROXY` in its
+  /// environment. Returns its exit code and everything that it printed.
   private func run(_ arguments: [String]) async throws -> (status: Int32, output: String) {
     let child = try ChildProcess(
       "/usr/bin/env",
@@ -24,10 +26,13 @@ import Testing
     return (try #require(child.exitStatus()) >> 8, try Files.read(child.output))
   }
 
+  /// Checks that a text does not contain the canary. `what` says where the text comes from.
   private func expectNoCanary(_ text: String, _ what: [String]) {
     #expect(!text.contains(SigningFixture.canary), "\(what.joined(separator: " ")): \(text)")
   }
 
+  /// The options for signing in `get` commands: first seven with which the command can sign, then some
+  /// with which it cannot.
   private static let schemes: [[String]] = [
     ["--sign", "c1"], ["--sign", "c1", "--scheme", "rfc9421"],
     ["--sign", "c1", "--scheme", "sigv4", "--options", #"{"region":"r","service":"s"}"#],
@@ -36,7 +41,7 @@ import Testing
     ],
     ["--sign", "c2", "--scheme", "salted-md5", "--allow-weak"],
     ["--sign", "c6", "--scheme", "sealed-key", "--options", #"{"platform_key_id":"c5"}"#], ["--sign", "c7"],
-    // The following options cannot sign.
+    // No request can be signed with the following options.
     ["--sign", "c2", "--scheme", "salted-md5"], ["--sign", "c3"], ["--sign", "c4"], ["--sign", "c5"],
     ["--sign", "nobody"], ["--sign", "c1", "--scheme", "sigv4"], ["--sign", "c1", "--options", "{"],
     ["--sign", "c1", "--options", #"{"headers":["x-missing"]}"#],
@@ -69,7 +74,7 @@ import Testing
     let seen = heads.withLock(\.self)
     #expect(
       seen.contains { $0.contains("NETOPT1-HMAC-SHA256") } && seen.contains { $0.contains("AWS4-HMAC") })
-    // netopt sends the session token of a temporary AWS key, and no other secret.
+    // netopt must send the session token of a temporary AWS key. It must send no other secret.
     for head in seen { expectNoCanary(Self.withoutToken(head), ["what the server got"]) }
   }
 
@@ -104,7 +109,7 @@ import Testing
     expectNoCanary(try await run(tls).output, tls)
   }
 
-  /// Invalid key rings, each with a canary in a place that an error message might quote.
+  /// Invalid key rings, each with the canary in a place that an error message might quote.
   private static let rings: [String] = {
     let c = SigningFixture.canary
     return [
@@ -143,7 +148,7 @@ import Testing
     expectNoCanary(open.output + open.errors, ["get, a key ring that others may read"])
   }
 
-  /// The texts are minisign secret keys that cannot be parsed.
+  /// The arguments are texts of minisign secret keys that cannot be parsed. Each contains the canary.
   @Test(
     "iplist sign shows nothing of a secret key that it cannot read",
     arguments: [

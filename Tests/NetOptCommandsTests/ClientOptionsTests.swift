@@ -8,6 +8,7 @@ import Testing
 @testable import NetOptCommands
 
 @Suite struct ClientOptionsTests {
+  /// The path of an empty file, which stands for a file of certificate authorities.
   private let authorities: String
 
   init() throws {
@@ -15,6 +16,7 @@ import Testing
     try Files.write("", to: authorities)
   }
 
+  /// The configuration of the client that `netopt get` creates with these arguments and variables.
   private func configuration(
     _ arguments: [String], _ environment: [String: String] = [:]
   ) async throws -> ClientConfiguration {
@@ -23,6 +25,7 @@ import Testing
     return try #require(run.configurations.first)
   }
 
+  /// The file name of the configured list, or "built in" for the list in the library.
   private func file(of configuration: ClientConfiguration) -> String? {
     switch configuration.list {
     case .file(let name): name

@@ -8,6 +8,8 @@ import Testing
 /// output. The program prints no control characters except line feeds, and no characters that change the
 /// direction of text. The bodies of responses are an exception: the program prints them unchanged.
 @Suite struct ControlCharacterTests {
+  /// The characters that the output must not contain: the control characters except NUL and line feed,
+  /// some that change the direction of text, and the line separator.
   private static let controls: [Unicode.Scalar] =
     (0x01...0x1f).filter { $0 != 0x0a }.map { Unicode.Scalar($0) }
     + (0x7f...0x9f).map { Unicode.Scalar($0) }
@@ -17,7 +19,8 @@ import Testing
 
   init() throws { program = try InstalledProgram() }
 
-  /// Returns a text with control characters.
+  /// Returns a text with three random characters of `controls`, each before text that looks like the rest
+  /// of an escape sequence.
   private static func text(_ random: inout SplitMix64) -> String {
     var text = "a"
     for _ in 0..<3 {
@@ -27,12 +30,14 @@ import Testing
     return text
   }
 
+  /// An IP list. The label of its endpoint and the name of an unknown member are this text.
   private func list(_ label: String) -> String {
     let endpoint: JSONValue = ["ip": "192.0.2.1", "label": .string(label), label: .string(label)]
     let list: JSONValue = ["schema": 1, "serial": 1, "hosts": ["a.test": ["endpoints": [endpoint]]]]
     return list.description
   }
 
+  /// A key ring. The note of its key and the host in the scope of this key are this text.
   private func keys(_ text: String) -> String {
     let key: JSONValue = [
       "id": "a", "secret": "b", "schemes": ["netopt1"], "note": .string(text),
@@ -43,6 +48,7 @@ import Testing
 
   @Test("no command prints a control character of a server, a file or an argument")
   func noControlCharacters() async throws {
+    // The bytes with which the server answers every request.
     let answer = Locked<[UInt8]>([])
     let server = try LoopbackServer(.raw { exchange in try exchange.write(answer.withLock(\.self)) })
     defer { server.stop() }
@@ -50,6 +56,7 @@ import Testing
     let saved = try await program.run(["bench", "-n1", "--targets", "dns", "--json=run.json", "--quiet", url])
       .output
     try #require(saved.contains("\"run_id\""))
+    // The number of commands that succeeded.
     var answered = 0
     for seed: UInt64 in 1...60 {
       var random = SplitMix64(seed: seed)

@@ -9,7 +9,9 @@ import Testing
     let server = try LoopbackServer(.raw { try $0.respond(200, text: "fine") })
     defer { server.stop() }
     let program = try InstalledProgram()
+    // The number of limits at which the request succeeded.
     var answered = 0
+    // The number of limits at which the program could not open a socket.
     var sockets = 0
     for limit in 6...32 {
       // env(1) runs the shell, and the shell runs the program.
@@ -22,12 +24,13 @@ import Testing
         sockets += 1
         #expect(output.contains("Too many open files; raise the limit of open files"), "\(limit): \(output)")
       } else if output.contains("netopt: ") {
-        // Without a message from netopt, the system or the runtime could not start the program.
+        // The output may lack a message from netopt. Then the limit was too low for the system or the runtime
+        // to start the program.
         #expect(output.contains("open files"), "\(limit): \(output)")
       }
     }
-    // The tested limits include some that suffice for a request and some at which the program cannot open a
-    // socket.
+    // At least one of the limits must suffice for a request, and at least one must keep the program from
+    // opening a socket. Otherwise the test would prove nothing.
     #expect(answered > 0 && sockets > 0)
   }
 }

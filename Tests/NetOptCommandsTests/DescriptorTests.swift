@@ -6,7 +6,7 @@ import Testing
 @testable import NetOptCommands
 
 @Suite struct DescriptorTests {
-  /// The two ends of a pipe.
+  /// The descriptors of the two ends of a pipe, which are closed with this object.
   private final class Pipe: Sendable {
     let reading: Int32
     let writing: Int32
@@ -66,8 +66,9 @@ import Testing
     await #expect(throws: OutputError(kind: .cancelled, target: "a pipe")) { try await task.value }
   }
 
-  /// A patient output writes a report to a pipe although its task is cancelled. Meanwhile the cancelled,
-  /// impatient output to the other pipe gives up.
+  /// A patient output has `ignoresCancellation: true`. Both tasks write more bytes than a pipe holds and
+  /// are cancelled. The write of the impatient output then fails. The patient output writes all bytes once
+  /// a reader takes them.
   @Test("a patient output waits for its reader even after its task was cancelled")
   func patientOutput() async throws {
     let (pipe, other) = (try Pipe(), try Pipe())

@@ -7,14 +7,17 @@ import Testing
 
 /// Tests of the installed program on real servers.
 @Suite struct EndToEndTests {
-  /// An origin on four addresses, and a list of them. Two addresses work, one has the certificate of another
-  /// name, and one refuses connections.
+  /// An origin for the name api.test, and a list with all or some of its four addresses.
   private struct Scene {
     let origin: NginxOrigin
+    /// The directory with the list.
     let directory: String
+    /// The four addresses: 0 and 1 work, 2 has the certificate of another name, and 3 refuses connections.
     let addresses: [IPAddress]
+    /// The path of the file with the authority that issued the certificates.
     let authority: String
 
+    /// Starts the origin. The list contains the addresses with the indices `listed`.
     init(listed: Range<Int> = 0..<4) async throws {
       addresses = IPAddress.freshLoopback(4)
       let port = try FreePort.find(on: addresses)
@@ -35,7 +38,10 @@ import Testing
 
     var url: String { "https://api.test:\(origin.port)/" }
 
-    /// Runs a command with the list and a name server that does not answer.
+    /// Runs a command with the list, with a name server that does not answer, and without proxies from the
+    /// environment of the tests. Returns the exit code and everything that the program printed.
+    ///
+    /// - Parameter environment: variables to set, as NAME=VALUE.
     func run(
       _ arguments: [String], environment: [String] = []
     ) async throws -> (status: Int32, output: String) {
@@ -48,12 +54,12 @@ import Testing
         inherited + ["-u", "HTTPS_PROXY"] + environment + [try Files.program] + arguments + common,
         in: try TemporaryDirectory.make("run"))
       try await wait(for: "netopt to end", within: .seconds(60)) { child.exitStatus() != nil }
-      // The status has the form of waitpid(2): the exit code is in the second byte.
+      // The exit status has the form of waitpid(2), with the exit code in the second byte.
       return (try #require(child.exitStatus()) >> 8, try Files.read(child.output))
     }
   }
 
-  /// The line of JSON in the output of a command, which combines standard output and standard error.
+  /// The line of JSON in the output of a command. The output contains standard output and standard error.
   private func object(_ output: String) throws -> JSON {
     try JSON(try #require(output.split(separator: "\n").first { $0.hasPrefix("{") }))
   }
@@ -104,8 +110,9 @@ import Testing
     #expect(try object(output)["error"]["message"].text?.contains("127.0.0.1:1") == true)
   }
 
-  /// The process lacks CAP_NET_RAW. Its new network namespace has the kernel's default for
-  /// net.ipv4.ping_group_range, which is an empty range.
+  /// The system lets a process send ICMP echo requests if the process has CAP_NET_RAW, or if one of its
+  /// groups is in net.ipv4.ping_group_range. The test takes CAP_NET_RAW away. In a new network namespace,
+  /// the range is empty by default.
   @Test(
     "probe names the setting and the capability to change when the system refuses ICMP",
     .enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
@@ -208,7 +215,8 @@ import Testing
   }
 }
 
-/// A JSON value with subscripts. A missing value reads as `nil`, or as 0 elements.
+/// A JSON value whose members and elements are read with subscripts. If the value is missing, the properties
+/// are `nil`, and `count` is 0.
 private struct JSON {
   private let value: Value?
 
