@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// Formats the times of a table or sentence in milliseconds, all with an equal number of decimals.
 struct Milliseconds {
   /// The number of decimals, 0 to 3.
@@ -28,7 +30,7 @@ struct Milliseconds {
 
   /// Formats a relative change in percent, with its sign and without a percent sign: `-18.3` for -0.183.
   static func percent(_ share: Double) -> String {
-    let tenths = Int64((share * 1000).rounded())
+    let tenths = Int64(clamped: (share * 1000).rounded())
     return (tenths > 0 ? "+" : "") + decimal(tenths, 1)
   }
 

@@ -80,7 +80,7 @@ extension BenchWarning {
       let steps = zip(levels, levels.dropFirst()).map { abs($1 - $0) }
       let noise = median(steps[...]) / Double(quarter).squareRoot() * 3
       guard abs(change) > 0.05, abs(last - first) > noise else { return nil }
-      let percent = Int((change * 100).rounded())
+      let percent = Int(clamped: (change * 100).rounded())
       return BenchWarning(
         "drift",
         "the network drifted: \(block.rawValue) requests took \(abs(percent)) % \(percent > 0 ? "longer" : "less") at the end than at the beginning; the differences are not affected, because bench computes them per round"
@@ -138,7 +138,7 @@ extension BenchWarning {
       warnings.append(
         BenchWarning(
           "client-busy",
-          "netopt used \(Int((share * 100).rounded())) % of a core for each connection: the times include the load of netopt itself"
+          "netopt used \(Int(clamped: (share * 100).rounded())) % of a core for each connection: the times include the load of netopt itself"
         ))
     }
     return warnings

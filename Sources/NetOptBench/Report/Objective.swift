@@ -74,7 +74,7 @@ package struct Objective: Hashable, Sendable {
       (0...1e12).contains(number * unit)
     else { throw fault }
     self.metric = metric
-    limit = Int64((number * unit).rounded())
+    limit = Int64(clamped: (number * unit).rounded())
     self.text = text
   }
 
@@ -106,7 +106,7 @@ package struct Objective: Hashable, Sendable {
   private static func share(of result: BenchReport.TargetResult) -> (Int64?, String?) {
     let requests = result.counts.values.reduce(0, +)
     guard requests > 0 else { return (nil, "there were no requests") }
-    return (Int64((Double(result.failures) / Double(requests) * 1e6).rounded()), nil)
+    return (Int64(clamped: (Double(result.failures) / Double(requests) * 1e6).rounded()), nil)
   }
 
   /// The time that the objective limits, in microseconds, or the reason why it is unknown. Not for `errors`.
@@ -123,7 +123,7 @@ package struct Objective: Hashable, Sendable {
       return (entry.value, entry.value == nil ? "it falls among the timeouts" : nil)
     case .mean where found.response.timeouts == 0:
       return (
-        found.response.mean.map { Int64($0.rounded()) },
+        found.response.mean.map { Int64(clamped: $0.rounded()) },
         found.response.count == 0 ? "no request succeeded" : nil
       )
     case .maximum where found.response.timeouts == 0:

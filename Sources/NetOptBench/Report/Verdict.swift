@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// The conclusion of a run in one sentence.
 struct Verdict {
   /// The sentence.
@@ -79,7 +81,7 @@ struct Verdict {
   /// A difference with its interval, in milliseconds and without signs, such as `5.4 ms [5.0 5.8]`.
   private static func shift(_ comparison: Comparison, _ time: Milliseconds) -> String {
     let ends = [comparison.interval.lowerBound, comparison.interval.upperBound].map { abs($0) }.sorted()
-    func text(_ value: Double) -> String { time.text(Int64(value.rounded())) }
+    func text(_ value: Double) -> String { time.text(Int64(clamped: value.rounded())) }
     return "\(text(abs(comparison.shift))) ms [\(text(ends[0])) \(text(ends[1]))]"
   }
 }

@@ -114,7 +114,7 @@ struct BlockRun: Sendable {
   /// The time from the start of the block to the scheduled moment of a request. `slot` is the request's
   /// number in the block, from 0.
   private static func offset(of slot: Int, at rate: Double) -> Duration {
-    .nanoseconds(Int64(Double(slot) / rate * 1e9))
+    .nanoseconds(Int64(clamped: Double(slot) / rate * 1e9))
   }
 }
 

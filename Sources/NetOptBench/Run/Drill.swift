@@ -140,7 +140,9 @@ extension Drill.Result {
     let added = added
     var text = "\(TextLayout.printable(exclusion.reason)): "
     if let shift = added.shift {
-      func milliseconds(_ value: Double) -> String { Milliseconds.decimal(Int64((value / 100).rounded()), 1) }
+      func milliseconds(_ value: Double) -> String {
+        Milliseconds.decimal(Int64(clamped: (value / 100).rounded()), 1)
+      }
       text += "the first call took \(milliseconds(shift)) ms longer"
       if let interval = added.interval(confidence: 0.95) {
         text += " [\(milliseconds(interval.lowerBound)) \(milliseconds(interval.upperBound))]"

@@ -60,7 +60,7 @@ extension RunComparison {
           + "   p50, ms [difference]")
       for entry in entries {
         let ends = [entry.interval.lowerBound, entry.interval.upperBound].map {
-          time.text(Int64($0.rounded()))
+          time.text(Int64(clamped: $0.rounded()))
         }
         let verdict =
           entry.isSignificant

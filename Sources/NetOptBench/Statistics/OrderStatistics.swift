@@ -1,4 +1,5 @@
 import Glibc
+import NetOptCore
 
 /// Computes the confidence intervals of percentiles, as ranks among the values in ascending order. The number
 /// of values below a percentile is binomially distributed, so the intervals assume nothing about the
@@ -18,7 +19,7 @@ package struct OrderStatistics: Hashable, Sendable {
   package func needed(for percentile: Percentile) -> Int {
     // The side of the percentile with fewer values decides: shareⁿ ≤ tail.
     let share = max(percentile.share, 1 - percentile.share)
-    return Int((log(tail) / log(share)).rounded(.up))
+    return Int(clamped: (log(tail) / log(share)).rounded(.up))
   }
 
   /// The ranks, from 1, of the two values that are the ends of a percentile's interval. The interval contains

@@ -45,7 +45,7 @@ package struct RoundBootstrap: Hashable, Sendable {
     // is one round.
     let run =
       dependence.factor > 1
-      ? min(count, max(2, Int(max(dependence.factor, cubeRoot(Double(count))).rounded(.up)))) : 1
+      ? min(count, max(2, Int(clamped: max(dependence.factor, cubeRoot(Double(count))).rounded(.up)))) : 1
     let draws = max(200, min(Self.draws, Self.budget / count))
     var generator = SplitMix64(seed: seed)
     var differences: [Double] = []
@@ -66,7 +66,7 @@ package struct RoundBootstrap: Hashable, Sendable {
       differences.append(a.value(rank, weights) - b.value(rank, weights))
     }
     differences.sort()
-    let edge = Int((Double(draws) * (1 - confidence) / 2).rounded(.down))
+    let edge = Int(clamped: (Double(draws) * (1 - confidence) / 2).rounded(.down))
     interval = differences[edge]...differences[draws - 1 - edge]
     let (below, above) = (differences.count { $0 <= 0 }, differences.count { $0 >= 0 })
     p = min(1, 2 * Double(min(below, above) + 1) / Double(draws + 1))

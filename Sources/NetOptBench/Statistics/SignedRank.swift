@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// Wilcoxon's signed-rank test of paired differences, with the shift of Hodges and Lehmann.
 ///
 /// Zero differences get ranks like all others. Half of their ranks count as positive and half as negative.
@@ -141,7 +143,7 @@ package struct SignedRank: Sendable {
         ? StudentDistribution.upperQuantile(tail, freedom: dependence.effectiveCount - 1)
           * dependence.factor.squareRoot()
         : -NormalDistribution.quantile(tail)
-      rank = Int((Double(total) / 2 - z * max(0, variance).squareRoot()).rounded(.up))
+      rank = Int(clamped: (Double(total) / 2 - z * max(0, variance).squareRoot()).rounded(.up))
     }
     // With few, strongly dependent rounds the rank can fall below 1. The interval then spans all Walsh
     // averages.

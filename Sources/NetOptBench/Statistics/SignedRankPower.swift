@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// The power of the signed-rank test: the probability that it detects a difference. The calculation is for
 /// normally distributed differences, for which the test has 3/π of the efficiency of the t test. With long
 /// tails its efficiency is higher.
@@ -32,6 +34,6 @@ package enum SignedRankPower {
   ) -> Int {
     let critical = -NormalDistribution.quantile((1 - confidence) / 2)
     let ratio = (critical - NormalDistribution.quantile(0.2)) / critical * halfWidth / abs(shift)
-    return max(count, Int((Double(count) * ratio * ratio).rounded(.up)))
+    return max(count, Int(clamped: (Double(count) * ratio * ratio).rounded(.up)))
   }
 }

@@ -225,7 +225,7 @@ struct BenchArguments {
     guard let number = Double(digits), let unit = units[String(text[digits.endIndex...])] else { return nil }
     let seconds = number * unit
     guard (0.001...86_400).contains(seconds) else { return nil }
-    return .nanoseconds(Int64((seconds * 1e9).rounded()))
+    return .nanoseconds(Int64(clamped: (seconds * 1e9).rounded()))
   }
 
   /// Returns the kinds of targets in `--targets`; all kinds without this option.

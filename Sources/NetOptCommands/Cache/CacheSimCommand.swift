@@ -148,7 +148,7 @@ struct CacheSimCommand: Command {
   /// The text that the command prints: a line about the trace, and a table with a row for each replay.
   private static func lines(_ trace: CacheTrace, _ replays: [CacheReplay]) -> [String] {
     func ratio(_ value: Double) -> String {
-      let digits = String(Int((value * 10_000).rounded()))
+      let digits = String(Int(clamped: (value * 10_000).rounded()))
       let padded = String(repeating: "0", count: max(5 - digits.count, 0)) + digits
       return "\(padded.dropLast(4)).\(padded.suffix(4))"
     }

@@ -156,8 +156,8 @@ struct LegChart: Sendable {
     var cells: [Character] = []
     let scale = end > .zero ? Double(width) / Double(end.nanoseconds) : 0
     for piece in pieces where !piece.range.isEmpty {
-      let start = min(Int((Double(piece.range.lowerBound.nanoseconds) * scale).rounded()), width - 1)
-      let stop = min(Int((Double(piece.range.upperBound.nanoseconds) * scale).rounded()), width)
+      let start = min(Int(clamped: (Double(piece.range.lowerBound.nanoseconds) * scale).rounded()), width - 1)
+      let stop = min(Int(clamped: (Double(piece.range.upperBound.nanoseconds) * scale).rounded()), width)
       while cells.count < start { cells.append(" ") }
       let count = max(stop - cells.count, 1)
       cells += repeatElement(piece.phase.rawValue, count: count)

@@ -94,7 +94,7 @@ struct DataTables {
         "method",
       ],
       report.comparisons.map { found in
-        func text(_ value: Double) -> String { Milliseconds.decimal(Int64(value.rounded()), 3) }
+        func text(_ value: Double) -> String { Milliseconds.decimal(Int64(clamped: value.rounded()), 3) }
         return [
           found.a, found.b, found.metric.name, "\(found.rounds)", text(found.shift),
           "\(text(found.interval.lowerBound)) to \(text(found.interval.upperBound))", PValue.text(found.p),

@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// A chart of the targets' median response times with their confidence intervals, one row per target. It
 /// shows the first 40 targets of the ranking.
 struct RankingChart {
@@ -58,7 +60,7 @@ struct RegretChart {
     if picker.isTie, picker.regret != 0 { sentence += ", a tie with the best" }
     if let tau = picker.kendallTau {
       sentence +=
-        "; its ranking and the measured one agree with a Kendall tau of \(Milliseconds.decimal(Int64((tau * 100).rounded()), 2))"
+        "; its ranking and the measured one agree with a Kendall tau of \(Milliseconds.decimal(Int64(clamped: (tau * 100).rounded()), 2))"
     }
     let block = report.rankingBlock
     let rows = report.ranking.filter { $0.target.kind == .ip }.compactMap { result in

@@ -1,4 +1,5 @@
 import Glibc
+import NetOptCore
 
 /// The scale of a chart's axis. It maps values to positions from 0, at the start of the axis, to 1.
 struct Scale {
@@ -74,7 +75,7 @@ struct Scale {
   /// 10 when there are more than three of them. The first mark is at or below `low`, and the last mark is at
   /// or above `high`.
   private static func decades(_ low: Double, _ high: Double) -> [Double] {
-    let powers = Int(log10(low).rounded(.down))...Int(log10(high).rounded(.up))
+    let powers = Int(clamped: log10(low).rounded(.down))...Int(clamped: log10(high).rounded(.up))
     let factors: [Double] = powers.count > 3 ? [1] : [1, 2, 5]
     let all = powers.flatMap { power in factors.map { $0 * pow(10, Double(power)) } }
     let first = all.lastIndex { $0 <= low } ?? 0
@@ -85,14 +86,14 @@ struct Scale {
   /// Formats the value of a tick mark with as many decimals as `step` needs. On a linear scale, `step` is the
   /// distance between tick marks. On a logarithmic scale, it is the value itself.
   private static func label(_ value: Double, _ step: Double) -> String {
-    let decimals = max(0, Int((-log10(max(step, 1e-6))).rounded(.up)))
+    let decimals = max(0, Int(clamped: (-log10(max(step, 1e-6))).rounded(.up)))
     let scale = pow(10, Double(decimals))
-    return Milliseconds.decimal(Int64((value * scale).rounded()), decimals)
+    return Milliseconds.decimal(Int64(clamped: (value * scale).rounded()), decimals)
   }
 
   /// Formats a share from 0 to 1 in percent without trailing zeros: 0.999 becomes `99.9`.
   private static func percent(_ share: Double) -> String {
-    let text = Milliseconds.decimal(Int64((share * 100_000).rounded()), 3)
+    let text = Milliseconds.decimal(Int64(clamped: (share * 100_000).rounded()), 3)
     return text.contains(".")
       ? String(text.reversed().drop { $0 == "0" }.drop { $0 == "." }.reversed()) : text
   }

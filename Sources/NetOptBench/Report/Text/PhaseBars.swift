@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// The phase bars of the text report. Each target has a bar of letters. Each phase has a letter of its own
 /// (`SamplePhase.letter`). The more often the letter occurs, the longer the phase. All bars have the same
 /// scale.
@@ -67,7 +69,7 @@ struct PhaseBars {
   /// - Parameter scale: the number of letters per microsecond.
   private static func bar(_ medians: [(phase: SamplePhase, microseconds: Int64)], scale: Double) -> String {
     medians.map { phase, microseconds in
-      String(repeating: phase.letter, count: max(1, Int((Double(microseconds) * scale).rounded())))
+      String(repeating: phase.letter, count: max(1, Int(clamped: (Double(microseconds) * scale).rounded())))
     }.joined()
   }
 }

@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// The table of the text report: the targets by rank, then the excluded targets.
 struct RankingTable {
   /// The percentiles that have a column in addition to p50.
@@ -53,7 +55,7 @@ struct RankingTable {
     let title = TextLayout.ends(
       "RANK  by p50, ms, \(block.rawValue)",
       reference.map { "reference: \($0.target.id)\(answers)" } ?? "no reference")
-    let percent = Milliseconds.decimal(Int64((1000 * (1 - report.settings.alpha)).rounded()), 1)
+    let percent = Milliseconds.decimal(Int64(clamped: (1000 * (1 - report.settings.alpha)).rounded()), 1)
       .replacing(".0", with: "")
     let heading =
       " #  " + TextLayout.left("TARGET", nameWidth) + TextLayout.right("OK", okWidth)
@@ -152,7 +154,7 @@ enum PValue {
   /// Formats a p value: `p=0.41`, `p<0.001`.
   static func text(_ p: Double) -> String {
     if p < 0.001 { return "p<0.001" }
-    if p < 0.01 { return "p=" + Milliseconds.decimal(Int64((p * 1000).rounded()), 3) }
-    return "p=" + Milliseconds.decimal(Int64((p * 100).rounded()), 2)
+    if p < 0.01 { return "p=" + Milliseconds.decimal(Int64(clamped: (p * 1000).rounded()), 3) }
+    return "p=" + Milliseconds.decimal(Int64(clamped: (p * 100).rounded()), 2)
   }
 }

@@ -100,7 +100,8 @@ package struct TextReport {
     guard let most = rounds.max(), let now = report.rounds[report.rankingBlock], most > now else {
       return nil
     }
-    let percent = Milliseconds.decimal(Int64((max(settings.minimumEffect, 0.001) * 1000).rounded()), 1)
+    let percent = Milliseconds.decimal(
+      Int64(clamped: (max(settings.minimumEffect, 0.001) * 1000).rounded()), 1)
     return "\(most) rounds would detect a shift of \(percent) % between targets that share a rank"
   }
 
@@ -123,7 +124,9 @@ package struct TextReport {
       }
       let total = result.counts.values.reduce(0, +)
       let share = WilsonInterval.interval(result.failures, of: total, confidence: 1 - report.settings.alpha)
-      func percent(_ value: Double) -> String { Milliseconds.decimal(Int64((value * 1000).rounded()), 1) }
+      func percent(_ value: Double) -> String {
+        Milliseconds.decimal(Int64(clamped: (value * 1000).rounded()), 1)
+      }
       let text =
         "\(result.target.id): \(kinds.joined(separator: ", ")) of \(total) requests "
         + "[\(percent(share.lowerBound)) \(percent(share.upperBound))] %"
