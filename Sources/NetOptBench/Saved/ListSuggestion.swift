@@ -70,13 +70,19 @@ package struct ListSuggestion: Sendable {
         description:
           "the run has no ranks (it was merged, or had too few samples); use a run of one machine")
     }
+    // The comparison of each target with DNS at p50.
+    let comparisons = Dictionary(
+      run.comparisons.filter { $0.b == "dns" && $0.metric == "p50" }.map { ($0.a, $0) },
+      uniquingKeysWith: { first, _ in first })
     var removals: [Removal] = []
     var order: [RankedAddress] = []
     for target in listed where !Self.isUnmeasured(target) {
-      if let evidence = Self.evidence(against: target, run) {
+      let comparison = comparisons[target.id]
+      if let evidence = Self.evidence(against: target, comparison) {
         removals.append(Removal(address: target.id, evidence: evidence))
       } else if let rank = target.rank {
-        order.append(RankedAddress(address: target.id, rank: rank, evidence: Self.evidence(for: target, run)))
+        let evidence = Self.evidence(for: target, comparison)
+        order.append(RankedAddress(address: target.id, rank: rank, evidence: evidence))
       }
     }
     // The standard library's sort is stable: addresses of equal rank keep the order of the list.
@@ -99,7 +105,10 @@ package struct ListSuggestion: Sendable {
 
   /// Why the address should be removed; `nil` when it should stay. It should be removed when the run excluded
   /// it, when too many requests failed, or when it is significantly slower than DNS.
-  private static func evidence(against target: SavedRun.Target, _ run: SavedRun) -> String? {
+  ///
+  /// - Parameter comparison: the comparison of the address with DNS; `nil` if the run has none.
+  private static func evidence(against target: SavedRun.Target, _ comparison: SavedRun.Comparison?) -> String?
+  {
     if let exclusion = target.exclusion {
       return "excluded by the run: \(TextLayout.printable(exclusion.reason))"
     }
@@ -109,18 +118,18 @@ package struct ListSuggestion: Sendable {
       return
         "\(failed) of \(total) requests failed, significantly more than \(Int(FailureLimit.share * 100)) %"
     }
-    guard let found = comparison(of: target, run), found.significant, found.shift_us > 0 else { return nil }
+    guard let found = comparison, found.significant, found.shift_us > 0 else { return nil }
     return "slower than dns by \(text(found.shift_us)) ms [\(text(found.lo)) \(text(found.hi))] "
       + "(\(PValue.text(found.p_adjusted)))"
   }
 
   /// The evidence for an address to keep, in one line: its median, and its comparison with DNS.
-  private static func evidence(for target: SavedRun.Target, _ run: SavedRun) -> String {
+  private static func evidence(for target: SavedRun.Target, _ comparison: SavedRun.Comparison?) -> String {
     let block = target.blocks[.warm]?.response.median == nil ? Block.cold : .warm
     let median = target.blocks[block]?.response.median.map { median in
       "p50 \(text(Double(median.value))) ms [\(text(Double(median.low))) \(text(Double(median.high)))]"
     }
-    guard let found = comparison(of: target, run) else { return median ?? "no median" }
+    guard let found = comparison else { return median ?? "no median" }
     let beside =
       found.significant
       ? "\(text(-found.shift_us)) ms faster than dns (\(PValue.text(found.p_adjusted)))"
@@ -128,16 +137,11 @@ package struct ListSuggestion: Sendable {
     return [median, beside].compactMap { $0 }.joined(separator: ", ")
   }
 
-  /// The comparison of the target with DNS at p50.
-  private static func comparison(of target: SavedRun.Target, _ run: SavedRun) -> SavedRun.Comparison? {
-    run.comparisons.first { $0.a == target.id && $0.b == "dns" && $0.metric == "p50" }
-  }
-
   /// Formats a time given in microseconds as milliseconds with two decimals; `?` for a time too large to be
   /// real.
   private static func text(_ microseconds: Double) -> String {
     guard microseconds.magnitude < 1e12 else { return "?" }
-    return Milliseconds.decimal(Int64((microseconds / 10).rounded()), 2)
+    return Milliseconds.decimal(Int64(clamped: (microseconds / 10).rounded()), 2)
   }
 
   /// The suggestion as JSON: `docs/schemas/iplist-suggest.schema.json`.
@@ -157,8 +161,9 @@ package struct ListSuggestion: Sendable {
   package var text: String {
     var lines: [String] = []
     if !order.isEmpty { lines.append("ORDER") }
+    let sharing = Dictionary(order.map { ($0.rank, 1) }, uniquingKeysWith: +)
     for ranked in order {
-      let shares = order.count { $0.rank == ranked.rank } > 1
+      let shares = sharing[ranked.rank] != 1
       lines += TextLayout.hanging(
         "  \(TextLayout.right("\(ranked.rank)\(shares ? "=" : " ")", 4)) ",
         "\(TextLayout.printable(ranked.address))  \(ranked.evidence)")

@@ -49,21 +49,30 @@ package struct ProportionTest: Hashable, Sendable {
   ///   - n: the number of trials of the second share.
   ///   - count: the sum of both counts.
   private static func exact(_ found: Double, _ m: Double, _ n: Double, _ count: Double) -> Double {
-    let logGamma = BetaDistribution.logGamma
-    func choose(_ n: Double, _ k: Double) -> Double {
-      logGamma(n + 1) - logGamma(k + 1) - logGamma(n - k + 1)
-    }
     let (low, high) = (max(0, count - n), min(m, count))
-    let whole = choose(m + n, count)
-    func likelihood(_ k: Double) -> Double { exp(choose(m, k) + choose(n, count - k) - whole) }
+    // The likelihoods of the tables, relative to that of the most likely one, from which they follow by
+    // recurrence. This takes a hundredth of the time of logarithms of factorials, and loses nothing when the
+    // numbers of trials are large.
+    let mode = min(max(((m + 1) * (count + 1) / (m + n + 2)).rounded(.down), low), high)
+    var weights = [Double](repeating: 0, count: Int(high - low) + 1)
+    func walk(_ step: Double, _ ratio: (Double) -> Double) {
+      var (k, weight) = (mode, 1.0)
+      while k >= low, k <= high, weight > 0 {
+        weights[Int(k - low)] = weight
+        weight *= ratio(k)
+        k += step
+      }
+    }
+    walk(1) { k in (m - k) / (k + 1) * ((count - k) / (n - count + k + 1)) }
+    walk(-1) { k in k / (m - k + 1) * ((n - count + k) / (count - k + 1)) }
     // Because of rounding, a table that is exactly as likely as the observed table may seem more likely. The
     // tolerance includes such tables.
-    let limit = likelihood(found) * (1 + 1e-7)
-    var sum = 0.0
-    for k in stride(from: low, through: high, by: 1) {
-      let value = likelihood(k)
-      if value <= limit { sum += value }
+    let limit = weights[Int(found - low)] * (1 + 1e-7)
+    var (sum, total) = (0.0, 0.0)
+    for weight in weights {
+      total += weight
+      if weight <= limit { sum += weight }
     }
-    return min(1, sum)
+    return sum / total
   }
 }
