@@ -36,11 +36,6 @@ extension CacheRule {
     "the response is stale; stale-if-error allows its use because the origin failed", "RFC 5861, section 4")
   /// No response came from the origin. `CachePolicy.staleWhenUnreachable` allows the stored response.
   package static let disconnected = rfc9111("4.2.4", "the response is stale, and the origin is unreachable")
-  package static let range = rfc9110("14.2", "the range is a part of a complete response that is stored")
-  /// `If-None-Match` or `If-Modified-Since` shows that the caller has the stored response. The answer is 304.
-  package static let notModified = rfc9111(
-    "4.3.2", "the request's condition does not hold for the stored response")
-  package static let head = rfc9110("9.3.2", "a stored response to GET answers HEAD")
 
   // MARK: Asking the origin
 
@@ -88,12 +83,12 @@ extension CacheRule {
   /// (`StoredFields.dropsCachingTerms`). The rule also covers a response whose `Connection` is too long to
   /// read.
   package static let termsNotStored = rfc9110(
-    "7.6.1", "its Connection or no-cache names a field that says when it answers")
+    "7.6.1", "its Connection or no-cache names a field that the cache needs, such as Vary or Expires")
   package static let partialContent = rfc9111("3.3", "partial content is not stored")
   /// The cache does not store responses with this status. Or it stores them only with explicit freshness,
   /// which this response does not have.
   package static let statusNotStored = rfc9111(
-    "3", "the status of the response is storable only with an explicit freshness")
+    "3", "responses with this status are not stored, or only with an explicit freshness")
   package static let notWorthStoring = rfc9111("3", "the response is never fresh and cannot be validated")
   package static let methodNotStored = rfc9111("3", "responses to this method are not stored")
   package static let tooLarge = CacheRule("the body exceeds the limit for an entry", "netopt, maxEntryBytes")
@@ -109,7 +104,6 @@ extension CacheRule {
     CacheRule(text, "netopt, \(source)")
   }
 
-  package static let off = netopt("the cache is off for this request", "mode off")
   /// The stored response was received at a later time than the present. The cache asks the origin.
   package static let clockSetBack = netopt("the response is from the future: the clock was set back", "clock")
   /// The stored response is within the time to live that the caller declared.
@@ -126,7 +120,7 @@ extension CacheRule {
     "the API declares how long a negative response is fresh", "api mode")
   /// In `http` or `versioned` mode, a GET or HEAD request has a body. The request bypasses the cache.
   package static let requestBody = netopt(
-    "the request has a body, which its URL does not identify", "http mode")
+    "the request has a body, which its URL does not identify", "http and versioned mode")
   /// In `api` mode, a GET or HEAD request has a body, and the declaration of the API has no `name`. The
   /// request bypasses the cache. The key of its response would include a digest of the body. A PUT or DELETE
   /// of the URL could not find this key, and so could not invalidate the response.

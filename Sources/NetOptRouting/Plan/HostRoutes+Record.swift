@@ -114,20 +114,6 @@ extension HostRoutes {
     if let winner, let address = winner.address { won(address, from: winner.source) }
   }
 
-  /// Learns from the outcome of a call whose report has the legs of another call's race
-  /// (`RouteReport.isShared`). The planner records these legs with the other call, so only the outcome counts
-  /// here.
-  ///
-  /// - Parameter address: the address that carried the request.
-  mutating func record(
-    shared outcome: CallOutcome, from address: IPAddress, at now: MonotonicInstant,
-    using random: inout SplitMix64
-  ) {
-    let leg = RouteReport.Leg(
-      address: address, source: .list, started: .zero, ended: .zero, outcome: .won, reused: true)
-    won(leg, address, outcome, isFrozen: false, at: now, using: &random)
-  }
-
   /// Learns from a probe.
   ///
   /// - Parameter isFrozen: whether a failure of the probe does not count against the endpoint, because the

@@ -212,14 +212,9 @@ package struct RoutePlanner: Sendable {
       if !network.hasNoFailures { network.succeeded() }
       return
     }
+    // The legs of a shared race, which had no winner, count with the call that started them.
+    if report.isShared { return giveBackAttempt(of: report.plan, at: now) }
     let adjusted = hosts[hostIndex].adjustedOutcome(outcome, of: report, from: begun, at: now)
-    if report.isShared {
-      giveBackAttempt(of: report.plan, at: now)
-      // The legs count with the call that started them.
-      guard let adjusted, adjusted != .unknown, let address = report.winner?.address else { return }
-      hosts[hostIndex].record(shared: adjusted, from: address, at: now, using: &random)
-      return
-    }
     judgeNetwork(by: report, adjusted, at: now)
     hosts[hostIndex].record(
       report, adjusted, from: begun, isFrozen: suspectsNetwork(at: now), at: now, using: &random)

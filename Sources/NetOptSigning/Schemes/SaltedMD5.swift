@@ -76,8 +76,6 @@ package struct SaltedMD5: SigningScheme {
   /// of an invalid `netopt1` signature tests whether the signer used this variant instead.
   static let sha256 = SaltedMD5(hash: .sha256)
 
-  var hash: Hash { options.hash }
-
   package func sign(
     _ request: SigningRequest, with key: SigningKey, at moment: SigningMoment
   ) throws(SigningFault) -> SignedRequest {

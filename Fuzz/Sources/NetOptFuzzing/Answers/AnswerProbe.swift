@@ -38,8 +38,6 @@ final class AnswerProbe: Sendable {
 
   /// The HTTP/1.1 server. The HTTP/2 server is `HostileServer.shared`.
   private let server: ScriptServer
-  /// Not used: `outcome(ofFrames:)` uses `HostileServer.shared`.
-  private let secureServer = Locked<Task<HostileServer, any Error>?>(nil)
   /// The number of the last request, which is a part of its host name.
   private let number = Atomic(0)
   /// The clients in use, with the number of requests that each has got. The key is true for requests over
