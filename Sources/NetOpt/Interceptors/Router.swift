@@ -165,6 +165,21 @@ final class Router: Sendable {
     }
   }
 
+  /// Records the round trip of an echo request to an endpoint.
+  ///
+  /// - Parameters:
+  ///   - address: the address of the endpoint.
+  ///   - started: when the echo request was sent.
+  func record(
+    roundTrip: Duration, of address: IPAddress, for origin: Origin, started: MonotonicInstant
+  ) {
+    withPlanner { planner, now in
+      if isFromCurrentNetwork(started) {
+        planner.record(roundTrip: roundTrip, of: address, for: origin, at: now)
+      }
+    }
+  }
+
   /// Whether a call or probe that began at `started` began in the current network. The answer holds only
   /// under the planner's lock: `beginNetwork` changes the network under this lock.
   func isFromCurrentNetwork(_ started: MonotonicInstant) -> Bool {

@@ -17,10 +17,8 @@ struct ICMPProbe: Probe {
     }
     let target = sample.target
     let result = await Echo.roundTrip(to: target.address, within: sample.limit, on: loop)
-    if case .success(let time) = result, prober.router.isFromCurrentNetwork(sample.started) {
-      prober.router.withPlanner { planner, now in
-        planner.record(roundTrip: time, of: target.address, for: target.origin, at: now)
-      }
+    if case .success(let time) = result {
+      prober.router.record(roundTrip: time, of: target.address, for: target.origin, started: sample.started)
     }
     return result.map { ConnectReport(connect: $0) }
   }
