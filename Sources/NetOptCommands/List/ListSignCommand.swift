@@ -16,7 +16,7 @@ struct ListSignCommand: Command {
   static let signature = Option(
     "signature", short: "x", takes: .required("FILE"), "file of the signature; default: FILE.minisig")
   private static let legacy = Option(
-    "legacy", short: "l", "sign the file instead of its digest, for minisign before version 0.10")
+    "legacy", short: "l", "sign the file instead of its digest, for minisign before version 0.6")
   private static let comment = Option(
     "comment", short: "c", takes: .required("TEXT"), "comment that the signature does not cover")
   private static let trustedComment = Option(

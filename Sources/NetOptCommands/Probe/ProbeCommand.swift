@@ -19,7 +19,7 @@ struct ProbeCommand: Command {
     name: "probe",
     summary: "probe the endpoints of the IP list and print their ranking",
     details: """
-      Connects to every endpoint of the IP list, or only to the endpoints of the given hosts, and prints the \
+      Probes every endpoint of the IP list, or only the endpoints of the given hosts, and prints the \
       endpoints in the order in which requests try them. The command fails when a host has no endpoint that \
       answers.
 
@@ -28,9 +28,9 @@ struct ProbeCommand: Command {
       --method icmp needs a group in the range net.ipv4.ping_group_range, or CAP_NET_RAW. It measures the \
       round trip and does not show whether a server runs at the address.
 
-      With --watch, a terminal shows one table that is redrawn. Otherwise each round prints a table, or with \
-      --json one object per line. Times are smoothed over the rounds. If a host leaves the list meanwhile, \
-      the command waits until it returns.
+      With --watch on a terminal, each round redraws the tables. When the output is not a terminal, each \
+      round prints new tables. With --json, each round prints one object on a line. Times are smoothed over \
+      the rounds. A given host that leaves the list is not probed until it returns.
       """,
     operands: "[HOST...]", operandCount: 0...10_000,
     options: [
