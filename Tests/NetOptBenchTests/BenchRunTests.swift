@@ -297,6 +297,28 @@ import Testing
         BenchProgress(.warm, done: 1, planned: 1, remaining: .zero, medians: median),
       ])
   }
+
+  @Test("a run repeats a failed first request once, and excludes a target that fails twice")
+  func repeatedFirstRequest() async throws {
+    let settings = try Fixtures.settings(
+      [Fixtures.first, Fixtures.second], length: .rounds(cold: 0, warm: 6))
+    let report = await Fixtures.report(settings) { request, number throws(NetOptError) in
+      if request.target == Fixtures.first.description, number == 0 { throw .leg(.connectTimeout) }
+      if request.target == Fixtures.second.description, number < 2 { throw .leg(.refused) }
+      return .answer(request)
+    }
+    #expect(report.targets.map(\.exclusion?.code) == [nil, "refused", nil])
+    #expect(report.targets[0].blocks[.warm]?.requests == 6)
+  }
+
+  @Test("a run of the shortest duration has one round of each block")
+  func shortestDuration() async throws {
+    let settings = try Fixtures.settings(length: .duration(.nanoseconds(2)))
+    let client = FakeBenchClient { request, _ in .answer(request) }
+    let clock = ImpatientClock()
+    let report = await BenchRun(settings, clients: [client], clock: clock).report(Fixtures.context)
+    #expect(report.rounds == [.cold: 1, .warm: 1])
+  }
 }
 
 /// Waits until the task is cancelled.
@@ -366,28 +388,6 @@ private final class ChangingResolver: BenchClient {
 
   func startUpChoice(for host: String) async throws(NetOptError) -> StartUpChoice {
     try await inner.startUpChoice(for: host)
-  }
-
-  @Test("a run repeats a failed first request once, and excludes a target that fails twice")
-  func repeatedFirstRequest() async throws {
-    let settings = try Fixtures.settings(
-      [Fixtures.first, Fixtures.second], length: .rounds(cold: 0, warm: 6))
-    let report = await Fixtures.report(settings) { request, number throws(NetOptError) in
-      if request.target == Fixtures.first.description, number == 0 { throw .leg(.connectTimeout) }
-      if request.target == Fixtures.second.description, number < 2 { throw .leg(.refused) }
-      return .answer(request)
-    }
-    #expect(report.targets.map(\.exclusion?.code) == [nil, "refused", nil])
-    #expect(report.targets[0].blocks[.warm]?.requests == 6)
-  }
-
-  @Test("a run of the shortest duration has one round of each block")
-  func shortestDuration() async throws {
-    let settings = try Fixtures.settings(length: .duration(.nanoseconds(2)))
-    let client = FakeBenchClient { request, _ in .answer(request) }
-    let clock = ImpatientClock()
-    let report = await BenchRun(settings, clients: [client], clock: clock).report(Fixtures.context)
-    #expect(report.rounds == [.cold: 1, .warm: 1])
   }
 }
 

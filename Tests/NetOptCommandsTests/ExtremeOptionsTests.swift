@@ -158,9 +158,10 @@ import Testing
       var random = SplitMix64(seed: 1)
       for _ in 0..<400 {
         let index = Int(random.below(UInt64(text.count)))
-        let bytes = random.isOne(in: 4) ? text.drawn(using: &random) : text[index]
+        let isDrawn = random.isOne(in: 4)
+        let bytes = isDrawn ? text.drawn(using: &random) : text[index]
         try Files.write(String(decoding: bytes, as: UTF8.self), to: changed)
-        note.write(random.isOne(in: 4) ? "drawn" : "number \(index)")
+        note.write(isDrawn ? "drawn" : "number \(index)")
         let arguments =
           switch command {
           case "compare": ["compare", "--json", usual, changed]
