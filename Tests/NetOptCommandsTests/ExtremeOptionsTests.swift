@@ -11,7 +11,8 @@ import Testing
 @Suite struct ExtremeOptionsTests {
   private static let url = "https://api.example.com/"
 
-  /// Command lines in which `%` stands for a number, and `@` for the path of a key ring.
+  /// Command lines. `extremeNumbers` replaces each `%` by a number, and each `@` by the path of a key ring.
+  /// At present, no line has an `@`.
   private static let lines = [
     ["get", "--max-time=%", url], ["get", "--connect-timeout=%", url], ["get", "--max-redirs=%", url],
     ["get", "--retry=%", url], ["get", "--cache-mode=api", "--cache-ttl=%", url],
@@ -49,6 +50,7 @@ import Testing
       }
       note.write("the end")
     }
+    // Otherwise the note is the command line at which the child process trapped or was killed.
     #expect(note.text == "the end")
   }
 
@@ -118,7 +120,8 @@ import Testing
       alarm(300)
       let note = LastNote(path)
       let list = try TemporaryDirectory.make("lists") + "/iplist.json"
-      // The test keeps the digits of the addresses, because an invalid address ends the parsing of the list.
+      // The addresses are the placeholders A and B. They have no digits, so `ExtremeText` does not change
+      // them, and each variant of the list has valid addresses.
       let usual = """
         {"schema":1,"serial":7,"issued":"2026-01-02T03:04:05Z","expires":"2027-01-02T03:04:05Z",
         "refresh":{"url":"https://api.test/list.json","every":"6h"},

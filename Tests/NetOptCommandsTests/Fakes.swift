@@ -6,8 +6,8 @@ import NetOptRouting
 @testable import NetOptCommands
 import NetOptLocking
 
-/// An output that keeps the written bytes in memory. With `columns`, it counts as a terminal. With `failure`,
-/// every write throws that error.
+/// An output that keeps the written bytes in memory. With `columns`, it counts as a terminal of this width in
+/// characters. With `failure`, every write throws that error.
 final class MemoryOutput: ByteOutput {
   private let kept = Locked<[UInt8]>([])
   private let failure: OutputError?
@@ -28,7 +28,7 @@ final class MemoryOutput: ByteOutput {
   var text: String { String(decoding: bytes, as: UTF8.self) }
 }
 
-/// An input that returns at most 3 bytes of a text at each read.
+/// An input that returns a text in pieces of at most 3 bytes, as a pipe may.
 final class MemoryInput: ByteInput {
   private let rest: Locked<[UInt8]>
 
@@ -43,7 +43,7 @@ final class MemoryInput: ByteInput {
   }
 }
 
-/// A body that returns scripted chunks, and then ends or throws `end`.
+/// A body that returns scripted chunks. After the last chunk it throws `end`, or ends if `end` is `nil`.
 final class ScriptedBody: BodySource {
   private let chunks: Locked<[[UInt8]]>
   private let end: NetOptError?
@@ -62,17 +62,28 @@ final class ScriptedBody: BodySource {
   }
 }
 
-/// A client that answers each request with a test's closure. It records the requests and the probes.
+/// A client without a network. It answers each request with the response or the error of a closure, and each
+/// call of `probe` with the same results. `resolve` always fails. The client records what it was asked.
 final class ScriptedClient: Client {
   let listWarning: NetOptError?
   let listStatus: ListStatus
   private let used: Locked<EndpointList?>
+  /// Returns the response to a request, or throws the error of the request.
   private let answer: @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse
+  /// The results that `probe` returns for all hosts.
   private let probes: [HostProbe]
   private let asked = Locked<[NetOptRequest]>([])
   private let probed = Locked<[(hosts: [String]?, method: ProbeMethod?)]>([])
   private let down = Locked(false)
 
+  /// Makes a client.
+  ///
+  /// - Parameters:
+  ///   - list: the list in use; `nil` for a client without a list.
+  ///   - warning: the client's warning about its list.
+  ///   - note: the note in the status of the list.
+  ///   - probes: the results that `probe` returns.
+  ///   - answer: the closure that answers requests. Default: it returns `Samples.response`.
   init(
     list: EndpointList? = nil, warning: NetOptError? = nil, note: String? = nil, probes: [HostProbe] = [],
     answer: @escaping @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse = {
@@ -89,7 +100,9 @@ final class ScriptedClient: Client {
   }
 
   var list: EndpointList? { used.withLock(\.self) }
+  /// The requests that the client received, in order.
   var requests: [NetOptRequest] { asked.withLock(\.self) }
+  /// The arguments of each call of `probe` that returned results, in order.
   var probings: [(hosts: [String]?, method: ProbeMethod?)] { probed.withLock(\.self) }
   var isShutDown: Bool { down.withLock(\.self) }
 
@@ -116,15 +129,26 @@ final class ScriptedClient: Client {
   func shutdown() async { down.withLock { $0 = true } }
 }
 
-/// A run of the program in this process, with its exit code, its output and the configurations of its
-/// clients.
+/// A finished run of the program in this process.
 struct Run {
+  /// The exit code.
   let code: Int32
+  /// The text that the program wrote to standard output.
   let output: String
+  /// The text that the program wrote to standard error.
   let errors: String
+  /// The configurations of the clients that the program created, in order.
   let configurations: [ClientConfiguration]
 
-  /// Runs `Program.netopt` with a scripted client.
+  /// Runs `Program.netopt` until it ends. The program takes `Samples.now` for the date.
+  ///
+  /// - Parameters:
+  ///   - arguments: the command and its arguments.
+  ///   - client: the client that the program gets whenever it creates a client.
+  ///   - input: the text of standard input.
+  ///   - columns: the width of the terminal on standard error; `nil` if standard error is not a terminal.
+  ///   - output: standard output.
+  ///   - interruption: the interruption of the run, with which a test can send a signal to the program.
   init(
     _ arguments: [String], client: ScriptedClient = ScriptedClient(), environment: [String: String] = [:],
     input: String = "", columns: Int? = nil, output: MemoryOutput = MemoryOutput(),
@@ -146,6 +170,7 @@ struct Run {
   }
 }
 
+/// The configurations of the clients that a run has created so far.
 private final class ConfigurationLog: Sendable {
   private let configurations = Locked<[ClientConfiguration]>([])
 

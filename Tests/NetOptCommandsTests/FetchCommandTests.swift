@@ -11,6 +11,7 @@ import Testing
 
 /// Tests of `netopt fetch --jsonl`, with a scripted client and on a loopback server.
 @Suite struct FetchCommandTests {
+  /// A line that `fetch` writes: the response to a request, or an error.
   private struct Answer: Decodable {
     struct Fault: Decodable {
       let code: String
@@ -26,11 +27,15 @@ import Testing
     let error: Fault?
   }
 
+  /// Decodes the output of `fetch`, which has one answer per line.
   private func answers(_ output: String) throws -> [Answer] {
     try output.split(separator: "\n").map { try JSONDecoder().decode(Answer.self, from: Data($0.utf8)) }
   }
 
-  /// Runs the program with a real client.
+  /// Runs `netopt fetch` with a real client, which does not use the list. Returns the answers in the order in
+  /// which `fetch` wrote them.
+  ///
+  /// - Parameter lines: the lines of standard input.
   private func fetch(_ lines: [String], _ options: [String] = []) async throws -> [Answer] {
     let output = MemoryOutput()
     var context = CommandContext.process()
@@ -96,7 +101,7 @@ import Testing
   func invalidLine(_ line: String, _ words: String) async throws {
     let client = ScriptedClient { (request) throws(NetOptError) in Samples.response(to: request) }
     let good = "{\"id\":2,\"url\":\"https://api.example.com/\"}"
-    // netopt skips empty lines.
+    // `fetch` skips empty lines, so the text `nothing` stands for the empty argument.
     let input = (line.isEmpty ? "nothing" : line) + "\n\n" + good
     let run = await Run(["fetch", "--jsonl"], client: client, input: input)
     #expect(run.code == 0)
@@ -171,7 +176,8 @@ import Testing
     #expect(server.requests.count == 3)
   }
 
-  /// Responses served stale and responses that the origin revalidated count as responses from the cache.
+  /// `from_cache` is true for a stale response from the cache, and for a stored response that the origin
+  /// confirmed with a 304.
   @Test("fetch marks stale and revalidated responses as from the cache")
   func staleAndRevalidated() async throws {
     let server = try LoopbackServer(
@@ -201,6 +207,7 @@ import Testing
     let isReleased = Locked(false)
     let server = try LoopbackServer(
       .raw { exchange in
+        // The server answers /slow only after the request for /fast has arrived.
         if exchange.request.target == "/slow" {
           while !isReleased.withLock(\.self) { try exchange.wait(.milliseconds(1)) }
         } else {

@@ -5,16 +5,21 @@ import Testing
 
 @testable import NetOptCommands
 
+/// Tests of `FileReplacement`, with which commands write output files: it writes to a draft beside the file,
+/// and its `commit` puts the draft in the place of the file.
 @Suite struct FileReplacementTests {
+  /// A temporary directory.
   private let directory: String
 
   init() throws { directory = try TemporaryDirectory.make("files") }
 
+  /// Returns the permissions of a file; 0 if the file does not exist.
   private func mode(of path: String) -> mode_t {
     var status = stat()
     return stat(path, &status) == 0 ? status.st_mode & 0o7777 : 0
   }
 
+  /// Writes a file with one `FileReplacement`.
   private func replace(_ path: String, with text: String) throws {
     let file = try FileReplacement(path)
     try file.write(Array(text.utf8))
@@ -48,6 +53,7 @@ import Testing
       let file = try FileReplacement(path)
       try file.write(Array("half".utf8))
       #expect(try Files.read(path) == "old")
+      // The directory has the old file and the draft.
       #expect(try Files.names(in: directory).count == 2)
     }
     #expect(try Files.read(path) == "old")

@@ -3,7 +3,8 @@ import NetOptCore
 
 /// Files that tests read and write.
 enum Files {
-  /// The path of the program, which the build puts into the directory of the tests.
+  /// The path of the program `netopt`. The build puts the program into the directory of the test executable,
+  /// to which /proc/self/exe links.
   static var program: String {
     get throws {
       let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
@@ -12,10 +13,12 @@ enum Files {
     }
   }
 
+  /// Returns the content of a file as text. A file of more than 16 MiB is cut off.
   static func read(_ path: String) throws -> String {
     String(decoding: try FileBytes.read(path, upTo: 16 << 20, as: "the test's", in: .list), as: UTF8.self)
   }
 
+  /// Creates a file, or replaces its content.
   static func write(_ text: String, to path: String) throws {
     try Data(text.utf8).write(to: URL(fileURLWithPath: path))
   }

@@ -5,7 +5,9 @@ import Testing
 
 @testable import NetOptCommands
 
+/// Tests of the JSON that `netopt get --json` prints for a response or an error.
 @Suite struct FinishedExchangeTests {
+  /// A finished exchange with a GET request. Its body had 6 bytes.
   private func exchange(_ response: NetOptResponse) -> FinishedExchange {
     FinishedExchange(.get, response, bodyBytes: 6)
   }

@@ -1,7 +1,8 @@
 import Glibc
 import Testing
 
-/// Tests that netopt disables the alias file that c-ares reads by default.
+/// Tests that netopt disables the file of host aliases. By default, c-ares reads this file, which the
+/// environment variable HOSTALIASES names (hostname(7)).
 @Suite struct HostAliasesTests {
   @Test("netopt does not read the file that HOSTALIASES names")
   func notRead() async throws {
@@ -12,6 +13,7 @@ import Testing
     let run = try await program.run(
       ["get", "--no-direct", "-m", "2", "--dns-servers", "127.0.0.1:9", "http://aliasname/"],
       ["HOSTALIASES=\(pipe)"])
+    // The program exits with an error code, because no DNS server answers. No signal ends it.
     #expect(run.status != 0 && run.status & 0x7f == 0)
     #expect(run.output.contains("aliasname"), "\(run.output)")
   }

@@ -3,10 +3,11 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The installed program, and a directory for its files.
+/// The program `netopt` that the build made (`Files.program`), and a directory for its files. Each run is a
+/// child process.
 struct InstalledProgram {
-  /// The directory of the program's files. `run` returns the content of the files whose names begin with
-  /// "run.".
+  /// A temporary directory, in which the program runs. `run` also returns the content of the files here whose
+  /// names begin with "run.".
   let directory: String
 
   init() throws { directory = try TemporaryDirectory.make("installed") }
@@ -15,8 +16,8 @@ struct InstalledProgram {
   ///
   /// - Parameters:
   ///   - arguments: the command and its arguments.
-  ///   - environment: variables to set, as NAME=VALUE. Otherwise `http_proxy`, `https_proxy`, `all_proxy` and
-  ///     `ALL_PROXY` are unset.
+  ///   - environment: variables to set, as NAME=VALUE. The program inherits the other variables of the test
+  ///     process, except `http_proxy`, `https_proxy`, `all_proxy` and `ALL_PROXY`.
   ///   - lines: the program's standard input, which is also the content of the file "lines".
   /// - Returns: the exit status in the form of waitpid(2), and everything that the program printed and wrote
   ///   to files whose names begin with "run.".
@@ -26,7 +27,7 @@ struct InstalledProgram {
     try Files.write(lines, to: "\(directory)/lines")
     let shell =
       #"cd "$1"; rm -f run.*; shift; exec env -u http_proxy -u https_proxy -u all_proxy -u ALL_PROXY "$@" < lines"#
-    // The child process appends its output to this file.
+    // Removes the output of the previous run, because the child process appends to this file.
     try? FileManager.default.removeItem(atPath: "\(directory)/sh.output")
     let child = try ChildProcess(
       "/bin/sh", ["-c", shell, "sh", directory] + environment + [try Files.program] + arguments, in: directory

@@ -4,6 +4,8 @@ import Testing
 
 @testable import NetOptCommands
 
+/// Tests of `Interruption`, which runs an action at the first SIGINT or SIGTERM. `receive` stands for the
+/// arrival of a signal.
 @Suite struct InterruptionTests {
   @Test("the first signal runs the action, and a second one changes nothing")
   func firstSignal() {

@@ -5,8 +5,9 @@ import Testing
 
 @testable import NetOptCommands
 
-/// Tests of the lab, and of `netopt bench` in it. The lab sets the round-trip times and the faults, so the
-/// right result is known.
+/// Tests of the lab (`Tests/Lab/lab`), and of `netopt bench` in the lab. The lab is a network on this
+/// machine: a client and origins in network namespaces, whose links delay frames. The test sets the
+/// round-trip times and the faults of the origins, so the right result is known.
 @Suite(.enabled("the lab takes root, ip(8), vde2, iptables, nginx and dnsmasq") { Lab.isPossible })
 struct LabTests {
   @Test(
@@ -35,7 +36,8 @@ struct LabTests {
       #expect(cold > trip * 2.7 && cold < 3 * trip + 40, "\(cold)")
       #expect((target.cold?.tcp_info?.rtt_us.n ?? 0) == 12)
     }
-    // The client sees the wrong certificate after 2 round trips to the first address.
+    // The drill measures how much an address that `bench` excluded delays the first call of a new client. The
+    // client gets the wrong certificate after 2 round trips of 5 ms.
     let drill = try #require(report.drill?.first)
     #expect(drill.code == "certificate-name" && drill.failed == 0 && drill.trials.count == 12)
     #expect((drill.added_us ?? 0) > 8_000 && (drill.added_us ?? 0) < 100_000)
@@ -67,14 +69,20 @@ struct LabTests {
     #expect(short.status != 0 && short.output.contains("is no option of an origin"))
   }
 
+  /// The members of the JSON report of `bench` that the tests read.
   private struct Report: Decodable {
+    /// A percentile of a distribution: `p` in percent, `value` in microseconds.
     struct Entry: Decodable { var p: Double, value: Int? }
+    /// A distribution. The tests read only the number of its samples.
     struct Count: Decodable { var n: Int }
     struct Response: Decodable { var percentiles: [Entry] }
+    /// The round-trip times that the kernel measured on new connections (TCP_INFO).
     struct Socket: Decodable { var rtt_us: Count }
+    /// The requests to a target on new connections (cold) or on open connections (warm).
     struct Block: Decodable {
       var response_us: Response
       var tcp_info: Socket?
+      /// The median response time in milliseconds; `nil` if there are too few samples.
       var median: Double? { response_us.percentiles.first { $0.p == 50 }?.value.map { Double($0) / 1000 } }
     }
     struct Exclusion: Decodable { var code: String }
@@ -86,25 +94,34 @@ struct LabTests {
       var cold: Block?
       var warm: Block?
     }
+    /// A trial of the drill. `affected` is the number of calls that tried the dead address.
     struct Trial: Decodable { var affected: Int }
+    /// The drill with one dead address. `code` says why the address is dead. `failed` is the number of first
+    /// calls that failed. `added_us` is the delay that the address adds to the first call, in microseconds.
     struct Drill: Decodable { var code: String, failed: Int, added_us: Double?, trials: [Trial] }
     var targets: [Target]
     var drill: [Drill]?
   }
 }
 
-/// A lab that one test starts.
+/// A lab that one test starts. The test controls it with the script `Tests/Lab/lab`.
 private final class Lab: Sendable {
+  /// The directory of the lab's state (`LAB_DIRECTORY`).
   private let directory: String
+  /// The ids of the processes that the lab started.
   private let processes: [Int32]
+  /// The arguments with which `bench` measures the lab's origins: the URL, the list, the certificate
+  /// authority and the DNS server.
   private let options: [String]
 
+  /// Whether this machine can run a lab with real round-trip times.
   static var isPossible: Bool {
     let programs = ["/usr/bin/wirefilter", "/usr/bin/vde_switch", "/usr/sbin/iptables", "/usr/sbin/nginx"]
     return NetworkNamespace.isAvailable && programs.allSatisfy(FileManager.default.isExecutableFile)
   }
 
-  /// Starts a lab, runs `work` with it, and ends the lab even if `work` throws.
+  /// Starts a lab with these origins, runs `work` with it, and ends the lab even if `work` throws. An origin
+  /// is NAME:OPTION=VALUE,…, such as `near:rtt=5` for a round-trip time of 5 ms.
   static func with<Result: Sendable>(
     _ origins: [String], _ work: (Lab) async throws -> Result
   ) async throws -> Result {
@@ -136,6 +153,8 @@ private final class Lab: Sendable {
     }
   }
 
+  /// The output of `lab status`. `emulates` says whether links delay the frames. If not, the origins are
+  /// loopback addresses.
   private struct State: Decodable {
     struct Process: Decodable { var pid: Int32 }
     var processes: [Process]
@@ -143,10 +162,13 @@ private final class Lab: Sendable {
     var emulates: Bool
   }
 
+  /// Runs `netopt bench` in the client's network. Returns the exit status in the form of waitpid(2), and the
+  /// output.
   func bench(_ more: [String]) async throws -> (status: Int32?, output: String) {
     try await Self.run(["run", try Files.program, "bench", "--quiet"] + options + more, in: directory)
   }
 
+  /// Changes an option of an origin while the lab runs: `set("near", "rtt=60")`.
   func set(_ origin: String, _ option: String) async throws {
     let run = try await Self.run(["set", origin, option], in: directory)
     #expect(run.status == 0, "\(run.output)")
@@ -161,6 +183,9 @@ private final class Lab: Sendable {
     return processes.allSatisfy { id in (try? Files.read("/proc/\(id)/stat").contains(") Z ")) ?? true }
   }
 
+  /// Runs the script of the lab. Returns its exit status in the form of waitpid(2), and its output.
+  ///
+  /// - Parameter directory: the directory of the lab's state.
   static func run(_ arguments: [String], in directory: String) async throws -> (
     status: Int32?, output: String
   ) {
