@@ -9,13 +9,16 @@ import Testing
     {"schema":1,"serial":7,"issued":"2026-11-20T00:00:00Z","expires":"2027-11-20T00:00:00Z","hosts":{
       "api.example.com":{"port":443,"endpoints":[{"ip":"203.0.113.7"},{"ip":"2001:db8::7"}]}}}
     """#
+  /// A list with two faults: port 0, and an address with three numbers.
   private static let bad = #"""
     {"schema":1,"serial":7,"hosts":{"api.example.com":{"port":0,"endpoints":[{"ip":"203.0.113"}]}}}
     """#
+  /// A list that is valid only if private addresses are allowed.
   private static let loopback = #"""
     {"schema":1,"serial":7,"hosts":{"api.example.com":{"port":443,"endpoints":[{"ip":"127.0.0.1"}]}}}
     """#
 
+  /// Runs `iplist check` with the list as standard input.
   private func check(_ list: String, _ options: [String] = []) async -> Run {
     await Run(["iplist", "check", "-"] + options, input: list)
   }

@@ -11,8 +11,11 @@ import Testing
     {"schema":1,"serial":7,"hosts":{"api.example.com":{"endpoints":[{"ip":"203.0.113.7"}]}}}
     """#
   private let directory: String
+  /// The path of the list. Its signature is in "list.json.minisig".
   private var file: String { "\(directory)/list.json" }
+  /// The path of the secret key.
   private var key: String { "\(directory)/list.key" }
+  /// The path of the public key.
   private var publicKey: String { "\(directory)/list.pub" }
 
   init() async throws {
@@ -148,8 +151,7 @@ import Testing
     #expect(folder.errors.contains("/nowhere/signature cannot be written: No such file or directory"))
   }
 
-  /// One test uses one encrypted key for every way to give the password, because each use of the key takes
-  /// seconds.
+  /// One test covers all three ways to give the password, because each use of an encrypted key takes seconds.
   @Test("an encrypted key takes its password from standard input, the environment or a file")
   func encryptedKey() async throws {
     let made = try await MinisignProgram.run(

@@ -8,6 +8,7 @@ import Testing
 /// Tests of `netopt iplist update`.
 @Suite struct ListUpdateCommandTests {
   private let directory: String
+  /// The path of the list that `iplist update` replaces. At first, the list has serial 7.
   private var file: String { "\(directory)/list.json" }
 
   init() throws {
@@ -15,6 +16,9 @@ import Testing
     try Files.write(Self.list(7, ["203.0.113.7", "203.0.113.8"]), to: file)
   }
 
+  /// Returns a list with one host as JSON.
+  ///
+  /// - Parameter refresh: whether the list has a refresh URL.
   private static func list(_ serial: Int, _ addresses: [String], refresh: Bool = true) -> String {
     let endpoints = addresses.map { #"{"ip":"\#($0)"}"# }.joined(separator: ",")
     let rule = refresh ? #""refresh":{"url":"https://a.example/list.json"},"# : ""
@@ -22,7 +26,11 @@ import Testing
       #"{"schema":1,"serial":\#(serial),\#(rule)"hosts":{"api.example.com":{"endpoints":[\#(endpoints)]}}}"#
   }
 
-  /// A client that returns these bodies at these paths, and a 404 response at every other path.
+  /// A client that responds to requests for list and signature.
+  ///
+  /// - Parameters:
+  ///   - files: the body for each request target. The response to any other target is a 404.
+  ///   - status: the status of the responses with a body of `files`.
   private func client(_ files: [String: String], status: Int = 200) -> ScriptedClient {
     ScriptedClient { (request) throws(NetOptError) in
       var response = Samples.response(to: request)
@@ -52,8 +60,8 @@ import Testing
         """)
     #expect(try Files.read(file) == new)
     #expect(try Files.names(in: directory) == ["list.json"])
-    // Without a key the command does not request the signature. The client sends no other requests, refreshes
-    // or probes.
+    // Without a trusted key, the command requests the list but not its signature. The client neither
+    // refreshes its own list nor sends probes.
     #expect(client.requests.map(\.url.target) == ["/list.json"])
     #expect(client.isShutDown)
     #expect(run.configurations.allSatisfy { !$0.listUpdates.refresh && !$0.probing.atStart })
@@ -99,7 +107,8 @@ import Testing
     }
     let signature = try Files.read("\(elsewhere)/list.json.minisig")
     let keys = ["--trusted-key", "\(directory)/list.pub"]
-    // This holds without a key too: an unsigned list never replaces a signed list.
+    // The command refuses these responses with a trusted key and without one: an unsigned list never replaces
+    // a signed list.
     for options in [keys, []] {
       let unsigned = await update(options, client(["/list.json": new]))
       #expect(unsigned.code == 1)

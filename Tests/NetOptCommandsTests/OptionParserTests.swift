@@ -22,6 +22,8 @@ import Testing
     return (given + ["|"] + arguments.operands).joined(separator: " ")
   }
 
+  /// Each argument is a command line and its meaning in the form of `parsed`. The meaning `nil` stands for a
+  /// usage error.
   @Test(
     arguments: [
       ([], "|"),

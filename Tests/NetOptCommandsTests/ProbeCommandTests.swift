@@ -9,6 +9,10 @@ import Testing
 @testable import NetOptCommands
 
 @Suite struct ProbeCommandTests {
+  /// The results for a host with two endpoints. The second endpoint is in quarantine, because its certificate
+  /// is wrong.
+  ///
+  /// - Parameter answered: whether the first endpoint answered. If false, it refused the connection.
   private static func probe(answered: Bool = true) -> HostProbe {
     HostProbe(
       host: "api.example.com", port: 443, method: .tls,
@@ -27,6 +31,7 @@ import Testing
       ])
   }
 
+  /// A client whose list has two hosts. Each call of its `probe` returns these results.
   private static func client(_ probes: [HostProbe] = [probe()]) throws -> ScriptedClient {
     let text = #"""
       {"schema":1,"serial":1,"hosts":{
@@ -114,7 +119,10 @@ import Testing
     #expect(short.code == 64)
   }
 
-  /// Runs `probe --watch` until SIGINT after three rounds. Returns the output and the exit code.
+  /// Runs `probe --watch` and interrupts it with SIGINT after three rounds. Returns the output and the exit
+  /// code.
+  ///
+  /// - Parameter terminal: whether standard output is a terminal.
   private func watch(_ arguments: [String], on terminal: Bool) async throws -> (output: String, code: Int32) {
     let client = try Self.client()
     let output = MemoryOutput(columns: terminal ? 100 : nil)
@@ -167,6 +175,7 @@ import Testing
         ["probe", "--watch", "--interval", "0.1", "api.example.com", "www.example.com"], client: client,
         interruption: interruption)
     }
+    /// Waits for the next round that probes exactly these hosts.
     func round(of hosts: [String]) async throws {
       let count = client.probings.count
       try await wait(for: "a round of \(hosts)") {

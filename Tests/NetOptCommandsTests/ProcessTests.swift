@@ -15,12 +15,15 @@ import Testing
     try ChildProcess(program, arguments, in: directory)
   }
 
+  /// Waits for the end of a process. Returns its exit status in the form of waitpid(2): the exit code is in
+  /// bits 8 to 15, and the number of the signal that ended the process is in bits 0 to 6.
   private func end(of child: ChildProcess) async throws -> Int32 {
     try await wait(for: "\(child.name) to end") { child.exitStatus() != nil }
     return try #require(child.exitStatus())
   }
 
-  /// Runs a shell script in which `$0` is the program.
+  /// Runs a shell script in which `$0` is the path of the program. Returns the exit status in the form of
+  /// waitpid(2), and the output.
   private func shell(_ line: String) async throws -> (status: Int32, output: String) {
     let child = try start("/bin/sh", ["-c", line, try Files.program])
     return (try await end(of: child), try Files.read(child.output))
@@ -78,8 +81,9 @@ import Testing
       "/bin/sh",
       ["-c", "cd '\(directory)'; exec \"$0\" \"$@\"", try Files.program] + arguments + ["http://127.0.0.1:9/"]
     )
-    // In proc(5), `S` is the state of a sleeping process. The program then most likely waits for the pipe.
-    // The signal must end the program in any case.
+    // In proc(5), `S` is the state of a sleeping process. The program then most likely waits for the pipe. It
+    // may sleep for another reason, and a program that refuses the pipe ends by itself. In each case it must
+    // end with an exit code.
     try await wait(for: "the program to sleep, or to end") {
       try child.exitStatus() != nil || Files.read("/proc/\(child.id)/stat").contains("(netopt) S")
     }
@@ -94,6 +98,8 @@ import Testing
     try #require(mkfifo(pipe, 0o600) == 0)
     let reading = open(pipe, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     try #require(reading >= 0)
+    // The shell opens the pipe and waits until its file is removed. By then, the test has closed the reading
+    // end. Then the shell starts the program.
     let line = "exec 3>'\(pipe)'; echo open; while [ -e '\(pipe)' ]; do :; done; $0 --help >&3; echo $?"
     let child = try start("/bin/sh", ["-c", line, try Files.program])
     try await wait(for: "the shell to open the pipe") { try Files.read(child.output) == "open\n" }

@@ -28,6 +28,7 @@ import Testing
       makeClient: { (_) throws(NetOptError) in ScriptedClient() }, now: { Samples.now })
   }
 
+  /// Runs a program whose only command calls `work`.
   private func run(
     _ interruption: Interruption = Interruption(),
     _ work: @escaping @Sendable (CommandContext) async throws -> ExitCode
@@ -79,11 +80,13 @@ import Testing
     {
       let text = await Run(words + ["--help"], output: MemoryOutput(columns: columns)).output
       for line in text.split(separator: "\n") {
-        // A public key is one word, which the backslash follows.
+        // A line may be longer if it has no place for a break: a public key is one word, and a backslash
+        // follows it.
         #expect(line.count <= width || line.split(separator: " ").count <= 2, "\(line)")
       }
       #expect(text.split(separator: "\n").contains { $0.count > width - 12 })
       guard let command = commands.first(where: { $0.name == words.joined(separator: " ") }) else { continue }
+      // The text of the examples without the breaks inside command lines, which are marked with a backslash.
       let joined = text.replacing(" \\\n    ", with: " ")
       #expect(
         command.examples.allSatisfy { joined.contains("\n  \($0.line)\n      \($0.meaning.prefix(8))") })

@@ -7,6 +7,7 @@ import Testing
 
 @testable import NetOptCommands
 
+/// Tests that the commands in README.md and docs/lists.md work.
 @Suite struct ReadmeCommandsTests {
   /// The commands in README.md and docs/lists.md: the lines in `sh` blocks that begin with `netopt`, without
   /// their comments.
@@ -42,6 +43,7 @@ import Testing
       [".json", ".key", ".pub", ".http", ".html", ".csv", "responses"].contains { word.hasSuffix($0) }
         ? "\(directory)/\(word)" : String(word)
     }
+    // The `cache` commands need a cache directory, so the test creates an empty one.
     let store = DiskStore("\(directory)/responses") { Issue.record("\($0)") }
     store.open()
     store.close()
@@ -54,7 +56,8 @@ import Testing
     let host = HostProbe(host: "one.one.one.one", port: 443, method: .tls, endpoints: [probe])
     let client = ScriptedClient(list: .builtIn, probes: [host]) { (request) throws(NetOptError) in
       var response = Samples.response(to: request)
-      // The addresses have different times, for the commands that read saved runs.
+      // Requests to 1.1.1.1 take 10 ms, and all others 20 ms. With equal times, `iplist suggest` would refuse
+      // to order the addresses.
       var timings = Timings()
       timings.wait = .milliseconds(request.options.routing == .pinned(Samples.address("1.1.1.1")) ? 10 : 20)
       response.body = ResponseBody([], timings: timings)
@@ -63,6 +66,7 @@ import Testing
       response.body = ResponseBody(Array((isSignature ? signature : list).utf8))
       return response
     }
+    // Each other JSON file that the command names is a saved run of `bench`, which the test makes first.
     let others = ["iplist.json", "keys.json"]
     for name in arguments where name.hasSuffix(".json") && !others.contains(where: name.hasSuffix) {
       let saved = await Run(

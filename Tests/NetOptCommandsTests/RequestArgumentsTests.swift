@@ -10,6 +10,7 @@ import Testing
 
 /// Tests of the request that `get` builds from its options, as the client receives it.
 @Suite struct RequestArgumentsTests {
+  /// Runs `get` with these arguments and returns the request that the client received.
   private func request(
     _ arguments: [String], input: String = "", environment: [String: String] = [:]
   ) async throws -> NetOptRequest {
@@ -21,6 +22,7 @@ import Testing
     return try #require(client.requests.first)
   }
 
+  /// Returns the body of a request as text; "none" for a request without a body.
   private func body(of request: NetOptRequest) throws -> String {
     switch request.body.source {
     case .none: return "none"
