@@ -3,12 +3,17 @@ import Testing
 
 @testable import NetOptSigning
 
-/// The examples of RFC 9421, appendix B, except the requests of B.2, which are among the vectors: a response
-/// (B.2.4), a request that a proxy signs (B.3), and transformations of a request on its way (B.4).
+/// The examples of RFC 9421, appendix B: a response (B.2.4), a request that a proxy signs (B.3), and changes
+/// that proxies make to a signed request (B.4). The requests of B.2 are in Tests/Vectors/signing.json.
 @Suite struct RFC9421AppendixTests {
+  /// The time of signing in all examples (`created`), in seconds since 1970. The tests verify at this time.
   private static let created: Int64 = 1_618_884_473
+  /// The key ring `main` of the vectors. It has the keys of the RFC (B.1). `nil` if the vectors cannot be
+  /// read.
   private static let ring = (try? VectorTests.Vectors())?.rings["main"]
 
+  /// Verifies a message at the time `created`. The signature must cover the given components; with `nil` it
+  /// may cover any.
   private func verdict(
     _ message: SigningRequest, _ components: [String]? = nil
   ) throws -> VerificationReport {
@@ -20,6 +25,7 @@ import Testing
 
   // MARK: B.2.4
 
+  /// The response of B.2.4 with its signature.
   private static let response = SigningRequest(
     status: 200,
     headers: [
@@ -77,6 +83,7 @@ import Testing
     #expect(report.reason == .malformedRequest)
   }
 
+  /// Signs a message with the given components. The tests only need to know whether this throws.
   private static func sign(_ message: SigningRequest, _ components: [String]) throws(SigningFault) {
     var options = RFC9421.Options()
     options.components = components.map { SignatureComponent($0) }
@@ -117,17 +124,25 @@ import Testing
 
   // MARK: B.4
 
+  /// The two fields that carry the signature of B.4. The signature covers method, path, authority and the
+  /// `Accept` fields.
   private static let signature: HeaderFields = [
     "Signature-Input":
       #"transform=("@method" "@path" "@authority" "accept");created=1618884473;keyid="test-key-ed25519""#,
     "Signature":
       "transform=:ZT1kooQsEHpZ0I1IjCqtQppOmIqlJPeo7DHR3SoMn0s5JZ1eRGS0A+vyYP9t/LXlh5QMFFQ6cpLt2m0pmj3NDA==:",
   ]
+  /// The URL of the request of B.4.
   private static let target = "https://example.org/demo?name1=Value1&Name2=value2"
+  /// A field that is not signed.
   private static let date = HeaderField("Date", "Fri, 15 Jul 2022 14:24:55 GMT")
+  /// The first of the two signed `Accept` fields.
   private static let json = HeaderField("Accept", "application/json")
+  /// The second of the two signed `Accept` fields.
   private static let any = HeaderField("Accept", "*/*")
 
+  /// Variants of the signed request: what has changed on the way, the request that arrives, and the reason
+  /// that the verifier must give. `ok` means that the signature is still valid.
   private static let transformations:
     [(what: String, method: String, url: String, fields: [HeaderField], reason: VerificationReport.Reason)] =
       [

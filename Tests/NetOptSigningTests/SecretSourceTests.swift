@@ -5,9 +5,10 @@ import Testing
 
 @testable import NetOptSigning
 
-/// Secrets from environment variables and commands. Users may write a secret where the name of its
-/// environment variable belongs.
+/// Secrets from environment variables and commands.
 @Suite struct SecretSourceTests {
+  /// A user may write the secret itself in place of the variable's name. So messages show only a text that
+  /// looks like the name of a variable (`isShown`).
   @Test(
     "messages show the name of a variable, but no secret in its place",
     arguments: [
@@ -27,6 +28,9 @@ import Testing
     #expect(error?.message.contains("variable") == true)
   }
 
+  /// Runs a command that prints a secret, and returns the secret.
+  ///
+  /// - Parameter patience: the longest time that the command may run.
   private func output(_ command: String, within patience: Duration = .seconds(20)) throws(SigningFault)
     -> String
   {
@@ -57,7 +61,10 @@ import Testing
 
   @Test("a command ends with its shell or at its time limit")
   func ends() throws {
+    // The shell ends at once. Its background process keeps the pipe open, but netopt does not wait for it.
     #expect(try output("sleep 60 & echo secret") == "secret")
+    // netopt kills these shells at the limit, although the third ignores SIGTERM and SIGPIPE, and the last
+    // closes its output.
     for command in [
       "sleep 60", "exec sleep 60", "trap '' TERM PIPE; while :; do sleep 0.05; echo a; done",
       "exec >&-; sleep 60",
@@ -81,6 +88,7 @@ import Testing
       #expect(throws: SigningFault.self) { try key.material() }
       #expect(key.fingerprint.hasPrefix("random "))
     }
+    // The file has the 4 bytes of one line `run`: the command ran once.
     #expect(try FileBytes.read(file, upTo: 100, as: "a file", in: .sign).count == 4)
   }
 }

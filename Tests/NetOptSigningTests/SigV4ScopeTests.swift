@@ -6,6 +6,7 @@ import Testing
 @Suite("sigv4 names the region or the service that it cannot sign for") struct SigV4ScopeTests {
   private static let key = SigningKey(id: "k", secret: Array("some secret".utf8), schemes: [.sigv4])
 
+  /// Signs a request for a region and a service. Returns the error; `nil` if the request was signed.
   private func fault(region: String?, service: String?) throws -> SigningFault? {
     var options = SigV4.Options()
     (options.region, options.service) = (region, service)
@@ -18,6 +19,7 @@ import Testing
     }
   }
 
+  /// `words` are texts that the error must contain.
   @Test(
     "an error names the missing or invalid region or service",
     arguments: [
@@ -32,6 +34,7 @@ import Testing
   func isNamed(region: String?, service: String?, words: [String]) throws {
     let fault = try #require(try fault(region: region, service: service))
     for part in words { #expect(fault.detail.contains(part), "\(fault.detail)") }
+    // The error concerns either the region or the service, so it must not name both.
     #expect(!fault.detail.contains("a region and a service"))
   }
 

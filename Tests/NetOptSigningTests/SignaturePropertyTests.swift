@@ -5,18 +5,24 @@ import Testing
 
 /// Random requests in every scheme: a signed request is accepted, and a request with one changed byte is not.
 @Suite struct SignaturePropertyTests {
+  /// The time of signing and of verification, in seconds since 1970.
   private static let now: Int64 = 1_700_000_000
 
-  /// A scheme, the id of a key for the scheme, and the meaning of requests in the scheme.
+  /// A scheme to test, with a key. `meaning` says which changes to a signed request the scheme must detect.
   private struct Kind: Sendable, CustomTestStringConvertible {
+    /// The name in the output of the tests. `takesStrayPercents` depends on it.
     let testDescription: String
     let scheme: any SigningScheme
+    /// The id of the key in `ring` that signs.
     let keyID: String
-    /// Whether the scheme signs a "%" that is not followed by two hexadecimal digits.
+    /// Whether the scheme signs a request with a "%" that is not followed by two hexadecimal digits.
+    /// `netopt1` and `sigv4` refuse such a request.
     var takesStrayPercents: Bool { !testDescription.hasSuffix("netopt1") && !isSigV4 }
-    /// Whether the scheme refuses a raw "+" in the query.
+    /// Whether the scheme is `sigv4`. It is the only scheme here that refuses an unencoded "+" in the query,
+    /// so random requests for it have none.
     var isSigV4: Bool { scheme is SigV4 }
-    /// The signed parts of a request, in a form that is equal for requests with the same meaning.
+    /// Returns the signed parts of a request in a normal form. If a change to a signed request also changes
+    /// this value, the verifier must refuse the changed request.
     let meaning: @Sendable (SigningRequest) -> [[UInt8]]
 
     init(
@@ -30,6 +36,7 @@ import Testing
     }
   }
 
+  /// All schemes, some of them in several variants.
   private static func kinds() throws -> [Kind] {
     var aws = SigV4.Options()
     aws.region = "eu-west-1"
@@ -50,6 +57,7 @@ import Testing
         request, path: [Array(PathNormalisation.normalised(request.path).utf8)],
         QueryParameters(request.query, plus: true))
     }
+    // salted-md5 signs only the path and the query. The fields carry the key id and the signature.
     let weak = { @Sendable (request: SigningRequest) -> [[UInt8]] in
       [salted.parts(of: request, [])]
         + ["X-Netopt-Key", "X-Netopt-Sig", "X-Netopt-Sealed"].map { Array((request.headers[$0] ?? "").utf8) }
@@ -64,8 +72,9 @@ import Testing
       Kind("salted-md5", "old", salted, weak),
       Kind("sealed-key around salted-md5", "caller", SealedKey(.saltedMD5(salted), platform: platform)) {
         request in
-        // Method and host are sealed with the key. The caller's id is neither sealed nor signed. The verifier
-        // notices the id of another known caller; see `knownCaller`.
+        // The encryption of the caller's key also authenticates method and host. Nothing authenticates the
+        // caller's id, so the id is not a part of the meaning. `knownCaller` tests what the verifier does
+        // with another id.
         [
           salted.parts(of: request, []), Array(request.method.utf8),
           Array(request.authority.lowercased().utf8),
@@ -75,6 +84,8 @@ import Testing
     ]
   }
 
+  /// The keys of all kinds. `test-key-ed25519` is a key of RFC 9421 (appendix B.1) and comes from the
+  /// vectors.
   private static let ring: KeyRing = {
     let more = (try? VectorTests.Vectors())?.rings["main"]?["test-key-ed25519"]
     return KeyRing(
@@ -96,9 +107,13 @@ import Testing
 
   // MARK: Meaning of requests
 
-  /// Method, host in lowercase, path, parameters, fields and body.
+  /// The meaning that most schemes have in common: method, host in lower case, path, parameters sorted by
+  /// key, fields and body.
   ///
-  /// - Parameter inAnyOrder: whether the order of the values of one key has no meaning.
+  /// - Parameters:
+  ///   - parameters: the parameters of the query; `nil` leaves them out.
+  ///   - inAnyOrder: whether the meaning stays the same when a query has the values of one key in another
+  ///     order.
   private static func common(
     _ request: SigningRequest, path: [[UInt8]], _ parameters: QueryParameters?, inAnyOrder: Bool = true
   ) -> [[UInt8]] {
@@ -113,21 +128,25 @@ import Testing
       + [[]] + request.headers.map { Array("\($0.name.lowercased()): \($0.value)".utf8) } + [request.body]
   }
 
+  /// The decoded segments of a path. A slash that was written as `%2F` does not end its segment.
   private static func segments(_ path: String) -> [[UInt8]] {
     path.utf8.split(separator: 0x2f, omittingEmptySubsequences: false).map { PercentEncoding.decoded($0) }
   }
 
   // MARK: Random requests
 
+  /// The pieces of random paths and queries. In the last two, no hexadecimal digits follow the "%".
   private static let pieces = [
     "a", "Z", "0", "-", "_", ".", "~", "%20", "%2F", "%C3%A9", "é", "日", "+", "*", "(", "!", ":", "@", ",",
     "%zz", "%",
   ]
 
+  /// Joins fewer than `count` random pieces.
   private func text(_ random: inout SplitMix64, upTo count: UInt64) -> String {
     (0..<random.below(count)).map { _ in Self.pieces[Int(random.below(UInt64(Self.pieces.count)))] }.joined()
   }
 
+  /// Makes a random request that the scheme of `kind` signs.
   private func request(_ random: inout SplitMix64, _ kind: Kind) -> SigningRequest {
     while true {
       let request = request(&random)
@@ -137,6 +156,7 @@ import Testing
     }
   }
 
+  /// Makes a random request. Some schemes may refuse it because of its encoding.
   private func request(_ random: inout SplitMix64) -> SigningRequest {
     let path = (0...random.below(3)).map { _ in "/" + text(&random, upTo: 6) }.joined()
     let query = (0..<random.below(5)).map { _ in
@@ -151,6 +171,7 @@ import Testing
       body: (0..<random.below(40)).map { _ in UInt8(truncatingIfNeeded: random.next()) })
   }
 
+  /// Signs a request, and returns the request with its signature.
   private func signed(_ request: SigningRequest, _ kind: Kind) throws -> SigningRequest {
     let key = try #require(Self.ring[kind.keyID])
     let result = try kind.scheme.sign(request, with: key, at: SigningMoment(now: Self.now))
@@ -160,6 +181,7 @@ import Testing
     return request
   }
 
+  /// Verifies a request, and returns the reason in the report: `ok` if the signature is valid.
   private func verdict(_ request: SigningRequest, _ kind: Kind) -> VerificationReport.Reason {
     var policy = SignatureVerifier.Policy()
     policy.allowWeak = true
@@ -193,7 +215,8 @@ import Testing
     for _ in 0..<100 { #expect(verdict(try signed(request(&random, kind), kind), kind) == .ok) }
   }
 
-  /// The caller's id is not signed. If the key ring has a key with this id, the sealed key must be that key.
+  /// `sealed-key` around `salted-md5` does not sign the caller's id. If the verifier's key ring has a key
+  /// with this id, the sealed key must be that key. An id that the ring does not know is accepted.
   @Test("a sealed request fails with the id of another known caller, and without an id")
   func knownCaller() throws {
     let salted = try SaltedMD5()
@@ -209,8 +232,9 @@ import Testing
     #expect(verdict(other, kind) == .malformedSignature)
   }
 
-  /// Closures that each change one byte of a request. Together they cover all bytes of all parts, including
-  /// the fields with key id, time, nonce and signature.
+  /// Closures that each change one byte of a request. There is one for each byte of the method, authority,
+  /// path, query, fields and body. The fields include key id, time, nonce and signature. A closure returns
+  /// `nil` if the changed text is not valid UTF-8.
   private func byteChanges(_ request: SigningRequest) -> [(inout SplitMix64) -> SigningRequest?] {
     var byteChanges: [(inout SplitMix64) -> SigningRequest?] = []
     func add(_ path: WritableKeyPath<SigningRequest, String>) {
@@ -243,6 +267,7 @@ import Testing
     return byteChanges
   }
 
+  /// A random visible ASCII character other than `byte`.
   private static func other(_ byte: UInt8, _ random: inout SplitMix64) -> UInt8 {
     while true {
       let next = UInt8(0x21 + random.below(0x5e))
@@ -252,6 +277,7 @@ import Testing
 }
 
 extension SigningRequest {
+  /// The query; empty if there is none. Setting it does nothing if the request has no query.
   fileprivate var queryText: String {
     get { query ?? "" }
     set { if query != nil { query = newValue } }

@@ -7,6 +7,7 @@ import Testing
 
 /// Runs the examples of docs/signing.md.
 @Suite struct SigningDocumentTests {
+  /// The first code block in a language.
   private func example(_ language: String) throws -> String {
     let document = try RepositoryFile.text("docs/signing.md")
     let start = try #require(document.firstRange(of: "```\(language)\n"))
@@ -26,8 +27,8 @@ import Testing
     #expect(output == GoldenVectorTests.signature + "\n")
   }
 
-  /// Random requests, also with invalid UTF-8 and with unusual ports. The example signs and refuses the same
-  /// requests as the scheme.
+  /// Some of the requests have invalid UTF-8 in percent-encoding, or unusual ports. For each request, the
+  /// example must make the same signature as netopt, or refuse the request if netopt refuses it.
   @Test("the Python example in docs/signing.md agrees with netopt1 on random requests")
   func pythonExample() async throws {
     let key = SigningKey(id: "app1.v2", secret: Array("s".utf8), salt: "t", schemes: [.netopt1])
@@ -60,6 +61,7 @@ import Testing
     }
     let directory = try TemporaryDirectory.make("example")
     let example = try example("python")
+    // The functions of the example without its last part, which prints the golden signature.
     let end = try #require(example.firstRange(of: "\nprint("))
     let program =
       example[..<end.lowerBound] + """

@@ -4,6 +4,7 @@ import Testing
 
 /// The examples of RFC 9651, and input on which parsing must fail.
 @Suite struct StructuredFieldTests {
+  /// The text of an item, the value that the parser must return, and the text that the serializer must write.
   private static let items: [(String, BareItem, String)] = [
     ("42", .integer(42), "42"), ("-0", .integer(0), "0"), ("0042", .integer(42), "42"),
     ("999999999999999", .integer(999_999_999_999_999), "999999999999999"),
@@ -39,6 +40,8 @@ import Testing
     #expect(throws: StructuredFieldFault.self) { try StructuredFieldParser.item(text.utf8) }
   }
 
+  /// The text of a list, and the text that the serializer must write for the parsed list. `nil` means that
+  /// the parser must refuse the list.
   private static let lists: [(String, String?)] = [
     ("sugar, tea, rum", "sugar, tea, rum"), ("", ""), ("a,b", "a, b"), ("a \t, \tb", "a, b"),
     (#"("foo" "bar"), ("baz"), ("bat" "one"), ()"#, #"("foo" "bar"), ("baz"), ("bat" "one"), ()"#),
@@ -56,6 +59,8 @@ import Testing
     #expect(try list.map { (list) throws in try StructuredFieldSerializer.list(list) } == written, "\(text)")
   }
 
+  /// The text of a dictionary, and the text that the serializer must write for the parsed dictionary. `nil`
+  /// means that the parser must refuse the dictionary.
   private static let dictionaries: [(String, String?)] = [
     (#"en="Applepie", da=:w4ZibGV0w6ZydGU=:"#, #"en="Applepie", da=:w4ZibGV0w6ZydGU=:"#),
     ("a=?0, b, c; foo=bar", "a=?0, b, c;foo=bar"),

@@ -6,10 +6,14 @@ import Testing
 
 @testable import NetOptSigning
 
-/// Runs Tests/Vectors/signing.json, which other implementations wrote.
+/// Runs the cases of Tests/Vectors/signing.json. Their expected results come from other implementations and
+/// from the examples of AWS and of RFC 9421 (Tests/Vectors/generate.py).
 @Suite struct VectorTests {
+  /// The content of signing.json.
   struct Vectors: Sendable {
+    /// The key rings by name. A case names its ring.
     let rings: [String: KeyRing]
+    /// The cases. Each signs or verifies one message.
     let cases: [JSONPart]
 
     init() throws {
@@ -42,6 +46,14 @@ import Testing
     }
   }
 
+  /// Signs the message of a case, and compares the result with the expected one. Then verifies the signed
+  /// message.
+  ///
+  /// - Parameters:
+  ///   - name: the name of the case, for failure messages.
+  ///   - part: the message with its options, in the form of a line of `netopt sign --jsonl`.
+  ///   - isWeak: whether weak schemes are allowed.
+  ///   - expected: the expected result.
   private func checkSigning(
     _ name: String, _ part: JSONPart, _ ring: KeyRing, _ isWeak: Bool, _ expected: JSONPart
   ) throws {
@@ -80,6 +92,15 @@ import Testing
     }
   }
 
+  /// Verifies the message of a case, and compares the report with the expected one.
+  ///
+  /// - Parameters:
+  ///   - name: the name of the case, for failure messages.
+  ///   - part: the message with its options, in the form of a line of `netopt verify --jsonl`.
+  ///   - isWeak: whether weak schemes are allowed.
+  ///   - explains: whether the verifier searches for the signer's mistake, and the case states which mistake
+  ///     the verifier must find (`near_miss`). A case without `near_miss` expects no mistake.
+  ///   - expected: the expected report.
   private func checkVerifying(
     _ name: String, _ part: JSONPart, _ ring: KeyRing, _ isWeak: Bool, _ explains: Bool, _ expected: JSONPart
   ) throws {
@@ -108,7 +129,8 @@ import Testing
 }
 
 extension JSONPart {
-  /// A required member. Its absence is a fault of the vectors and ends the process.
+  /// A member that every case has. If a case lacks the member, the vectors are faulty, and the test process
+  /// ends.
   fileprivate func member(named name: String) -> JSONPart {
     guard let member = try? required(name) else { preconditionFailure("the vectors have no \(name)") }
     return member

@@ -6,10 +6,13 @@ import Testing
 
 /// Rules of the verifier that the vectors of other implementations do not cover: bounds, and attacks.
 @Suite struct VerifierRulesTests {
+  /// The time of signing and of verification, in seconds since 1970.
   private static let now: Int64 = 1_700_000_000
+  /// The only key of the verifier, for three schemes.
   private static let key = SigningKey(
     id: "k", secret: Array("some secret".utf8), salt: "s", schemes: [.netopt1, .rfc9421, .sigv4])
 
+  /// Signs a request, and returns the request with its signature.
   private func signed(
     _ request: SigningRequest, _ scheme: any SigningScheme, _ key: SigningKey = key
   ) throws -> SigningRequest {
@@ -20,6 +23,9 @@ import Testing
     return request
   }
 
+  /// Verifies a request.
+  ///
+  /// - Parameter nonces: the store of used nonces; with `nil` the verifier does not detect replays.
   private func report(
     _ request: SigningRequest, _ scheme: any SigningScheme, nonces: (any NonceStore)? = nil
   ) -> VerificationReport {
@@ -37,7 +43,8 @@ import Testing
 
   // MARK: One host
 
-  /// The verifier checks scopes against the authority of a request, but sigv4 signs the `Host` field.
+  /// The scope of a key may limit the hosts for which the key signs. The verifier compares the scope with the
+  /// authority of a request, but sigv4 signs the `Host` field. So the two must name the same host.
   @Test("a request whose authority differs from its Host field is malformed")
   func twoHosts() throws {
     var aws = SigV4.Options()
@@ -67,7 +74,7 @@ import Testing
     for bytes in [[UInt8](repeating: 0, count: 16), .init(repeating: 0xff, count: 16)]
       + (0..<200).map({ _ in (0..<16).map { _ in UInt8(random.below(256)) } })
     {
-      // The bytes are in the middle of other bytes, as in the pool.
+      // The nonce is the end of a longer array, as in the pool of `NonceSource`.
       let pool = [7] + bytes
       #expect(pool.withUnsafeBufferPointer { NonceSource.text(of: $0[1...]) } == Base64.text(bytes, .url))
     }
@@ -103,7 +110,8 @@ import Testing
     }
   }
 
-  /// Otherwise a label could add a member to the field, or a line to the message.
+  /// The label is written into a header field. An unchecked label could add a member to the field, or a line
+  /// to the message.
   @Test(
     "a label that is not a key of a structured field is refused",
     arguments: ["a\r\nX: y", "a, b=()", "A", "", "1", "a b", "é"])
@@ -129,11 +137,12 @@ import Testing
       let reason: VerificationReport.Reason = count == 256 ? .ok : .malformedSignature
       #expect(report(try signed(request, rfc9421), rfc9421).reason == reason)
     }
-    // The other schemes sign no more than 256 fields, so the test inserts another name into the signed list.
+    // A signer in netopt1 or sigv4 refuses to sign more than 256 fields. So the test signs 256 fields, and
+    // then adds one more name to the list in the Authorization field.
     let netopt1 = try NetOpt1(fields: Array(names.prefix(256)))
     var aws = SigV4.Options()
     (aws.region, aws.service) = ("r", "s")
-    // sigv4 signs the host and the date too.
+    // sigv4 also signs `host` and `x-amz-date`, so 254 other fields are left.
     request.headers.removeAll { names.dropFirst(254).contains($0.name) }
     let sigV4 = SigV4(aws)
     #expect(report(try signed(request, sigV4), sigV4).reason == .ok)
@@ -158,9 +167,11 @@ import Testing
     #expect(request.headers["X"]?.utf8.count == 1 + 2 * count)
   }
 
-  /// Entries of a nonce store have a bounded size. Long nonces are stored in a shorter form.
+  /// A signer may choose a nonce of any length. The verifier stores a nonce of more than 64 bytes as
+  /// `sha-256:` and its digest, which have 72 bytes.
   @Test("the nonce store keeps long nonces in at most 72 bytes and still detects replays")
   func longNonces() throws {
+    // Keeps each nonce with the moment until which the verifier asked to keep it, in seconds since 1970.
     final class Store: NonceStore {
       let kept = Locked<[String: Int64]>([:])
       func record(
@@ -182,7 +193,8 @@ import Testing
     }
     let kept = store.kept.withLock(\.self)
     #expect(kept.count == 3 && kept["short"] != nil && kept.keys.allSatisfy { $0.utf8.count <= 72 })
-    // The window ends a signature, whatever `expires` says: nothing is kept for longer.
+    // The verifier refuses a signature that is more than 300 s old, even before its `expires`. So the store
+    // need not keep the nonce for longer.
     #expect(kept.values.allSatisfy { $0 == Self.now + 300 })
   }
 
@@ -219,8 +231,8 @@ import Testing
         == .malformedSignature)
   }
 
-  /// Only the report distinguishes an unknown key from a wrong signature: the verifier makes all checks and
-  /// computes one MAC in both cases.
+  /// The time that a refusal takes must not tell whether the verifier knows the key. So the verifier makes
+  /// all checks and computes one MAC for an unknown key, as it does for a wrong signature.
   @Test("the verifier makes all checks for an unknown key too")
   func unknownKey() throws {
     var aws = SigV4.Options()
