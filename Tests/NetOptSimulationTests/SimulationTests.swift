@@ -5,8 +5,8 @@ import Testing
 
 /// The routing policy in simulated networks.
 @Suite struct SimulationTests {
-  /// Runs a few seeds, without optimization. `make test` continues with `make simulate`, which runs 5000
-  /// seeds by default.
+  /// Runs a few seeds, because the tests are built without optimization. After the tests, `make test` runs
+  /// `make simulate`, which is optimized and runs 5,000 seeds by default.
   @Test("no run of 20 seeds breaks a rule")
   func everyRuleHolds() {
     var reports: [String] = []
@@ -49,6 +49,7 @@ import Testing
   @Test("a broken rule is reported with seed, rule and events of the run")
   func brokenRule() throws {
     var reports: [String] = []
+    // Every plan has a DNS leg, so every plan breaks the additional rule (`demand`).
     let result = SimulationSeries.run(
       1..<3, demand: { $0.legs.contains { $0.target == .dns } ? "a plan has DNS" : nil }
     ) {

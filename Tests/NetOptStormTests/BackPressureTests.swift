@@ -4,8 +4,8 @@ import Testing
 
 /// Response bodies whose readers are slower than the servers.
 @Suite struct BackPressureTests {
-  /// libcurl 7.88.1 keeps the buffered data of a paused HTTP/2 transfer that is cancelled, and hands the data
-  /// to the next paused transfer of the same easy handle.
+  /// When a paused HTTP/2 transfer is cancelled, libcurl 7.88.1 keeps its buffered data. libcurl then hands
+  /// this data to the next paused transfer of the same easy handle, whose body would have foreign bytes.
   @Test(
     "a slow reader gets its own complete body when other slow readers cancel",
     arguments: ["new.test", "old.test"])

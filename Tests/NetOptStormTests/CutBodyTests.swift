@@ -2,7 +2,7 @@ import Testing
 
 @testable import NetOptStorm
 
-/// Bodies that servers cut off.
+/// Response bodies that servers cut off.
 @Suite struct CutBodyTests {
   @Test(
     "a body that the server cuts off is an error, with Content-Length and with chunks",

@@ -5,8 +5,12 @@ import Testing
 
 @testable import NetOptStorm
 
-/// Tests of the storm's checks: a judge that accepts wrong responses would find nothing in a storm.
+/// Tests of the checks that a storm makes (`Judge` and `Ledger`). A judge that accepts wrong responses would
+/// find nothing in a storm.
 @Suite struct JudgeTests {
+  /// Plans a GET to the first host for each index, with a response body of 5,000 bytes. The responses to
+  /// requests 0 to 99 are not cacheable and have two additional fields. Requests 100 to 199 are for one
+  /// cacheable URL. Requests from 200 on are for another URL, whose responses have `no-store`.
   private let generator = RequestGenerator(seed: 1) { plan in
     plan = RequestPlan(index: plan.index, host: StormHost.all[0])
     plan.answer.size = 5000
@@ -17,18 +21,25 @@ import Testing
     }
   }
 
+  /// The `Host` field of the requests.
   private static let authority = "new.test:1234"
 
-  /// A response, which a test may turn into a wrong one.
+  /// A response in the form in which tests make it wrong.
   private struct Answer {
     var status = 200
     var fields: HeaderFields
     var body: [UInt8]
     var version = HTTPVersion.http2
+    /// Whether the client reports that the response comes from its cache.
     var isHit = false
+    /// Whether the client reports that the body is complete.
     var isWhole = true
   }
 
+  /// The right response to the request with this index.
+  ///
+  /// - Parameter version: the version of the resource that the response carries. Only cacheable responses
+  ///   state a version.
   private func right(_ index: Int, version: Int = 1) -> Answer {
     let plan = generator.plan(index)
     var fields = HeaderFields()
@@ -42,6 +53,12 @@ import Testing
     return Answer(fields: fields, body: body)
   }
 
+  /// Lets the judge check a response.
+  ///
+  /// - Parameters:
+  ///   - index: the request to which the response came.
+  ///   - record: the responses that the servers sent for cacheable URLs.
+  /// - Returns: the kinds of violations that the judge found.
   private func judged(
     _ answer: Answer, as index: Int = 7, _ record: CacheRecord = CacheRecord(seed: 1)
   ) -> Set<Violation.Kind> {
@@ -126,6 +143,10 @@ import Testing
     #expect(judged(answer).contains(expected))
   }
 
+  /// What `mistakes` changes in the right response to request 7. In the cases whose names begin with `other`,
+  /// and in `foreignBytes`, the wrong part comes from the response to request 8; only `otherHost` names
+  /// another host instead. In `cachedAlthoughNotShared`, the client reports the response to request 8 as a
+  /// cached one, although the URL of request 7 is not cacheable.
   enum Mistake: CaseIterable, Sendable {
     case otherAnswer, noID, otherBody, lastByte, foreignBytes, oneByteMore, oneByteLess, empty, otherField
     case fieldMissing, fieldTwice, otherHost, status, version, cachedAlthoughNotShared
@@ -140,13 +161,14 @@ import Testing
     var answer = right(101)
     answer.isHit = true
     #expect(judged(answer, as: 100, record).isEmpty)
+    // No server sent version 2.
     var unsent = right(101, version: 2)
     unsent.isHit = true
     #expect(judged(unsent, as: 100, record).contains(.wrongCached))
     var cut = answer
     cut.body.removeLast()
     #expect(judged(cut, as: 100, record).contains(.shortBody))
-    // A response for another URL, and one with no-store.
+    // First a response for another URL, then a response with no-store.
     var other = right(7)
     other.isHit = true
     #expect(judged(other, as: 100, record).contains(.wrongAnswer))

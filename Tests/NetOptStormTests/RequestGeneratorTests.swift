@@ -3,7 +3,7 @@ import Testing
 
 @testable import NetOptStorm
 
-/// The requests that the storm draws.
+/// The requests that the storm draws at random, and the content of their bodies.
 @Suite struct RequestGeneratorTests {
   @Test("the seed and the index determine a request")
   func seedDeterminesRequests() {

@@ -5,12 +5,17 @@ import Testing
 
 @testable import NetOptStorm
 
-/// Tests of the splice, with servers whose responses name them.
+/// Tests of the splice. The body of a response shows which server sent it.
 @Suite struct SpliceTests {
+  /// Starts a server that answers every request with this text.
   private static func server(_ text: String) throws -> LoopbackServer {
     try LoopbackServer(.raw { exchange in try exchange.respond(200, text: text) })
   }
 
+  /// Starts a splice that passes connections on to the servers in turn.
+  ///
+  /// - Parameter fault: the fault of each connection, by the number of the connection from 0; `nil` for none.
+  /// - Returns: the splice, and the endpoint on which it listens.
   private static func splice(
     _ servers: [LoopbackServer], fault: @escaping @Sendable (Int) -> SpliceFault? = { _ in nil }
   ) throws -> (Splice, IPEndpoint) {
@@ -19,7 +24,8 @@ import Testing
     return (try Splice([Splice.Frontend(endpoint, ["": servers.map(\.endpoint)])], fault: fault), endpoint)
   }
 
-  /// Sends a request over a new connection, and reads to the end.
+  /// Sends a request over a new connection with curl(1). Returns the body of the response, or `failed` if
+  /// curl reports an error.
   private func ask(_ endpoint: IPEndpoint) async throws -> String {
     let directory = try TemporaryDirectory.make("splice")
     let child = try ChildProcess("curl", ["-s", "--max-time", "20", "http://\(endpoint)/"], in: directory)
@@ -86,8 +92,10 @@ import Testing
     }
   }
 
-  /// A ClientHello with as few parts as possible (RFC 8446, section 4.1.2).
+  /// A ClientHello with few parts (RFC 8446, section 4.1.2). It has a padding extension, which the reader
+  /// must skip, and then the server name; `nil` leaves the name out.
   private static func hello(_ name: String?) -> [UInt8] {
+    /// Puts the number of the bytes before them, as an integer of `width` bytes.
     func counted(_ bytes: [UInt8], _ width: Int) -> [UInt8] {
       (0..<width).reversed().map { UInt8(truncatingIfNeeded: bytes.count >> (8 * $0)) } + bytes
     }

@@ -4,15 +4,18 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Runs the storm in a child process, which can have its own network namespace and count its leftovers.
+/// Runs storms. Each storm is a child process: so it can have its own network namespace, and can check at its
+/// end that no descriptor, thread or allocation is left.
 ///
 /// `STORM_SECONDS` is the duration of each storm in seconds; default: 20. `STORM_SEED` is the first seed;
 /// default: 1.
 @Suite struct StormTests {
+  /// The number in an environment variable; `usual` if the variable is not set or is not a number.
   private static func number(_ name: String, or usual: Int) -> Int {
     ProcessInfo.processInfo.environment[name].flatMap { Int($0) } ?? usual
   }
 
+  /// - Parameter number: the seed of the storm is `STORM_SEED` plus this number.
   @Test("a storm ends without violations and with cached responses", arguments: [0, 1])
   func storm(_ number: Int) async throws {
     let seconds = Self.number("STORM_SECONDS", or: 20)
@@ -29,7 +32,7 @@ import Testing
     #expect(output.contains("violations: none") && output.contains("from a cache"), "\(output)")
   }
 
-  /// The program, which is in the same directory as the tests.
+  /// The path of `netopt-storm`, which is in the same directory as the program of the tests.
   private static var program: String {
     get throws {
       let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")

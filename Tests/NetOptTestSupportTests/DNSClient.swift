@@ -3,11 +3,16 @@ import NetOptCore
 import NetOptTestSupport
 import TestTools
 
-/// Sends a name server one query over UDP (RFC 1035): enough to check the answers of a `DNSServer`.
+/// Sends queries to a name server over UDP (RFC 1035). The tests check the answers of a `DNSServer` with it.
+/// It supports only what these answers contain.
 struct DNSClient {
+  /// The answer to a query.
   struct Answer: Equatable {
+    /// The response code (RCODE); 0 for success, 3 for a name that does not exist.
     var code: Int
+    /// The addresses of the records, in the order of the answer.
     var addresses: [IPAddress]
+    /// The time to live of the last record, in seconds; `nil` if there is no record.
     var timeToLive: Int?
   }
 
@@ -16,6 +21,9 @@ struct DNSClient {
   init(_ server: IPEndpoint) { self.server = server }
 
   /// Sends a query, and waits up to 5 s for the answer.
+  ///
+  /// - Parameter type: the record type; 1 for A, 28 for AAAA.
+  /// - Throws: `TestSupportError` if no answer arrives in time.
   func ask(_ name: String, type: UInt8) throws -> Answer {
     let labels = name.split(separator: ".").flatMap { [UInt8($0.utf8.count)] + $0.utf8 }
     let question: [UInt8] = [0, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0] + labels + [0, 0, type, 0, 1]
@@ -39,11 +47,15 @@ struct DNSClient {
     return parse(Array(reply.prefix(count)), from: question.count)
   }
 
+  /// Reads the records of a reply.
+  ///
+  /// - Parameter start: the offset of the first record, which is the end of the question.
   private func parse(_ reply: [UInt8], from start: Int) -> Answer {
     var answer = Answer(code: Int(reply[3] & 15), addresses: [])
     var position = start
     for _ in 0..<Int(reply[7]) {
-      // A compressed name is two bytes; then type, class, time to live, length.
+      // A record begins with a compressed name (2 bytes), type (2), class (2), time to live (4) and the
+      // length of its data (2).
       let record = reply[(position + 2)...].prefix(10).map { Int($0) }
       answer.timeToLive = record[4..<8].reduce(0) { $0 << 8 | $1 }
       let data = reply[(position + 12)...].prefix(record[9])

@@ -4,7 +4,8 @@ import TestTools
 import Testing
 
 @Suite struct LoopbackConformanceBenchTests {
-  /// Starts the bench with an unused transport: the tests send requests to its servers with curl(1).
+  /// Starts a bench, runs `body`, and stops the bench. The tests send requests to the servers of the bench
+  /// with curl(1). So the bench has a stub transport, which no test uses.
   private func withBench(
     _ body: (LoopbackConformanceBench, LoopbackConformanceBench.Setting) async throws -> Void
   ) async throws {
@@ -20,6 +21,9 @@ import Testing
     await bench.stop()
   }
 
+  /// Requests a resource at the address with a behaviour.
+  ///
+  /// - Parameter arguments: further arguments of curl.
   private func curl(
     _ bench: LoopbackConformanceBench, _ behaviour: ConformanceBehaviour,
     _ resource: ConformanceResource = .small,
@@ -32,7 +36,8 @@ import Testing
         + ["\(origin)\(bench.path(resource))?\(resource.rawValue)"])
   }
 
-  // The numbers are exit codes of curl(1).
+  // The statuses are exit codes of curl(1). 7: could not connect. 18: the body was cut off. 28: timed out.
+  // 52: no response. 60: the certificate could not be verified. 92: an error of an HTTP/2 stream.
 
   @Test("each address of the bench behaves as named, and the bench records its requests")
   func addressBehaviours() async throws {

@@ -7,7 +7,8 @@ import Testing
     "http://\(server.endpoint)\(path)"
   }
 
-  // The numbers are exit codes of curl(1).
+  // The statuses are exit codes of curl(1). 18: the body was cut off. 28: timed out. 35: the TLS handshake
+  // failed. 52: no response. 56: an error while receiving, such as a reset.
 
   @Test("a silent server reads requests and never answers") func silent() async throws {
     let server = try LoopbackServer(.silent)

@@ -5,7 +5,8 @@ import TestTools
 import Testing
 
 @Suite struct NginxOriginTests {
-  /// Sends a request with curl(1), which shares no code with the code under test.
+  /// Sends a request to the first address of an origin with curl(1), which shares no code with the code under
+  /// test.
   private func curl(_ origin: NginxOrigin, _ path: String, _ arguments: String...) async throws -> Curl {
     try await Curl.run(
       ["--connect-to", "a.example:\(origin.port):\(origin.listeners[0].address):\(origin.port)"]
@@ -13,6 +14,9 @@ import Testing
         + ["https://a.example:\(origin.port)\(path)"])
   }
 
+  /// Starts an origin at one address.
+  ///
+  /// - Parameter name: the host name in the certificate.
   private func start(
     _ kind: TestCertificates.Kind = .valid, for name: String = "a.example",
     settings: NginxSettings = NginxSettings()
@@ -72,7 +76,7 @@ import Testing
       .init(addresses[2], .none),
     ])
     defer { origin.stop() }
-    // curl(1), exit codes: 60 is a certificate that cannot be verified, 35 a failed handshake.
+    // Exit codes of curl(1). 60: the certificate could not be verified. 35: the TLS handshake failed.
     #expect(try await curl(origin, "/").status == 60)
     #expect(try await Curl.run(["-k", "https://\(addresses[1]):\(origin.port)/"]).status == 35)
     #expect(try await Curl.run(["http://\(addresses[2]):\(origin.port)/"]).output == "hello\n")
@@ -80,6 +84,7 @@ import Testing
     #expect(log.map(\.address) == [addresses[2]])
   }
 
+  /// `status` is the exit code of curl(1). 60: the certificate could not be verified.
   @Test(
     "curl accepts only the valid kind of certificate",
     arguments: [

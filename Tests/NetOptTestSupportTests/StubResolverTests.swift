@@ -5,6 +5,7 @@ import Testing
 @Suite struct StubResolverTests {
   private let address = IPAddress(v4: 0xc000_0201)
 
+  /// The code of the error with which a look-up fails. Records an issue if the look-up succeeds.
   private func failure(_ resolver: StubResolver, _ name: String) async -> NetOptError.Code? {
     await #expect(throws: NetOptError.self) { try await resolver.resolve(name, fresh: false) }?.code
   }

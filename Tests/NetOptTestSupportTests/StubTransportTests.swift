@@ -5,16 +5,23 @@ import Testing
 @Suite struct StubTransportTests {
   private let origin = Origin(.https, host: "a.example")
   private let addresses = (1...4).map { IPAddress(v4: 0xc000_0200 + $0) }
+  /// The clock of the transport and of the calls. It moves only when a test advances it.
   private let clock = ManualTimeSource()
 
   private func plan(_ legs: [RoutePlan.Leg], proxy: String? = nil, multiplexes: Bool = true) -> RoutePlan {
     RoutePlan(origin: origin, proxy: proxy, policy: .fastest, legs: legs, multiplexes: multiplexes)
   }
 
+  /// Makes a plan with one leg for each address, in order.
   private func plan(_ addresses: IPAddress..., multiplexes: Bool = true) -> RoutePlan {
     plan(addresses.map { RoutePlan.Leg(.address($0), source: .list) }, multiplexes: multiplexes)
   }
 
+  /// Starts a call, and returns the task that performs it.
+  ///
+  /// - Parameters:
+  ///   - deadline: the time from now until the deadline of the call; `nil` for no deadline.
+  ///   - change: changes the request, which is otherwise a GET.
   private func start(
     _ transport: StubTransport, _ plan: RoutePlan, deadline: Duration? = nil,
     _ change: (inout NetOptRequest) -> Void = { _ in }
@@ -36,7 +43,7 @@ import Testing
     let transport = StubTransport(
       [addresses[0]: .silent, addresses[1]: .respond(204, fields: ["X-A": "b"])], timeSource: clock)
     let call = try start(transport, plan(addresses[0], addresses[1]))
-    // The two timers: the first leg's limit and its stagger.
+    // Two timers run: the time limit of the first leg, and its stagger.
     try await wait(for: "the timers") { clock.sleepers == 2 }
     #expect(transport.opened == [addresses[0]])
     clock.advance(by: .milliseconds(250))
@@ -71,8 +78,8 @@ import Testing
     let stagger = Duration.milliseconds(1500)
     let listed = addresses[..<2].map { RoutePlan.Leg(.address($0), source: .list, stagger: stagger) }
     let call = try start(transport, plan(listed + [RoutePlan.Leg(.dns, source: .dns)]))
-    // The two timers: the first leg's limit, and in turn the delay of the look-up, the stagger and its
-    // extension.
+    // Two timers run at each step. One is always the time limit of the first leg. The other is first the
+    // delay of the look-up (1 s), then the stagger (until 1.5 s), then the extension of the stagger (250 ms).
     for step in [1000, 500, 250] {
       try await wait(for: "the timers") { clock.sleepers == 2 }
       clock.advance(by: .milliseconds(step))
@@ -103,7 +110,8 @@ import Testing
       connect: .milliseconds(10), tls: .milliseconds(20), answer: .milliseconds(30))
     let transport = StubTransport([addresses[0]: outcome], timeSource: clock)
     let call = try start(transport, plan(addresses[0]))
-    // The stagger is a timer too. It runs on after the leg has won, until its time has passed.
+    // Two timers run at each step: the step of the script (connect, TLS, answer), and the leg's stagger of
+    // 250 ms. The stagger's timer goes on although the leg has won.
     for (sleepers, step) in [(2, 10), (2, 20), (2, 30)] {
       try await wait(for: "the timers") { clock.sleepers == sleepers }
       clock.advance(by: .milliseconds(step))
@@ -129,7 +137,7 @@ import Testing
     let call = try start(transport, plan(addresses[0], addresses[1]))
     try await wait(for: "the timers") { clock.sleepers == 2 }
     clock.advance(by: .milliseconds(250))
-    // The timers: the first leg's handshake, the time until the response, and the second leg's stagger.
+    // Three timers run: the first leg's handshake, the time until the response, and the second leg's stagger.
     try await wait(for: "the request") { transport.received.count == 1 && clock.sleepers == 3 }
     clock.advance(by: .milliseconds(50))
     try await wait(for: "the loser") { transport.pooled == 2 }
@@ -239,7 +247,7 @@ import Testing
       #expect(response.status == 200)
       #expect(transport.openBodies == 1)
     }
-    // The task that returned the response may still be ending.
+    // The task of the call still has the response for a moment after it has returned it.
     try await wait(for: "the body to be over") { transport.openBodies == 0 }
   }
 

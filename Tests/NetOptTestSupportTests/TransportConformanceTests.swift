@@ -16,15 +16,15 @@ import Testing
     try await promise.check { StubConformanceBench(version: .http1) }
   }
 
-  /// The checks must be able to fail: a transport that breaks every promise fails each check.
+  /// Shows that each check can fail: the transport breaks every promise.
   @Test("a transport that does nothing fails every check", arguments: TransportConformance.allCases)
   func brokenTransport(_ promise: TransportConformance) async throws {
     await #expect(throws: (any Error).self) { try await promise.check { BrokenBench() } }
   }
 }
 
-/// A bench whose transport reports success and does nothing. `ConformanceBench` describes the members. The
-/// bench has no servers: no request arrives, and no wait takes time.
+/// A bench whose transport reports success for every call, but sends nothing. The bench has no servers, so no
+/// request arrives, and its waits return at once. `ConformanceBench` describes the members.
 private struct BrokenBench: ConformanceBench {
   struct NothingTransport: Transport {
     func execute(
