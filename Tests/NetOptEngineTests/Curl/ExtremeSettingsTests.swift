@@ -6,6 +6,8 @@ import Testing
 
 /// Extreme settings that libcurl would misinterpret or silently refuse.
 @Suite(.timeLimit(.minutes(1))) struct ExtremeSettingsTests {
+  /// The settings that the test changes: the name of each setting, and a closure that sets it to an extreme
+  /// value. The closure gets the index of the value in `ExtremeNumbers.integers` or `.durations`.
   private static let settings: [(name: String, set: @Sendable (inout CurlConfiguration, Int) -> Void)] = [
     ("connectionsPerEndpoint", { $0.connectionsPerEndpoint = ExtremeNumbers.integers[$1] }),
     ("totalConnections", { $0.totalConnections = ExtremeNumbers.integers[$1] }),
@@ -65,12 +67,15 @@ import Testing
 
   @Test("a setting that libcurl refuses is an error, and the transport frees the handle once")
   func refusedSetting() async throws {
-    // libcurl takes strings of at most 8,000,000 bytes.
+    // libcurl accepts strings of at most 8,000,000 bytes. If the transport freed the handle twice, the
+    // process would crash.
     let file = String(repeating: "a", count: 8_000_001)
     let error = await #expect(throws: NetOptError.self) { _ = try await TransportBench { $0.caFile = file } }
     #expect(error?.code == .invalidConfiguration)
   }
 
+  /// netopt uses the easy handle of the first request again for the second one. If libcurl refused the long
+  /// timeout, the handle would keep the 50 ms of the first request.
   @Test(
     "a connect timeout of more than INT_MAX ms does not become the timeout of the previous request",
     arguments: [.seconds(Int32.max), .seconds(Int64.max), .nanoseconds(Int64.max)] as [Duration])
@@ -85,7 +90,8 @@ import Testing
       let error = await failure { () throws(NetOptError) in
         _ = try await bench.execute(sent, [server.endpoint.address])
       }
-      // With the connect timeout of 50 ms, the error says that the endpoint did not respond in time.
+      // The first request ends with the connect timeout, and the error says that the endpoint did not respond
+      // in time. The second request ends with the time limit of the call.
       let endsAtDeadline = error?.message.contains("call's time limit") == true
       #expect(endsAtDeadline == (limit > .seconds(1)), "\(String(describing: error))")
     }

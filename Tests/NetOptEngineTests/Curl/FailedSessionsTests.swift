@@ -2,9 +2,10 @@ import CFrameObserver
 import Foundation
 import Testing
 
-/// Failed sessions of nghttp2. After an error the observer refuses all further input of the session, because
-/// the next bytes are in the middle of a frame.
+/// Failed sessions of nghttp2. After an error, the observer (`CFrameObserver`) refuses all further input for
+/// the session, because nghttp2 stopped in the middle of a frame.
 @Suite struct FailedSessionsTests {
+  // The types of nghttp2's functions, which the test finds by name.
   private typealias Session = OpaquePointer
   private typealias Callbacks = OpaquePointer
   private typealias NewCallbacks = @convention(c) (UnsafeMutablePointer<Callbacks?>) -> Int32
@@ -16,12 +17,16 @@ import Testing
   private typealias SetBeginFrame = @convention(c) (Callbacks, BeginFrame) -> Void
   private typealias Delete = @convention(c) (OpaquePointer) -> Void
 
-  /// Returns a function as libcurl finds it: netopt's function if it stands before nghttp2's.
+  /// Returns the function that libcurl calls for a name of nghttp2: netopt's replacement if there is one,
+  /// otherwise nghttp2's own function.
+  ///
+  /// The second parameter is the type of the function. Nothing checks this type.
   private static func function<Function>(_ name: String, _: Function.Type) throws -> Function {
     unsafeBitCast(
       try #require(dlsym(UnsafeMutableRawPointer(bitPattern: 0), name), "\(name)"), to: Function.self)
   }
 
+  /// Starts the observer on this thread, with handlers that do nothing.
   private static func observe() {
     netopt_observe_frames(
       netopt_frame_handlers(
@@ -31,7 +36,11 @@ import Testing
         hides_reset: { _ in 0 }))
   }
 
-  /// - Returns: the number of sessions that failed, that refused later input, and that were reported.
+  /// Makes sessions, and gives each of them a frame at which it fails, and then more input.
+  ///
+  /// - Parameter count: the number of sessions.
+  /// - Returns: the number of sessions that failed, the number that refused the later input, and the number
+  ///   that `netopt_take_abandoned_session` reported.
   private static func run(_ count: Int) throws -> (failed: Int, refused: Int, told: Int) {
     observe()
     let receive = try function("nghttp2_session_mem_recv", Receive.self)
@@ -48,10 +57,11 @@ import Testing
       try #require(newSession(&session, made, nil) == 0)
       return try #require(session)
     }
-    // An empty SETTINGS frame, for which the callback fails. nghttp2 would take later input for the same
-    // frame again, without end.
+    // An empty SETTINGS frame, for which the callback fails. Without the observer, nghttp2 would accept the
+    // later input and go on in the middle of this frame.
     let settings: [UInt8] = [0, 0, 0, 4, 0, 0, 0, 0, 0]
     let failed = sessions.count { receive($0, settings, settings.count) < 0 }
+    // The later input has 0 bytes. The array only makes the pointer valid.
     let nothing: [UInt8] = [0]
     let refused = sessions.count { receive($0, nothing, 0) < 0 }
     var told = 0
@@ -65,7 +75,7 @@ import Testing
   @Test(
     "sessions that fail in one turn refuse all later input and are reported", arguments: [1, 64, 65, 1000])
   func many(count: Int) async throws {
-    // A separate thread, because the state of the observer belongs to its thread.
+    // The observer keeps its state for each thread, so the test has a thread that nothing else uses.
     let outcome = await withCheckedContinuation { continuation in
       Thread { continuation.resume(returning: Result { try Self.run(count) }) }.start()
     }

@@ -3,17 +3,25 @@ import Testing
 
 @testable import NetOptEngine
 
+/// The order and the moments in which waiting probes begin TLS.
 @Suite struct HandshakesTests {
+  /// A probe. `Handshakes` only compares its identity.
   private final class Probe {}
 
   private let start = MonotonicInstant(nanoseconds: 1_000_000_000)
+
+  /// Returns the next probe that may begin TLS at `now`; `nil` if none may.
+  ///
+  /// - Parameter stale: a probe that can no longer begin TLS; `nil` if all waiting probes can.
   private func next(
     _ handshakes: inout Handshakes<Probe>, at now: MonotonicInstant, except stale: Probe? = nil
   ) -> Probe? {
     handshakes.next(at: now) { $0 !== stale }
   }
 
+  /// The pause between the beginnings of two handshakes.
   private var apart: Duration { Handshakes<Probe>.apart }
+  /// The longest time for which the first probe delays the other probes.
   private var headStart: Duration { Handshakes<Probe>.headStart }
 
   @Test("the first probe has a head start of 10 ms, and the others begin 2 ms apart")
@@ -23,7 +31,7 @@ import Testing
     for probe in [a, b, c] { handshakes.add(probe, at: start, keepsConnection: true) }
     #expect(next(&handshakes, at: start) === a)
     #expect(next(&handshakes, at: start) == nil)
-    // If the first probe stays silent, it delays the others by one head start in total.
+    // The first probe does not end. It delays the other probes by one head start in total.
     #expect(handshakes.due == start + headStart)
     #expect(next(&handshakes, at: start + headStart + .microseconds(-1)) == nil)
     #expect(next(&handshakes, at: start + headStart) === b)
@@ -32,8 +40,9 @@ import Testing
     #expect(handshakes.due == nil)
   }
 
-  /// When the first probe ends, the request that waited for it goes out. The others begin after that, `apart`
-  /// from each other, even if a probe ends meanwhile.
+  /// When the first probe ends, the request that waited for its connection goes out. The other probes begin
+  /// after that, with the pause `apart` before each of them. The end of another probe does not shorten the
+  /// pause.
   @Test("the next probe begins 2 ms after the end of the first, and a late loop does not catch up")
   func endOfHeadStart() {
     var handshakes = Handshakes<Probe>()
@@ -47,7 +56,7 @@ import Testing
     #expect(handshakes.due == ready + apart + apart)
     handshakes.ended(b, at: ready + apart)
     #expect(handshakes.due == ready + apart + apart)
-    // After a delay of the event loop, the next probes still begin `apart` from each other.
+    // The event loop was busy for so long that two probes are due. There is still a pause between them.
     let late = ready + apart * 4
     #expect(next(&handshakes, at: late) === c)
     #expect(next(&handshakes, at: late) == nil)
@@ -118,8 +127,8 @@ import Testing
     #expect(next(&handshakes, at: start + apart) === b)
   }
 
-  /// No request waits for a background probe, whose connection is not kept. The background probe delays no
-  /// other probe for a head start, and leaves the head start to the next probe.
+  /// No request can use the connection of a background probe, because this connection is not kept. So the
+  /// background probe gets no head start, and the next probe whose connection is kept gets one.
   @Test("a probe whose connection is not kept has no head start, and the next probe has one")
   func backgroundProbe() {
     var handshakes = Handshakes<Probe>()

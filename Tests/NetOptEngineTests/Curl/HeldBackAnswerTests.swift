@@ -2,8 +2,8 @@ import NetOptCore
 import NetOptTestSupport
 import Testing
 
-/// Unrequested responses. The server's kernel holds them back until the client acknowledges the response
-/// before them (RFC 896).
+/// Responses without a request. The server's kernel holds back such a response until the client acknowledges
+/// the response before it (Nagle's algorithm, RFC 896).
 @Suite struct HeldBackAnswerTests {
   @Test("an unrequested response 3 ms after a valid one is not taken for the next response")
   func answerTooMany() async throws {
@@ -21,8 +21,9 @@ import Testing
       let response = try await bench.execute(request, [.loopback])
       let text = String(decoding: try await response.body.collect(upTo: 100), as: UTF8.self)
       #expect(text == "/\(number)")
-      // A usual pause of a service between two requests, shorter than the 40 ms for which Linux delays
-      // acknowledgements.
+      // Services often pause this long between two requests. Linux delays an acknowledgement by up to 40 ms
+      // and sends it with the next request. The forged response would then arrive as the response to that
+      // request. The test passes because netopt acknowledges the end of each response at once.
       try await Task.sleep(for: .milliseconds(15))
     }
     await bench.end()

@@ -7,18 +7,21 @@ import TestTools
 enum JunkCertificate {
   /// Returns a certificate of a given size with as many empty extensions as fit.
   ///
-  /// - Parameter count: the size in bytes, at least 600.
+  /// - Parameter count: the size of the decoded certificate in bytes, from 496 to 65,539.
   /// - Returns: PEM.
   static func ofExtensions(bytes count: Int) -> String {
-    // The value of the last extension fills the rest. The length of this value always takes two bytes.
+    // An empty extension takes 7 bytes. The value of the last extension fills the rest of the size: it has
+    // 300 to 306 bytes. So no length in the certificate takes more bytes than in `extended(0, 300)`.
     let rest = count - extended(0, 300).count
     return pem(extended(rest / 7, 300 + rest % 7))
   }
 
-  /// A certificate with a key on a curve that is given by parameters: y^2 = x^3 + b modulo a prime
-  /// k 2^640 + 1 of 661 bits. The certificate gives only the first coordinate and a sign for the generator
-  /// and the key. OpenSSL takes 100 ms to compute the second coordinates, because it finds square roots
-  /// modulo the prime in 640 steps.
+  /// A certificate (PEM) with a key on a curve that is given by parameters: y^2 = x^3 + b modulo a prime
+  /// k 2^640 + 1 of 661 bits.
+  ///
+  /// The generator of the curve and the key are compressed points: the certificate gives x and the sign of y.
+  /// OpenSSL computes y when it decodes the certificate. This takes 100 ms, because OpenSSL finds a square
+  /// root modulo this prime in 640 steps.
   static let ofSlowCurve = """
     -----BEGIN CERTIFICATE-----
     MIIB7zCCAdSgAwIBAgIBATAKBggqhkjOPQQDAjANMQswCQYDVQQDDAJ4MDAeFw0yMDAxMDEwMDAw
@@ -55,11 +58,19 @@ enum JunkCertificate {
     return Data(base64Encoded: lines.joined())?.count ?? 0
   }
 
+  /// Returns a certificate in PEM.
+  ///
+  /// - Parameter bytes: the certificate in DER.
   private static func pem(_ bytes: [UInt8]) -> String {
     let text = Data(bytes).base64EncodedString(options: [.lineLength64Characters, .endLineWithLineFeed])
     return "-----BEGIN CERTIFICATE-----\n\(text)\n-----END CERTIFICATE-----\n"
   }
 
+  /// Returns a certificate in DER whose signature is not valid.
+  ///
+  /// - Parameters:
+  ///   - count: the number of empty extensions.
+  ///   - lengthOfLast: the length in bytes of the value of one more extension, which comes last.
   private static func extended(_ count: Int, _ lengthOfLast: Int) -> [UInt8] {
     // The object identifier of each extension is 1.1.
     let empty: [UInt8] = [0x30, 5, 6, 1, 0x29, 4, 0]
@@ -76,7 +87,9 @@ enum JunkCertificate {
     return field(0x30, field(0x30, start + key + extensions) + algorithm + signature)
   }
 
-  /// A field of ASN.1 in DER (X.690, section 8.1).
+  /// Returns a value of ASN.1 in DER: its tag, its length and its content (X.690, section 8.1).
+  ///
+  /// - Parameter content: at most 65,535 bytes.
   private static func field(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
     let (high, low) = (UInt8(content.count >> 8), UInt8(content.count & 0xff))
     return [tag] + (high > 0 ? [0x82, high, low] : low > 127 ? [0x81, low] : [low]) + content

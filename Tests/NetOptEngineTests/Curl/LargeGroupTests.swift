@@ -3,10 +3,15 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Diffie-Hellman groups. In TLS 1.2 the server chooses any group, in TLS 1.3 one of the groups of RFC 7919.
+/// The sizes of the Diffie-Hellman groups that netopt accepts. In TLS 1.2 the server may choose any group. In
+/// TLS 1.3 it chooses one of the groups of RFC 7919.
 @Suite struct LargeGroupTests {
-  /// Starts an origin that exchanges keys only in the group of RFC 7919 with this number of bits. The origin
-  /// needs an RSA key for this.
+  /// Starts an origin that exchanges keys only in one group of RFC 7919. Its certificate has an RSA key,
+  /// because TLS 1.2 has no cipher suite that combines such a group with a key on an elliptic curve.
+  ///
+  /// - Parameters:
+  ///   - bits: the size of the group: 2048, 4096, 6144 or 8192.
+  ///   - version: the only TLS version that the origin accepts, as nginx names it.
   private func origin(_ bits: Int, _ version: String = "TLSv1.2") async throws -> NginxOrigin {
     let directory = try TemporaryDirectory.make("group")
     let (certificate, key, group) = ("\(directory)/rsa.pem", "\(directory)/rsa.key", "\(directory)/group.pem")
@@ -26,6 +31,8 @@ import Testing
     return try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1), settings: settings)
   }
 
+  /// Returns the origin's response to a GET request. The request does not verify the origin's certificate,
+  /// which no authority has signed.
   private func answer(of origin: NginxOrigin) async throws -> NetOptResponse {
     let bench = try await TransportBench()
     var request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")

@@ -3,11 +3,12 @@ import Testing
 
 @testable import NetOptEngine
 
-/// An open connection: its nghttp2 session, the GOAWAY of the server, and its end.
+/// What `LiveConnection` records about an open connection: its nghttp2 session, the last stream of the
+/// server's GOAWAY, and whether netopt has ended it.
 @Suite struct LiveConnectionTests {
   @Test("the address of a freed session belongs to the connection that uses it next")
   func sessions() throws {
-    // Nothing is at these addresses; they are only compared.
+    // Two addresses of sessions. `LiveConnection` only compares addresses, so no sessions need to exist.
     let (session, other) = (
       try #require(UnsafeRawPointer(bitPattern: 16)), try #require(UnsafeRawPointer(bitPattern: 32))
     )
@@ -31,6 +32,7 @@ import Testing
   func goaway() {
     let connection = LiveConnection(5)
     #expect(connection.lastStream == nil)
+    // The last stream that each GOAWAY names, and the value of `lastStream` after it.
     for (stream, last) in [(.max, .max), (7, 7), (9, 7), (5, 5)] as [(Int32, Int32)] {
       connection.noteGoAway(lastStream: stream)
       #expect(connection.lastStream == last)

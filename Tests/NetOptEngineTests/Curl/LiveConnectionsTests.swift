@@ -5,12 +5,14 @@ import Testing
 
 @testable import NetOptEngine
 
-/// The search for the connection on which a transfer reached the gate.
+/// How `LiveConnections` finds the connection on which a transfer has reached the gate.
 @Suite struct LiveConnectionsTests {
-  /// A socket with a separate local port.
+  /// A socket with a local port that no other socket has. It is a UDP socket, so that it needs no peer.
   private struct Socket {
     let descriptor: Int32
+    /// The ends of the connection that the test assumes on the socket. The peer is made up.
     let ends: ConnectionEnds
+    /// The connection that the first search for these ends found; `nil` before.
     var connection: LiveConnection?
 
     init() throws {
@@ -39,6 +41,7 @@ import Testing
     var random = SplitMix64(seed: seed)
     var live = LiveConnections()
     var open: [Socket] = []
+    // The ends of closed connections. No open connection has one of these pairs of ends.
     var gone: [ConnectionEnds] = []
     defer { for socket in open { close(socket.descriptor) } }
     for _ in 0..<500 {

@@ -5,15 +5,18 @@ import Testing
 
 /// Response heads of any length that libcurl accepts. They arrive whole and without delay, with their bodies.
 @Suite struct LongHeadTests {
-  /// The most header fields of a valid head, and a number of fields that libcurl before 8.1 refuses over
-  /// HTTP/2, where its limit is 128 KiB.
+  /// The largest number of header fields in a head that must arrive whole. Such a head has less than 128 KiB.
   private static let most = 32
+  /// A number of header fields that libcurl before 8.1 refuses over HTTP/2, where its limit for a head is
+  /// 128 KiB.
   private static let tooMany = 36
 
-  /// Characters that the Huffman code of HTTP/2 shortens or lengthens (RFC 7541, appendix B).
+  /// The characters of the field values, by the first part of the path. The Huffman code of HTTP/2 makes the
+  /// characters of "short" shorter and those of "long" longer (RFC 7541, appendix B).
   private static let fillings = ["short": "etaoins", "long": "~|^%<>`"]
 
-  /// Starts an origin with a location for each number of header fields. A field value has 3900 bytes.
+  /// Starts an origin with a location `/NAME/COUNT` for each name in `fillings` and each number of header
+  /// fields. The response has COUNT fields with values of 3900 bytes, and a body that repeats "NAME COUNT ".
   private func origin() async throws -> NginxOrigin {
     var settings = NginxSettings()
     for (name, filling) in Self.fillings {
@@ -27,6 +30,7 @@ import Testing
     return try await NginxOrigin.start(for: ["api.test"], on: [.loopback], settings: settings)
   }
 
+  /// Expects a whole response of the location `/NAME/COUNT`.
   private static func check(_ response: NetOptResponse, _ name: String, _ count: Int) async throws {
     #expect(
       response.headers.filter { $0.name.lowercased().hasPrefix("x-") && $0.value.utf8.count == 3900 }.count

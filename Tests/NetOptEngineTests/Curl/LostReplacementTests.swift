@@ -3,13 +3,16 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// A request whose connection is lost, while the gate refuses libcurl's replacement and no new connection can
-/// be opened.
+/// A request whose pooled connection is lost. libcurl replaces the connection with another pooled connection,
+/// which the gate refuses. No new connection can be opened, because the server has stopped listening.
 @Suite struct LostReplacementTests {
-  /// A server that speaks HTTP/1.1 on two connections, of which the first gets the first and the third
-  /// request. The response on the second connection has chunks and a Content-Length, so that netopt does not
-  /// use this connection again. When the third request has come, the server stops listening and ends the first
-  /// connection without a response.
+  /// A server that speaks HTTP/1.1 on two connections. Its arguments are the address and the port.
+  ///
+  /// The first connection carries the first and the third request. The second connection carries the second
+  /// request, while the first request waits. The response on the second connection has both chunks and a
+  /// Content-Length, so that netopt does not use this connection again. When the third request has come, the
+  /// server stops listening and ends the first connection without a response. It then prints the bytes that
+  /// arrive on the second connection after the second request.
   private static let server = """
     import socket, sys
     listener = socket.create_server((sys.argv[1], int(sys.argv[2])))
@@ -62,7 +65,7 @@ import Testing
       #expect(error.message.contains("netopt could not open another one"), "\(error)")
       #expect(winner.failure?.kind == .refused)
     }
-    // The refused connection carried nothing.
+    // The server received no byte of the third request on the connection that the gate refused.
     try await wait(for: "the end of the second connection") {
       TextFile.read(server.output).hasSuffix("b''\n")
     }

@@ -4,10 +4,11 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Connections that were opened before any request, and on which the server has sent no HTTP/2 frame yet.
+/// HTTP/2 connections that were opened ahead of requests, and on which the server has not sent a frame yet.
 @Suite struct NewConnectionTests {
-  /// An HTTP/2 server that sends no frame before the first request, not even SETTINGS. When it prints a line,
-  /// it has sent the TLS session tickets that follow the handshake.
+  /// An HTTP/2 server that sends no frame before the first request, not even SETTINGS. For each connection,
+  /// it prints the line "tickets" after it has sent the TLS session tickets that follow the handshake. Its
+  /// arguments are the files of the certificate and of the key, the address and the port.
   private static let server = """
     import socket, ssl, struct, sys, threading
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -43,6 +44,7 @@ import Testing
         threading.Thread(target=end, args=(listener.accept()[0],), daemon=True).start()
     """
 
+  /// A running `server`.
   private struct Server {
     let process: ChildProcess
     let address: IPAddress
@@ -60,7 +62,7 @@ import Testing
         ], in: try TemporaryDirectory.make("quiet-server"))
     }
 
-    /// Returns the number of completed handshakes.
+    /// Returns the number of connections that have completed the handshake.
     func handshakes() throws -> Int {
       let bytes = try FileBytes.read(process.output, upTo: 10_000, as: "the server's output", in: .connect)
       let text = String(decoding: bytes, as: UTF8.self)
@@ -69,6 +71,9 @@ import Testing
     }
   }
 
+  /// Opens a connection without a request, and waits until the server has sent its session tickets on it.
+  ///
+  /// - Returns: a request that can use the connection.
   private func warmUp(_ bench: TransportBench, _ server: Server) async throws -> NetOptRequest {
     let request = try NetOptRequest(.get, "https://api.test:\(server.port)/")
     let now = bench.loop.now()
@@ -81,7 +86,9 @@ import Testing
     return request
   }
 
-  /// libcurl reads the session tickets, finds no data after them, and would take the connection for dead.
+  /// Before libcurl 7.88 uses a pooled connection, it checks whether the connection is alive. On this one it
+  /// would read the session tickets, find no data after them, and take the connection for dead. netopt hides
+  /// the tickets from this check (`NewConnections`).
   @Test("a request uses a warm connection before the server has sent an HTTP/2 frame")
   func warmConnection() async throws {
     let server = try await Server()

@@ -3,7 +3,8 @@ import Testing
 
 @testable import NetOptEngine
 
-/// The check that the loaded OpenSSL has the major version of the headers.
+/// The check that the OpenSSL of libcurl has the same major version as the headers that netopt was compiled
+/// with (`COpenSSL`). netopt uses no function of another OpenSSL.
 @Suite struct OpenSSLVersionTests {
   @Test("the loaded OpenSSL has the major version of the headers, and there is no warning")
   func loaded() {

@@ -4,6 +4,7 @@ import Testing
 @testable import NetOptEngine
 
 @Suite("Connections of different origins or versions share no bundle") struct OriginBundlesTests {
+  // Two endpoints of each origin.
   private let a = IPEndpoint(IPAddress(v4: 0x7f00_0001), port: 443)
   private let b = IPEndpoint(IPAddress(v4: 0x7f00_0002), port: 443)
   private let start = MonotonicInstant(nanoseconds: 0)
@@ -28,7 +29,8 @@ import Testing
     bundles.noteIdleLoss(of: a, idleFor: .seconds(90), at: start)
     #expect(bundles.idleLimit(of: a, at: start) == .seconds(45))
     #expect(bundles.idleLimit(of: b, at: start) == nil)
-    // The limit is half of the shortest idle time. A loss after less than 200 ms of idling has another cause.
+    // The limit is half of the shortest idle time after which a connection was lost. Idle times of less than
+    // 200 ms do not count, because such a loss has another cause. Losses at a proxy (`nil`) do not count.
     bundles.noteIdleLoss(of: a, idleFor: .seconds(40), at: start + .seconds(300))
     bundles.noteIdleLoss(of: a, idleFor: .seconds(60), at: start + .seconds(301))
     bundles.noteIdleLoss(of: a, idleFor: .milliseconds(199), at: start + .seconds(302))
@@ -71,11 +73,13 @@ import Testing
     #expect(!serial.offersHTTP2)
     #expect(serial.bundle == offer.bundle)
     #expect(bundles.connectionClass(for: .http1, to: a, at: start) == serial)
-    // The offer to another endpoint stays. A request for HTTP/2 only gets a bundle without HTTP/1.1.
+    // Connections to `b` still offer HTTP/2 in the old bundle. A request that asks for HTTP/2 at `a` gets a
+    // new bundle, which has no HTTP/1.1 connections.
     #expect(bundles.connectionClass(for: .automatic, to: b, at: start) == offer)
     let insisting = bundles.connectionClass(for: .http2, to: a, at: start)
     #expect(insisting.offersHTTP2 && insisting.bundle != offer.bundle)
-    // A second handshake that was under way in the old bundle does not replace the bundle again.
+    // A second connection in the old bundle also chose HTTP/1.1, because its handshake was already under way.
+    // The bundle for HTTP/2 is not replaced again.
     bundles.recordALPN(of: a, choseHTTP2: false, in: offer, at: start + .seconds(1))
     #expect(bundles.connectionClass(for: .http2, to: a, at: start) == insisting)
     #expect(bundles.connectionClass(for: .automatic, to: a, at: start + .seconds(602)) == insisting)
@@ -98,8 +102,10 @@ import Testing
       let bundles = [
         OriginBundles(of: Origin(.https, host: "a.test")), OriginBundles(of: Origin(.https, host: "b.test")),
       ]
-      // The bundles and endpoints at which a transfer offered only HTTP/1.1. None may offer HTTP/2 later.
+      // The pairs of a bundle and an endpoint for which a transfer offered only HTTP/1.1. No later transfer
+      // of such a pair may offer HTTP/2.
       var serial: Set<String> = []
+      // The index in `bundles` of the origin that has a bundle, by the number of the bundle.
       var owners: [UInt32: Int] = [:]
       var now = start
       for _ in 0..<60 {

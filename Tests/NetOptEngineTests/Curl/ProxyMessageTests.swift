@@ -6,18 +6,22 @@ import Testing
 @testable import NetOptEngine
 
 @Suite("A proxy that opens no way to the server is named, with what it said") struct ProxyMessageTests {
-  /// The behaviour of a proxy, and the error that the call then throws.
+  /// The behaviour of a proxy, and what the error of a call through this proxy must be.
   private struct Case: Sendable, CustomTestStringConvertible {
+    /// What the proxy does, for the test's output.
     let testDescription: String
     let behaviour: LoopbackServer.Behaviour
+    /// The scheme of the proxy's URL.
     var scheme = "http"
+    /// The user name and password in the proxy's URL, up to the "@"; empty for none.
     var user = "user:sesame@"
     var code = NetOptError.Code.proxyFailed
     let isRetryable: Bool
+    /// The texts that the error's message must contain.
     let words: [String]
   }
 
-  /// A proxy that answers CONNECT with `bytes` and ends the connection.
+  /// An HTTP proxy that sends `bytes` in response to CONNECT and then ends the connection.
   private static func answering(_ bytes: String) -> LoopbackServer.Behaviour {
     .raw {
       try $0.write(bytes)
@@ -25,7 +29,7 @@ import Testing
     }
   }
 
-  /// A proxy that answers CONNECT with `start`, followed by `piece` without end.
+  /// An HTTP proxy that sends `start` in response to CONNECT, and then `piece` again and again, without end.
   private static func goingOn(_ start: String, _ piece: String) -> LoopbackServer.Behaviour {
     .raw {
       try $0.write(start)
@@ -33,8 +37,10 @@ import Testing
     }
   }
 
+  /// An HTTP proxy that responds to CONNECT with a status.
   private static func status(_ status: Int) -> LoopbackServer.Behaviour { .raw { try $0.respond(status) } }
 
+  /// The cases of HTTP proxies.
   private static let http: [Case] = [
     Case(
       testDescription: "407", behaviour: status(407), isRetryable: false,
@@ -103,10 +109,13 @@ import Testing
       isRetryable: true, words: ["api.test:443 (through the proxy", "check that this port serves TLS"]),
   ]
 
+  /// A SOCKS 5 proxy that asks for no password, and replies to the request for a connection with a code (RFC
+  /// 1928, section 6). It sends everything at once.
   private static func socks5(reply: UInt8) -> LoopbackServer.Behaviour {
     .greeting([5, 0, 5, reply, 0, 1, 0, 0, 0, 0, 0, 0])
   }
 
+  /// The cases of SOCKS proxies.
   private static let socks: [Case] = [
     Case(
       testDescription: "no method", behaviour: .greeting([5, 0xff]), scheme: "socks5h", user: "",
@@ -114,7 +123,8 @@ import Testing
     Case(
       testDescription: "a wrong password", behaviour: .greeting([5, 2, 1, 1]), scheme: "socks5h",
       isRetryable: false, words: ["user name and password in its URL"]),
-    // libcurl would block the event loop's thread until GSSAPI tokens arrive.
+    // netopt does not allow this method: libcurl would block the event loop's thread until the proxy sends
+    // its GSSAPI tokens.
     Case(
       testDescription: "Kerberos", behaviour: .greeting([5, 1]), scheme: "socks5h", isRetryable: false,
       words: ["requires Kerberos (GSSAPI)"]),
@@ -146,6 +156,11 @@ import Testing
       words: ["api.test:443 (through the proxy", "check that this port serves TLS"]),
   ]
 
+  /// Returns the error of a call through a proxy. The test fails if the call succeeds.
+  ///
+  /// - Parameters:
+  ///   - url: the URL of the request.
+  ///   - proxy: the URL of the proxy.
   private func error(_ url: String, through proxy: String, _ bench: TransportBench) async throws
     -> NetOptError
   {

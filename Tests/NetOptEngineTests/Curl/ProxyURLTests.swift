@@ -46,10 +46,13 @@ import Testing
     var random = SplitMix64(seed: seed)
     func pick(_ texts: [String]) -> String { texts.randomElement(using: &random) ?? "" }
     for _ in 0..<500 {
+      // The password has three words, with a mark or nothing between them. No word may be shown.
       let parts = ["zebra", "quokka", "vixen"]
       let marks = ["", "%2F", "%", "..", "!", "é", ":", "@", "/", "#", "?", "\\", " ", "://"]
+      // What comes between the password and the host. Only the raw "@" is valid there.
       let end = pick(["@", "%40", "%2540", ""])
-      // The host follows the last raw "@".
+      // The host follows the last raw "@" of the URL. Without a raw "@" at its end, the password has no other
+      // raw "@" either: the words after it would be the host.
       let own = end == "@" ? marks : marks.filter { $0 != "@" }
       let password = parts[0] + pick(own) + parts[1] + pick(own) + parts[2]
       let url =
@@ -66,6 +69,7 @@ import Testing
   func noBypass() async throws {
     let server = try LoopbackServer(.raw { try $0.respond(200) })
     defer { server.stop() }
+    // The proxy's port, on which nothing listens. A request succeeds only if it bypasses the proxy.
     let dead = try FreePort.find(on: [.loopback])
     let bench = try await TransportBench()
     for byte in 0...255 {
