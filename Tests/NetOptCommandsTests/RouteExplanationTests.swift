@@ -8,28 +8,42 @@ import Testing
 
 @testable import NetOptCommands
 
-/// Tests of the route report of a response and of the text that `netopt get -v` prints for it, on real
-/// servers. Both must be complete and correct whatever happens.
+/// Tests of the route report of a response (`RouteReport`), and of the text that `netopt get -v` prints for
+/// the report. The servers are real. Report and text must be complete and correct whatever the servers do.
 @Suite struct RouteExplanationTests {
   private static let host = "api.test"
 
   /// The behaviour of the server at a listed address.
   enum Kind: Sendable {
+    /// nginx serves the host with a valid certificate.
     case works
+    /// No server listens, so the kernel refuses connections.
     case refuses
+    /// nginx has a certificate for another host, portal.test.
     case wrongCertificate
+    /// A loopback server with this behaviour listens.
     case behaves(LoopbackServer.Behaviour)
   }
 
-  /// A host with listed addresses, which a client tries in this order, and one more address, which only DNS
-  /// returns.
+  /// The servers of a host. The list has addresses of the host, and a client without measurements tries them
+  /// in order. DNS returns one more address, which is not in the list and always works.
   private struct Scene {
+    /// The addresses of the list, in order, and then the address that DNS returns.
     let addresses: [IPAddress]
+    /// The port of the servers at all addresses.
     let port: UInt16
+    /// The server at the address that DNS returns, and at the listed addresses of the kinds `works` and
+    /// `wrongCertificate`.
     let origin: NginxOrigin
     let dns: DNSServer
+    /// The servers at the listed addresses of the kind `behaves`.
     let others: [LoopbackServer]
 
+    /// Starts the servers.
+    ///
+    /// - Parameters:
+    ///   - kinds: the behaviour at each listed address, in order.
+    ///   - directives: additional directives for nginx.
     init(_ kinds: [Kind], directives: String = "") async throws {
       addresses = IPAddress.freshLoopback(kinds.count + 1)
       port = try FreePort.find(on: addresses)
@@ -52,9 +66,14 @@ import Testing
       dns = try await DNSServer.start([RouteExplanationTests.host: [addresses[kinds.count]]])
     }
 
+    /// The addresses in the list.
     var listed: [IPAddress] { addresses.dropLast() }
+    /// The address that DNS returns.
     var unlisted: IPAddress { addresses[addresses.count - 1] }
 
+    /// Makes a client that sends no probes and saves no ranking.
+    ///
+    /// - Parameter change: changes the configuration of the client.
     func client(_ change: (inout ClientConfiguration) -> Void = { _ in }) async throws -> NetOptClient {
       var configuration = ClientConfiguration()
       configuration.list = .list(list())
@@ -68,6 +87,11 @@ import Testing
       return try NetOptClient(configuration)
     }
 
+    /// Returns the list.
+    ///
+    /// - Parameters:
+    ///   - port: the port of the host in the list. Default: the port of the servers.
+    ///   - expires: the expiry of the list; `nil` for a list that does not expire.
     func list(port: UInt16? = nil, expires: Date? = nil) -> EndpointList {
       // The client tries the higher weight first until it has measurements.
       let endpoints = listed.enumerated().map { ListedEndpoint($1, weight: 1000 - $0) }
@@ -76,6 +100,9 @@ import Testing
         hosts: [RouteExplanationTests.host: HostEntry(port: port ?? self.port, endpoints: endpoints)])
     }
 
+    /// Makes a request to the host.
+    ///
+    /// - Parameter fresh: whether the request needs a new connection.
     func request(_ target: String = "/", fresh: Bool = false) throws -> NetOptRequest {
       var request = try NetOptRequest(.get, "https://\(RouteExplanationTests.host):\(port)\(target)")
       if fresh { request.options.connection = .fresh }
@@ -107,6 +134,7 @@ import Testing
     return (response, text)
   }
 
+  /// Checks that a route report is complete and consistent, and that the text shows all of it.
   private func check(_ route: RouteReport, _ scene: Scene, _ text: String) {
     let plan = route.plan
     #expect(!plan.legs.isEmpty)
@@ -140,10 +168,12 @@ import Testing
     #expect(text.split(separator: "\n").allSatisfy { $0.count <= 100 })
   }
 
+  /// Returns the text of the line ROUTE; `nil` if there is no such line.
   private func routeText(_ text: String) -> String? {
     text.split(separator: "\n").first { $0.hasPrefix("ROUTE    ") }.map { String($0.dropFirst(9)) }
   }
 
+  /// The line ROUTE of a request that an address of the list answered.
   private static let direct = "direct, from the list, policy fastest"
 
   @Test(
@@ -192,9 +222,10 @@ import Testing
     await client.shutdown()
   }
 
-  /// A plan always has a leg. With refused connections, the report first says that no listed address
-  /// worked, then that no listed address is usable. With only a wrong certificate, the plan excludes the
-  /// address.
+  /// The test uses two hosts. Both addresses of the first host refuse connections. The report says that no
+  /// listed address worked. After three failures of each address (`Circuit.threshold`), it says that no
+  /// listed address is usable. The only address of the second host has a wrong certificate, so the plan of
+  /// the second request excludes it.
   @Test("a request falls back to DNS when all listed addresses fail or are excluded, and says why")
   func fallbackToDNS() async throws {
     let scene = try await Scene([.refuses, .refuses])
@@ -308,6 +339,7 @@ import Testing
     for _ in 0..<(LatencyQuantile.leastSamples + 10) {
       _ = try await client.execute(request).body.collect(upTo: 100)
     }
+    // The server answers this request after 0.5 s, so the client starts a hedge.
     request.url = try HTTPURL("https://\(Self.host):\(scene.port)/slow?s=0.5")
     let (response, text) = try await explained(client, request, scene)
     #expect(response.otherAttempts.count == 1)

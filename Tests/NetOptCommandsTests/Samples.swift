@@ -4,8 +4,8 @@ import NetOptRouting
 
 /// Sample responses, routes and errors for several tests.
 enum Samples {
-  /// Three attempts: one on a connection that died, one whose 503 response was not used, and a hedge that
-  /// another attempt overtook.
+  /// Three attempts of a call. The connection of the first one died. The second one received a 503, which the
+  /// call did not return to its caller. The third one is a hedge, and another attempt was answered first.
   static let attempts = {
     let remote = IPEndpoint(IPAddress("203.0.113.7") ?? .loopback, port: 443)
     return [
@@ -22,9 +22,10 @@ enum Samples {
     ]
   }()
 
-  /// 2026-11-21T00:00:00Z.
+  /// The date of each `Run`: 2026-11-21T00:00:00Z.
   static let now = Date(timeIntervalSince1970: 1_795_219_200)
 
+  /// Parses an address. Traps if the text is not an address.
   static func address(_ text: String) -> IPAddress {
     guard let address = IPAddress(text) else { preconditionFailure("\(text) is no address") }
     return address
@@ -32,7 +33,7 @@ enum Samples {
 
   static let origin = Origin(.https, host: "api.example.com")
 
-  /// A route on which the second listed address won after the first one was refused.
+  /// A route on which the first listed address refused the connection, and the second one won.
   static let direct = RouteReport(
     plan: RoutePlan(
       origin: origin, policy: .fastest,
@@ -70,7 +71,8 @@ enum Samples {
         connected: .milliseconds(530), secured: .milliseconds(560), ended: .milliseconds(560), outcome: .won),
     ])
 
-  /// A route of another call's race, in which every leg failed and the network seems to be down.
+  /// The route of a call that waited for the race of another call (`RouteReport.isShared`). Every leg of that
+  /// race failed, and the planner suspects that the network is down.
   static let shared = {
     let plan = RoutePlan(
       origin: origin, policy: .fastest, candidates: lost.plan.candidates, legs: lost.plan.legs,
@@ -80,7 +82,8 @@ enum Samples {
     return route
   }()
 
-  /// A route on which every leg failed.
+  /// A route on which both legs failed: the listed address has a wrong certificate, and no DNS server
+  /// answered.
   static let lost = RouteReport(
     plan: RoutePlan(
       origin: origin, policy: .fastest,
@@ -98,10 +101,12 @@ enum Samples {
         failure: LegFailure(.resolve, "no name server answered")),
     ])
 
+  /// The error of a call with the route `lost`.
   static let error = NetOptError(
     .connectFailed, phase: .connect, "nobody answered for api.example.com; check the network",
     endpoint: IPEndpoint(address("203.0.113.7"), port: 443), route: lost)
 
+  /// The durations of the phases of a call with the route `direct`. Their sum is 63.8 ms.
   static var timings: Timings {
     var timings = Timings()
     timings.queue = .microseconds(1200)
@@ -113,6 +118,12 @@ enum Samples {
     return timings
   }
 
+  /// Makes a response.
+  ///
+  /// - Parameters:
+  ///   - body: the chunks of the body. The response to a HEAD request has none.
+  ///   - end: the error that the body throws after its last chunk; `nil` for a complete body.
+  ///   - tls: the TLS version and verification of the connection; `nil` for plain HTTP.
   static func response(
     to request: NetOptRequest, status: Int = 200, body: [String] = ["hel", "lo\n"], end: NetOptError? = nil,
     route: RouteReport = direct, tls: TLSReport? = TLSReport(verified: true, version: "TLSv1.3")

@@ -6,12 +6,14 @@ import Testing
 
 @testable import NetOptCommands
 
+/// Tests of the commands that read runs which `bench --json` saved: `compare`, `merge` and `iplist suggest`.
 @Suite struct SavedRunCommandsTests {
   /// Saves a run with scripted response times and returns the name of its file.
   ///
   /// - Parameters:
-  ///   - times: the response time of each target in milliseconds, to which a run adds up to 0.4 ms. Requests
-  ///     to a target without a time fail.
+  ///   - times: the response time of each target in milliseconds. The keys are the addresses, and "dns" for
+  ///     the target that uses DNS. Each request takes up to 0.4 ms longer. Requests to a target without a
+  ///     time fail.
   ///   - rounds: the number of warm rounds. Default: 80.
   private static func save(
     _ name: String, in folder: String, _ times: [String: Double], rounds: Int = 80
@@ -40,7 +42,9 @@ import Testing
     return file
   }
 
+  /// The directory for the saved runs.
   private let folder: String
+  /// The response time of each target in milliseconds, for `save`.
   private let usual = ["203.0.113.7": 20.0, "2001:db8::7": 25, "dns": 30]
 
   init() throws { folder = try TemporaryDirectory.make("runs") }
@@ -140,11 +144,12 @@ import Testing
     }
   }
 
-  /// Replaces every seventh number of a saved run by other numbers in turn. `merge` must read or refuse each
-  /// file, and no command may trap.
+  /// Takes every seventh number of a saved run and replaces it by six other values, one after the other. For
+  /// each of these files, `merge` must exit with code 0 or 65, and no command may trap.
   @Test("merge reads or refuses a run with odd numbers, and compare and suggest do not trap")
   func brokenNumbers() async throws {
     let good = try Files.read(try await Self.save("good", in: folder, usual, rounds: 8))
+    // The positions at which a number without a sign begins.
     let numberStarts = good.indices.filter { index in
       good[index].isNumber && index > good.startIndex && !good[good.index(before: index)].isNumber
         && ":,[".contains(good[good.index(before: index)])

@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// A generator of command lines with secrets in all places where users put secrets, rightly or wrongly. Two
-/// generators with the same seed generate the same command lines.
+/// A generator of command lines that contain a secret. The secrets are in all places where users put secrets,
+/// rightly or wrongly. Two generators with the same seed generate the same command lines.
 struct SecretCommands {
   /// One run of the program.
   struct Case {
@@ -9,11 +9,12 @@ struct SecretCommands {
     var arguments: [String]
     /// The environment variables of the run, as NAME=VALUE.
     var environment: [String] = []
-    /// The content of the file "lines".
+    /// The content of the file "lines", which is also the program's standard input.
     var lines = ""
     /// The secret, which must not appear in any output.
     var secret: String
-    /// The target of the server's redirect.
+    /// Where the server redirects a request for a target that begins with /redirect: a URL, or a target that
+    /// the test puts after /redirect.
     var location = "/"
     /// The content of the key ring file.
     var ring = SecretCommands.ring
@@ -35,29 +36,36 @@ struct SecretCommands {
     self.directory = directory
   }
 
+  /// Names of parameters whose values are secrets.
   private static let names = [
     "access_token", "api_key", "ApiKey", "X-Amz-Signature", "password", "client_secret", "PHPSESSID", "jwt",
     "auth", "refreshToken", "otp",
   ]
+  /// Beginnings of header fields. A secret follows.
   private static let fields = [
     "Authorization: Bearer ", "Authorization: Basic ", "X-Api-Key: ", "Cookie: session=",
     "Proxy-Authorization: Basic ", "X-Vault-Token:", "X-Custom: ",
   ]
+  /// The content of the key ring file in most cases. It does not contain the secret of the case.
   private static let ring = #"""
     {"schema":1,"keys":[{"id":"a","secret":"s","salt":"t","schemes":["netopt1","rfc9421","sigv4","salted-md5"],"legacy":true}]}
     """#
   private static let unreserved = Array(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~".utf8)
 
+  /// Draws one of the items, each with the same probability.
   private mutating func pick<Item>(_ items: [Item]) -> Item {
     items[Int(random.below(UInt64(items.count)))]
   }
 
-  /// Returns a new secret of 24 unreserved characters. In half of the cases, the secret may also contain
-  /// characters of `others`, which are the other characters that are valid in its place.
+  /// Returns a new secret of 24 characters. Half of the secrets have only unreserved characters (RFC 3986,
+  /// section 2.3). The others may also have characters of `others`.
+  ///
+  /// - Parameter others: the reserved characters that are valid where the secret will be.
   private mutating func secret(_ others: String) -> String {
     let alphabet = Self.unreserved + Array((random.below(2) == 0 ? "" : others).utf8)
-    // The first character is a letter: a secret that begins with a hyphen would be an option.
+    // The first character is always "a", because the program would take a secret that begins with a hyphen
+    // for an option.
     return String(decoding: (0..<24).map { $0 == 0 ? 0x61 : pick(alphabet) }, as: UTF8.self)
   }
 
@@ -82,7 +90,8 @@ struct SecretCommands {
     return text
   }
 
-  /// Returns a request target with a secret in its path, its query or its fragment.
+  /// Returns a request target with a new secret in its path, its query or its fragment. Stores the secret in
+  /// `secret`.
   private mutating func target(_ secret: inout String) -> String {
     let name = encoded(pick(Self.names), percent: 10)
     switch random.below(9) {
@@ -116,7 +125,8 @@ struct SecretCommands {
     }
   }
 
-  /// Returns a URL that netopt requests or refuses.
+  /// Returns a URL with a new secret in its target or its user information. Stores the secret in `secret`.
+  /// netopt requests some of these URLs and refuses the others.
   private mutating func url(_ secret: inout String) -> String {
     let target = target(&secret)
     switch random.below(10) {
@@ -132,7 +142,8 @@ struct SecretCommands {
     }
   }
 
-  /// Returns arguments of a request with a secret in the URL, a header field or the body.
+  /// Returns arguments of a request with a new secret in the URL, a header field or the body. Stores the
+  /// secret in `secret`.
   private mutating func request(_ secret: inout String) -> [String] {
     switch random.below(4) {
     case 0:
@@ -150,7 +161,7 @@ struct SecretCommands {
     }
   }
 
-  /// Returns the next case.
+  /// Returns the next case, with a new secret.
   mutating func next() -> Case {
     var secret = ""
     var made = Case(arguments: [], secret: "")
@@ -158,7 +169,7 @@ struct SecretCommands {
     case 11: made = signing(&secret)
     case 12: made = secretCommand(&secret)
     case 8:
-      // The variable holds the content of the file instead of its name.
+      // By mistake, NETOPT_KEYS contains the content of a key ring instead of the name of its file.
       secret = self.secret("")
       made.environment = [
         "NETOPT_KEYS={\"schema\":1,\"keys\":[{\"id\":\"a\",\"secret\":\"\(secret)\",\"schemes\":[\"netopt1\"]}]}"
@@ -197,8 +208,8 @@ struct SecretCommands {
       ]
       made.arguments = ["get", "--max-time=0.3"] + getOutput() + ["http://\(server)/a"]
     case 4:
-      // The server redirects to a URL with a secret: to its own redirect without end, to FTP, or to a URL
-      // with user information.
+      // The server redirects to a URL with a secret: to its own /redirect again and again, to FTP, or to a
+      // URL with user information.
       let target = target(&secret)
       made.location = pick(["", "ftp://\(server)", "http://user:\(secret)@\(server)"]) + target
       made.arguments = ["get", pick(["-v", "--json", "--max-redirs=3"]), "http://\(server)/redirect"]
@@ -209,8 +220,8 @@ struct SecretCommands {
     return made
   }
 
-  /// Returns a run of `sign` or `verify` for a request with a secret, given on the command line, as a
-  /// message, or as a line of JSON.
+  /// Returns a run of `sign` or `verify` for a request with a new secret, and stores the secret in `secret`.
+  /// The request is on the command line, or in the file "lines" as a message or as a line of JSON.
   private mutating func signing(_ secret: inout String) -> Case {
     var made = Case(arguments: [], secret: "")
     let scheme = pick([
@@ -247,8 +258,8 @@ struct SecretCommands {
     return made
   }
 
-  /// Returns a run with a `secret_command` that contains the secret. Many of the commands also print to
-  /// standard error, fail, or print too much.
+  /// Returns a run with a `secret_command` that contains a new secret. Stores the secret in `secret`. Many of
+  /// the commands also print to standard error, fail, or print too much.
   private mutating func secretCommand(_ secret: inout String) -> Case {
     var made = Case(arguments: [], secret: "")
     secret = self.secret("")
@@ -270,10 +281,12 @@ struct SecretCommands {
     return made
   }
 
+  /// Returns options of `get` that choose what it writes and where.
   private mutating func getOutput() -> [String] {
     [pick(["-v", "--json", "-I", "-o/dev/null", "--cache=\(directory)/cache"]), pick(["-v", "--retry=0"])]
   }
 
+  /// Returns options of `bench` that choose what it writes and where.
   private mutating func benchOutput() -> [String] {
     pick([
       ["--json=\(directory)/run.json"], ["--json"], [], ["--quiet", "--html", "\(directory)/run.html"],
@@ -281,12 +294,14 @@ struct SecretCommands {
     ])
   }
 
+  /// Returns the arguments of `fetch`. Stores a request line with a new secret in `lines`, and the secret in
+  /// `secret`. One line in four is truncated.
   private mutating func fetch(_ lines: inout String, _ secret: inout String) -> [String] {
     let url = url(&secret)
     let line: JSONValue = [
       "id": 1, "url": .string(url), "redirect": .string(pick(["follow", "error", "manual", "no"])),
     ]
-    // netopt refuses the truncated line.
+    // netopt refuses a truncated line.
     lines = String(line.description.prefix(random.below(4) == 0 ? line.description.count - 3 : .max)) + "\n"
     return ["fetch", "--jsonl"]
   }

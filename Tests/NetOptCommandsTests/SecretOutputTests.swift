@@ -9,10 +9,12 @@ import Testing
 /// for people. The environment variable `SECRET_RUNS` sets the number of runs (default: 100), and
 /// `SECRET_SEED` sets the first seed (default: 1). `CanaryTests` tests the secrets of key rings.
 @Suite struct SecretOutputTests {
+  /// The program, in a new directory.
   private let program: InstalledProgram
 
   init() throws { program = try InstalledProgram() }
 
+  /// Returns the value of an environment variable as a number; `usual` if it is not set or not a number.
   private static func number(_ name: String, _ usual: UInt64) -> UInt64 {
     ProcessInfo.processInfo.environment[name].flatMap { UInt64($0) } ?? usual
   }
@@ -39,6 +41,8 @@ import Testing
     return found.sorted()
   }
 
+  /// Each run has its own secret. A server on loopback answers all requests. It redirects targets that begin
+  /// with /redirect to `location`, which is different in each run.
   @Test("the program shows no part of a random secret and prints no escape character")
   func randomSecrets() async throws {
     let location = Locked("/")
@@ -49,6 +53,8 @@ import Testing
           isRedirect ? 302 : 200, isRedirect ? ["Location": location.withLock(\.self)] : [:])
       })
     defer { server.stop() }
+    // The number of runs whose output replaces a part of a text, and for each command the number of runs that
+    // succeeded. If the numbers were too low, the test would prove nothing.
     var hidden = 0
     var answered: [String: Int] = [:]
     let first = Self.number("SECRET_SEED", 1)

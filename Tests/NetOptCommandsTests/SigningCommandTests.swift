@@ -294,12 +294,14 @@ import Testing
     runs.append(await Run(["keys", "list", "--keys", fixture.keys]))
     runs.append(await Run(["keys", "list", "--json", "--keys", fixture.keys]))
     runs.append(await Run(["keys", "new", "--keys", fixture.keys, "--key-id", "c1"]))
+    // Now the end of the key ring is missing, so it is not valid JSON.
     try fixture.write(try Files.read(fixture.keys).dropLast(9) + "}", to: fixture.keys)
     runs.append(await Run(["keys", "list", "--keys", fixture.keys]))
     runs.append(await sign(["--key-id", "c1", "https://example.com/"]))
     #expect(runs.contains { $0.code == 0 } && runs.contains { $0.code == 65 })
-    // A request includes the session token of a temporary AWS key. The token appears in the fields to add,
-    // and nowhere else.
+    // A request with a temporary AWS key includes the session token of the key. The token may be in the
+    // output as a header field to add (text or JSON) and as a line of the canonical request, and nowhere
+    // else.
     for run in runs {
       let output = run.output.replacing("X-Amz-Security-Token: \(SigningFixture.canary)-token", with: "")
         .replacing(#"["X-Amz-Security-Token","\#(SigningFixture.canary)-token"]"#, with: "")

@@ -5,6 +5,8 @@ import Testing
 
 /// Tests that run the commands of docs/signing.md in a shell, as a reader would.
 @Suite struct SigningDocumentCommandsTests {
+  /// Runs a shell script in a directory and returns its output. The program is in the script's `PATH` as
+  /// `netopt`.
   private func run(_ script: String, in directory: String) async throws -> String {
     let program = try Files.program
     let folder = program.dropLast("/netopt".count)

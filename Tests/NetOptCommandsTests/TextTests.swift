@@ -2,6 +2,7 @@ import Testing
 
 @testable import NetOptCommands
 
+/// Tests of `Text`, which formats the text that commands print for people.
 @Suite struct TextTests {
   @Test(arguments: [
     (Duration.zero, "0.0 ms"), (.microseconds(49), "0.0 ms"), (.microseconds(50), "0.1 ms"),

@@ -3,9 +3,14 @@ import Testing
 
 @testable import NetOptCommands
 
+/// Tests of the report that `netopt get -v` prints: the route, the candidates, and a chart of the legs on a
+/// common time axis.
 @Suite struct WaterfallTests {
   private static let url = "https://api.example.com/v1/ping"
 
+  /// Makes a finished exchange over HTTP/2 with a body of 1234 bytes.
+  ///
+  /// - Parameter change: changes the response before the exchange is made from it.
   private func exchange(
     _ url: String = url, route: RouteReport = Samples.direct, timings: Timings = Samples.timings,
     _ change: (inout NetOptResponse) -> Void = { _ in }
@@ -19,7 +24,11 @@ import Testing
     return FinishedExchange(.get, response, bodyBytes: 1234)
   }
 
-  /// Returns a route whose plan has one leg, the DNS leg.
+  /// Makes a route whose plan has only the DNS leg.
+  ///
+  /// - Parameters:
+  ///   - off: why direct mode is off; `nil` if it is on.
+  ///   - legs: the legs that were started.
   private func route(
     off: RoutePlan.DirectOff? = .noList, candidates: [RouteReport.Candidate] = [],
     legs: [RouteReport.Leg] = []
@@ -225,6 +234,7 @@ import Testing
     #expect(text.contains("\n proxy: http://127.0.0.1:9 refused the connection\n"))
   }
 
+  /// The message of this failure begins with the address, so the text does not write the address before it.
   @Test func namesAnAddressOnce() {
     let leg = RouteReport.Leg(
       address: Samples.address("127.0.0.9"), source: .list, started: .zero, ended: .milliseconds(5),
