@@ -59,6 +59,7 @@ struct CivilTimeTests {
     #expect(CivilTime(seconds: 784_111_777).http == "Sun, 06 Nov 1994 08:49:37 GMT")
   }
 
+  /// A text, its time in seconds since 1970, and whether `CivilTime(rfc3339:)` parses the text.
   @Test(
     "a civil time parses one form of RFC 3339, and seconds(rfc3339:) parses all forms",
     arguments: [

@@ -3,7 +3,7 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The texts of durations in messages.
+/// Tests of `Duration.shown`, the text of a duration in messages.
 @Suite struct DurationShownTests {
   @Test(
     "durations below 1000 s print with three digits at most, and negative ones as 0 s",
@@ -28,6 +28,7 @@ import Testing
       let words = Duration.nanoseconds(nanoseconds).shown.split(separator: " ")
       let number = try #require(Double(words[0]))
       let shown = number * (words[1] == "s" ? 1e9 : 1e6)
+      // Three digits allow an error of 0.5 %. The smallest step is 0.001 ms, which allows an error of 500 ns.
       #expect(abs(shown - Double(nanoseconds)) <= max(0.0051 * Double(nanoseconds), 501))
     }
   }

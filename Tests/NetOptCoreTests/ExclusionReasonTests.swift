@@ -26,9 +26,13 @@ import Testing
     ] as [(ExclusionReason, String)])
   func text(_ reason: ExclusionReason, _ text: String) {
     #expect(reason.description == text)
+    // `Candidate.failure` has a value only if a wrong certificate excludes the endpoint. It is `nil` for all
+    // reasons of this test, even for those that contain a last failure.
     #expect(RouteReport.Candidate(.loopback, score: nil, source: .list, excluded: reason).failure == nil)
   }
 
+  /// A certificate failure, and the text about it. The text goes on with the time of the next check, and with
+  /// who makes the check: a probe or a request.
   @Test(
     "a certificate reason says what is wrong with the certificate and when the endpoint is tried again",
     arguments: [

@@ -1,8 +1,10 @@
 import NetOptCore
 import Testing
 
-/// The parts of a refused URL that its error message shows.
+/// Tests of the parts of a URL that messages show: the error message for a refused URL (`HTTPURL.init`),
+/// `HTTPURL.brief` and `HTTPURL.shown(given:)`.
 @Suite struct HTTPURLMessageTests {
+  /// Returns the error message for a text that is not a usable URL.
   private func refusal(of text: String) -> String? {
     #expect(throws: NetOptError.self) { try HTTPURL(text) }?.message
   }
@@ -58,10 +60,11 @@ import Testing
     for _ in 0..<500 {
       let parts = ["Zebra", "Quokka", "Vixen"]
       let hasUser = random.below(3) > 0
-      // Without a user name, a slash would turn the password into a host and a path.
+      // Without a user name, a text such as "Zebra/Quokka" is a host and a path, and no password.
       let marks = ["", "%2F", "%", "..", "!", "é", ":"] + (hasUser ? ["/", "#", "?", "\\", " "] : [])
       let end = pick(hasUser ? ["@", "%40", "%2540", ""] : ["@", "%40", "%2540"])
-      // The text behind the last raw "@" is a host, unless another "@" follows.
+      // If no "@", raw or encoded, follows the password, the text after an "@" inside the password is a host,
+      // which messages show. So such a password has no "@".
       let own = end.isEmpty ? marks : marks + ["@"]
       let password = parts[0] + pick(own) + parts[1] + pick(own) + parts[2]
       let text =
@@ -102,7 +105,8 @@ import Testing
         "\"https://a.test/\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}\u{fffd}x\" is not a usable URL: "))
   }
 
-  /// The text before 100,000 copies of a character, the character, and the text after the copies.
+  /// Each argument describes a URL: the text before 100,000 copies of a character, the character, and the
+  /// text after the copies.
   @Test(
     "the message for a URL with a very long part is shorter than 400 characters",
     arguments: [

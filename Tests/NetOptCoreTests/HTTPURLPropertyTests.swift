@@ -4,6 +4,7 @@ import Testing
 /// Properties of URLs from random texts: `HTTPURL` refuses a text, or makes a URL whose description parses to
 /// the same URL.
 @Suite struct HTTPURLPropertyTests {
+  /// The texts of which `text` composes random texts.
   private static let pieces = [
     "http", "https", "HTTPS", "://", ":", "/", "//", "/", "?", "#", "@", "[", "]", "[::1]", "::", "%", "%2F",
     "\\",
@@ -13,6 +14,7 @@ import Testing
     ";", "+",
   ]
 
+  /// Returns random bytes as text with a probability of 20 %, and otherwise up to 8 random pieces.
   private func text(_ random: inout SplitMix64) -> String {
     if random.chance(20) {
       let bytes = (0..<Int.random(in: 0...30, using: &random)).map { _ in
@@ -25,6 +27,7 @@ import Testing
     }.joined()
   }
 
+  /// Checks the rules that hold for every URL.
   private func check(_ url: HTTPURL) throws {
     #expect(try HTTPURL(url.description) == url)
     #expect(url.target.hasPrefix("/"))

@@ -1,6 +1,8 @@
 import NetOptCore
 import Testing
 
+/// Tests of `HTTPURL.resolving`, which resolves a reference (RFC 3986, section 5) such as the value of a
+/// Location field.
 @Suite struct HTTPURLResolvingTests {
   /// The examples of RFC 3986, sections 5.4.1 and 5.4.2, without the fragments, which are not sent.
   @Test(
@@ -29,8 +31,8 @@ import Testing
     #expect(try base.resolving(reference).description == result)
   }
 
-  /// Among others the RFC's `g:h`, and `http:g`, which a strict parser does not treat as a relative
-  /// reference.
+  /// Two of these references are examples of RFC 3986: `g:h`, and `http:g`, which a strict parser does not
+  /// treat as a relative reference. The reference `:` is an exception: it resolves.
   @Test(
     "resolving refuses other schemes, invalid authorities and control characters",
     arguments: [
@@ -40,7 +42,7 @@ import Testing
     ])
   func refuses(_ reference: String) throws {
     let base = try HTTPURL("http://a/b/c/d;p?q")
-    // A colon without a scheme before it belongs to a path.
+    // No scheme is before this colon, so it belongs to a path.
     guard reference != ":" else {
       #expect(try base.resolving(reference).description == "http://a/b/c/:")
       return

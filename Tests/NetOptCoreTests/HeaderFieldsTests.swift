@@ -58,6 +58,7 @@ import Testing
     #expect(HeaderFields().isEmpty)
   }
 
+  /// A field name, and whether it is valid.
   @Test(
     "only a token of HTTP is a valid field name",
     arguments: [
@@ -70,6 +71,7 @@ import Testing
     #expect((HeaderFields.fault(of: HeaderField(text, "v")) == nil) == isToken)
   }
 
+  /// A field value, and whether it is valid.
   @Test(
     "a value with a line end or NUL is a fault, and the fault does not show the value",
     arguments: [

@@ -2,7 +2,7 @@ import NetOptCore
 import Testing
 
 @Suite struct IPAddressTests {
-  /// A text, and the address as printed in the form of RFC 5952.
+  /// The text of an address, and its canonical form by RFC 5952.
   @Test(
     "parses an address and prints it as RFC 5952 says",
     arguments: [

@@ -2,7 +2,9 @@ import NetOptCore
 import NetOptLocking
 import Testing
 
+/// Tests of `InterceptorChain`. Each interceptor passes a request on with `next.proceed`, or answers itself.
 @Suite struct InterceptorChainTests {
+  /// An interceptor that calls a closure of the test.
   private struct Link: Interceptor {
     let body: @Sendable (NetOptRequest, InterceptorChain) async throws(NetOptError) -> NetOptResponse
 
@@ -13,15 +15,18 @@ import Testing
     }
   }
 
+  /// A list of lines, to which the interceptors of a test add what they see.
   private final class Record: Sendable {
     private let lines = Locked<[String]>([])
     var all: [String] { lines.withLock { $0 } }
     func add(_ line: String) { lines.withLock { $0.append(line) } }
   }
 
+  /// The context of every call: the call has number 7 and no deadline.
   private let context = CallContext(id: 7, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
   private let record = Record()
 
+  /// Makes a response without a body.
   private func answer(_ request: NetOptRequest, status: Int = 200) -> NetOptResponse {
     let plan = RoutePlan(origin: request.url.origin, policy: .fastest, legs: [.init(.dns, source: .dns)])
     return NetOptResponse(
@@ -29,7 +34,8 @@ import Testing
       route: RouteReport(plan: plan, legs: []))
   }
 
-  /// An interceptor that records the requests and responses that pass it.
+  /// An interceptor that records that a request (">") or a response ("<") passes it. It appends its name to
+  /// the request's field `Way`.
   private func around(_ name: String) -> Link {
     Link { [record] request, next throws(NetOptError) in
       record.add("> \(name)")
@@ -41,6 +47,8 @@ import Testing
     }
   }
 
+  /// The last interceptor of a chain. It answers each request, and records the value of the field `Way` and
+  /// the number of the call.
   private var transport: Link {
     Link { [record, self] request, next in
       record.add("\(request.headers["Way"] ?? "-") of \(next.context.id)")

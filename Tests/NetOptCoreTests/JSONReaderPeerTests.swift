@@ -2,12 +2,14 @@ import Foundation
 import NetOptCore
 import Testing
 
-/// Compares the JSON reader with Foundation's readers on random texts.
+/// Compares `JSONReader` with the readers of Foundation, JSONDecoder and JSONSerialization, on random texts.
 @Suite struct JSONReaderPeerTests {
+  /// Reads a text with `JSONReader`.
   private func read(_ bytes: [UInt8], keys: JSONReader.KeyRule = .sameCharacters) -> JSONOutline {
     bytes.withUnsafeBytes { JSONReader.read($0, keys: keys, mostDuplicates: 100) }
   }
 
+  /// Whether JSONDecoder accepts the bytes as a JSON text.
   private func isJSONForTheDecoder(_ bytes: [UInt8]) -> Bool {
     (try? JSONDecoder().decode(Anything.self, from: Data(bytes))) != nil
   }
@@ -28,7 +30,6 @@ import Testing
     #expect(valid > 0)
   }
 
-  /// The reader and JSONSerialization find the same values in a text.
   @Test("the reader gives the same values as JSONSerialization for generated texts")
   func generatedTexts() throws {
     var random = SplitMix64(seed: 5)
@@ -44,7 +45,7 @@ import Testing
     }
   }
 
-  /// JSONDecoder accepts every changed text that the reader accepts.
+  /// The texts are random JSON with one to three random changes, after which a text may be valid or invalid.
   @Test("the reader accepts no mutated text that JSONDecoder refuses")
   func mutatedTexts() {
     var random = SplitMix64(seed: 13)
@@ -93,6 +94,7 @@ import Testing
     }
   }
 
+  /// Returns a random JSON value. Values of depth 5 and more are neither arrays nor objects.
   private static func value(depth: Int, _ random: inout SplitMix64) -> JSONValue {
     let texts = ["", "a", "é", "e\u{301}", "😀", "\n\u{0}\"\\", "日本語 text", "\u{202e}"]
     switch Int.random(in: 0..<(depth < 5 ? 8 : 5), using: &random) {
@@ -113,12 +115,18 @@ import Testing
     }
   }
 
-  /// Compares the nodes, in order, with the values from JSONSerialization.
+  /// A walk through the nodes of a text, in the order of `JSONOutline.nodes`, which compares them with the
+  /// values from JSONSerialization.
   private struct Tree {
+    /// The nodes that the reader found.
     let nodes: [JSONNode]
+    /// The text.
     let bytes: UnsafeRawBufferPointer
+    /// The index of the first node that was not compared yet.
     var next = 0
 
+    /// Whether the node at `next`, with its contents, is this value of JSONSerialization. If so, moves `next`
+    /// past the node and its contents.
     mutating func isSame(as value: Any) -> Bool {
       let node = nodes[next]
       let start = next
@@ -147,6 +155,7 @@ import Testing
     }
   }
 
+  /// A type that JSONDecoder decodes from every JSON value, so decoding fails only if the text is not JSON.
   private struct Anything: Decodable {
     init(from decoder: any Decoder) throws {}
   }
