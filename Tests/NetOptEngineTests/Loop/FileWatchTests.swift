@@ -7,8 +7,9 @@ import Testing
 
 @testable import NetOptEngine
 
-/// File watches without inotify, with refused or missing directories, and during their start. The tests of IP
-/// lists cover the usual changes of watched files.
+/// Tests `FileWatch` in unusual conditions: the system refuses inotify or a directory, a directory is
+/// missing, or a link is replaced while the watch starts. The tests of IP lists cover the usual changes of
+/// watched files.
 @Suite struct FileWatchTests {
   @Test("the pauses between checks double from 1 s to 30 s, and a reset starts at 1 s again")
   func pauses() {
@@ -17,7 +18,8 @@ import Testing
     var waited: [Duration] = []
     for _ in 0..<7 {
       let next = pauses.next(at: now)
-      // A check for another reason does not move the next check.
+      // `next` returns the same moment until that moment has come. So a check for another reason, such as a
+      // change of a file, does not postpone this one.
       #expect(pauses.next(at: now + .milliseconds(10)) == next)
       waited.append(next - now)
       now = next
@@ -38,7 +40,8 @@ import Testing
       onFailure: { failures.record($0) })
     watch.start()
     try await failures.wait(for: "the refusal") { !$0.isEmpty }
-    // The system also refuses the second attempt, 1 s later.
+    // The system also refuses the second attempt, 1 s later. The third attempt is due 2 s after the second.
+    // So when the next attempt is more than 1.5 s ahead, the second attempt is over.
     let looks = LoopProbe(loop)
     try await wait(for: "another look") { await looks.due(of: watch) > loop.now() + .milliseconds(1500) }
     let message = failures.events[0].message
@@ -58,10 +61,13 @@ import Testing
     let loop = try EventLoop()
     var random = SplitMix64(seed: 5)
     for round in 0..<8 {
+      // What the callback of each watch read last, by the number of the watch.
       let read = Locked<[Int: String]>([:])
       var watches: [FileWatch] = []
       for number in 0..<40 {
         let folder = "\(directory)/\(round)-\(number)"
+        // The path `link.json` leads to `data/list.json`, and `data` is a link to the directory `one`. The
+        // rename below replaces `data` by a link to the directory `two`.
         for name in ["", "/one", "/two"] { try #require(mkdir(folder + name, 0o755) == 0) }
         for name in ["one", "two"] { try Self.write(name, to: "\(folder)/\(name)/list.json") }
         try #require(symlink("one", "\(folder)/data") == 0)
@@ -76,6 +82,7 @@ import Testing
           }, onFailure: { Issue.record("\($0)") })
         watches.append(watch)
         watch.start()
+        // The rename comes after a random pause, so that it meets different steps of the start.
         usleep(UInt32(random.next() % 100))
         try #require(rename("\(folder)/next", "\(folder)/data") == 0)
       }
@@ -125,6 +132,7 @@ import Testing
   func missingDirectory() async throws {
     let directory = try TemporaryDirectory.make("watch")
     let loop = try EventLoop()
+    // `true` stands for a change, `false` for a failure.
     let changes = EventRecorder<Bool>()
     let path = "\(directory)/later/list.json"
     let watch = FileWatch(
@@ -140,18 +148,21 @@ import Testing
   }
 }
 
-/// Reads the due time of a timer on the loop's thread. The time is 0 when the timer is not scheduled.
+/// Reads when a watch checks its files next. A `FileWatch` is a timer that belongs to the loop's thread, so
+/// the reading is done on that thread.
 private struct LoopProbe {
   private let loop: EventLoop
 
   init(_ loop: EventLoop) { self.loop = loop }
 
+  /// The moment of the watch's next check, by the loop's clock; 0 when no check is scheduled.
   func due(of timer: FileWatch) async -> MonotonicInstant {
     await withCheckedContinuation { continuation in
       _ = loop.submit(Look(timer, continuation))
     }
   }
 
+  /// The work on the loop: reads the due time of the watch, and resumes the caller with it.
   private final class Look: LoopWork {
     private let timer: FileWatch
     private let continuation: CheckedContinuation<MonotonicInstant, Never>

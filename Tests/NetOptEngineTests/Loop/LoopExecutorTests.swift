@@ -2,7 +2,7 @@ import Glibc
 import NetOptEngine
 import Testing
 
-/// The loop as the executor of actors and tasks.
+/// Tests the event loop as the executor of actors and of tasks.
 @Suite(.timeLimit(.minutes(1))) struct LoopExecutorTests {
   @Test("an actor on the loop runs only on the loop's thread")
   func actorOnLoop() async throws {
@@ -65,6 +65,7 @@ import Testing
   func tasksAfterStop() async throws {
     let loop = try EventLoop()
     let executor = LoopTaskExecutor(loop)
+    // Each stream serves as a signal: it has no elements, and the loop over it ends when `finish` is called.
     let (signal, resume) = AsyncStream.makeStream(of: Void.self)
     let (started, start) = AsyncStream.makeStream(of: Void.self)
     let waiting = Task(executorPreference: executor) {
@@ -74,7 +75,7 @@ import Testing
       return (before, loop.isCurrent)
     }
     for await _ in started {}
-    // The task is suspended or will be soon. `stop` waits for submitted work, not for tasks.
+    // The task is suspended, or soon will be. `stop` waits for submitted work, but not for tasks.
     loop.stop()
     resume.finish()
     #expect(await waiting.value == (true, false))
@@ -92,9 +93,14 @@ import Testing
   }
 }
 
+/// An actor whose executor is an event loop. It counts the calls of `add`. As a readiness handler, it calls
+/// `add` when a descriptor becomes readable.
 private actor PinnedCounter: ReadinessHandler {
+  /// The loop that runs the actor.
   private nonisolated let loop: EventLoop
+  /// The number of calls of `add`.
   private(set) var count = 0
+  /// Whether a call of `add` ran on another thread than the loop's.
   private(set) var sawAnotherThread = false
 
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -108,6 +114,7 @@ private actor PinnedCounter: ReadinessHandler {
 
   func watch(_ descriptor: Int32) { loop.watch(descriptor, for: .read, self) }
 
+  /// Called by the loop, on its thread. On any other thread, `assumeIsolated` traps.
   nonisolated func ready(_ descriptor: Int32, for readiness: Readiness) {
     assumeIsolated { counter in
       counter.add()

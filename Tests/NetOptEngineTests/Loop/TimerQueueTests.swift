@@ -61,19 +61,20 @@ import Testing
     #expect(timers.allSatisfy { !$0.isScheduled })
   }
 
-  /// Compares random operations with a dictionary that is searched linearly.
+  /// Applies random operations to the queue and to a simple model: a dictionary that is searched linearly.
   @Test(
     "the queue behaves like a simple model under random operations", arguments: [1, 2, 3, 4, 5] as [UInt64])
   func matchesModel(seed: UInt64) {
     var random = SplitMix64(state: seed)
     var queue = TimerQueue()
     let timers = (0..<64).map { _ in LoopTimer() }
+    // The due time of each scheduled timer in nanoseconds, by the index of the timer.
     var model: [Int: Int64] = [:]
     for _ in 0..<20_000 {
       let index = Int.random(in: 0..<64, using: &random)
       switch Int.random(in: 0..<4, using: &random) {
       case 0, 1:
-        // Few different times, so that many timers are due at the same time.
+        // There are only 40 different times, so that many timers are due at the same time.
         let due = Int64.random(in: 0..<40, using: &random)
         queue.insert(timers[index], due: moment(due))
         model[index] = due
@@ -94,10 +95,12 @@ import Testing
     }
   }
 
+  /// The moment this many nanoseconds after the zero of the monotonic clock.
   private func moment(_ nanoseconds: Int64) -> MonotonicInstant { MonotonicInstant(nanoseconds: nanoseconds) }
 }
 
-/// A random number generator with a seed, so that tests are repeatable (Steele, Lea and Flood, 2014).
+/// A random number generator (SplitMix64; Steele, Lea and Flood, 2014) with a seed, so that the tests are
+/// repeatable.
 private struct SplitMix64: RandomNumberGenerator {
   var state: UInt64
 

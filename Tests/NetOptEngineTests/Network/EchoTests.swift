@@ -5,8 +5,9 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Echo requests to this machine, and in a network namespace of the test.
+/// Tests ICMP echo requests (ping): to this machine, and in a network namespace of the test.
 @Suite struct EchoTests {
+  /// The IPv6 loopback address, ::1.
   private static let loopback6 = IPAddress(v6: [UInt8](repeating: 0, count: 15) + [1])
 
   /// Whether this process may open an ICMP socket.
@@ -52,6 +53,7 @@ import Testing
       close(file)
       for address in [IPAddress.loopback, Self.loopback6] {
         let socket = try EchoSocket(to: address)
+        // Only a datagram socket has an identifier from the kernel.
         #expect(socket.identifier != nil)
         socket.close()
       }
@@ -81,7 +83,8 @@ import Testing
     }
     #expect(nowhere.failure.kind == .unreachable)
     #expect(nowhere.failure.message.contains("192.0.2.1"))
-    // There is a route to the address, and no host at the address.
+    // Now there is a route to the address, but no host at the address. The neighbour entry has a link-layer
+    // address, so the kernel sends the packet and reports no error.
     try namespace.addLink("hole")
     try namespace.ip("addr add 192.0.2.2/24 dev hole")
     try namespace.ip("neigh add 192.0.2.1 lladdr 02:00:00:00:00:01 dev hole")
@@ -105,8 +108,8 @@ import Testing
     loop.stop()
   }
 
-  /// The kernel reports to a raw socket the ICMP errors about the packets of every program to the socket's
-  /// address.
+  /// A raw socket receives every ICMP error about an ICMP packet to the socket's address, whichever program
+  /// sent the packet.
   @Test(
     "a raw socket skips ICMP errors about packets of other programs",
     .enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
@@ -130,6 +133,8 @@ import Testing
         to: socket, at: here, about: EchoMessage(identifier: 9, sequence: 1, using: &random), to: there)
       try socket.send(mine)
       #expect(try socket.receive(for: mine) == nil)
+      // Three requests of other programs. The last one has the identifier and the sequence number of `mine`,
+      // and differs from `mine` only in the random payload.
       let others = [
         EchoMessage(identifier: 0x4321, sequence: 1, using: &random),
         EchoMessage(identifier: 0x1234, sequence: 2, using: &random),
@@ -149,13 +154,18 @@ import Testing
     }
   }
 
-  /// Sends this machine the error "host unreachable" about a request, as a router would (RFC 792). Waits
+  /// Sends this machine the ICMP error "host unreachable" about a request, as a router would (RFC 792). Waits
   /// until the socket has the error.
+  ///
+  /// - Parameters:
+  ///   - source: the address of this machine, from which the quoted request was sent. The error goes there.
+  ///   - message: the request that the error quotes.
+  ///   - destination: the address to which the quoted request was sent.
   private static func deliverError(
     to socket: EchoSocket, at source: IPAddress, about message: EchoMessage, to destination: IPAddress
   ) throws {
     let request = message.request(.v4)
-    // The packet that the error quotes. Its IP header has no checksum, because no code checks the checksum.
+    // The IPv4 packet that the error quotes. Its header has no checksum, because no code checks it.
     var packet: [UInt8] = [0x45, 0, 0, UInt8(20 + request.count), 0, 0, 0, 0, 64, 1, 0, 0]
     packet += source.bytes + destination.bytes + request
     var error: [UInt8] = [3, 1, 0, 0, 0, 0, 0, 0] + packet

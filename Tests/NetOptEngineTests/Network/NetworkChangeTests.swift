@@ -4,6 +4,7 @@ import Testing
 @testable import NetOptEngine
 
 @Suite struct NetworkChangeTests {
+  /// The fingerprint of a network with the gateway 192.0.2.`last`.
   private static func network(_ last: UInt32) -> NetworkFingerprint {
     let route = DefaultRoute(gateway: IPAddress(v4: 0xc000_0200 + last), interface: "eth0")
     return NetworkFingerprint([.init(route: route, source: IPAddress(v4: 0xc000_0264))])
@@ -11,8 +12,10 @@ import Testing
 
   private let home = network(1)
   private let office = network(2)
+  /// The fingerprint of a machine without a default route.
   private let nowhere = NetworkFingerprint([])
 
+  /// The moment this many milliseconds after the zero of the monotonic clock.
   private func at(_ milliseconds: Int64) -> MonotonicInstant {
     MonotonicInstant(nanoseconds: milliseconds * 1_000_000)
   }
@@ -70,6 +73,9 @@ import Testing
 }
 
 @Suite struct NetworkFingerprintTests {
+  /// The fingerprint of a network with one default route.
+  ///
+  /// - Parameter source: the address from which this machine sends on the route.
   private func fingerprint(_ gateway: String?, _ interface: String, _ source: String?) -> NetworkFingerprint {
     NetworkFingerprint([
       .init(
@@ -88,11 +94,11 @@ import Testing
     #expect(Set(all).count == all.count)
     #expect(all.allSatisfy { $0.description.count == 16 })
     #expect(all.map(\.isRouted) == [true, true, true, true, true, true, false])
-    // The fingerprint names files, so it is the same in every run.
+    // Files are named after the fingerprint, so it must be the same in every run.
     #expect(all[0].description == "926ac8c710b90feb")
   }
 
-  /// The lower half of a temporary address changes every day.
+  /// The lower half of an IPv6 source address may change every day (temporary addresses, RFC 8981).
   @Test("the fingerprint depends only on the network half of an IPv6 source address")
   func ipv6Source() {
     #expect(

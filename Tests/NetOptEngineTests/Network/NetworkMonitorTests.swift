@@ -6,15 +6,21 @@ import TestTools
 import Synchronization
 import Testing
 
-/// The monitor with messages of the kernel, in a network namespace of the test.
+/// Tests the monitor with real messages of the kernel. Each test changes addresses and routes in a network
+/// namespace of its own.
 @Suite(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
 struct NetworkMonitorTests {
+  /// A monitor in a new network namespace with the interface `eth7`.
   private final class Scene: Sendable {
     let namespace: NetworkNamespace
     let loop: EventLoop
     let monitor: NetworkMonitor
+    /// The fingerprints of the new networks that the monitor has reported, in order.
     let changes = EventRecorder<NetworkFingerprint>()
 
+    /// Makes the namespace and starts the monitor.
+    ///
+    /// - Parameter setUp: commands for ip(8), which run in the namespace before the monitor starts.
     init(_ setUp: [String]) throws {
       let namespace = try NetworkNamespace()
       try namespace.addLink("eth7")
@@ -28,6 +34,7 @@ struct NetworkMonitorTests {
       monitor.start()
     }
 
+    /// The fingerprint of the namespace's network now, read without the monitor.
     var current: NetworkFingerprint { get throws { try namespace.run { NetworkFingerprint.current } } }
 
     /// Waits until the loop has run all work that was submitted before.
@@ -44,7 +51,7 @@ struct NetworkMonitorTests {
     }
   }
 
-  /// Work that resumes a continuation.
+  /// Work on the loop that resumes the task which waits for it.
   private final class Mark: LoopWork {
     private let done: CheckedContinuation<Void, Never>
     init(_ done: CheckedContinuation<Void, Never>) { self.done = done }
@@ -58,6 +65,7 @@ struct NetworkMonitorTests {
     func release() { isReleased.store(true, ordering: .releasing) }
   }
 
+  /// The commands for ip(8) that give `eth7` an address and a default route.
   private static let home = ["addr add 192.0.2.10/24 dev eth7", "route add default via 192.0.2.1"]
 
   @Test("the monitor reports a burst of changes to a new network once")
@@ -83,7 +91,7 @@ struct NetworkMonitorTests {
   func sameDefaultRoute() async throws {
     let scene = try Scene(Self.home)
     let home = try scene.current
-    // Docker does the same for each container.
+    // Docker makes such changes for each container: a link, an address and a route that is not the default.
     try scene.namespace.ip("link add veth0 type veth peer name veth1")
     try scene.namespace.ip("addr add 10.9.8.7/24 dev veth0")
     try scene.namespace.ip("link set veth0 up")
@@ -92,7 +100,7 @@ struct NetworkMonitorTests {
     try scene.namespace.ip("route del default")
     try scene.namespace.ip("route add default via 192.0.2.1")
     #expect(try scene.current == home)
-    // The monitor reports this change. Reports about the changes before it would come first.
+    // The monitor must report this change. A wrong report about an earlier change would come before it.
     try scene.namespace.ip("addr add 192.0.2.11/24 dev eth7")
     try scene.namespace.ip("route replace default via 192.0.2.1 src 192.0.2.11")
     let moved = try scene.current
@@ -117,7 +125,8 @@ struct NetworkMonitorTests {
     await scene.end()
   }
 
-  /// The kernel sends more messages than the socket's buffer holds. Lost messages count as a change.
+  /// The kernel sends more messages than the buffer of the socket holds, so messages are lost. The monitor
+  /// takes the loss for a possible change, and reads the fingerprint.
   @Test("the monitor reports a change among more messages than its socket holds")
   func messageFlood() async throws {
     let scene = try Scene(Self.home)
