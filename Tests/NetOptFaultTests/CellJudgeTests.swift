@@ -2,25 +2,38 @@ import FaultMatrix
 import NetOptCore
 import Testing
 
-/// Checks each rule of the matrix with a cell that breaks it and one that does not.
+/// Checks each rule of the fault matrix (docs/reliability.md) with calls that break the rule and with calls
+/// that do not.
 @Suite struct CellJudgeTests {
   private static let refused = fault("refused")
   private static let cutBody = fault("cut body")
 
+  /// The fault of the matrix with this name.
   private static func fault(_ name: String) -> Fault { Fault.all.first { $0.name == name } ?? Fault.all[0] }
 
+  /// The moment this many milliseconds after the zero of the clock.
   private func moment(_ milliseconds: Int64) -> MonotonicInstant {
     MonotonicInstant(nanoseconds: milliseconds * 1_000_000)
   }
 
+  /// A call. `began` is the moment of its start in milliseconds, `took` is its duration in milliseconds.
   private func call(_ id: String, _ outcome: Call.Outcome, began: Int64 = 0, took: Int64 = 5) -> Call {
     Call(id: id, began: moment(began), ended: moment(began + took), outcome: outcome)
   }
 
+  /// The outcome of a failed call whose error has this message.
   private func failed(_ message: String, hadHead: Bool = false, mayBeWritten: Bool = false) -> Call.Outcome {
     .failed(Call.Failure(code: "x", message: message, hadHead: hadHead, mayBeWritten: mayBeWritten))
   }
 
+  /// The verdict on one call of netopt with the id 1 and one call of curl, in a cell whose deadline is 1 s.
+  ///
+  /// - Parameters:
+  ///   - netopt: the outcome of netopt's call.
+  ///   - curl: the outcome of curl's call; by default, curl completes it.
+  ///   - log: the log of the servers (`Arrivals`). `1 arrive 1` says that a server began to process the
+  ///     request with the id 1; `1 refuse 1` says that a server refused it.
+  ///   - took: the duration of netopt's call in milliseconds.
   private func verdict(
     _ fault: Fault = refused, _ traffic: Traffic = .get, netopt: Call.Outcome,
     curl: Call.Outcome = .answered(by: nil),
@@ -113,6 +126,8 @@ import Testing
 
   @Test("a server counts as left at the start of the first call after which others answer all calls")
   func leaving() {
+    // The server A has a fault from 100 ms on. Call 1 began before, and call 3 failed. From call 4 on, which
+    // began at 140 ms, B answers.
     let judge = CellJudge(Self.refused, .get, deadline: .milliseconds(1000))
     let calls = [
       call("1", .answered(by: "B"), began: 90), call("2", .answered(by: "A"), began: 110),

@@ -1,11 +1,11 @@
 import FaultMatrix
 import Testing
 
-/// The selection of cells, and the output of their results.
+/// Tests the selection of the cells of the fault matrix, and the output of their results.
 @Suite struct CellTests {
   @Test("a sample has the requested size, no duplicates, and every value of each dimension")
   func sample() {
-    // With and without the faults that need a network namespace of the process's own.
+    // With and without the faults for which the process needs its own network namespace.
     let right = Fault.all.filter { $0.knownViolation == nil }
     for faults in [right, right.filter { !$0.needsOwnNetwork }] {
       let cells = Cell.sample(40, of: faults)
@@ -50,7 +50,8 @@ import Testing
     let results = cells.enumerated().map { number, cell in
       var verdict = CellVerdict()
       verdict.netopt.calls = 10 + number
-      // 0 to 4 violations. The third kind has more than are shown.
+      // The first cell has no violation, and each further cell has one more. The last cell has two of the
+      // kind `late`, as many as the output shows of a kind.
       let kinds: [CellVerdict.Violation.Kind] = [.failed, .doubled, .late, .late, .late]
       verdict.violations = kinds.prefix(number).map {
         .init(kind: $0, text: "| call \(number)\nVIOLATION of a line")

@@ -4,8 +4,12 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Runs a sample of the matrix in child processes. Two processes share the cells where they may have their
-/// own network namespaces; otherwise one process runs all cells.
+/// Runs a sample of the fault matrix (docs/reliability.md) with the program `netopt-faults`. Each cell of the
+/// matrix combines a fault with a kind of request, a number of concurrent requests and an HTTP version. A
+/// violation is a case in which netopt breaks a rule of the matrix (`CellJudge`).
+///
+/// If this process may create network namespaces, two processes share the cells, each in its own namespace.
+/// Otherwise one process runs all cells, and the sample leaves out the faults that need a namespace.
 @Suite struct FaultMatrixTests {
   @Test(
     "a sample of 40 cells of the fault matrix has no violations")

@@ -5,8 +5,9 @@ import Testing
 
 @testable import FaultMatrix
 
-/// A server whose stream limit arrives one round trip after the first requests were sent, as over a long path
-/// (RFC 9113, section 3.4).
+/// A server allows one stream at a time (SETTINGS_MAX_CONCURRENT_STREAMS), and the client learns this limit
+/// only one round trip after it has sent its first requests, as over a long path. A client may send requests
+/// before the first SETTINGS of the server arrives (RFC 9113, section 3.4).
 @Suite struct LateLimitTests {
   @Test(
     "a lone server whose limit of one stream arrives late answers all 100 requests, each once",
@@ -18,7 +19,7 @@ import Testing
     try await origin.begin("max-streams-1")
     let fault = try #require(Fault.all.first { $0.name == "max streams 1" })
     var configuration = site.configuration(for: fault)
-    // The connection of a probe would learn the limit.
+    // The client would learn the limit from the connection of a probe, before it sends requests.
     configuration.probing.atStart = false
     configuration.probing.inBackground = false
     let client = try NetOptClient(configuration)
@@ -32,10 +33,14 @@ import Testing
     await client.shutdown()
     let arrivals = try site.takeArrivals()
     #expect(arrivals.processed == Dictionary(uniqueKeysWithValues: (0..<100).map { ("\($0)", 1) }))
-    // No refusal would mean that the limit arrived in time.
+    // If the server refused no request, the limit arrived before the requests were sent, and the test shows
+    // nothing.
     #expect(!arrivals.refused.isEmpty)
   }
 
+  /// Sends a request over HTTP/2 to one server.
+  ///
+  /// - Returns: what is wrong with the result; `nil` for the right response.
   private static func send(
     _ traffic: Traffic, _ id: String, to origin: FaultyOrigin, of site: Site, by client: NetOptClient
   ) async -> String? {

@@ -5,7 +5,8 @@ import Testing
 
 @testable import FaultMatrix
 
-/// Servers that refuse requests over HTTP/2 for a moment, while the other server does not help.
+/// One of two servers refuses requests over HTTP/2 for some time. No server has processed these requests, so
+/// netopt must send them again.
 @Suite(.serialized) struct RefusedStreamTests {
   private let site: Site
   private let client: NetOptClient
@@ -18,15 +19,25 @@ import Testing
     client = try NetOptClient(configuration)
   }
 
-  /// The result of a request.
+  /// The result of a request: a response or an error.
   private struct Answer: Sendable {
+    /// The id of the request.
     let id: String
+    /// The error; `nil` for a response.
     let fault: NetOptError?
+    /// Whether the result is a response with the right id and body.
     let isRight: Bool
+    /// How the request reached a server; `nil` when this is not known.
     let route: RouteReport?
+    /// The number of attempts that led to the response; always 1 for an error.
     var attempts = 1
   }
 
+  /// Sends a request and checks the response.
+  ///
+  /// - Parameters:
+  ///   - address: the only server that the request may use; `nil` when netopt chooses the server.
+  ///   - limit: the timeout of the request.
   private func send(
     _ traffic: Traffic, _ id: String, to address: IPAddress? = nil, within limit: Duration = .seconds(10)
   ) async throws -> Answer {
@@ -46,6 +57,7 @@ import Testing
     }
   }
 
+  /// Sends the requests with these ids at once.
   private func send(_ traffic: Traffic, _ ids: Range<Int>) async throws -> [Answer] {
     try await withThrowingTaskGroup(of: Answer.self) { group in
       for id in ids { group.addTask { try await send(traffic, "\(id)") } }
@@ -53,7 +65,7 @@ import Testing
     }
   }
 
-  /// Shuts down, and checks that the servers processed each request exactly once.
+  /// Shuts down the client, and checks that the servers processed each request exactly once.
   private func end(processed ids: Range<Int>) async throws {
     await client.shutdown()
     let arrivals = try site.takeArrivals()
@@ -61,7 +73,8 @@ import Testing
     site.stop()
   }
 
-  /// The requests that the other server refused come back to the busy server, the best remaining endpoint.
+  /// A request that the busy server does not take moves to the other server, which refuses the connection.
+  /// Then the request returns to the busy server, and waits until this server allows streams again.
   @Test(
     "requests wait for a server that allows no streams for a moment when the other server is down",
     arguments: [100, 400])
@@ -71,7 +84,7 @@ import Testing
     #expect(try await send(.post, "0", to: busy.address).isRight)
     try await busy.begin("max-streams-0")
     let calls = Task { try await send(.post, 1..<4) }
-    // The time for which the server is busy, not a wait for a condition.
+    // The busy server allows no streams for this time. The test does not wait for a condition here.
     try await Task.sleep(for: .milliseconds(pause))
     try await busy.end()
     for answer in try await calls.value { #expect(answer.isRight, "\(answer.id): \(answer.fault as Any)") }
@@ -97,7 +110,9 @@ import Testing
     try await end(processed: 0..<2)
   }
 
-  /// The refused requests wait in libcurl for the only allowed connection, and no server has processed them.
+  /// The server holds one request without a response, and refuses the other 19. netopt sends these again.
+  /// They then wait in libcurl for the only connection that netopt may have to this server (`perEndpoint`),
+  /// and no server has processed them.
   @Test("refused requests go to the other server when theirs goes silent, a processed one does not")
   func silence() async throws {
     let silent = site.origins[0]
@@ -109,7 +124,7 @@ import Testing
     #expect(taken.count == 1)
     silent.freeze()
     for answer in try await calls.value {
-      // A POST that the server has processed must not be sent to the other server.
+      // A POST that the silent server has processed must not be sent to the other server.
       let isTaken = taken[answer.id] != nil
       #expect(answer.isRight == !isTaken, "\(answer.id): \(answer.fault as Any)")
       #expect((answer.fault?.code == .timeout) == isTaken)

@@ -11,8 +11,10 @@ import Testing
     #expect(!plan.incidents.isEmpty)
     for incident in plan.incidents {
       #expect(incident.start < incident.end && incident.end <= plan.length)
+      // All incidents that overlap this one, and this one itself.
       let others = plan.incidents.filter { $0.start < incident.end && incident.start < $0.end }
-      // The number of active faults grows only at the start of a fault.
+      // The number of servers with a fault grows only when a fault starts, so the starts are the only moments
+      // to check.
       let atStart = others.filter { $0.start <= incident.start }
       #expect(Set(atStart.map(\.server)).count < SoakPlan.servers, "\(plan.incidents)")
       // A server has one fault at a time.
