@@ -5,12 +5,16 @@ import Testing
 
 /// Races between endpoints on loopback. The first endpoints are faulty, and the last one is nginx.
 @Suite struct RaceOnLoopbackTests {
-  /// Addresses of which only the last one answers, and the faulty servers on the other addresses.
+  /// The endpoints of a race, all at one port: an origin at the last address, and a faulty endpoint at each
+  /// other address.
   private struct Field {
     let addresses: [IPAddress]
+    /// The origin at the last address.
     let origin: NginxOrigin
+    /// The faulty servers. An address without a server refuses connections.
     let others: [LoopbackServer]
 
+    /// - Parameter bad: the behaviour of each faulty endpoint; `nil` for one that refuses connections.
     init(_ bad: [LoopbackServer.Behaviour?]) async throws {
       addresses = IPAddress.freshLoopback(bad.count + 1)
       let port = try FreePort.find(on: addresses)
@@ -37,7 +41,7 @@ import Testing
     #expect(response.remote?.address == field.addresses[2])
     #expect(response.route.legs.map(\.outcome) == [.failed, .failed, .won])
     #expect(response.route.legs.prefix(2).allSatisfy { $0.failure?.kind == .refused })
-    // Less than the stagger of one leg: the race did not wait for a stagger.
+    // The stagger of a leg is 250 ms. The race did not wait for one.
     #expect(response.timings.timeToFirstByte < .milliseconds(250))
     await bench.end()
   }
@@ -53,7 +57,8 @@ import Testing
     #expect(response.remote?.address == field.addresses[1])
     #expect(response.route.legs.map(\.outcome) == [.cancelled, .won])
     let waited = response.route.legs[1].started
-    // The stagger is 250 ms without history. The leg gets it twice if TCP is connected and TLS is under way.
+    // Without history, the stagger of a leg is 250 ms. It becomes twice as long when the leg's TCP is
+    // connected and its TLS handshake is under way.
     let isTLSUnderWay = if case .silent = behaviour { true } else { false }
     #expect(waited >= .milliseconds(isTLSUnderWay ? 500 : 250))
     #expect((response.route.legs[0].connected != nil) == isTLSUnderWay)
@@ -109,7 +114,8 @@ import Testing
       try NetOptRequest(.get, field.url), Array(field.addresses[..<2]), dns: true)
     #expect(response.route.source == .dns)
     #expect(response.route.fallback == .noAnswerInTime)
-    // The race does not retry the first address, which DNS also returns: it failed as a leg of the list.
+    // DNS returns the first and the third address. The race tries the first address only once, because it
+    // has already failed as a leg of the list.
     #expect(response.route.legs.map(\.address) == field.addresses)
     await bench.end()
   }
@@ -149,7 +155,8 @@ import Testing
     defer { field.stop() }
     let look = SilentAnswers()
     let bench = try await TransportBench(legs: look)
-    // Three silent addresses start the look-up. The end of the first leg starts the fourth address.
+    // No leg is ready 1 s after the start, so the race starts the look-up. The race has at most three legs of
+    // the list under way at once. So it tries the fourth address when the first leg ends, after 1.2 s.
     var request = try NetOptRequest(.get, field.url)
     request.options.connectTimeout = .milliseconds(1200)
     let response = try await bench.execute(request, field.addresses, dns: true)
@@ -172,7 +179,8 @@ import Testing
     }
     #expect(error?.code == .connectFailed)
     #expect(error?.isRetryable == true)
-    // All failed in the same way, so the error names the endpoint whose text sorts first.
+    // All legs failed in the same way, so the error names the endpoint whose text comes first in alphabetical
+    // order.
     let endpoints = addresses.map { IPEndpoint($0, port: port) }.sorted { "\($0)" < "\($1)" }
     #expect(error?.endpoint == endpoints[0])
     #expect(
@@ -263,7 +271,8 @@ import Testing
     }
     #expect(errors.allSatisfy { $0?.code == .timeout && $0?.phase == .connect })
     #expect(errors.allSatisfy { $0?.route?.legs.first?.failure?.kind == .connectTimeout })
-    // Only one error is not marked as shared, so the failure counts once.
+    // `isShared` is false in the error of the call that ran the race, and true in the other errors. The
+    // planner counts the legs only for the call that ran the race.
     #expect(errors.count { $0?.route?.isShared == false } == 1)
     await bench.end()
   }
@@ -290,8 +299,9 @@ import Testing
   }
 }
 
-/// A source of legs whose look-ups get no answer. `cancelled` records the look-ups that ended.
+/// A source of legs whose look-ups get no answer, so that a look-up ends only when it is cancelled.
 private struct SilentAnswers: LegSource {
+  /// The host of each look-up that has ended.
   let cancelled = EventRecorder<String>()
 
   func legs(for origin: Origin, fresh: Bool) async throws(NetOptError) -> [RoutePlan.Leg] {

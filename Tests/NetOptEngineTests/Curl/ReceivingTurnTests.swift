@@ -3,11 +3,18 @@ import NetOptEngine
 import NetOptTestSupport
 import Testing
 
-/// Many concurrent bodies that are slow to decode.
+/// The limit for the time that a turn of the loop spends on bodies (`ReceivingTurn`), with many concurrent
+/// bodies that are slow to decode.
 @Suite struct ReceivingTurnTests {
-  /// Returns a body with Zstandard blocks of 18 bytes (RFC 8878, section 3.1.1.2). To decode a block takes
-  /// 3 to 4 µs: the decoder builds three tables of 512 entries, and yields a few bytes. A raw block of 20
-  /// bytes follows each block, so that decoding takes less than half of the time that the decoder refuses.
+  /// Returns a body in Zstandard that is slow to decode (RFC 8878, section 3.1.1.2).
+  ///
+  /// The body has compressed blocks of 18 bytes, each of which yields 4 bytes. Decoding one takes 3 to 4 µs,
+  /// because the decoder builds three tables of 512 entries for it. `ContentDecoder` allows a time for each
+  /// byte, and refuses a body that takes longer. A raw block with 20 bytes follows each compressed block
+  /// except the last one. These bytes are decoded fast and add to the allowed time. So decoding takes less
+  /// than half of the allowed time.
+  ///
+  /// - Parameter blocks: the number of compressed blocks.
   private static func coded(blocks: Int) -> [UInt8] {
     let block: [UInt8] = [
       0x7c, 0, 0, 0x08, 0x41, 0x01, 0xa8, 0x24, 0xe0, 0x7f, 0xe3, 0x7f, 0xe4, 0xff, 0, 0, 0x0a, 0x04,
@@ -18,10 +25,12 @@ import Testing
       + Array([[UInt8]](repeating: block + plain, count: blocks - 1).joined()) + last
   }
 
-  /// The longest delay of a call, with room for a busy machine. To decode all bodies in one turn would take
-  /// more than 6 s on an idle machine.
+  /// The longest delay that the test allows for a call. A busy machine stays below it. Decoding all bodies in
+  /// one turn would delay calls by more than 6 s even on an idle machine.
   private static let lateness = Duration.seconds(2)
 
+  /// Starts a server. It responds to `/slow` with a body that is slow to decode, and to every other target
+  /// with the target itself.
   private static func server(blocks: Int) throws -> LoopbackServer {
     let body = coded(blocks: blocks)
     return try LoopbackServer(

@@ -3,8 +3,13 @@ import Testing
 
 @testable import NetOptEngine
 
+/// With the header of 5 bytes, a record with 16,379 bytes of content has 16 KiB.
 @Suite("what libcurl may read of an HTTP/2 connection") struct RecordBudgetTests {
-  /// Returns a TLS record as bytes on the wire.
+  /// Returns a TLS record as bytes on the wire: its header of 5 bytes, and its content.
+  ///
+  /// - Parameters:
+  ///   - length: the length of the content in bytes.
+  ///   - type: the type of the record (RFC 8446, section 5.1). Default: application data.
   private func record(_ length: Int, type: UInt8 = 23) -> [UInt8] {
     [type, 3, 3, UInt8(length >> 8), UInt8(length & 0xff)] + [UInt8](repeating: 0, count: length)
   }
@@ -45,6 +50,7 @@ import Testing
     var random = SplitMix64(seed: seed)
     var budget = RecordBudget()
     var bytes: [UInt8] = []
+    // The positions between two records, the start and the end included.
     var ends: Set<Int> = [0]
     for _ in 0..<20 {
       bytes += record(Int.random(in: 0...(Bool.random(using: &random) ? 3 : 16_640), using: &random))
@@ -85,6 +91,7 @@ import Testing
       var countOfTurn = 0
       while budget.mayRead {
         ticket.withUnsafeBytes { budget.read($0) }
+        // Reading a session ticket makes three state changes (`RecordBudget.stateChangeCost`).
         for _ in 0..<3 { budget.chargeStateChange() }
         countOfTurn += 1
       }
@@ -92,7 +99,7 @@ import Testing
       count += countOfTurn
     }
     #expect(10_000...11_000 ~= count)
-    // A server that sends new tickets between parts of responses causes no flood.
+    // Tickets are no flood if parts of responses arrive between them.
     for _ in 0..<10_000 {
       budget.chargeStateChange()
       budget.claimed()

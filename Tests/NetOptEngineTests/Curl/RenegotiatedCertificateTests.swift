@@ -3,9 +3,13 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Certificates in a renegotiation (TLS 1.2), on a connection whose first handshake was valid.
+/// The check of the certificates that a server sends in a renegotiation (TLS 1.2). The first handshake of the
+/// connection was valid.
 @Suite struct RenegotiatedCertificateTests {
-  /// A server that begins a renegotiation with other certificates when a request arrives, and never responds.
+  /// A server that never responds. When a request arrives, it begins a renegotiation with other certificates.
+  ///
+  /// Its arguments are the file of the first certificates, the file of their key, the file of the other
+  /// certificates, the protocol that it chooses by ALPN, the address and the port.
   private static let server = """
     import ctypes, ctypes.util, socket, sys
     lib = ctypes.CDLL(ctypes.util.find_library('ssl'))

@@ -3,12 +3,15 @@ import Testing
 
 @testable import NetOptEngine
 
-/// The limits on how often a request may come back unprocessed from one leg.
+/// The limits on how often one leg may send a request again that came back to netopt unprocessed.
 @Suite struct ReplayCountsTests {
+  /// How often one leg may send a request again, by the fate with which the request came back. `unwritten`
+  /// and `leftOut` share one limit.
   private static let most: [(fate: SentRequest.Fate, count: Int)] = [
     (.unknown, 0), (.refused, 3), (.overLimit, 32), (.unwritten, 10), (.leftOut, 10),
   ]
 
+  /// Counts that a request came back from a leg. Returns whether the leg may send the request again.
   private func isAdded(_ fate: SentRequest.Fate, to counts: inout ReplayCounts, from leg: Int = 0) -> Bool {
     counts.add(fate, from: leg)
   }
@@ -16,7 +19,8 @@ import Testing
   @Test("each fate has its own limit, and a return beyond the limit is not counted", arguments: most)
   func limits(_ fate: SentRequest.Fate, _ most: Int) {
     var counts = ReplayCounts()
-    // The first return records the leg.
+    // A first return with the fate `unknown` is refused, but it records the leg. So `before` below differs
+    // from `counts` only if the return beyond the limit is counted.
     #expect(!isAdded(.unknown, to: &counts))
     for _ in 0..<most { #expect(isAdded(fate, to: &counts)) }
     let before = counts

@@ -4,7 +4,13 @@ import Testing
 @testable import NetOptEngine
 
 @Suite("Heads that RFC 9110 and 9112 do not allow are refused") struct ResponseHeadReaderTests {
-  /// Reads lines. `lines` contains no line ends; the function appends `end` to each line.
+  /// Reads the lines of heads with a new reader, up to the first line that has a fault.
+  ///
+  /// - Parameters:
+  ///   - lines: the lines without their line ends.
+  ///   - isMultiplexed: whether the lines come over HTTP/2.
+  ///   - end: the line end that the function appends to each line.
+  /// - Returns: the reader, and the fault of the last line that it read; `nil` if no line has a fault.
   private func read(
     _ lines: [String], isMultiplexed: Bool = false, end: String = "\r\n"
   ) -> (reader: ResponseHeadReader, fault: HeadFault?) {

@@ -3,9 +3,10 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
+/// When later requests do not use a connection again: after calls on it timed out, or after it was idle.
 @Suite struct RetirementTests {
-  /// The server stops responding and does not close the connection. When a call times out, HTTP/2 ends only
-  /// the call's stream and keeps the connection.
+  /// The server stops responding and does not close the connection. When a call times out, libcurl ends only
+  /// the call's HTTP/2 stream and keeps the connection. netopt therefore ends the connection itself.
   @Test("after two timeouts in a row without a byte, the next request uses a new connection")
   func consecutiveTimeouts() async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
@@ -48,7 +49,8 @@ import Testing
         for _ in 0..<10 { group.addTask { _ = try? await bench.execute(late, addresses) } }
       }
       origin.thaw()
-      // A response arrives between two rounds of timeouts.
+      // A response arrives between two rounds of timeouts, so the next round begins a new count. Within a
+      // round, the timeouts of concurrent calls count once.
       let response = try await bench.execute(try NetOptRequest(.get, url + "/"), addresses)
       #expect(response.reused)
     }
@@ -65,7 +67,7 @@ import Testing
     _ = try await bench.execute(request, addresses).body.collect(upTo: 100)
     #expect(try await bench.execute(request, addresses).reused)
     let idle = bench.loop.now()
-    // libcurl counts the idle time in whole seconds.
+    // libcurl counts the idle time in whole seconds, so 1.9 s would count as 1 s.
     try await wait(for: "the connection's age") { bench.loop.now() - idle > .milliseconds(2050) }
     #expect(try await !bench.execute(request, addresses).reused)
     await bench.end()

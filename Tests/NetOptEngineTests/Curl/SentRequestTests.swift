@@ -2,8 +2,11 @@ import Testing
 
 @testable import NetOptEngine
 
-/// The fate of a request without a response: what the server may have done with the request.
+/// The fate of a request that got no response: whether the server may have processed it.
 @Suite struct SentRequestTests {
+  /// Returns a request that was written on a stream of a connection with at most 100 concurrent streams.
+  ///
+  /// - Parameter stream: the number of the stream; `nil` for a request that was not written.
   private func request(on stream: Int32?) -> SentRequest {
     var request = SentRequest()
     if let stream { request.writes(on: stream, limit: 100) }
@@ -87,6 +90,7 @@ import Testing
       silent.contains("HERE stopped answering")
         && silent.hasSuffix("whether the request took effect is not known"))
     for fate in [SentRequest.Fate.unwritten, .refused, .overLimit, .leftOut] {
+      /// Returns the text about a request that no server processed in its last sending.
       func safe(_ sending: RequestLoss.Sending) -> String { text(RequestLoss(fate: fate, sending: sending)) }
       #expect(
         safe(.init(count: 4)).hasSuffix("; the request took no effect; netopt tried to send it 4 times"))
@@ -94,7 +98,8 @@ import Testing
       #expect(
         safe(.init(hasStream: true)).hasSuffix(
           "; the request took no effect, and netopt cannot send its body, a stream, a second time"))
-      // An earlier attempt may have taken effect.
+      // When a request may be repeated, netopt sends it again even if an earlier sending has an unknown fate.
+      // That sending may have taken effect. So the text does not say whether the request took effect.
       let repeated = safe(.init(mayBeRepeated: true, count: 2))
       #expect(repeated.hasSuffix("; netopt tried to send the request 2 times"))
       #expect(!repeated.contains("effect"))

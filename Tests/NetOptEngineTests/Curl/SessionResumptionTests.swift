@@ -3,8 +3,13 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
+/// Which new connections resume the TLS session of an earlier connection.
 @Suite struct SessionResumptionTests {
   /// Starts an origin that closes each connection after one request.
+  ///
+  /// - Parameters:
+  ///   - addresses: the number of its addresses.
+  ///   - versions: the TLS versions that it accepts, as nginx names them.
   private func origin(_ addresses: Int, _ versions: String = "TLSv1.2 TLSv1.3") async throws -> NginxOrigin {
     var settings = NginxSettings()
     settings.keepaliveRequests = 1
@@ -13,7 +18,12 @@ import Testing
       for: ["api.test"], on: IPAddress.freshLoopback(addresses), settings: settings)
   }
 
-  /// Sends requests one after the other, each on its own connection. Returns the access log of the origin.
+  /// Sends requests one after the other, each on a new connection. Returns the access log of the origin.
+  ///
+  /// - Parameters:
+  ///   - count: the number of requests.
+  ///   - addresses: the addresses of the origin, which the requests use in turn.
+  ///   - version: the HTTP version that the requests ask for.
   private func request(
     _ count: Int, of origin: NginxOrigin, at addresses: [IPAddress], version: RequestOptions.Version
   ) async throws -> [AccessLogEntry] {
@@ -64,6 +74,9 @@ import Testing
     #expect(try await origin.waitForLog(4).map(\.sessionReused) == [false, true, false, true])
   }
 
+  /// netopt keeps sessions of at most 8 KiB (`OpenSSL.largestSession`), and a session contains the server's
+  /// certificate. `names` is the number of names in the certificate besides "api.test", and whether sessions
+  /// with this certificate are kept.
   @Test(
     "a session whose certificate has 200 names is kept, and one with 600 names is not",
     arguments: ["TLSv1.3", "TLSv1.2"],
@@ -80,7 +93,7 @@ import Testing
     for _ in 0..<4 {
       let response = try await bench.execute(request, origin.endpoints.map(\.address))
       _ = try await response.body.collect(upTo: 100)
-      // A resumed session also has these details.
+      // The response has these details also when its connection resumed a session.
       #expect(response.tls?.verified == true && response.tls?.version == tls)
       #expect(response.tls?.subject == "CN = api.test" && response.tls?.notAfter != nil)
     }

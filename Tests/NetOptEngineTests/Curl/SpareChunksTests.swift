@@ -5,7 +5,8 @@ import Testing
 @Suite struct SpareChunksTests {
   private let spare = SpareChunks()
 
-  /// Returns the address of a chunk's bytes. Chunks with the same address share the same memory.
+  /// Appends a byte to a chunk, and returns the address of the chunk's bytes. Chunks with the same address
+  /// use the same memory, one after the other.
   private func address(of chunk: inout [UInt8]) -> UnsafeMutableRawPointer? {
     chunk.append(0)
     return chunk.withUnsafeMutableBytes { $0.baseAddress }

@@ -3,15 +3,18 @@ import Testing
 
 @testable import NetOptEngine
 
+/// The detection of a dead connection by the calls that time out on it.
 @Suite struct StallsTests {
+  /// Returns a moment, in milliseconds after the start of the clock.
   private func at(_ milliseconds: Int64) -> MonotonicInstant {
     MonotonicInstant(nanoseconds: milliseconds * 1_000_000)
   }
 
-  /// Notes calls that timed out. Returns for each call whether it is the second timeout in a row.
+  /// Records calls that timed out on one connection. Returns for each call whether the connection counts as
+  /// dead: the call is the second or a later timeout in a row.
   ///
-  /// - Parameter calls: for each call the times in ms when its request was sent, when the last byte arrived
-  ///   on the connection, and when the call timed out.
+  /// - Parameter calls: for each call three moments in ms. `sent`: when its request was sent. `byte`: when
+  ///   the last byte had arrived on the connection, as known at the timeout. `over`: when the call timed out.
   private func verdicts(_ calls: [(sent: Int64, byte: Int64, over: Int64)]) -> [Bool] {
     var stalls = Stalls()
     return calls.map { stalls.record(sent: at($0.sent), lastByte: at($0.byte), at: at($0.over)) }
@@ -26,7 +29,7 @@ import Testing
   @Test("a byte between two timeouts restarts the count, and a byte during a call means no stall")
   func byteBetween() {
     #expect(verdicts([(0, -10, 200), (250, 230, 450), (500, 230, 700)]) == [false, false, true])
-    // A byte that arrives during a call means that the call did not stall.
+    // The byte at 300 ms arrived during the second call. So the third call is the first that counts after it.
     #expect(verdicts([(0, -10, 200), (250, 300, 450), (500, 300, 700)]) == [false, false, false])
   }
 

@@ -16,7 +16,7 @@ struct TransportBench {
   }
 
   /// - Parameters:
-  ///   - legs: the source of the legs for a DNS look-up.
+  ///   - legs: the source that performs DNS look-ups and makes the legs from their answers.
   ///   - change: changes settings from their defaults.
   init(legs: any LegSource, _ change: (inout CurlConfiguration) -> Void = { _ in }) async throws {
     var configuration = CurlConfiguration()
@@ -26,13 +26,14 @@ struct TransportBench {
     transport = try CurlTransport(configuration, legs: legs, loop: loop)
   }
 
+  /// Shuts the transport down and stops the loop. The test must call this.
   func end() async {
     await transport.shutdown()
     loop.stop()
   }
 
-  /// Returns a plan with a leg for each address of the list in this order, and then a leg for DNS if `dns` is
-  /// true.
+  /// Returns a plan for a request to a URL. The plan has a leg for each address, in this order, and then a
+  /// leg for DNS if `dns` is true. The source of the addresses is the list.
   func plan(_ url: HTTPURL, _ addresses: [IPAddress], dns: Bool = false) -> RoutePlan {
     var legs = addresses.map { RoutePlan.Leg(.address($0), source: .list) }
     if dns { legs.append(RoutePlan.Leg(.dns, source: .dns)) }
@@ -42,6 +43,8 @@ struct TransportBench {
       multiplexes: url.origin.scheme == .https)
   }
 
+  /// Sends a request along the plan that `plan` makes of the addresses. The call has a deadline if the
+  /// request's options have a timeout.
   func execute(
     _ request: NetOptRequest, _ addresses: [IPAddress], dns: Bool = false
   ) async throws(NetOptError) -> NetOptResponse {
@@ -51,7 +54,8 @@ struct TransportBench {
   }
 }
 
-/// A resolver that returns the same addresses for every name. Throws `nameNotFound` without addresses.
+/// A DNS whose look-ups find the same addresses for every name. Without addresses, they fail with
+/// `nameNotFound`.
 struct FixedAnswers: LegSource {
   let addresses: [IPAddress]
 

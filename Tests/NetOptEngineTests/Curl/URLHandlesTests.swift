@@ -27,8 +27,8 @@ import Testing
     #expect(again !== first)
   }
 
-  /// libcurl accepts at most 8,000,000 bytes (CURL_MAX_INPUT_LENGTH).
-  /// Only a sanitizer reports a handle that is freed twice or not at all.
+  /// libcurl accepts URLs of at most 8,000,000 bytes (CURL_MAX_INPUT_LENGTH). The test checks the error. Only
+  /// a sanitizer detects that the handle (`CURLU`) is freed twice or not at all.
   @Test("refusing a URL frees its handle exactly once, and the error is short and hides the token")
   func refusedURL() throws {
     let start = "https://api.test/?token=secret&a="

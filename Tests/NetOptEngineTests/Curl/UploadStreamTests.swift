@@ -4,9 +4,9 @@ import Testing
 
 @testable import NetOptEngine
 
-/// Streamed request bodies, and their restart from the beginning.
+/// Streamed request bodies that libcurl takes, and takes again from the beginning (`rewind`).
 @Suite struct UploadStreamTests {
-  /// Returns an upload stream whose chunks are all ready.
+  /// Returns an upload stream with all chunks of a body, so that libcurl never waits for one.
   private func upload(of chunks: [[UInt8]]) async -> UploadStream {
     let stream = AsyncStream<[UInt8]> { continuation in
       for chunk in chunks { continuation.yield(chunk) }
@@ -20,7 +20,7 @@ import Testing
     return upload
   }
 
-  /// Takes up to `count` bytes. Returns `nil` at the end of the body.
+  /// Takes up to `count` bytes as libcurl does. Returns `nil` at the end of the body.
   private func take(_ count: Int, of upload: UploadStream) -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: count)
     let step = bytes.withUnsafeMutableBytes { upload.take($0) }
@@ -28,6 +28,7 @@ import Testing
     return Array(bytes[..<taken])
   }
 
+  /// Takes all bytes up to the end of the body.
   private func rest(of upload: UploadStream) -> [UInt8] {
     var rest: [UInt8] = []
     while let bytes = take(5000, of: upload) { rest += bytes }
@@ -41,7 +42,8 @@ import Testing
     var random = SplitMix64(seed: seed)
     var chunks: [[UInt8]] = []
     var total = 0
-    // With more bytes, `pump` would wait for room.
+    // The body has less than `highWater` bytes. With more, `pump` would wait until bytes are taken, and the
+    // test takes bytes only after `pump` has returned.
     while total < UploadStream.highWater - 70_000, random.below(40) > 0 {
       let count = Int(random.below(random.below(4) == 0 ? 60_000 : 3000))
       chunks.append((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ chunks.count) })
