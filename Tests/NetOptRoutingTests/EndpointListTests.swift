@@ -145,7 +145,8 @@ import Testing
         == ["$.hosts: the list has 10001 endpoints, more than the limit of 10000; remove some"])
   }
 
-  /// The bytes of a list with this many endpoints on four hosts.
+  /// The bytes of a list with `count` endpoints, which are spread over four hosts and have different
+  /// addresses.
   private func listOfEndpoints(_ count: Int) -> [UInt8] {
     let hosts = (0..<4).map { host in
       let endpoints = stride(from: host, to: count, by: 4).map { number in

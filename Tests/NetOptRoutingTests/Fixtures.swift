@@ -3,10 +3,10 @@ import NetOptCore
 
 @testable import NetOptRouting
 
-/// The present calendar date in the tests.
+/// The present calendar date in the tests: 21 November 2026, 00:00 UTC.
 let today = Date(timeIntervalSince1970: 1_795_219_200)
 
-/// Parses an IP address.
+/// Parses an IP address. Traps when the text is none.
 func ip(_ text: String) -> IPAddress {
   guard let address = IPAddress(text) else { preconditionFailure("\(text) is no address") }
   return address
@@ -21,7 +21,8 @@ func listBytes(endpoints: String) -> [UInt8] {
 }
 
 extension MonotonicInstant {
-  /// The moment this many seconds after the start of a test's clock.
+  /// The moment `seconds` after the start of a test. At the start, the monotonic clock of the tests is at
+  /// 1,000 s.
   static func at(_ seconds: Double) -> MonotonicInstant {
     MonotonicInstant(nanoseconds: 1_000_000_000_000) + .seconds(seconds)
   }
@@ -30,11 +31,17 @@ extension MonotonicInstant {
 extension LegFailure {
   static let refused = LegFailure(.refused, "connection refused")
   static let unreachable = LegFailure(.unreachable, "no route to host")
+  /// A certificate that is valid for other hosts only.
   static let wrongName = LegFailure(.certificateName(presented: ["*.portal.lan"]), "wrong certificate")
 }
 
 extension ExclusionReason {
   /// The exclusion reason of an endpoint of `a.example` that failed with `LegFailure.wrongName`.
+  ///
+  /// - Parameters:
+  ///   - nextCheck: the time until the next check of the certificate, in whole seconds; `nil` while a check
+  ///     is under way.
+  ///   - byProbe: whether a probe makes the next check. If false, a request makes it.
   static func wrongName(nextCheck: Duration?, byProbe: Bool = true) -> ExclusionReason {
     .certificate(LegFailure.wrongName.kind, host: "a.example", nextCheck: nextCheck, byProbe: byProbe)
   }

@@ -5,6 +5,8 @@ import Testing
 
 /// The faults that are reported for a list's JSON. NetOptCoreTests tests the JSON reader itself.
 @Suite struct JSONDocumentTests {
+  /// Reads a text. When it is JSON, `faults` has the path of each fault, which is a duplicate key. When it is
+  /// not, `faults` has the full description of each fault.
   private func read(_ text: String) -> (isJSON: Bool, faults: [String]) {
     var report = FaultReport()
     let isJSON = JSONDocument.read(Array(text.utf8), &report) != nil
@@ -60,6 +62,8 @@ import Testing
     #expect(result.faults == [fault])
   }
 
+  /// Two keys of one object are duplicates when they are equal as Swift strings, even when their bytes
+  /// differ. `paths` has the path of each key that repeats an earlier one.
   @Test(arguments: [
     ("{\"a\": 1, \"a\": 2}", ["$.a"]),
     ("{\"a\": 1, \"\\u0061\": 2}", ["$.a"]),
@@ -90,7 +94,8 @@ import Testing
     #expect(report.faults.last?.description == "$: and 899 more faults")
   }
 
-  /// The comparison of such a string would take minutes.
+  /// Swift takes minutes to compare strings that contain a run of 400,000 combining marks. The reader refuses
+  /// runs of more than 30 marks (`SlowText.mostMarks`).
   @Test("a key or value with too many combining marks is refused, escaped or not")
   func combiningMarks() {
     let (plain, escaped) = (

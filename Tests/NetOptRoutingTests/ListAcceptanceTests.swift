@@ -4,6 +4,7 @@ import Testing
 @testable import NetOptRouting
 
 @Suite struct ListAcceptanceTests {
+  /// A list with one endpoint. `refresh` says whether the list names a refresh URL.
   private func list(_ serial: Int64, refresh: Bool = true, _ address: String = "192.0.2.1") throws
     -> EndpointList
   {

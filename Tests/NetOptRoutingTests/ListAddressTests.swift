@@ -6,10 +6,12 @@ import Testing
 
 @testable import NetOptRouting
 
-/// Compares the addresses that a list accepts with Python's `ipaddress`, which follows the IANA registries
-/// independently.
+/// Tests which addresses a list may contain. The rules of Python's `ipaddress`, which follows the IANA
+/// registries independently of netopt, decide about random addresses.
 @Suite struct ListAddressTests {
-  /// Prints a line for each address: 1 when the address and all IPv4 addresses in it are global, 0 otherwise.
+  /// A Python program that reads an address from each line. For each address it prints 1 when a list must
+  /// accept it, and 0 otherwise. A list accepts addresses that are global or for documentation. For an IPv6
+  /// address that contains IPv4 addresses, such as an IPv4-mapped address, these decide.
   private static let program = """
     import ipaddress, sys
     documentation = [ipaddress.ip_network(n) for n in
@@ -32,7 +34,10 @@ import Testing
         print(int(is_global(ipaddress.ip_address(line.strip()))))
     """
 
+  /// A random address: an IPv4 address, an IPv6 address that contains an IPv4 address, or another IPv6
+  /// address. Most of the addresses are in a range of the IANA registries that is not global.
   private static func address(_ random: inout SplitMix64) -> IPAddress {
+    // The first bytes of the IPv4 addresses.
     let starts: [[UInt8]] = [
       [10], [172, 16], [192, 168], [127], [169, 254], [100, 64], [198, 18], [198, 19], [192, 0, 0],
       [192, 0, 2], [192, 88, 99], [0],

@@ -4,10 +4,11 @@ import Testing
 
 @testable import NetOptRouting
 
-/// Compares the published JSON Schema with the program's own rules, with Python's jsonschema.
+/// Checks that the published JSON Schema and netopt's own rules accept the same lists. Python's jsonschema
+/// applies the schema.
 @Suite(.enabled("\(JSONSchema.missing)") { try await JSONSchema.isInstalled() })
 struct ListSchemaTests {
-  /// Lists that break no rule that a schema can state. The lists in `bad` break one.
+  /// Lists that the schema and netopt accept.
   private static let good: [String] = [
     "{\"schema\": 1, \"serial\": 1, \"hosts\": {}}",
     "{\"schema\": 1, \"serial\": 9223372036854775807, \"hosts\": {}, \"note\": [1, {}]}",
@@ -19,6 +20,8 @@ struct ListSchemaTests {
     named("A_b-c.EXAMPLE."), named("localhost"), named("1x.example"),
   ]
 
+  /// Lists that the schema and netopt refuse. Each breaks a rule that a schema can state. netopt also has
+  /// rules that no schema can state.
   private static let bad: [String] = [
     "[]", "{}", "{\"schema\": 1, \"serial\": 1}", "{\"schema\": 2, \"serial\": 1, \"hosts\": {}}",
     "{\"schema\": \"1\", \"serial\": 1, \"hosts\": {}}", "{\"schema\": 1, \"serial\": 0, \"hosts\": {}}",
@@ -42,17 +45,21 @@ struct ListSchemaTests {
     named(String(repeating: "a", count: 64)),
   ]
 
+  /// A list without hosts, with these further members.
   private static func list(_ members: String) -> String {
     "{\"schema\": 1, \"serial\": 1, \"hosts\": {}, \(members)}"
   }
 
+  /// A list with one host that has these members. Adds an endpoint when `members` has no `endpoints`.
   private static func host(_ members: String) -> String {
     let endpoints = members.contains("endpoints") ? "" : ", \"endpoints\": [{\"ip\": \"192.0.2.1\"}]"
     return "{\"schema\": 1, \"serial\": 1, \"hosts\": {\"a.example\": {\(members)\(endpoints)}}}"
   }
 
+  /// A list with one endpoint that has these members.
   private static func endpoint(_ members: String) -> String { host("\"endpoints\": [{\(members)}]") }
 
+  /// A list with one host of this name.
   private static func named(_ name: String) -> String {
     "{\"schema\": 1, \"serial\": 1, \"hosts\": {\"\(name)\": {\"endpoints\": [{\"ip\": \"192.0.2.1\"}]}}}"
   }

@@ -5,16 +5,19 @@ import Testing
 @testable import NetOptRouting
 
 @Suite struct RefreshScheduleTests {
-  /// 20 November 2026, 10:00 UTC.
+  /// The calendar date at which the process starts: 20 November 2026, 10:00 UTC.
   private static let wall = Date(timeIntervalSince1970: 1_795_168_800)
   private static let day = Duration.seconds(86_400)
 
+  /// The schedule of a process that starts at `wall`. On the monotonic clock this is the moment `.at(0)`.
+  /// `record` is the record of the last process; by default an empty one.
   private func schedule(
     every: Duration = day, _ record: RefreshSchedule.Record = .init(), seed: UInt64 = 1
   ) -> RefreshSchedule {
     RefreshSchedule(every: every, record: record, now: .at(0), wall: Self.wall, seed: seed)
   }
 
+  /// The calendar date this many seconds before `wall`.
   private func before(_ seconds: Double) -> Date { Self.wall - seconds }
 
   @Test("the first start of a UTC day looks for the list at once")
@@ -114,6 +117,8 @@ import Testing
   @Test("an interval outside of the allowed range becomes the nearest allowed one")
   func intervalLimits() throws {
     let url = try HTTPURL("https://a.example/list.json")
+    // The interval that the list names, and the shortest time in seconds from a success to the next look: the
+    // nearest allowed interval, less a tenth.
     for (every, least) in [
       (.zero, 54), (.seconds(-1), 54), (.seconds(Int64.min), 54), (.seconds(Int64.max), 0.9 * 31_536_000),
     ] as [(Duration, Double)] {

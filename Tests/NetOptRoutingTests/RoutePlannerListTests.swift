@@ -3,12 +3,13 @@ import Testing
 
 @testable import NetOptRouting
 
-/// A new list replaces the list in use.
+/// What the planner keeps when a new list replaces the list in use.
 @Suite struct RoutePlannerListTests {
   private let a = ip("192.0.2.1")
   private let b = ip("192.0.2.2")
   private let c = ip("192.0.2.3")
 
+  /// A list with these endpoints for `a.example`.
   private func list(_ addresses: [IPAddress], serial: Int64 = 2, port: UInt16 = 443) -> EndpointList {
     EndpointList(
       serial: serial,
@@ -49,7 +50,8 @@ import Testing
     #expect(scene.state(a) == .open)
   }
 
-  /// An origin with `count` endpoints that have random histories. Its ranking does not reflect them yet.
+  /// The state of an origin with `count` endpoints. Some endpoints have no measurement, and some have failed.
+  /// `ranking` and `excluded` are outdated, because nothing called `reassess(_:at:)` after these events.
   private func unassessed(_ count: Int) -> HostRoutes {
     let listed = (0..<count).map { ListedEndpoint(IPAddress(v4: 0x0a00_0000 + UInt32($0))) }
     var routes = HostRoutes(
@@ -85,7 +87,7 @@ import Testing
     }
   }
 
-  /// The client adopts a list under a lock that requests wait for.
+  /// The client adopts a list under the lock of the planner. Every request waits for this lock.
   @Test("an origin adopts a list of 10,000 endpoints in less than 2 s")
   func longestList() {
     let old = unassessed(10_000)

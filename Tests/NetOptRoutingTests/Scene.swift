@@ -15,7 +15,7 @@ extension RoutePlan {
   /// The addresses of the legs that start only when no other leg is under way.
   var addressesStartingAlone: [IPAddress] { legs.filter(\.startsAlone).compactMap(\.address) }
 
-  /// Whether the plan has a DNS leg.
+  /// Whether the plan has a DNS leg. Last resorts may follow it.
   var endsInDNS: Bool { legs.contains { $0.target == .dns } }
 
   /// Why the plan excludes an endpoint; `nil` when the plan does not exclude it.
@@ -24,10 +24,13 @@ extension RoutePlan {
   }
 }
 
-/// A planner with one listed host, and its clock.
+/// A planner whose list has the one host `a.example`, and the clock of a test. The functions plan and record
+/// at the moment `now`.
 struct Scene {
   var planner: RoutePlanner
+  /// The present moment. It stands still until a test moves it.
   var now = MonotonicInstant.at(0)
+  /// The origin of the listed host: `a.example` on the default port of the scheme.
   let origin: Origin
 
   init(
@@ -48,6 +51,7 @@ struct Scene {
     origin = Origin(scheme, host: "a.example")
   }
 
+  /// Makes the plan for a request to `origin`.
   mutating func plan(_ options: RequestOptions = RequestOptions()) -> RoutePlan {
     planner.plan(for: origin, options: options, now: now, wall: today)
   }
@@ -55,9 +59,11 @@ struct Scene {
   /// Makes a plan, and returns the addresses of its legs before the DNS leg.
   mutating func order() -> [IPAddress] { plan().addresses }
 
+  /// Moves the clock forward.
   mutating func wait(_ seconds: Double) { now = now + .seconds(seconds) }
 
-  /// Moves the clock to the moment at which the next probe is due.
+  /// Moves the clock to the moment at which the next probe is due. Throws when no origin is in use, so that
+  /// no probe will be due.
   mutating func waitForProbe() throws {
     let next = planner.nextProbe(after: now)
     now = try #require(next)
@@ -73,22 +79,30 @@ struct Scene {
     planner.record(probe: .success(report), of: address, for: origin, at: now)
   }
 
+  /// Records a failed probe.
   mutating func probe(_ address: IPAddress, fails failure: LegFailure) {
     planner.record(probe: .failure(LegError(failure)), of: address, for: origin, at: now)
   }
 
-  /// Records a call that followed a plan.
+  /// Records a call that followed a plan and had these legs. The outcome of the request is not recorded: a
+  /// leg that won counts as a success.
   mutating func call(_ plan: RoutePlan, _ legs: [RouteReport.Leg]) {
     planner.record(RouteReport(plan: plan, legs: legs), at: now)
   }
 
+  /// Whether requests use an endpoint; `nil` for an address that the list does not contain.
   func state(_ address: IPAddress) -> CircuitState? {
     planner.status(of: origin, at: now).first { $0.endpoint.address == address }?.state
   }
 }
 
 extension RouteReport.Leg {
-  /// A leg that was ready `milliseconds` after its start. TCP took half of this time.
+  /// A leg whose connection was ready. TCP took half of the time, and TLS the other half.
+  ///
+  /// - Parameters:
+  ///   - outcome: whether the leg won the race, or lost because another leg was ready before.
+  ///   - started: when the leg started, in milliseconds after the start of the call.
+  ///   - milliseconds: the time from the start of the leg until its connection was ready.
   static func ready(
     _ address: IPAddress, _ outcome: RouteReport.Outcome = .won, from started: Double = 0,
     milliseconds: Double, source: AddressSource = .list
@@ -99,7 +113,7 @@ extension RouteReport.Leg {
       connected: .milliseconds(started + milliseconds / 2), secured: end, ended: end, outcome: outcome)
   }
 
-  /// A leg that failed.
+  /// A leg that started with the call and failed `milliseconds` later, before TCP was connected.
   static func failed(
     _ address: IPAddress, _ failure: LegFailure, after milliseconds: Double = 1,
     source: AddressSource = .list
@@ -109,7 +123,10 @@ extension RouteReport.Leg {
       failure: failure)
   }
 
-  /// A leg that was cancelled while it was under way, because another leg won or the call ended.
+  /// A leg that was cancelled while it was under way, because another leg won or the call ended. All times
+  /// are in milliseconds after the start of the call.
+  ///
+  /// - Parameter connected: when TCP was connected; `nil` when it was not.
   static func cancelled(
     _ address: IPAddress, from started: Double = 0, until ended: Double, connected: Double? = nil,
     source: AddressSource = .list
