@@ -8,12 +8,16 @@ import Testing
 @testable import NetOptRouting
 
 /// No time from a transport, no date and no moment of a clock makes the routing code trap. The tests run in
-/// child processes, because a trap would end the test process.
+/// child processes, because a trap would end the test process. Each child process notes its input before it
+/// uses it (`LastNote`), so a failed test shows the input that caused the trap.
 @Suite struct ExtremeTimesTests {
+  /// The kinds of failure that random legs have.
   private static let failures: [LegFailure.Kind] = [
     .refused, .connectTimeout, .reset, .certificateExpired, .unreachable, .resolve, .other,
   ]
 
+  /// Makes a random leg. Its times are extreme or a few milliseconds, and need not be consistent with each
+  /// other.
   private static func leg(_ address: IPAddress, _ random: inout SplitMix64) -> RouteReport.Leg {
     func time() -> Duration {
       random.element(of: ExtremeNumbers.durations + [.milliseconds(5), .milliseconds(20)])
@@ -26,6 +30,8 @@ import Testing
       reused: random.isOne(in: 3))
   }
 
+  /// Draws the outcome of a call. A time in it is extreme. `nil` means that only the legs of the call are
+  /// known.
   private static func outcome(_ random: inout SplitMix64) -> CallOutcome? {
     let time = random.element(of: ExtremeNumbers.durations)
     return random.element(of: [

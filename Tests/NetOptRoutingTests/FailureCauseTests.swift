@@ -21,8 +21,10 @@ import Testing
     #expect(FailureCause(kind) == cause)
   }
 
-  /// The endpoint's connections work. Three failures do not open the circuit breaker, and five do. Then a
-  /// connection does not close it.
+  /// `busy` is a failure of the service and counts as half a failure. Three failures to connect open the
+  /// circuit breaker, but three `busy` failures do not. Five do, because then fewer than 80 % of five
+  /// attempts have succeeded. A ready connection does not close the circuit breaker: connections worked all
+  /// the time.
   @Test("five busy failures open the circuit breaker, and only a response closes it")
   func busyService() {
     var health = EndpointHealth()

@@ -5,11 +5,14 @@ import Testing
 
 @testable import NetOptRouting
 
-/// The shortest duration of another attempt. The policy refuses retries by it.
+/// Tests `leastAttempt`: the shortest possible duration of the next attempt of a call. It is the shortest
+/// round trip that was measured with an address of the origin. `RetryPolicy` refuses a retry when less time
+/// is left before the deadline.
 @Suite struct LeastAttemptTests {
   private let one = ip("192.0.2.1")
   private let two = ip("192.0.2.2")
 
+  /// The outcome of an attempt whose request was sent to the first address of the plan, and then failed.
   private func outcome(_ plan: RoutePlan) -> RetryPolicy.Outcome {
     .failure(
       NetOptError(
@@ -25,6 +28,7 @@ import Testing
     for _ in 0..<2 { for address in [one, two] { scene.probe(address, fails: .refused) } }
     let plan = scene.plan()
     #expect(plan.candidates.allSatisfy { $0.score ?? .zero > .seconds(10) })
+    // The TCP handshake of the faster probe took half of 30 ms.
     #expect(scene.planner.leastAttempt(after: plan, avoiding: []) == .milliseconds(15))
     #expect(scene.planner.leastAttempt(after: plan, avoiding: [one]) == .milliseconds(15))
   }
@@ -60,7 +64,8 @@ import Testing
     #expect(scene.planner.leastAttempt(after: elsewhere, avoiding: []) == .zero)
   }
 
-  /// A retry that the policy refuses for lack of time could not end in time at the nearest known endpoint.
+  /// Random probes, late responses and deadlines. When the policy refuses a retry for lack of time, the wait
+  /// and the shortest round trip of the nearest endpoint together take at least the time that is left.
   @Test("no retry is refused that could have ended in time", arguments: 1...60 as ClosedRange<UInt64>)
   func refusals(_ seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
@@ -78,7 +83,7 @@ import Testing
       case 0, 1, 2:
         let time = Double.random(in: 1...Double.random(in: 2...400, using: &random), using: &random)
         scene.probe(address, milliseconds: time)
-        // A probe is two round trips.
+        // A probe takes two round trips: one for TCP and one for TLS.
         let trip = Duration.nanoseconds(Duration.milliseconds(time / 2).nanoseconds)
         least[address] = min(least[address] ?? trip, trip)
       case 3: scene.probe(address, fails: random.element(of: [.refused, .wrongName, .unreachable]))
@@ -112,6 +117,8 @@ import Testing
     #expect(refusals > 0)
   }
 
+  /// The penalty for a failure adds 10 s to the score of an endpoint. It does not add to the duration of an
+  /// attempt.
   @Test("a call with 2,992 ms left is retried although all its endpoints have just failed")
   func earlyFailure() throws {
     var scene = Scene([one, two])

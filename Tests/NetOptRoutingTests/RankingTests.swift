@@ -4,14 +4,19 @@ import Testing
 @testable import NetOptRouting
 
 @Suite struct RankingTests {
+  /// An entry of a ranking. Without other arguments, the endpoint is far away (distance 2) and has the
+  /// default weight.
   private func entry(
     _ index: Int, _ standing: Ranking.Standing, distance: Int = 2, weight: Int = 100
   ) -> Ranking.Entry {
     Ranking.Entry(index: index, standing: standing, distance: distance, weight: weight)
   }
 
+  /// The standing of an endpoint that is known to work, with this score.
   private func known(_ milliseconds: Double) -> Ranking.Standing { .known(Int64(milliseconds * 1e6)) }
 
+  /// The indices of the endpoints in the order in which a plan tries them. First comes the endpoint that
+  /// `Ranking.front` chooses. The others follow in the order of the ranking.
   private func order(_ entries: [Ranking.Entry], leader: Int? = nil, draw: UInt64 = 0) -> [Int] {
     let ranking = Ranking(entries)
     var order = ranking.entries.map(\.index)
@@ -48,6 +53,8 @@ import Testing
   func leaderChangesOnlyForAClearGain(_ current: Double, _ other: Double, _ changes: Bool) {
     let entries = [entry(0, known(current)), entry(1, known(other))]
     #expect(order(entries, leader: 0).first == (changes ? 1 : 0))
+    // `front` returns a position in the ranking, not an index. The leader, whose index is 0, has position 1
+    // when the other endpoint is faster.
     #expect(Ranking(entries).front(leader: 0, draw: 0, isSticky: true) == (other < current ? 1 : 0))
   }
 
@@ -158,6 +165,8 @@ import Testing
   func lessLoadedOfTwo() {
     let ranking = Ranking([entry(0, known(10)), entry(1, known(25))])
     var random = SplitMix64(seed: 3)
+    // The number of requests under way at the faster endpoint, and the index of the endpoint that is picked.
+    // The next request counts too, so a load of 2 makes the product of the faster endpoint 10 · 3.
     for (load, expected) in [(0, 0), (1, 0), (2, 1)] {
       let front = ranking.betterOfTwo(inFlight: { $0 == 0 ? load : 0 }, using: &random)
       #expect(ranking.entries[front].index == expected)

@@ -4,11 +4,12 @@ import Testing
 @testable import NetOptRouting
 
 @Suite struct RetryBudgetTests {
+  /// The moment this many seconds after the start of a test.
   private func moment(_ seconds: Double) -> MonotonicInstant {
     MonotonicInstant(nanoseconds: 1_000_000_000_000) + .seconds(seconds)
   }
 
-  /// The number of retries that the budget allows at a moment. Uses them up.
+  /// Takes retries from the budget until it allows no more at this moment. Returns their number.
   private func all(_ budget: inout RetryBudget, at now: MonotonicInstant) -> Int {
     var taken = 0
     while taken < 1_000_000, budget.take(at: now) { taken += 1 }
@@ -96,6 +97,7 @@ import Testing
       }
       for _ in 0..<random.below(4) where budget.take(at: moment(now)) { retries.append(now) }
     }
+    // The periods that begin with a retry and end with this retry or with every eleventh retry after it.
     for (first, start) in retries.enumerated() {
       for (last, end) in retries.enumerated().dropFirst(first) where (last - first) % 11 == 0 {
         let paying = calls.count { $0 > start - 10 && $0 <= end }

@@ -5,26 +5,33 @@ import Testing
 @testable import NetOptRouting
 
 @Suite struct RetryPolicyTests {
+  /// The moment of every decision.
   private static let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)
   private let address = IPAddress(v4: 0x0a00_0001)
 
-  /// A question to a policy, with all inputs of the decision.
+  /// The inputs of `RetryPolicy.decide` after an attempt. The parameters of `decide` have the same names. A
+  /// test changes those that it is about.
   private final class Question {
     var policy = RetryPolicy(seed: 1)
     var budget = RetryBudget(at: RetryPolicyTests.start)
     var request: NetOptRequest
+    /// The number of attempts that the call has made.
     var attempts = 1
+    /// How often the call has waited for the budget since the last attempt.
     var waits = 0
     var deadline: MonotonicInstant?
+    /// A lower bound of the duration of another attempt.
     var shortest = Duration.zero
     /// How often the policy evaluated `shortest`.
     private(set) var looksForShortest = 0
+    /// The present moment as a calendar date.
     var wall = Date(timeIntervalSince1970: 0)
 
     init(_ method: NetOptRequest.Method = .get) throws {
       request = try NetOptRequest(method, "https://a.example/")
     }
 
+    /// Asks the policy about the outcome of an attempt.
     func decide(_ outcome: RetryPolicy.Outcome) -> RetryPolicy.Decision {
       policy.decide(
         after: outcome, of: request, attempts: attempts, waits: waits,
@@ -32,12 +39,15 @@ import Testing
         until: deadline, shortest: lookForShortest(), wall: wall, budget: &budget)
     }
 
+    /// Returns `shortest`, and counts the evaluation.
     private func lookForShortest() -> Duration {
       looksForShortest += 1
       return shortest
     }
   }
 
+  /// The report of an attempt with one leg. `sent` says whether the leg won the race, so that it sent the
+  /// request.
   private func route(sent: Bool) -> RouteReport {
     let plan = RoutePlan(
       origin: Origin(.https, host: "a.example"), policy: .fastest,
@@ -47,6 +57,7 @@ import Testing
     return RouteReport(plan: plan, legs: [leg])
   }
 
+  /// The outcome of an attempt that got a response.
   private func answer(_ status: Int, _ fields: HeaderFields = [:]) throws -> RetryPolicy.Outcome {
     .success(
       NetOptResponse(
@@ -54,6 +65,8 @@ import Testing
         body: ResponseBody([]), route: route(sent: true)))
   }
 
+  /// The outcome of an attempt that failed. `sent` says whether a leg won the race. With `sendFailed` and
+  /// without a winner, the servers refused to process the request.
   private func failure(
     _ code: NetOptError.Code, sent: Bool = true, isRetryable: Bool = true
   ) -> RetryPolicy.Outcome {
@@ -61,10 +74,12 @@ import Testing
       NetOptError(code, phase: .send, "it failed", isRetryable: isRetryable, route: route(sent: sent)))
   }
 
+  /// The wait before a retry that may use a pooled connection; `nil` for any other decision.
   private func delay(_ decision: RetryPolicy.Decision) -> Duration? {
     if case .retry(let delay, false) = decision { delay } else { nil }
   }
 
+  /// Why there is no time for a retry; `nil` for any other decision.
   private func shortage(_ decision: RetryPolicy.Decision) -> RetryPolicy.Shortage? {
     if case .giveUp(.noTimeLeft(let shortage)) = decision { shortage } else { nil }
   }
@@ -130,8 +145,9 @@ import Testing
     #expect(question.decide(failure(code, isRetryable: code == .timeout)) == .giveUp(.final))
   }
 
-  /// Servers refused to process the request, and no leg was left. They get time to recover, also before the
-  /// first retry.
+  /// `sendFailed` without a winning leg means that each server refused to process the request (for example, a
+  /// refused stream) and that no leg was left. Even the first retry waits, so that the servers get time to
+  /// recover.
   @Test(
     "a request that all servers refused to process is sent again, even a POST, but no stream",
     arguments: [NetOptRequest.Method.get, .post])
@@ -163,7 +179,7 @@ import Testing
     #expect(question.decide(try answer(status)) == .giveUp(.mayNotBeRepeated))
     #expect(question.decide(try answer(status, ["Retry-After": "0"])) == .giveUp(.mayNotBeRepeated))
     #expect(question.decide(failure(.sendFailed, isRetryable: false)) == .giveUp(.mayNotBeRepeated))
-    // This also holds when the error calls itself retryable.
+    // The property `isRetryable` of the error does not change this.
     #expect(question.decide(failure(.sendFailed, isRetryable: true)) == .giveUp(.mayNotBeRepeated))
     question.request.headers["Idempotency-Key"] = "1"
     if case .giveUp = question.decide(try answer(status)) { Issue.record("a key allows it") }

@@ -7,22 +7,29 @@ import Testing
 @testable import NetOptRouting
 
 @Suite struct RouteHistoryTests {
+  /// The listed endpoints of `origin`: 203.0.113.1 to 203.0.113.3.
   private static let addresses = (1...3).map { IPAddress(v4: 0xcb00_7100 + UInt32($0)) }
   private static let origin = Origin(.https, host: "api.example.com")
+  /// The calendar date at which the histories are exported.
   private static let date = Date(timeIntervalSince1970: 1_795_000_000)
+  /// The present moment.
   private let now = MonotonicInstant(nanoseconds: 1_000_000_000)
 
+  /// A list with these endpoints for `origin`.
   private static func list(_ addresses: [IPAddress] = addresses) -> EndpointList {
     EndpointList(hosts: ["api.example.com": HostEntry(endpoints: addresses.map { ListedEndpoint($0) })])
   }
 
+  /// A planner without history.
   private func planner(_ list: EndpointList = list()) -> RoutePlanner { RoutePlanner(list: list, seed: 1) }
 
+  /// The addresses of the legs of a new plan, in order; `nil` for the DNS leg.
   private func order(_ planner: inout RoutePlanner) -> [IPAddress?] {
     planner.plan(for: Self.origin, now: now, wall: Self.date).legs.map(\.address)
   }
 
-  /// A planner that found the third endpoint fast, the second slow, and the first broken.
+  /// A planner that has probed its endpoints. The third endpoint is fast, the second is slow, and the first
+  /// refused the connection.
   private func experienced() -> RoutePlanner {
     var planner = planner()
     let times = [nil, 80, 20] as [Int64?]
@@ -171,6 +178,7 @@ import Testing
     #expect(throws: RouteHistory.Fault.self) { try RouteHistory(json: Array(text.utf8), network: "n") }
   }
 
+  /// A run is a long sequence of combining marks. Swift compares strings with such runs slowly.
   @Test("a history in UTF-16 or UTF-32, or with a long run in a string, is refused")
   func slowHistory() {
     let json = experienced().history(at: now, date: Self.date).json(network: "n")
@@ -186,7 +194,7 @@ import Testing
     #expect(fault?.reason.contains("combining marks") == true)
   }
 
-  /// Reading ends, whatever the bytes are.
+  /// Whatever the bytes are, the reader does not trap, and it ends.
   @Test("a mutated history is read and adopted, or refused")
   func mutatedHistory() {
     let whole = experienced().history(at: now, date: Self.date).json(network: "n").bytes()
