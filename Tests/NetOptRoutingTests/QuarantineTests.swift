@@ -8,6 +8,8 @@ import Testing
   private let one = ip("192.0.2.1")
   private let two = ip("192.0.2.2")
 
+  /// A scene with a measurement of each endpoint: 20 ms and 40 ms. `isProbed` says whether the client makes
+  /// background probes, which then check certificates.
   private func scene(_ seed: UInt64 = 1, isProbed: Bool = true) -> Scene {
     var configuration = RoutingConfiguration()
     configuration.probesInBackground = isProbed
@@ -17,8 +19,8 @@ import Testing
     return scene
   }
 
-  /// Waits until the certificate check of an endpoint is due, as `BackgroundProbes` does. Other probes
-  /// succeed.
+  /// Moves the clock to the moment at which the certificate check of an endpoint is due, and returns the
+  /// check. Takes all probes that are due before it, as `BackgroundProbes` does. Each of them succeeds.
   private func waitForCheck(_ scene: inout Scene, of address: IPAddress) throws -> DueProbe {
     while true {
       try scene.waitForProbe()
@@ -54,6 +56,9 @@ import Testing
     #expect(scene.now - begun <= .seconds(1.2))
   }
 
+  /// Random events for three hours: requests, requests without verification and, in some runs, background
+  /// probes. The test counts the handshakes of probes and of requests that verify. Requests without
+  /// verification use the endpoint too, but must not end its quarantine.
   @Test(
     "an endpoint with a wrong certificate gets at most one handshake a minute after the first six",
     arguments: 1...30 as ClosedRange<UInt64>)
@@ -102,7 +107,8 @@ import Testing
       #expect(scene.state(one) != .closed)
     }
     let seconds = (scene.now - seen).milliseconds / 1000
-    // The first six waits are 1 to 32 s, the later ones 60 s.
+    // The first six waits are 1 to 32 s, the later ones 60 s. Jitter makes a wait of 60 s up to 72 s long.
+    // The check follows with the next probe or request.
     #expect(Double(handshakes) <= 6 + seconds / 60)
     #expect(Double(handshakes) >= seconds / 110)
   }
@@ -164,6 +170,7 @@ import Testing
     #expect(scene.order() == [one, two])
   }
 
+  /// A request gives the check back when it does not use its plan.
   @Test("when a request gives its certificate check back, a request makes it 1 s later")
   func notMade() {
     var scene = scene(isProbed: false)
@@ -222,6 +229,7 @@ import Testing
     // After three failed checks, the wait is at least 8 s.
     for _ in 0..<4 { scene.probe(one, fails: .wrongName) }
     let due = try #require(scene.planner.hosts[0].endpoints[0].health.certificateCheck(at: scene.now))
+    // Requests leave a due check to the probes for 1 s. In this time, plans still exclude the endpoint.
     while scene.now < due + .seconds(0.9) {
       let rest = (due - scene.now).milliseconds / 1000
       let reason = ExclusionReason.wrongName(nextCheck: .seconds(max(0, Int(rest.rounded(.up)))))
@@ -229,6 +237,7 @@ import Testing
       #expect(scene.planner.status(of: scene.origin, at: scene.now).last?.excluded == reason)
       scene.wait(0.13)
     }
+    // The planner does not keep the plans whose reason has outdated seconds.
     #expect(scene.planner.hosts[0].kept.count <= 2)
   }
 
@@ -242,6 +251,7 @@ import Testing
       let plan = scene.plan()
       if !plan.isIdentical(to: plans[plans.count - 1]) { plans.append(plan) }
     }
+    // In 10 s, the number of seconds in the reason changes about ten times. Each change leads to a new plan.
     #expect((10...12).contains(plans.count))
   }
 
@@ -286,6 +296,7 @@ import Testing
           address: nil, source: .dns, started: .zero, ended: .zero, outcome: .failed,
           failure: LegFailure(.resolve, "no answer")),
       ])
+    // Two addresses and DNS have failed.
     #expect(scene.planner.suspectsNetwork(at: scene.now))
     try scene.waitForProbe()
     #expect(scene.planner.dueProbes(at: scene.now).map(\.address) == [two])

@@ -9,7 +9,7 @@ import Testing
   private let two = ip("192.0.2.2")
   private let three = ip("192.0.2.3")
 
-  /// A scene with a measurement of each endpoint: 20 ms, 40 ms and 60 ms.
+  /// A new scene with a measurement of each endpoint: 20 ms, 40 ms and 60 ms.
   private var scene: Scene {
     var scene = Scene([one, two, three])
     for (address, time) in [(one, 20.0), (two, 40), (three, 60)] {
@@ -240,7 +240,7 @@ import Testing
     #expect(attempt.addresses.first == one)
     scene.call(attempt, [])
     #expect(scene.order().first == one)
-    // No report comes for this attempt. After 30 s, a plan makes another one.
+    // The plan above took another attempt, for which no report comes. After 30 s, a plan takes one more.
     #expect(scene.order().first == two)
     scene.wait(29)
     #expect(scene.order().first == two)
@@ -281,6 +281,7 @@ import Testing
     scene.call(scene.plan(), [.failed(one, .wrongName), .ready(two, milliseconds: 40)])
     let plan = scene.plan()
     #expect(plan.addresses == [two, three])
+    // The check is due after 1 to 1.2 s. The reason has whole seconds, rounded up.
     #expect(plan.exclusion(of: one) == .wrongName(nextCheck: .seconds(2)))
     scene.wait(0.9)
     #expect(scene.state(one) == .quarantined)
@@ -399,6 +400,7 @@ import Testing
       let origin = Origin(.https, host: "h\(number).example")
       scene.planner.learned(version: .http1_1, for: origin, options: RequestOptions())
     }
+    // Plans for a remembered origin do not multiplex, because it speaks HTTP/1.1.
     let remembered = (0..<5000).count { number in
       let origin = Origin(.https, host: "h\(number).example")
       return !scene.planner.plan(for: origin, now: scene.now, wall: today).multiplexes
@@ -407,8 +409,9 @@ import Testing
     #expect(scene.plan().candidates.first?.score == .milliseconds(20))
   }
 
-  /// A list may have 10,000 endpoints, and all of them fail when the network fails. The planner then reverts
-  /// the effect of these failures in one pass, much faster than it recorded them one by one.
+  /// A list may have 10,000 endpoints, and all of them fail when this machine's network fails. The planner
+  /// then undoes the effects of all these failures in one pass. This must be much faster than recording the
+  /// failures, which takes a pass for each of them.
   @Test("undoing the failures of 1,000 endpoints takes less than 1/20 of the time of recording them")
   func quickUndo() throws {
     let addresses = (0..<1000).map { IPAddress(v4: 0x0a00_0001 + UInt32($0)) }

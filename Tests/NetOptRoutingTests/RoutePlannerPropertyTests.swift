@@ -3,8 +3,9 @@ import Testing
 
 @testable import NetOptRouting
 
-/// Properties of every plan after random events.
+/// Properties that every plan has, whatever happened before. The events are random.
 @Suite struct RoutePlannerPropertyTests {
+  /// The kinds of failure that random legs and probes have.
   private static let failures: [LegFailure.Kind] = [
     .refused, .connectTimeout, .tlsTimeout, .reset, .tls, .certificateName(presented: ["x"]),
     .certificateUntrusted, .certificateExpired, .unreachable, .resolve, .proxy, .other,
@@ -35,6 +36,7 @@ import Testing
     }
   }
 
+  /// Checks that a plan for a request with these options is consistent. `addresses` are those of the list.
   private func check(_ plan: RoutePlan, _ addresses: [IPAddress], _ options: RequestOptions) {
     #expect(plan.endsInDNS)
     #expect(plan.legs.count { $0.target == .dns } == 1)
@@ -56,6 +58,9 @@ import Testing
     if let family = options.family { #expect(plan.addresses.allSatisfy { $0.family == family }) }
   }
 
+  /// Makes the legs of a random call with this plan. In the order of the plan, the listed endpoints that the
+  /// plan tries before DNS win, lose, are cancelled or fail. The call ends with the leg that wins. Without a
+  /// winner, all of them have a leg.
   private func legs(of plan: RoutePlan, using random: inout SplitMix64) -> [RouteReport.Leg] {
     var legs: [RouteReport.Leg] = []
     var start = 0.0
@@ -76,6 +81,7 @@ import Testing
     return legs
   }
 
+  /// Records a probe with a random result.
   private func probe(_ address: IPAddress, in scene: inout Scene, using random: inout SplitMix64) {
     if Bool.random(using: &random) {
       scene.probe(address, milliseconds: Double.random(in: 0...3000, using: &random))

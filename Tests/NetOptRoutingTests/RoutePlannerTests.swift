@@ -10,6 +10,7 @@ import Testing
   private let two = ip("192.0.2.2")
   private let six = ip("2001:db8::6")
 
+  /// The default options of a request, with a change.
   private func options(_ change: (inout RequestOptions) -> Void) -> RequestOptions {
     var options = RequestOptions()
     change(&options)

@@ -10,10 +10,12 @@ extension WaitingRequestTests {
     var scene = scene()
     #expect(observe(&scene, [waiting(scene, for: 300, delivery: .pending)]).probes.first?.address == Self.a)
     scene.probe(Self.a, milliseconds: 10)
-    // Whether the request is lost is not known yet, so the planner neither takes nor excuses it.
+    // The data of the request is not acknowledged, and it is not known yet whether it is lost. So the planner
+    // does not take the request, and does not end the suspicion.
     scene.wait(0.3)
     #expect(observe(&scene, [waiting(scene, for: 610, delivery: .pending)]).taken.isEmpty)
     scene.wait(0.1)
+    // Only the first request can be taken. The others may not move, have no time left, or were delivered.
     let lost = waiting(scene, for: 710, delivery: .lost)
     let requests = [
       lost, waiting(scene, for: 720, mayMove: false, delivery: .lost),

@@ -3,11 +3,13 @@ import Testing
 
 @testable import NetOptRouting
 
-/// What the planner learns from requests that wait for responses.
+/// What the planner learns from requests that wait for responses (`RoutePlanner.observe`).
 @Suite struct WaitingRequestTests {
   static let a = ip("192.0.2.1"), b = ip("192.0.2.2"), c = ip("192.0.2.3")
 
-  /// A host whose usual response time is known: the responses take 10 ms. The first address is the nearest.
+  /// A scene with three endpoints, of which `a` is the quickest to connect to and the first in plans.
+  /// Endpoint `a` has responded 20 times, after 10 ms each time, so the usual response time is known. A
+  /// response is overdue after 250 ms (`HostRoutes.silenceBound`).
   func scene() -> Scene {
     var scene = Scene([Self.a, Self.b, Self.c])
     for (address, time) in [(Self.a, 10.0), (Self.b, 40), (Self.c, 60)] {
@@ -18,6 +20,8 @@ import Testing
     return scene
   }
 
+  /// Moves the clock by `milliseconds`, and records a response of an endpoint that came after this time on a
+  /// pooled connection.
   func answer(_ scene: inout Scene, _ address: IPAddress, milliseconds: Double = 10) {
     let plan = scene.plan()
     scene.wait(milliseconds / 1000)
@@ -30,17 +34,19 @@ import Testing
     scene.planner.answered(request(), along: report, outcome, status: 200, from: begun)
   }
 
+  /// A GET request to `a.example`. The path decides its kind (`RequestKind`).
   private func request(_ path: String = "/items") -> NetOptRequest {
     NetOptRequest(.get, HTTPURL(origin: Origin(.https, host: "a.example"), target: path))
   }
 
-  /// A waiting request that was sent `milliseconds` ago. Its connection has received only the data of
-  /// `lastReceived` and `answered` since.
+  /// A request that was sent to an endpoint `milliseconds` ago and waits for its response.
   ///
   /// - Parameters:
+  ///   - deadline: the time left until the deadline of the call, in seconds; `nil` for a call without a
+  ///     deadline.
   ///   - lastReceived: when data last arrived on the connection, in milliseconds after the request was sent.
-  ///   - answered: when response data last arrived, in milliseconds after the request was sent; `nil` when
-  ///     none has arrived.
+  ///   - answered: when response data last arrived on the connection, in milliseconds after the request was
+  ///     sent; `nil` when none has arrived.
   func waiting(
     _ scene: Scene, at address: IPAddress = a, for milliseconds: Double, path: String = "/items",
     isWhole: Bool = true, mayMove: Bool = true, isFirst: Bool = true, deadline: Double? = 10,
@@ -54,6 +60,7 @@ import Testing
       mayMove: mayMove, isFirst: isFirst)
   }
 
+  /// What the planner finds when it looks at these waiting requests now.
   func observe(_ scene: inout Scene, _ waiting: [WaitingRequest]) -> WaitFindings {
     scene.planner.observe(waiting: waiting, now: scene.now)
   }
@@ -70,6 +77,7 @@ import Testing
   func suspicion() {
     var scene = scene()
     #expect(scene.plan().addresses.first == Self.a)
+    // The probe of another endpoint is for comparison.
     let findings = observe(&scene, [waiting(scene, for: 300)])
     #expect(findings.probes.map(\.address).first == Self.a && findings.probes.count == 2)
     #expect(findings.probes.allSatisfy { !$0.keepsConnection })
@@ -86,7 +94,8 @@ import Testing
     #expect(observe(&scene, [waiting(scene, for: 400, lastReceived: 200)]).probes.isEmpty)
     #expect(observe(&scene, [waiting(scene, for: 600, lastReceived: 200, answered: 200)]).probes.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)
-    // Data that arrived before the request was sent may be read a little later.
+    // Response data that netopt reads 5 ms after it sent the request may have arrived before. It may belong
+    // to an earlier request, so it does not prevent the suspicion.
     #expect(observe(&scene, [waiting(scene, for: 600, lastReceived: 200, answered: 5)]).probes.count == 2)
     #expect(scene.plan().addresses.last == Self.a)
     var another = self.scene()
@@ -107,6 +116,8 @@ import Testing
     #expect(scene.plan().addresses.first == Self.a)
   }
 
+  /// Only the first request can be taken. The others may not move, have no time left, are not overdue, wait
+  /// at another endpoint, or were not sent whole.
   @Test("requests are taken when a new connection to their endpoint fails and another endpoint works")
   func takenWithoutConnection() {
     var scene = scene()
@@ -151,7 +162,9 @@ import Testing
   @Test(
     "responses elsewhere that are not comparable take no request from an endpoint",
     arguments: [
-      // The call begins before the silence, takes long, is of another kind, or is the silent endpoint's own.
+      // The path of a call, the wait for its response in ms, the start of the call in s from now, and the
+      // address that responded. In order: the call began before the waiting requests were sent; its response
+      // took long; its request is of another kind; the suspected endpoint itself responded.
       ("/items/1", 20, -1.0, "192.0.2.2"), ("/items/1", 400, 0, "192.0.2.2"), ("/items", 20, 0, "192.0.2.2"),
       ("/items/1", 20, 0, "192.0.2.1"),
     ])
@@ -167,7 +180,7 @@ import Testing
     #expect(observe(&scene, requests).taken.isEmpty)
   }
 
-  /// The time limit of the new connection may end with the trial or later.
+  /// The trial takes 1 s. The new connection may need longer until it is ready or fails.
   @Test("requests wait for the result of the new connection, also after the trial")
   func waitForConnection() {
     var scene = scene()
@@ -180,7 +193,8 @@ import Testing
     #expect(observe(&scene, [request]).taken.count == 1)
   }
 
-  /// Without probes, only requests show whether the endpoint works.
+  /// Without probes, no new connection shows whether the endpoint works. So requests use the endpoint again
+  /// after the trial and show it.
   @Test("without probes, a suspicion ends after the trial")
   func suspicionWithoutProbes() {
     var scene = scene()
@@ -193,7 +207,7 @@ import Testing
     #expect(scene.plan().addresses.first == Self.a)
   }
 
-  /// A fault of this machine says nothing about the endpoint.
+  /// A failure of this machine, or a wrong certificate, does not show that the endpoint is dead.
   @Test(
     "a new connection that fails locally or for its certificate takes no request",
     arguments: [LegFailure.Kind.other, .unreachable, .certificateExpired])
@@ -206,7 +220,8 @@ import Testing
     #expect(observe(&scene, [request]).taken.isEmpty)
   }
 
-  /// A request that may not be repeated keeps waiting there, and does not keep other requests away.
+  /// The old request may not move, so it keeps waiting at the endpoint. It must not make the planner suspect
+  /// the endpoint again.
   @Test("an endpoint that works again is used although an old request still waits there")
   func backWithStuckRequest() throws {
     var scene = scene()
@@ -227,7 +242,7 @@ import Testing
     #expect(scene.plan().addresses.first == Self.a)
   }
 
-  /// When connections work, a request that was taken once may take long at every endpoint.
+  /// A request of a later attempt stays where it is. It may be one that takes long at every endpoint.
   @Test("when another endpoint answers their kind, only requests on their first attempt are taken")
   func onlyFirstAttempts() {
     var scene = scene()
@@ -286,6 +301,8 @@ import Testing
     #expect(scene.state(Self.a) == .open)
   }
 
+  /// The report of a call to which the endpoint `address` responded. By default this is `b`, which is not
+  /// suspected.
   private func elsewhere(_ scene: Scene, _ address: IPAddress = b) -> RouteReport {
     var scene = scene
     return RouteReport(plan: scene.plan(), legs: [.ready(address, milliseconds: 10)])
@@ -351,9 +368,9 @@ import Testing
     #expect(probes > 0 && probes < 300)
   }
 
-  /// Random requests, probe results and responses. A taken request may be repeated, and is lost or has waited
-  /// for 250 ms. Its endpoint is silent, or its connection is dead. When no request waits, no endpoint is
-  /// suspected.
+  /// Random requests, probe results and responses. Each taken request may be repeated. It is lost, or it has
+  /// waited for at least 250 ms. Its endpoint is silent, or its connection is dead. When no request waits, no
+  /// endpoint is suspected.
   @Test(
     "only repeatable requests whose endpoint is silent or whose connection is dead are taken",
     arguments: 0..<40 as Range<UInt64>)
@@ -378,8 +395,10 @@ import Testing
         let request = requests[taken.position]
         #expect(request.mayMove)
         #expect(request.delivery == .lost || scene.now - request.sent >= .milliseconds(250))
+        // A new attempt takes at least the shortest stagger, 50 ms. In addition, a margin of 250 ms must be
+        // left.
         if let deadline = request.deadline { #expect(deadline > scene.now + .milliseconds(299)) }
-        // A request that the endpoint has received counts against the retry budget. A lost request is free.
+        // Only a request whose data the endpoint's kernel has acknowledged counts against the retry budget.
         #expect(taken.isUnacknowledged == (request.delivery != .acknowledged))
         // A request that is lost with its connection says nothing about the endpoint.
         if taken.failure.message.hasPrefix("its connection is dead") {
