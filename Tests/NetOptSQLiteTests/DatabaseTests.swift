@@ -7,6 +7,7 @@ import Testing
 @testable import NetOptSQLite
 
 @Suite struct DatabaseTests {
+  /// The path for a new database, in a directory of its own.
   private func path() throws -> String { try TemporaryDirectory.make("sqlite") + "/test.db" }
 
   @Test("another connection reads what a transaction has committed")
@@ -91,6 +92,8 @@ import Testing
     #expect(database.changes == 300_000)
   }
 
+  /// `suffix` is the end of the file name: empty for the database, and otherwise for a file that SQLite keeps
+  /// beside the database. SQLite would wait for ever to open a pipe.
   @Test(
     "a pipe or a directory in place of a file of SQLite is refused at once",
     arguments: ["", "-journal", "-wal", "-shm"], [true, false])

@@ -3,19 +3,22 @@ import Testing
 
 @testable import NetOptSigning
 
-/// A changed `Host` field or request line does not verify if a server may give it another meaning than the
-/// signed one.
+/// The verifier refuses a message whose `Host` field was changed after signing, if a server may read the new
+/// field as another host or port. It also refuses messages with an invalid `Host` field or HTTP version.
 @Suite struct AuthorityMeaningTests {
+  /// The time of signing and of verification, in seconds since 1970.
   private static let now: Int64 = 1_700_000_000
   private static let key = SigningKey(
     id: "app1.v2", secret: Array("netopt-test-secret".utf8), salt: "salt-2024", schemes: [.netopt1])
 
-  /// The header fields with the signature of a message; `nil` when the message is refused.
+  /// Signs `GET /a` with this `Host` field. Returns the fields that carry the signature; `nil` when netopt
+  /// cannot read or sign the message.
   private static func signed(_ host: String) -> [HeaderField]? {
     guard let request = try? SigningRequest(http: message(host: host), scheme: .https) else { return nil }
     return try? NetOpt1().sign(request, with: key, at: SigningMoment(now: now)).headers
   }
 
+  /// A message without a body. `line` is its request line.
   private static func message(_ line: String = "GET /a HTTP/1.1", host: String, _ fields: [HeaderField] = [])
     -> [UInt8]
   {
@@ -24,13 +27,15 @@ import Testing
       + Array("\r\n\r\n".utf8)
   }
 
+  /// Whether the verifier accepts the signature of a message.
   private static func verifies(_ message: [UInt8]) -> Bool {
     guard let request = try? SigningRequest(http: message, scheme: .https) else { return false }
     return SignatureVerifier(keys: KeyRing([key]), nonces: nil)
       .verify(request, scheme: NetOpt1(), .init(now: now)).isValid
   }
 
-  /// A form of host and port that is equal for those that docs/signing.md treats as the same.
+  /// Returns a canonical form of a `Host` field: in lower case, and without an empty or default port. Fields
+  /// that docs/signing.md treats as the same have the same form.
   private static func meaning(_ authority: String) -> String {
     let text = authority.lowercased()
     for ending in [":443", ":"] where text.hasSuffix(ending) && text.count > ending.count {

@@ -7,18 +7,26 @@ import Testing
 
 @testable import NetOptSigning
 
-/// No time, window or validity makes the verifier or the signer trap: each request gets a report. The tests
-/// run in child processes, because a trap ends the process.
+/// No time, window or validity period makes the verifier or the signer trap: each request gets a report. The
+/// tests run in child processes, because a trap would end the test process. Each child process notes its
+/// input before it uses it (`LastNote`).
 @Suite struct ExtremeMomentsTests {
+  /// Times in seconds since 1970: extreme ones, the usual time of the tests, the last second of the year 9999
+  /// and the second after it.
   private static let moments =
     ExtremeNumbers.integers.map(Int64.init) + [1_700_000_000, 253_402_300_799, 253_402_300_800]
 
+  /// A key for all schemes. It is valid from `notBefore` until `notAfter`, in seconds since 1970; `nil` means
+  /// without a limit.
   private static func key(_ notBefore: Int64? = nil, _ notAfter: Int64? = nil) -> SigningKey {
     SigningKey(
       id: "k", secret: Array("some secret".utf8), salt: "s", schemes: Set(SchemeName.allCases), legacy: true,
       notBefore: notBefore, notAfter: notAfter)
   }
 
+  /// The schemes that sign a time: netopt1, RFC 9421 without and with an expiry time, and SigV4 in a header
+  /// and as a presigned URL. `expires` is the expiry time for RFC 9421, in seconds since 1970. The presigned
+  /// URL is valid for 600 s.
   private static func schemes(expires: Int64) -> [any SigningScheme] {
     var header = SigV4.Options()
     (header.region, header.service) = ("r", "s")
@@ -29,6 +37,7 @@ import Testing
     return [NetOpt1(), RFC9421(), RFC9421(message), SigV4(header), SigV4(presigned)]
   }
 
+  /// Makes a request with a signature of the scheme. `now` is the time of signing, in seconds since 1970.
   private static func signed(
     _ scheme: any SigningScheme, _ key: SigningKey, at now: Int64
   ) throws -> SigningRequest {

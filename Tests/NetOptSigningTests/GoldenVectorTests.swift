@@ -3,11 +3,14 @@ import Testing
 
 @testable import NetOptSigning
 
-/// The golden vectors of the schemes, byte for byte.
+/// The golden vectors: from fixed inputs, the schemes must make exactly the signatures that docs/signing.md
+/// names. Other tests use the inputs of netopt1 too.
 @Suite struct GoldenVectorTests {
   static let key = SigningKey(
     id: "app1.v2", secret: Array("netopt-test-secret".utf8), salt: "salt-2024")
+  /// The time of signing in seconds since 1970, and the nonce.
   static let moment = SigningMoment(now: 1_700_000_000, nonce: "AAECAwQFBgcICQoLDA0ODw")
+  /// The signature that netopt1 makes of `request` with `key` at `moment`.
   static let signature = "34aa7469d684228686cb97a4d4d5f06d765335c90515211c836443deb7eb68e4"
 
   static let request = SigningRequest(
@@ -19,6 +22,7 @@ import Testing
   func netopt1() throws {
     let signed = try NetOpt1().sign(Self.request, with: Self.key, at: Self.moment)
     #expect(signed.stringToSign.utf8.count == 239)
+    // The eighth line has the parameters.
     #expect(
       signed.stringToSign.split(separator: "\n", omittingEmptySubsequences: false)[7]
         == "empty=&q=a%20b%2Bc&tag=%C3%A9&tag=x")
@@ -54,6 +58,7 @@ import Testing
       signed.headers == [
         HeaderField("X-Netopt-Key", "old"), HeaderField("X-Netopt-Sig", "0faad350a8983f8bd1d1e919fad4d3cf"),
       ])
+    // The first of two rounds gives the inner hash.
     var once = SaltedMD5.Options()
     once.rounds = 1
     #expect(

@@ -6,6 +6,7 @@ import Testing
 @testable import NetOptSigning
 
 @Suite("the scope of a key") struct KeyScopeTests {
+  /// Whether a scope allows a GET of this path on this host.
   private func allows(_ scope: KeyScope, host: String = "a.test", path: String) -> Bool {
     scope.allows(SigningRequest(method: "GET", authority: host, path: path))
   }
@@ -60,16 +61,23 @@ import Testing
     }
   }
 
-  /// How a server finds the segments of a path.
+  /// A kind of server. Each kind finds the segments of a path in its own way.
   private struct Server {
+    /// What the server does, in words for the message of a failed test.
     let name: String
+    /// How many times the server percent-decodes the whole path or, with `splitsFirst`, each segment.
     let decodings: Int
+    /// Whether the server splits the path into segments before it decodes.
     var splitsFirst = false
+    /// Whether the server takes a `\` for a slash.
     var takesBackslashes = false
+    /// Whether the server cuts each segment at its first `;`.
     var dropsParameters = false
+    /// Whether the server percent-decodes each segment once more, after it has cut the parameters off.
     var decodesLast = false
 
-    /// The segments of the resource that the server finds, written independently of the product's code.
+    /// The segments of the resource that the server finds, with `.` and `..` resolved. This code is
+    /// independent of `PathReadings`.
     func resource(of path: String) -> [String] {
       var text = path
       if !splitsFirst { for _ in 0..<decodings { text = Self.decoded(text) } }
@@ -89,6 +97,7 @@ import Testing
       return segments
     }
 
+    /// Percent-decodes a text once.
     private static func decoded(_ text: String) -> String {
       text.replacing(/%[0-9a-fA-F]{2}/) { match in
         String(UnicodeScalar(UInt8(match.output.dropFirst(), radix: 16) ?? 0))

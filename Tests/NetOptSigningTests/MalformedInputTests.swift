@@ -5,9 +5,11 @@ import Testing
 
 @testable import NetOptSigning
 
-/// Every input gets a reason, and no input crashes the verifier.
+/// The verifier gives a reason for every input, and no input crashes it.
 @Suite struct MalformedInputTests {
+  /// The time of verification, in seconds since 1970.
   private static let now: Int64 = 1_700_000_000
+  /// The golden request of netopt1 with its signature, as an HTTP message.
   private static let message = """
     POST /user/search?q=a%20b%2Bc&tag=%C3%A9&tag=x&empty= HTTP/1.1\r
     Host: API.Example.com:443\r
@@ -19,6 +21,8 @@ import Testing
     {"hello": "world"}
     """
 
+  /// The reason that netopt gives for a message: that of the verifier or, when the message cannot be read,
+  /// that of the fault.
   private func verdict(_ message: [UInt8]) -> VerificationReport.Reason {
     do throws(SigningFault) {
       let request = try SigningRequest(http: message, scheme: .https)
@@ -41,6 +45,8 @@ import Testing
     #expect(throws: JSONFault.self) { try read("{\"x\(marks)\": 1, \"y\(marks)\": 2}") }
   }
 
+  /// A run is a long sequence of combining marks, or of the letters that form flags. Swift takes long to
+  /// compare or search strings with such runs (`SlowText`).
   @Test(
     "a long run at any place of a message is refused at once", .timeLimit(.minutes(1)),
     arguments: ["\u{301}\u{316}", "\u{1f1e6}"])
@@ -60,6 +66,7 @@ import Testing
     }
   }
 
+  /// The time limit is the check: a JSON text with a long run may be refused or read, but not slowly.
   @Test(
     "a long run at any place of a JSON line or a key ring is read at once", .timeLimit(.minutes(1)),
     arguments: ["\u{301}\u{316}", "\u{1f1e6}"])
@@ -71,7 +78,7 @@ import Testing
     let ring =
       #"{"schema":1,"keys":[{"id":"a","secret":"s","salt":"t","schemes":["netopt1"],"note":"n","#
       + #""scopes":[{"hosts":["a.test"],"methods":["GET"],"path_prefixes":["/x"]}]}]}"#
-    // Inside of a string: behind each character of one.
+    // Each run is inside of a string, after one of its letters.
     for text in [line, ring] {
       for index in text.indices where text[index].isLetter {
         let end = text.index(after: index)
@@ -166,8 +173,8 @@ import Testing
     #expect(verdict(Array(text.utf8)) == .malformedRequest)
   }
 
-  /// An earlier version parsed the field for each component: 250 components of a field of 217 KB took 6.5 s
-  /// before the verifier looked for the key.
+  /// A component is a field or another part of the request that an RFC 9421 signature covers. The flags `sf`
+  /// and `bs` have no other value than true, and exclude each other.
   @Test(
     "a flag of a component is true, and its key is a string",
     arguments: [
@@ -179,6 +186,8 @@ import Testing
     #expect(throws: SigningFault.self) { try SignatureComponent(text: text) }
   }
 
+  /// An earlier version parsed the field again for each component. With 250 components of a field of 217 KB,
+  /// this took 6.5 s, before the verifier looked for the key.
   @Test("256 components of one large field and query are verified within a minute", .timeLimit(.minutes(1)))
   func manyComponentsOfOneField() throws {
     let key = SigningKey(id: "k", secret: Array(repeating: 7, count: 32), schemes: [.rfc9421])
@@ -210,6 +219,8 @@ import Testing
     let key = SigningKey(
       id: "k", secret: Array(repeating: 7, count: 32), schemes: [.netopt1, .rfc9421, .sigv4])
     let ring = KeyRing([key])
+    // Signs a request, and covers `count` of its fields. `options` returns the options of the scheme for a
+    // JSON list of field names.
     func sign(_ count: Int, _ scheme: SchemeName, _ options: (String) -> String) throws {
       let names = (1...count).map { "x-\($0)" }
       let list = names.map { "\"\($0)\"" }.joined(separator: ",")
@@ -285,6 +296,7 @@ import Testing
     }
   }
 
+  /// Valid requests as JSON lines, and a key ring. `mutate` changes their bytes.
   private static let lines = [
     #"{"id":1,"method":"POST","url":"https://api.example.com/a?b=c","headers":[["X-Netopt-Key","old"],["X-Netopt-Sig","00"]],"body":"x"}"#,
     #"{"method":"GET","url":"https://e.com/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=A%2F20150830%2Fr%2Fs%2Faws4_request&X-Amz-Date=20150830T123600Z&X-Amz-Expires=60&X-Amz-SignedHeaders=host&X-Amz-Signature=00"}"#,
@@ -293,6 +305,7 @@ import Testing
     #"{"schema":1,"keys":[{"id":"a","secret":"\u00e9\ud83d\ude00","schemes":["netopt1"],"scopes":[{"hosts":["a"]}]}]}"#,
   ]
 
+  /// Changes, removes or doubles bytes at a random place, or inserts delimiters there.
   private static func mutate(_ bytes: inout [UInt8], _ random: inout SplitMix64) {
     guard !bytes.isEmpty else { return }
     let index = Int(random.below(UInt64(bytes.count)))

@@ -9,8 +9,10 @@ import Testing
 @testable import NetOptSigning
 
 @Suite struct NonceStoreTests {
+  /// The path for a new store, in a directory of its own.
   private func path() throws -> String { try TemporaryDirectory.make("nonces") + "/nonces.db" }
 
+  /// A store of each kind. Each has room for three nonces.
   private func stores() throws -> [any NonceStore] {
     [MemoryNonceStore(limit: 3), try SQLiteNonceStore(try path(), limit: 3)]
   }
@@ -39,6 +41,7 @@ import Testing
     }
   }
 
+  /// To SQLite, such a table has 10^18 rows or more. `Database` interrupts a statement on it.
   @Test("a store throws when the pages of one of its tables form cycles", arguments: ["size", "forgotten"])
   func circularTable(name: String) throws {
     let path = try path()
@@ -67,7 +70,8 @@ import Testing
       as [[any NonceStore]]
     {
       var random = SplitMix64(seed: seed)
-      // In every second run the verifiers agree and the clock only advances: then no new nonce is refused.
+      // In every second run, all verifiers have the same window and the clock only advances. The stores must
+      // not refuse any new nonce then.
       let isRegular = seed % 2 == 0
       let windows: [Int64] = isRegular ? [60] : [10, 60, 300]
       var now: Int64 = 1_000_000
@@ -79,10 +83,10 @@ import Testing
         case 1 where !isRegular: now -= Int64(random.below(400))
         default: now += Int64(random.below(5))
         }
-        // The clocks of the signers are off, by up to 60 s in both directions.
+        // The clocks of the signers are ahead or behind by up to 60 s.
         if random.below(2) == 0 { signatures.append(("n\(step)", now + Int64(random.below(121)) - 60)) }
         guard !signatures.isEmpty else { continue }
-        // Mostly one of the latest, which are valid.
+        // One of the last 20 signatures. Older ones are normally outside of every window.
         let signature = signatures[
           signatures.count - 1 - Int(random.below(UInt64(min(signatures.count, 20))))]
         let window = windows[Int(random.below(UInt64(windows.count)))]
@@ -105,6 +109,8 @@ import Testing
     }
   }
 
+  /// The store has removed a nonce that expired for the verifier with the short window. The other verifier
+  /// would still accept the signature, but the store cannot tell whether its nonce was used.
   @Test("a verifier with a longer window refuses what a shorter one has let the store forget")
   func windows() throws {
     for store in [MemoryNonceStore(), try SQLiteNonceStore(try path())] as [any NonceStore] {
@@ -119,7 +125,7 @@ import Testing
       #expect(
         SignatureVerifier(keys: keys, nonces: store, policy: policy).verify(request, .init(now: made)).isValid
       )
-      // Another request makes the store look for expired nonces.
+      // The next record makes the store remove the nonces that have expired.
       #expect(try store.record("another", of: "a", created: made + 20, until: made + 30, now: made + 20))
       let report = SignatureVerifier(keys: keys, nonces: store).verify(request, .init(now: made + 21))
       #expect(report.reason == .nonceStoreFailed && report.assurance == .none)
@@ -135,7 +141,7 @@ import Testing
     {
       let (first, last) = (stores[0], stores[stores.count - 1])
       #expect(try first.record("old", of: "a", created: 1, until: 100, now: 1))
-      // The clock is ahead, and what has expired by it is forgotten.
+      // This call has a clock that is ahead. The store removes the nonces that have expired by this clock.
       #expect(try first.record("kept", of: "a", created: 900, until: 5000, now: 1000))
       #expect(throws: NonceStoreError.self) {
         try last.record("old", of: "a", created: 1, until: 100, now: 2)

@@ -3,17 +3,22 @@ import Testing
 
 @testable import NetOptSigning
 
-/// A changed query or request target does not verify if a common parser gives it another meaning than the
-/// signed one.
+/// The verifier refuses a request whose query or target was changed after signing, if a common parser gives
+/// the new one another meaning.
 @Suite struct ParameterMeaningTests {
+  /// The time of signing and of verification, in seconds since 1970.
   private static let now: Int64 = 1_700_000_000
   private static let key = SigningKey(
     id: "app1.v2", secret: Array("netopt-test-secret".utf8), salt: "salt-2024", schemes: [.netopt1])
 
-  /// The meanings of a query for a backend: of each key it may use the first value, the last value, or all.
+  /// What a query means to servers. When a key occurs several times, a server may use its first value, its
+  /// last value, or all its values. Two queries mean the same only when they do so to each of these servers.
   private struct Meaning: Equatable {
+    /// The first value of each key. Keys and values are decoded bytes.
     var first: [[UInt8]: [UInt8]] = [:]
+    /// The last value of each key.
     var last: [[UInt8]: [UInt8]] = [:]
+    /// All values of each key, in their order.
     var all: [[UInt8]: [[UInt8]]] = [:]
 
     /// Parses a query like a form: "&" separates the pieces, a "+" is a space, and a "%" without two
@@ -29,6 +34,7 @@ import Testing
       }
     }
 
+    /// Percent-decodes bytes once. `plus` says whether a "+" is a space.
     static func decoded(_ bytes: Substring.UTF8View, plus: Bool = true) -> [UInt8] {
       let bytes = Array(bytes)
       var out: [UInt8] = []
@@ -49,10 +55,12 @@ import Testing
     }
   }
 
-  /// The meanings of a request target for a server: a "#" ends the target or is an ordinary byte, and a "\"
-  /// in the path stands for itself or for a slash.
+  /// What a request target means to servers. To some a "#" ends the target, to others it is an ordinary byte.
+  /// To some a "\" in the path is an ordinary byte, to others a slash.
   private struct TargetMeaning: Equatable {
+    /// What the target means to one kind of server.
     private struct Reading: Equatable {
+      /// The segments of the path, percent-decoded once.
       var segments: [[UInt8]]
       var query: Meaning
 
@@ -64,6 +72,7 @@ import Testing
       }
     }
 
+    /// Three readings of the target: as it is, with each "\" in the path as a slash, and up to the first "#".
     private let readings: [Reading]
 
     /// Parses a path and a query in the form that they have in a message.
@@ -76,12 +85,14 @@ import Testing
     }
   }
 
+  /// An unsigned request with this query.
   private func request(_ query: String) -> SigningRequest {
     SigningRequest(
       method: "GET", scheme: .https, authority: "api.example.com", path: "/user", query: query, headers: [:],
       body: [])
   }
 
+  /// A request with this query and a signature of netopt1.
   private func signed(_ query: String) throws -> SigningRequest {
     var request = request(query)
     for field in try NetOpt1().sign(request, with: Self.key, at: SigningMoment(now: Self.now)).headers {
@@ -90,6 +101,7 @@ import Testing
     return request
   }
 
+  /// The reason that the verifier gives for a request.
   private func reason(_ request: SigningRequest) -> VerificationReport.Reason {
     SignatureVerifier(keys: KeyRing([Self.key]), nonces: nil).verify(
       request, scheme: NetOpt1(), .init(now: Self.now)
@@ -98,11 +110,14 @@ import Testing
 
   // MARK: Random queries
 
+  /// Keys of the random queries, as they are written.
   private static let keys = ["role", "a", "b", "", "%61", "a%5B%5D"]
+  /// Parts of the values of the random queries, as they are written.
   private static let values = [
     "user", "admin", "", "1", "%20", "+", "%2B", "%26", "%3D", "%25", "%C3%A9", "é", "=", "%7A",
   ]
 
+  /// Makes a random query.
   private func query(_ random: inout SplitMix64) -> String {
     (0...random.below(5)).map { _ in
       let key = Self.keys.randomElement(using: &random) ?? ""
@@ -112,7 +127,7 @@ import Testing
     }.joined(separator: "&")
   }
 
-  /// The query with one random change.
+  /// The query with one random change; `nil` when the change is not possible or the result is not UTF-8.
   private func changed(_ query: String, _ random: inout SplitMix64) -> String? {
     var pieces = query.split(separator: "&", omittingEmptySubsequences: false).map { String($0) }
     let index = Int(random.below(UInt64(pieces.count)))
@@ -172,16 +187,19 @@ import Testing
 
   // MARK: Random targets
 
+  /// Segments of the paths of the random targets, as they are written.
   private static let segments = [
     "user", "a", "admin", "", "..", "%2e", "%5C", "%23", "%2F", "%3F", "%3b", "é", "a+b",
   ]
 
+  /// Makes a random target: a path, mostly with a query.
   private func target(_ random: inout SplitMix64) -> String {
     let path = (0...random.below(3)).map { _ in "/" + (Self.segments.randomElement(using: &random) ?? "") }
     return path.joined() + (random.below(4) == 0 ? "" : "?" + query(&random))
   }
 
-  /// The target with some bytes changed. The first slash stays.
+  /// The target with a random change after its first slash; `nil` when the change is not possible or the
+  /// result is not UTF-8.
   private func changedTarget(_ target: String, _ random: inout SplitMix64) -> String? {
     var bytes = Array(target.utf8)
     let offset = 1 + Int(random.below(UInt64(bytes.count)))
@@ -199,6 +217,7 @@ import Testing
     return String(validating: bytes, as: UTF8.self)
   }
 
+  /// The host of all requests.
   private static let authority = "api.example.com"
 
   /// The header fields with the signature of a GET of the target.
@@ -208,7 +227,8 @@ import Testing
     return try NetOpt1().sign(request, with: Self.key, at: SigningMoment(now: Self.now)).headers
   }
 
-  /// The verifier's reason for a message with this target in its request line.
+  /// The reason that the verifier gives for a GET with this target and these fields. `absolute` says whether
+  /// the request line has a whole URL.
   private func reason(_ target: String, absolute: Bool, _ fields: [HeaderField]) -> VerificationReport.Reason
   {
     let fields = fields.map { "\($0.name): \($0.value)\r\n" }.joined()
@@ -307,6 +327,8 @@ import Testing
     request.body = Array("hello".utf8)
     let fields = try NetOpt1().sign(request, with: Self.key, at: SigningMoment(now: Self.now)).headers
     let signed = fields.map { "\($0.name): \($0.value)\r\n" }.joined()
+    // The reason that the verifier gives for the signed message with changes. `more` has further field lines.
+    // `host` is appended to the value of the `Host` field. `body` is the end of the head and the body.
     func reason(
       _ more: String = "", version: String = "1.1", scheme: Origin.Scheme = .https, host: String = "",
       body: String = "\r\nhello", type: String = "text/plain"
@@ -334,6 +356,7 @@ import Testing
     #expect(try reason("Idempotency-Key: 1\r\n") == .notCovered)
   }
 
+  /// `byte` is the position of the first wrong "%" in the path or query, counted from 1.
   @Test(
     "signer and verifier refuse a % without two hexadecimal digits after it",
     arguments: [

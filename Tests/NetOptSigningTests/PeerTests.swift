@@ -7,16 +7,19 @@ import Testing
 
 @testable import NetOptSigning
 
-/// Verifies signatures of http-message-signatures and botocore, from PyPI, with netopt, and signatures of
-/// netopt with these packages.
+/// Checks netopt against two Python packages of PyPI, the peers: http-message-signatures (RFC 9421) and
+/// botocore (SigV4). netopt verifies signatures of the peers, and the peers verify signatures of netopt.
 @Suite(
   .enabled("the Python packages are not there: run scripts/signing-peers, which needs PyPI") {
     try await Peers.areInstalled
   })
 struct PeerTests {
+  /// The time of signing and of verification, in seconds since 1970.
   private static let now: Int64 = 1_700_000_000
 
+  /// A key ring with the keys for RFC 9421.
   private let ring: KeyRing
+  /// A key ring with the key for SigV4.
   private let aws: KeyRing
 
   init() throws {
@@ -71,6 +74,7 @@ struct PeerTests {
     #expect(try await Peers.run(["verify", file]) == "\(lines.count)\n")
   }
 
+  /// The requests that netopt signs for the peers.
   private static func requests() throws -> [SigningRequest] {
     let body = Array(#"{"hello": "world"}"#.utf8)
     return [
@@ -85,6 +89,8 @@ struct PeerTests {
     ]
   }
 
+  /// A request with a signature of netopt, as a JSON line that the peers read. `kind` names the scheme, and
+  /// for RFC 9421 the algorithm.
   private static func line(
     _ kind: String, _ request: SigningRequest, _ scheme: any SigningScheme, _ key: SigningKey
   ) throws -> String {
@@ -101,9 +107,12 @@ struct PeerTests {
   }
 }
 
+/// Runs the peers in the Python environment that scripts/signing-peers makes.
 private enum Peers {
+  /// The Python interpreter of the environment.
   private static let python = RepositoryFile.path(".build/signing-peers/bin/python")
 
+  /// Whether the environment exists and has the packages.
   static var areInstalled: Bool {
     get async throws {
       guard FileManager.default.isExecutableFile(atPath: python) else { return false }
@@ -111,13 +120,14 @@ private enum Peers {
     }
   }
 
-  /// Runs the script and returns its output.
+  /// Runs Tests/Vectors/peers.py with these arguments and returns its output.
   static func run(_ arguments: [String]) async throws -> String {
     let (status, output) = try await start([RepositoryFile.path("Tests/Vectors/peers.py")] + arguments)
     #expect(status == 0, "\(output)")
     return output
   }
 
+  /// Runs Python until it ends. `status` is its exit status in the form of waitpid(2).
   private static func start(_ arguments: [String]) async throws -> (status: Int32?, output: String) {
     let child = try ChildProcess(python, arguments, in: try TemporaryDirectory.make("peers"))
     try await wait(for: "the peers to end", within: .seconds(120)) { child.exitStatus() != nil }
