@@ -2,11 +2,12 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The articles of the documentation (`make docs`).
+/// Tests of the code in the articles of the documentation (`make docs`).
 @Suite struct ArticleTests {
+  /// The names of the articles, without `.md`.
   static let articles = ["GettingStarted", "Routing", "Signing", "Caching", "Testing"]
 
-  /// The program of a reader who follows an article from top to bottom.
+  /// All Swift code of an article, from top to bottom. Together the code blocks must be one program.
   private static func program(_ article: String) throws -> String {
     let text = try RepositoryFile.text("docs/NetOpt.docc/\(article).md")
     let blocks = text.matches(of: /(?s)```swift\n(.*?)```/).map { String($0.output.1) }

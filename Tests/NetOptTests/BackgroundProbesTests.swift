@@ -5,12 +5,14 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The work that a client does besides requests.
+/// Background probes and warm-ups.
 @Suite struct BackgroundProbesTests {
   /// Whether this machine has an established connection to an endpoint, according to /proc/net/tcp (proc(5)).
   private func isConnected(to endpoint: IPEndpoint) throws -> Bool {
     let bytes = try FileBytes.read("/proc/net/tcp", upTo: 1 << 22, as: "the connections", in: .connect)
     let table = String(decoding: bytes, as: UTF8.self)
+    // The table has the address as one hexadecimal number in the byte order of the machine: its last byte
+    // comes first. The port has four digits.
     let digits = endpoint.address.bytes.reversed().map { byte in
       (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
     }.joined()
@@ -19,8 +21,8 @@ import Testing
     return table.contains(" \(digits):\(port) 01 ")
   }
 
-  /// A circuit breaker is open for 5 s at first. No request is sent meanwhile: a probe finds that the
-  /// endpoint works.
+  /// A circuit breaker is open for 5 s at first, and then half-open. The test sends no request in this time,
+  /// so only a background probe can find that the endpoint works again.
   @Test("a background probe finds an endpoint that comes back within one half-open period")
   func returningEndpoint() async throws {
     let addresses = IPAddress.freshLoopback(2)
@@ -46,7 +48,8 @@ import Testing
     mortal.stop()
     var response = try await client.execute(request)
     #expect(response.remote?.address == addresses[1])
-    // Uses fresh connections: a request on a pooled connection to a DNS address does not consult the list.
+    // The requests need fresh connections: a request that continues on the pooled connection to the DNS
+    // address does not consult the list.
     var fresh = request
     fresh.options.connection = .fresh
     while response.route.fallback != .circuitsOpen { response = try await client.execute(fresh) }
@@ -55,7 +58,8 @@ import Testing
     try await wait(for: "a probe that finds it", within: .seconds(20)) {
       try isConnected(to: IPEndpoint(addresses[0], port: port))
     }
-    // 5 s, a fifth more for jitter, and the rest for a busy machine.
+    // The circuit breaker is open for 5 s, or up to a fifth longer because of jitter. The rest is for a busy
+    // machine.
     #expect(SystemTimeSource().now() - opened < .seconds(8))
     try await wait(for: "a request that goes there") {
       try await client.execute(fresh).remote?.address == addresses[0]
@@ -65,7 +69,8 @@ import Testing
 
   @Test("a warm-up opens the connection of the first request and reports the hosts that fail")
   func warmUp() async throws {
-    // DNS does not know the host: on a busy machine a DNS response may be ready before a listed address.
+    // DNS does not know the host. Otherwise, on a busy machine, the connection to a DNS address might be
+    // ready before the connection to a listed address.
     let lab = try await Lab([.refuses, .works], isInDNS: false)
     defer { lab.stop() }
     let client = try await lab.client { $0.probing.atStart = false }
@@ -83,8 +88,8 @@ import Testing
     #expect(late[Lab.host]?.code == .shutDown)
   }
 
-  /// A warm-up sends nothing and no leg wins, but the client learns which endpoint was not ready: the next
-  /// request goes to the endpoint with the connection.
+  /// A warm-up sends no request, so none of its legs wins. The client still learns which endpoint was not
+  /// ready, and sends the next request to the endpoint to which it has a connection.
   @Test(
     "a warm-up learns which endpoint is slow, and the next request goes to the other",
     arguments: [LoopbackServer.Behaviour.blackHole, .silent])
@@ -92,7 +97,7 @@ import Testing
     let lab = try await Lab([.behaves(behaviour), .works], isInDNS: false)
     defer { lab.stop() }
     let client = try await lab.client {
-      // The first endpoint is tried first while nothing is known.
+      // The weights make the client try the first endpoint first as long as it knows nothing about them.
       $0.list = .list(lab.weighted)
       $0.probing.atStart = false
     }

@@ -5,7 +5,8 @@ import Testing
 
 @testable import NetOpt
 
-/// Which requests count as a use of the list, for which the client does background work.
+/// Which requests start the background probes. A client sends background probes only while requests use the
+/// list.
 @Suite struct BackgroundProbesUseTests {
   @Test("a request along the list starts the background work")
   func listedRequest() async throws {
@@ -16,7 +17,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// The client probes nothing for a request that is pinned or routed by DNS.
+  /// A request that is pinned to an address or routed by DNS does not use the list.
   @Test("a request that is pinned or routed by DNS does not start the background work")
   func directedRequest() async throws {
     let lab = try StubLab([.respond(200), .respond(200)])

@@ -5,19 +5,23 @@ import Testing
 
 /// Endpoints whose connections are all in use.
 @Suite(.serialized) struct BusyEndpointTests {
+  /// nginx locations. `/unhurried` answers after 6 s. `/halting` sends the end of its body 3 s after the
+  /// beginning. `/quick` answers at once.
   private static let directives = """
     location /unhurried { echo_sleep 6; echo "$request_method $request_uri"; }
     location /halting { echo begin; echo_flush; echo_sleep 3; echo end; }
     location /quick { return 200 "$request_method $request_uri"; }
     """
 
+  /// Performs a request, and returns the response's body as text.
   private func text(_ request: NetOptRequest, _ client: NetOptClient) async throws -> String {
     let response = try await client.execute(request)
     return String(decoding: try await response.body.collect(upTo: 1000), as: UTF8.self)
   }
 
-  /// A probe that libcurl does not let connect, because requests use all connections that are allowed, says
-  /// nothing about the endpoint.
+  /// The 16 requests use all connections that the client may open to the endpoint. So libcurl opens no
+  /// connection for the probe with which the client checks the endpoint. The probe then says nothing about
+  /// the endpoint: the client must not take the endpoint for silent.
   @Test("slow responses on all connections are not silence, and no request is sent twice")
   func slowResponses() async throws {
     let fleet = try await Fleet(2, directives: Self.directives, http2: false)
@@ -51,8 +55,8 @@ import Testing
     #expect(arrived == 16)
   }
 
-  /// Responses that stop in their bodies keep their connections: calls behind them go to the other endpoint,
-  /// whatever their method.
+  /// A response that stops in the middle of its body keeps its connection. A call that waits for such a
+  /// connection has sent nothing yet. So the call may go to the other endpoint, whatever its method.
   @Test(
     "a call goes to the other endpoint when stopped bodies hold all connections to the first",
     arguments: [NetOptRequest.Method.get, .post])
@@ -83,8 +87,8 @@ import Testing
     await client.shutdown()
   }
 
-  /// Requests that may go nowhere else wait for a paused endpoint, also when all connections to it are in
-  /// use.
+  /// A pinned request may not go to another endpoint. It waits for its endpoint while the endpoint is paused,
+  /// even if all connections to the endpoint are in use.
   @Test(
     "pinned POSTs wait for a paused endpoint and all get their responses",
     arguments: [RequestOptions.Version.http1, .http2])
@@ -109,7 +113,7 @@ import Testing
         let request = try request(.post, number)
         group.addTask { (number, try await text(request, client)) }
       }
-      // 4 s, long enough for the client to be certain of the silence.
+      // The endpoint stays paused for 4 s. In this time the client decides that the endpoint is silent.
       group.addTask {
         try await Task.sleep(for: .seconds(4))
         origin.thaw()
@@ -145,7 +149,9 @@ import Testing
       }
       return await group.reduce(into: [String]()) { $0.append($1) }
     }
-    // Each event loop has its own connections.
+    // One call waits for its response on the only connection, and the other calls wait for the connection.
+    // When that call times out, its connection closes. Another call may then get a new connection for a short
+    // time before its own deadline, so more than one call may end as unanswered.
     let unanswered = messages.count { $0.hasSuffix("\(server.endpoint) had not answered") }
     let behind = messages.count { $0.contains("busy with requests that it had not answered") }
     #expect(unanswered >= 1 && behind >= 1 && unanswered + behind == messages.count, "\(messages)")

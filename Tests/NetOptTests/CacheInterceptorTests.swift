@@ -6,6 +6,7 @@ import Testing
 
 /// The behaviour of a client with a cache in mode `http`.
 @Suite struct CacheInterceptorTests {
+  /// The error of a connection that was closed before the end of a response.
   private static let gone = NetOptError(.receiveFailed, phase: .receive, "the connection was closed")
 
   @Test("the cache serves a fresh response without a request")
@@ -161,7 +162,7 @@ import Testing
     }
     try await wait(for: "the refreshes") { lab.sent == 2 * most + 50 }
     gate.open()
-    // The cache now refreshes the entries that were above the limit.
+    // The next calls make the cache refresh the other 50 entries.
     try await wait(for: "the others") {
       var isFresh = true
       for index in 0..<most + 50 {
@@ -173,7 +174,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// The cache stops serving an entry after a 403, 404 or 410, although it does not store that response.
+  /// The origin refuses the resource, or no longer has it. So the cache stops serving the stored response,
+  /// although the new response has `no-store` and is not stored in its place.
   @Test("a refresh that gets 403, 404 or 410 ends the use of the stale response", arguments: [403, 404, 410])
   func goneResource(_ status: Int) async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in
@@ -209,7 +211,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// Also holds for a fetch that no other call waits for.
+  /// A call with `max-age=0` does not share its fetch with other calls. A change of the resource must keep
+  /// the response of such a fetch out of the cache too.
   @Test("a response to a max-age=0 request is not stored when a PUT is answered before it")
   func putDuringUnsharedFetch() async throws {
     let gate = Latch()
@@ -227,7 +230,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// A caller that changes a resource sees the change with and without credentials.
+  /// The entry without credentials is in another partition than the request that changes the resource. The
+  /// caller must see its change in both partitions.
   @Test("an unsafe request with credentials invalidates the entry stored without credentials")
   func changeWithCredentials() async throws {
     let lab = try CacheLab { (request, number) throws(NetOptError) in

@@ -6,13 +6,17 @@ import Testing
 
 @testable import NetOpt
 
-/// A client with a cache, on a scripted transport, and a date that stands still until a test moves it.
+/// A client with a cache and without a network. A script answers its requests. The cache's clock stands still
+/// until a test moves it.
 final class CacheLab: Sendable {
+  /// The script: answers a request. The number says how many requests have been sent, this one included.
   typealias Handler = @Sendable (NetOptRequest, Int) async throws(NetOptError) -> NetOptResponse
 
-  /// Hands each request to the script, with its number from 1.
+  /// A transport that records each request and lets the script answer it.
   final class ScriptedTransport: Transport {
+    /// The script.
     private let handler: Handler
+    /// Stands for the time until a connection is ready. The request counts as sent when it returns.
     private let connecting: @Sendable () async -> Void
     private let received = Locked<[NetOptRequest]>([])
 
@@ -21,6 +25,7 @@ final class CacheLab: Sendable {
       self.connecting = connecting
     }
 
+    /// The requests that were sent, in order.
     var requests: [NetOptRequest] { received.withLock(\.self) }
 
     func execute(
@@ -57,8 +62,8 @@ final class CacheLab: Sendable {
   /// - Parameters:
   ///   - change: changes the cache's configuration.
   ///   - configure: changes the client's configuration.
-  ///   - connecting: runs before a request is sent.
-  ///   - handler: answers requests.
+  ///   - connecting: runs before each request is sent; a test can delay the request with it.
+  ///   - handler: answers the requests.
   init(
     _ change: (inout ClientConfiguration.Cache) -> Void = { _ in },
     configure: (inout ClientConfiguration) -> Void = { _ in },
@@ -79,16 +84,19 @@ final class CacheLab: Sendable {
     self.now = now
   }
 
+  /// The time of the cache's clock, in milliseconds since 1970.
   private final class Now: Sendable { let value = Locked<Int64>(1_795_219_200_000) }
   private let now: Now
 
-  /// Moves the date forward by a number of seconds.
+  /// Moves the cache's clock forward by a number of seconds.
   func wait(_ seconds: Int64) { now.value.withLock { $0 += seconds * 1000 } }
 
-  /// The current date as an HTTP date.
+  /// The time of the cache's clock as an HTTP date.
   var date: String { CivilTime(seconds: now.value.withLock(\.self) / 1000).http }
 
+  /// The number of requests that were sent.
   var sent: Int { transport.requests.count }
+  /// The running fetches of the cache, and the calls that wait for them.
   var inFlightFetches: InFlightFetches { get throws { try #require(client.cache).inFlightFetches } }
 
   /// Performs a request and reads the response's body.
@@ -111,14 +119,14 @@ final class CacheLab: Sendable {
     return try await client.execute(request)
   }
 
-  /// A response of the script.
+  /// Makes a response for the script.
   static func response(
     _ request: NetOptRequest, _ status: Int = 200, _ fields: HeaderFields = [:], _ body: String = ""
   ) -> NetOptResponse {
     response(request, status, fields, ResponseBody(Array(body.utf8)))
   }
 
-  /// A response of the script with the given body.
+  /// Makes a response for the script, with a body that may be a stream.
   static func response(
     _ request: NetOptRequest, _ status: Int = 200, _ fields: HeaderFields = [:], _ body: ResponseBody
   ) -> NetOptResponse {
@@ -131,7 +139,7 @@ final class CacheLab: Sendable {
   }
 }
 
-/// A body whose timings tell when its request was sent.
+/// A response body with the given timings. The cache computes from them when the request was sent.
 private final class TimedBody: BodySource {
   private let base: ResponseBody
   let timings: Timings
@@ -147,10 +155,11 @@ private final class TimedBody: BodySource {
   }
 }
 
-/// A body whose chunks a test releases.
+/// A response body whose chunks come when a test releases them.
 final class GatedBody: BodySource {
   private let chunks: [[UInt8]]
   private let gates: [Latch]
+  /// The number of calls of `next` so far, which is also the index of the next chunk.
   private let position = Locked(0)
   private let failure: NetOptError?
   let timings = Timings()
@@ -158,15 +167,16 @@ final class GatedBody: BodySource {
   /// Makes a body.
   ///
   /// - Parameters:
-  ///   - gates: one latch for each chunk, which holds the chunk back until the latch is open.
-  ///   - failure: the error that comes in place of the end.
+  ///   - gates: the latches of the first chunks. A latch holds its chunk back until a test opens the latch.
+  ///     The chunks without a latch come at once.
+  ///   - failure: the error that the reader gets after the last chunk; `nil` for a complete body.
   init(_ chunks: [String], gates: [Latch] = [], failure: NetOptError? = nil) {
     self.chunks = chunks.map { Array($0.utf8) }
     self.gates = gates
     self.failure = failure
   }
 
-  /// How many chunks were requested.
+  /// How often the reader has asked for a chunk.
   var asked: Int { position.withLock(\.self) }
 
   func next() async throws(NetOptError) -> [UInt8]? {

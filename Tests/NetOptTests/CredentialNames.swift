@@ -1,11 +1,14 @@
 import NetOptCore
 import NetOptTestSupport
 
-/// Names of header fields in which services expect keys, tokens and users.
+/// Names of request fields that carry credentials or identify a user. The cache must treat all of them as
+/// credential fields.
 enum CredentialNames {
-  /// A name that nobody would guess.
+  /// A name that suggests no secret. The cache treats the field as a credential field only because a test
+  /// adds the name to `credentialFields`.
   static let ours = "X-Ours"
 
+  /// `ours`, and names that real services and gateways use.
   private static let known = [
     "Authorization", "Cookie", "Proxy-Authorization", "DPoP", "X-Forwarded-User", "Remote-User",
     "X-User-Id", "X-Forwarded-Client-Cert", "X-MS-Client-Principal", ours,
@@ -15,13 +18,15 @@ enum CredentialNames {
     "CF-Access-Client-Secret", "X-Netopt-Key", "Sudo", "X-On-Behalf-Of", "Stripe-Account", "Xero-Tenant-Id",
     "OpenAI-Organization", "X-Scope-OrgID", "X-Grafana-Org-Id", "Jenkins-Crumb", "X-ARR-ClientCert",
   ]
+  /// Words by which the cache recognises a credential field. `any` makes names from them.
   private static let words = [
     "token", "secret", "api-key", "apikey", "access-token", "auth", "session", "password", "signature",
     "ticket",
     "bearer", "credential", "csrf-token",
   ]
 
-  /// A random name, either known or like a name that a service makes up, in random case.
+  /// A random name: one of `known`, or a word with a prefix and a suffix, such as `X-Acme-Token-V2`. It is in
+  /// lower case, in upper case, or as listed.
   static func any(_ random: inout SplitMix64) -> String {
     var name = known.randomElement(using: &random) ?? ours
     if random.below(2) == 0 {

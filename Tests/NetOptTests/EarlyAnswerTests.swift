@@ -3,9 +3,9 @@ import NetOptCore
 import NetOptTestSupport
 import Testing
 
-/// Servers that answer before they have read the body of a request. nginx then ends the response, reads
-/// nothing more of the body, and does not reset the stream (RFC 9113, section 8.1). libcurl waits until the
-/// rest is sent or the stream is reset.
+/// Servers that answer before they have read the body of a request. After the response nginx reads nothing
+/// more of the body. It does not reset the stream, which RFC 9113, section 8.1, would permit. libcurl waits
+/// until the rest of the body is sent or the stream is reset. The call must not wait that long.
 @Suite struct EarlyAnswerTests {
   @Test(
     "the caller gets a response that the server sends before it has read the request's body",
