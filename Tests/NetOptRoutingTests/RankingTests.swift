@@ -173,6 +173,7 @@ import Testing
     }
   }
 
+  /// When a ranking has one endpoint, `betterOfTwo` picks this endpoint.
   @Test("betterOfTwo draws endpoints by weight, and picks the only endpoint of one")
   func betterOfTwoDrawsByWeight() {
     let entries = [

@@ -248,6 +248,8 @@ import Testing
     #expect(scene.order().first == one)
   }
 
+  /// The endpoint does not rank first, so a request rarely tries it. No plan takes its one attempt, and all
+  /// plans may have it.
   @Test("a slow half-open endpoint is the last address of every plan")
   func slowHalfOpen() {
     var scene = scene

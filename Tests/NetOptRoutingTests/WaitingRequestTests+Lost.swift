@@ -78,6 +78,7 @@ extension WaitingRequestTests {
     }
   }
 
+  /// Only a wrong suspicion makes the planner wait longer before the next one. This suspicion was not wrong.
   @Test("a suspicion that ends because requests were lost does not delay the next suspicion")
   func lostRequestsCostNoPatience() {
     var scene = scene()

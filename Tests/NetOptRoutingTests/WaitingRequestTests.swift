@@ -102,6 +102,7 @@ import Testing
     #expect(observe(&another, [waiting(another, for: 600, lastReceived: 200)]).probes.count == 2)
   }
 
+  /// A request that waited during a suspicion is no evidence for a new one.
   @Test("a suspicion ends when a new connection works, and the same request causes no other one")
   func fewSlowRequests() {
     var scene = scene()
@@ -110,7 +111,7 @@ import Testing
     scene.probe(Self.a, milliseconds: 10)
     #expect(observe(&scene, [slow]).taken.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)
-    // The same request causes no second probe, however long it waits.
+    // However long the request waits, it causes no second probe.
     scene.wait(60)
     #expect(observe(&scene, [slow]).probes.isEmpty)
     #expect(scene.plan().addresses.first == Self.a)

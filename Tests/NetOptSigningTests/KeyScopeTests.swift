@@ -48,6 +48,8 @@ import Testing
       allows(KeyScope(pathPrefixes: ["/pub"]), path: "/pub/" + String(repeating: "%41", count: 100_000)))
   }
 
+  /// The pattern `*.b.test` covers the names below `b.test`, but not `b.test`. A host is outside of the scope
+  /// when some servers end its name at a character such as "/".
   @Test("names below a domain are within, other characters are not part of a name")
   func hosts() {
     let scope = KeyScope(hosts: ["*.b.test", "A.test"])
@@ -115,6 +117,7 @@ import Testing
     Server(name: "behind a proxy that decodes", decodings: 2, takesBackslashes: true, dropsParameters: true),
   ]
 
+  /// When the scope allows a path, servers of every kind find a resource below the prefix.
   @Test("what is within is below the prefix for servers of every kind", arguments: UInt64(1)...4)
   func servers(seed: UInt64) {
     let pieces = [
