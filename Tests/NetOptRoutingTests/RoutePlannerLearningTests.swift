@@ -248,8 +248,8 @@ import Testing
     #expect(scene.order().first == one)
   }
 
-  /// The endpoint does not rank first, so a request rarely tries it. No plan takes its one attempt, and all
-  /// plans may have it.
+  /// A half-open endpoint that does not rank first is rarely tried. So plans contain it without taking its
+  /// one attempt.
   @Test("a slow half-open endpoint is the last address of every plan")
   func slowHalfOpen() {
     var scene = scene
