@@ -3,7 +3,6 @@ import Testing
 
 @testable import NetOptEngine
 
-/// With the header of 5 bytes, a record with 16,379 bytes of content has 16 KiB.
 @Suite("what libcurl may read of an HTTP/2 connection") struct RecordBudgetTests {
   /// Returns a TLS record as bytes on the wire: its header of 5 bytes, and its content.
   ///
@@ -17,6 +16,7 @@ import Testing
   @Test("a turn may read up to the limit, and the next turn has the whole limit again")
   func turns() {
     var budget = RecordBudget()
+    // With its header, the record has 16 KiB.
     let bytes = record(16_379)
     for _ in 0..<2 {
       var count = 0
@@ -32,6 +32,7 @@ import Testing
   @Test("64 MiB without data for a request are a flood, and any amount with such data is not")
   func flood() {
     var budget = RecordBudget()
+    // With its header, the record has 16 KiB, so 4096 of them have 64 MiB.
     let bytes = record(16_379)
     for _ in 0..<8192 {
       #expect(!budget.isFlooded)

@@ -54,8 +54,8 @@ struct TransportBench {
   }
 }
 
-/// A DNS whose look-ups find the same addresses for every name. Without addresses, they fail with
-/// `nameNotFound`.
+/// A source of legs whose DNS look-ups find the same addresses for every name. Without addresses, the
+/// look-ups fail with `nameNotFound`.
 struct FixedAnswers: LegSource {
   let addresses: [IPAddress]
 

@@ -38,6 +38,9 @@ import Testing
     #expect(!SourceAddress.fits(IPAddress(v4: 0xffff_ffff)))
   }
 
+  /// Sorts addresses. The addresses are given and returned as text, with spaces between them.
+  ///
+  /// - Parameter reachable: the families that this host can reach.
   private func sorted(_ text: String, reachable: Set<IPAddress.Family> = [.v4, .v6]) -> String {
     let addresses = text.split(separator: " ").compactMap { IPAddress($0) }
     return AddressOrder.sorted(addresses) { reachable.contains($0.family) }

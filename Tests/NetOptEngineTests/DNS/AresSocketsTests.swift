@@ -5,7 +5,8 @@ import Testing
 
 @testable import NetOptEngine
 
-/// The socket functions that c-ares calls, on pairs of connected sockets.
+/// The socket functions that netopt gives to c-ares. The tests call these functions as c-ares would, on pairs
+/// of connected sockets.
 @Suite(.timeLimit(.minutes(1))) struct AresSocketsTests {
   // MARK: Datagrams
 
@@ -160,10 +161,11 @@ import Testing
 
   // MARK: Support
 
-  /// Returns a message that `AresSockets` accepts. A record of an unknown type fills the message up to its
-  /// length.
+  /// Returns a DNS message that `AresSockets` accepts: a header of 12 octets, and a record of an unknown type
+  /// that fills the message up to its length.
   ///
-  /// - Parameter length: in octets. A length below 23 gives only the header of 12 octets.
+  /// - Parameter length: the length in octets. With a length below 23 there is no room for a record, and the
+  ///   message is only the header.
   private func message(id: UInt16, length: Int = 12) -> [UInt8] {
     var writer = DNSMessageWriter(id: id)
     let data = length - 12 - 11
@@ -175,30 +177,35 @@ import Testing
     return writer.bytes
   }
 
-  /// An answer with a record whose owner is a pointer to itself.
+  /// A message that `AresSockets` refuses: the owner of its record is a pointer to itself.
   private var hostile: [UInt8] {
     var writer = DNSMessageWriter()
     writer.record(.answer, type: 1, owner: { $0.pointer(to: 12) }, data: { $0.raw([127, 0, 0, 1]) })
     return writer.bytes
   }
 
+  /// Returns a message as it is sent over TCP, with its length in two octets before it.
   private func framed(_ message: [UInt8]) -> [UInt8] {
     [UInt8(message.count >> 8), UInt8(message.count & 0xff)] + message
   }
 }
 
-/// Two connected sockets. c-ares owns `ours`.
+/// Two connected sockets. The test plays c-ares at `ours` and the name server at `theirs`.
 private final class AresSocketPair {
+  /// The outcome of a read: the octets, or errno. No octets mean the end of a TCP connection.
   enum Received: Equatable {
     case octets([UInt8])
     case failed(Int32)
   }
 
+  /// The object under test, to which `ours` belongs.
   let sockets = AresSockets()
   private let type: __socket_type
   private(set) var ours: Int32 = -1
+  /// -1 after `closeTheirs`.
   private(set) var theirs: Int32 = -1
 
+  /// - Parameter type: SOCK_DGRAM for UDP sockets, SOCK_STREAM for a stream that stands for a TCP connection.
   init(_ type: __socket_type) throws {
     self.type = type
     try open()
@@ -235,7 +242,8 @@ private final class AresSocketPair {
     sockets.opened(ours, type: Int32(type.rawValue))
   }
 
-  /// Closes both sockets, `ours` as c-ares does, and opens a new pair. Expects `ours` to keep its number.
+  /// Closes both sockets, and opens a new pair. Closes `ours` with the function that c-ares calls. Expects
+  /// that the new `ours` has the descriptor of the old one.
   func reopen() throws {
     let before = ours
     _ = sockets.functions.pointee.aclose?(ours, sockets.argument)
@@ -249,11 +257,14 @@ private final class AresSocketPair {
     theirs = -1
   }
 
+  /// Sends octets from the name server to c-ares.
   func write(_ octets: some Sequence<UInt8>) {
     let octets = Array(octets)
     #expect(Glibc.send(theirs, octets, octets.count, Int32(MSG_NOSIGNAL)) == octets.count)
   }
 
+  /// Sends octets from c-ares to the name server, with the function that c-ares calls. Returns the number of
+  /// octets sent, or -1.
   func send(_ octets: [UInt8]) -> Int? {
     var octets = octets
     return octets.withUnsafeMutableBytes { bytes in
@@ -262,7 +273,7 @@ private final class AresSocketPair {
     }
   }
 
-  /// Reads from `ours` as c-ares does.
+  /// Reads at most `count` octets from `ours`, with the function that c-ares calls.
   func read(_ count: Int) -> Received {
     var bytes = [UInt8](repeating: 0, count: count)
     let count = sockets.functions.pointee.arecvfrom?(ours, &bytes, count, 0, nil, nil, sockets.argument) ?? -1

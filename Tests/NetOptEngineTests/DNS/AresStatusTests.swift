@@ -3,6 +3,8 @@ import Testing
 
 @testable import NetOptEngine
 
+/// The errors that netopt makes from the status codes of c-ares. A comment names the codes of each test:
+/// ENODATA stands for ARES_ENODATA.
 @Suite struct AresStatusTests {
   private let servers = [IPEndpoint(IPAddress(v4: 0x7f00_0001), port: 5353)]
 

@@ -28,7 +28,8 @@ import Testing
   func replacesValues() {
     var dictionary = BoundedDictionary<Int, Int>(limit: 4)
     for key in 0..<3 { dictionary.store(0, for: key) }
-    // Keys 0 and 1 are now in the older generation.
+    // A generation has room for two entries, half of the limit. Keys 0 and 1 are now in the older generation,
+    // and key 2 is in the recent one.
     for key in 0..<3 { dictionary.store(1, for: key) }
     #expect(dictionary.value(for: 2) == 1)
     #expect(dictionary.value(for: 1) == 1)

@@ -22,7 +22,7 @@ import Testing
         #expect(error?.isRetryable == true)
         #expect(error?.message.contains("in time") == true)
         #expect(error?.message.contains(server.endpoint.description) == true)
-        // Two queries for each of the two families.
+        // Each round sends two queries for each of the two families (A and AAAA).
         #expect(server.questionCount == 4 * round)
         // The failure is cached, so the resolver sends no query.
         await #expect(throws: NetOptError.self) { try await resolver.resolve("api.test") }
@@ -35,7 +35,7 @@ import Testing
 
   @Test("a look-up at a closed port fails at once and names the port")
   func closedPort() async throws {
-    // If the look-up waited for its timeouts, it would take minutes.
+    // Nothing listens on the port. If the look-up waited for its timeouts, it would take minutes.
     try await withResolver(asking: [IPEndpoint(.loopback, port: 1)], timeout: .seconds(60)) { resolver in
       let error = await #expect(throws: NetOptError.self) { try await resolver.resolve("api.test") }
       #expect(error?.code == .resolverFailed)
@@ -90,7 +90,8 @@ import Testing
     server.stop()
   }
 
-  /// The resolver restarts a look-up that is under way, on new sockets. The waiters get the new answer.
+  /// When the network changes, the resolver queries again for each look-up under way, on new sockets. The
+  /// callers that wait for the look-up get the new answer.
   @Test("a change of the network restarts look-ups under way, and cached names are looked up again")
   func networkChange() async throws {
     let server = try FakeNameServer(.holding)
@@ -222,7 +223,7 @@ import Testing
       let resolver = try CachingResolver(loop, .asking([server.endpoint]))
       _ = try? await resolver.resolve("api.test")
       #expect(openSockets() == before)
-      // The resolver is released without a shutdown. Its release also closes the channel.
+      // The resolver is released without a call of `shutdown`. Its release also closes the channel of c-ares.
       loop.stop()
       server.stop()
     }

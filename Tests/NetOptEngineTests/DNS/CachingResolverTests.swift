@@ -162,7 +162,8 @@ import Testing
     server.stop()
   }
 
-  /// The receive buffer of a socket holds the queries for 100 names.
+  /// The look-ups send 200 queries at once. These fit into the receive buffer of dnsmasq's socket, so none is
+  /// lost.
   @Test("100 concurrent look-ups of different names succeed")
   func concurrentLookUps() async throws {
     let names = (0..<100).map { "host-\($0).test" }
@@ -205,7 +206,8 @@ import Testing
     server.stop()
   }
 
-  /// The system may write resolv.conf some time after the routes have changed.
+  /// The system may write resolv.conf some time after netopt has noticed a change of the network. So the
+  /// resolver checks the file before each look-up.
   @Test(
     "the resolver uses the new name servers after resolv.conf changes",
     .enabled("port 53 takes root") { getuid() == 0 })

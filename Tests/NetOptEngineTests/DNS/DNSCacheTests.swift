@@ -63,7 +63,8 @@ import Testing
     let failure = NetOptError(.resolverFailed, phase: .resolve, "nobody")
     let ended = cache.ended(name, with: .failure(failure), at: start + .seconds(2))
     #expect((try? ended.outcome.get())?.addresses == addresses)
-    // The cache serves the answer for 1 s before it refreshes the answer.
+    // For 1 s after the failure, the cache serves the answer without another look-up. A later request starts
+    // a look-up.
     #expect(cache.lookUp(name, for: 3, at: start + .seconds(2)).kind == .answer)
     #expect(cache.lookUp(name, for: 4, at: start + .seconds(4)).kind == .answerAndRefresh)
   }
@@ -109,6 +110,7 @@ import Testing
     let later = start + .seconds(61)
     let first = cache.lookUp(name, for: 2, at: later)
     #expect(first.kind == .answerAndRefresh)
+    // A stale answer is given out with a time to live of 1 s.
     #expect(first.answer == answer(1))
     let second = cache.lookUp(name, for: 3, at: later)
     #expect(second.kind == .answer)
@@ -125,7 +127,7 @@ import Testing
     while now < end {
       #expect(cache.lookUp(name, for: 2, at: now).kind == .answerAndRefresh)
       _ = cache.ended(name, with: .failure(error(.resolverFailed)), at: now)
-      // The cache waits 1 s before it starts another look-up.
+      // After a look-up that failed, the cache starts no other look-up for 1 s.
       let held = cache.lookUp(name, for: 3, at: now + .milliseconds(999))
       #expect(held.kind == .answer)
       #expect(held.answer == answer(1))
@@ -181,7 +183,7 @@ import Testing
       let name = "host-\(index).example.com"
       _ = cache.lookUp(name, for: 1, at: start)
       _ = cache.ended(name, with: .success(answer(60)), at: start)
-      // This name is used all the time, so the cache keeps it.
+      // This name is used after each new name, so the cache keeps it.
       _ = cache.lookUp("host-0.example.com", for: 2, at: start)
       #expect(cache.count <= 100)
     }
@@ -192,6 +194,7 @@ import Testing
 
   // MARK: Support
 
+  /// Returns the answer with a time to live in seconds.
   private func answer(_ seconds: Int) -> ResolvedAddresses {
     ResolvedAddresses(addresses, timeToLive: .seconds(seconds))
   }
@@ -200,6 +203,9 @@ import Testing
     NetOptError(code, phase: .resolve, "no")
   }
 
+  /// Returns a cache with an answer that arrived at `start`.
+  ///
+  /// - Parameter timeToLive: in seconds.
   private func filled(timeToLive: Int) -> DNSCache {
     var cache = DNSCache()
     _ = cache.lookUp(name, for: 1, at: start)
@@ -209,6 +215,7 @@ import Testing
 }
 
 extension DNSCache.Action {
+  /// An action without its associated value.
   fileprivate enum Kind { case answer, answerAndRefresh, startLookUp, wait }
 
   fileprivate var kind: Kind {
@@ -220,6 +227,7 @@ extension DNSCache.Action {
     }
   }
 
+  /// The addresses that the caller must return; `nil` if there are none.
   fileprivate var answer: ResolvedAddresses? {
     switch self {
     case .answer(let outcome): try? outcome.get()
@@ -228,12 +236,14 @@ extension DNSCache.Action {
     }
   }
 
+  /// The code of the error that the caller must throw; `nil` if there is none.
   fileprivate var failure: NetOptError.Code? {
     if case .answer(let outcome) = self { outcome.code } else { nil }
   }
 }
 
 extension DNSCache.Outcome {
+  /// The code of the error; `nil` for a success.
   fileprivate var code: NetOptError.Code? {
     if case .failure(let error) = self { error.code } else { nil }
   }

@@ -3,6 +3,8 @@ import Testing
 
 @testable import NetOptEngine
 
+/// The check of DNS messages before c-ares reads them. It refuses messages with names that are too long or
+/// have too many pointers. It leaves most other faults to c-ares.
 @Suite(.timeLimit(.minutes(1))) struct DNSMessageTests {
   // MARK: Accepted messages
 
@@ -19,7 +21,7 @@ import Testing
     }
   }
 
-  /// Servers that cannot parse a question send an answer without a question.
+  /// A server that cannot parse a query sends an answer without a question.
   @Test("an answer without a question is accepted")
   func acceptsNoQuestion() {
     #expect(bounded(DNSMessageWriter().bytes))
@@ -32,8 +34,8 @@ import Testing
 
   @Test("a malformed message is accepted when every version of c-ares refuses it itself")
   func leavesBrokenMessages() {
-    // Labels of the two reserved kinds, a pointer out of the message, and a label that reaches out of the
-    // message.
+    // Labels of the two reserved kinds, a pointer to a place behind the end of the message, and a label that
+    // is longer than the rest of the message.
     for owner in [[0x40], [0x80, 0], [0xff, 0xff], [63, 0x61]] as [[UInt8]] {
       var writer = DNSMessageWriter()
       writer.record(.answer, type: 1, owner: { $0.raw(owner) }, data: { _ in })
@@ -69,8 +71,9 @@ import Testing
       for compressed in [false, true] {
         var message = RandomMessage(using: &random)
         let name = DNSMessageWriter.Name.random(octets: octets, using: &random)
-        // Another name contains the end of this name, so the compressed name is a label and a pointer. A
-        // question is the first name of the message, so it has no such pointer.
+        // First adds a record whose owner is the name without its first label. So the compressed name is a
+        // label and a pointer to that owner. A question must come first in the message, so its name has no
+        // pointer.
         if position != .question { message.add(Array(name.dropFirst()), as: .owner, compressed: true) }
         message.add(name, as: position, compressed: compressed)
         #expect(bounded(message.writer.bytes) == (octets == 255))
@@ -105,7 +108,8 @@ import Testing
     var random = SplitMix64(seed: 4)
     for _ in 0..<3_000 {
       var bytes = (0..<Int.random(in: 0...600, using: &random)).map { _ in random.octet() }
-      // One question or none: the check refuses other counts before it reads a name.
+      // The header announces one question or none. With more questions, the check would refuse the message
+      // before it reads a name.
       if bytes.count > 5 { (bytes[4], bytes[5]) = (0, UInt8(random.below(2))) }
       _ = bounded(bytes)
       check(bytes)
@@ -146,22 +150,24 @@ import Testing
 
   // MARK: Support
 
+  /// Whether the check accepts a message.
   private func bounded(_ bytes: [UInt8]) -> Bool { DNSMessage.hasBoundedNames(bytes.span) }
 
-  /// Expects that c-ares 1.18 follows at most 255 octets and 50 pointers for each name of an accepted
-  /// message.
+  /// Expects of an accepted message that c-ares 1.18 copies at most 255 octets and follows at most 50
+  /// pointers for each name in it.
   private func check(_ bytes: [UInt8]) {
     guard bounded(bytes) else { return }
     let walk = OldAres.walk(bytes)
     #expect(walk.octets <= 255 && walk.pointers <= 50, "\(bytes)")
   }
 
-  /// Returns a message with a record whose owner follows this many pointers.
+  /// Returns a message with a record whose owner leads through a chain of this many pointers to the root.
   private func chain(of pointers: Int) -> [UInt8] {
     var writer = DNSMessageWriter()
     writer.question([])
-    // Pointers in the data of a record that no parser reads. The first one points to the root in the
-    // question, and each other one to the pointer before it.
+    // The data of a record of a type that no parser reads has all pointers of the chain but one. The first
+    // pointer leads to the root in the question, and each other pointer to the pointer before it. The owner
+    // of the next record is the last pointer of the chain.
     let start = writer.bytes.count + 11
     writer.record(.answer, type: 99, owner: { $0.name([]) }) { writer in
       for index in 0..<(pointers - 1) { writer.pointer(to: index == 0 ? 12 : start + 2 * (index - 1)) }
@@ -173,9 +179,11 @@ import Testing
   }
 }
 
-/// The walk of c-ares 1.18 through a message (`ares__parse_into_addrinfo`, `name_length`). The result is the
-/// largest number of octets and the largest number of pointers in a name.
+/// A copy of how c-ares 1.18 reads the names in a message (`ares__parse_into_addrinfo`, `name_length`).
 private enum OldAres {
+  /// Reads the names in a message, up to the place where c-ares 1.18 stops.
+  ///
+  /// - Returns: the largest number of octets and the largest number of pointers of a name.
   static func walk(_ bytes: [UInt8]) -> (octets: Int, pointers: Int) {
     var most = (octets: 0, pointers: 0)
     func name(at start: Int) -> Int? {

@@ -3,32 +3,40 @@ import NetOptCore
 import NetOptEngine
 import NetOptTestSupport
 
-/// A name server on loopback with behaviour that dnsmasq does not have. It refuses all queries with a
+/// A name server on loopback that behaves in ways that dnsmasq does not. It refuses all queries with a
 /// response code, answers only when the test asks for it, or sends answers that the test makes.
 final class FakeNameServer: ReadinessHandler, LoopWork {
+  /// What the server does with a query that arrives over UDP. Only `stream` also answers over TCP; otherwise
+  /// the server closes a TCP connection when a query arrives.
   enum Behaviour: Sendable {
     /// Answers at once with this response code (RFC 1035, section 4.1.1) and no records.
     case code(UInt8)
-    /// Records queries. `answer(with:)` answers them.
+    /// Does not answer by itself. The test calls `answer(with:)` to answer the queries received so far.
     case holding
     /// Answers at once with the datagrams that the closure makes from the query.
     case datagrams(@Sendable ([UInt8]) -> [[UInt8]])
-    /// Answers over UDP that the answer is truncated. Answers over TCP with the message that the closure
-    /// makes from the query.
+    /// Answers over UDP with a message that says that the answer is truncated, so that the client queries
+    /// again over TCP. Answers over TCP with the message that the closure makes from the query.
     case stream(@Sendable ([UInt8]) -> [UInt8])
   }
 
+  /// A query that arrived over UDP.
   private struct Question: Sendable {
+    /// The whole DNS message.
     let bytes: [UInt8]
     let sender: sockaddr_in
   }
 
+  /// Where the server receives queries, over UDP and TCP.
   let endpoint: IPEndpoint
   private let behaviour: Behaviour
+  /// The server's own event loop.
   private let loop: EventLoop
+  /// The UDP socket.
   private let descriptor: Int32
   /// The socket that listens for TCP connections.
   private let listener: Int32
+  /// The queries received over UDP.
   private let questions = EventRecorder<Question>()
 
   /// The number of queries received over UDP.
@@ -50,6 +58,7 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
     _ = loop.submit(self)
   }
 
+  /// Begins to watch the sockets. Runs on the server's loop.
   func run() {
     loop.watch(descriptor, for: .read, self)
     loop.watch(listener, for: .read, self)
@@ -89,7 +98,7 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
       _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
       return loop.watch(connection, for: .read, self)
     }
-    // A query arrives in one piece. Two queries may arrive together.
+    // The server expects that a query arrives in one piece. Two queries may arrive together.
     var bytes = [UInt8](repeating: 0, count: 1_024)
     let count = recv(descriptor, &bytes, bytes.count, 0)
     guard count > 2, case .stream(let answer) = behaviour else {
@@ -127,6 +136,7 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
     }
   }
 
+  /// Ends the server's loop and closes its sockets, but not the accepted TCP connections.
   func stop() {
     loop.stop()
     close(descriptor)
@@ -139,8 +149,13 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
   }
 
   /// Returns the answer to a query (RFC 1035, section 4.1).
+  ///
+  /// - Parameters:
+  ///   - code: the response code; 0 for success.
+  ///   - address: an IPv4 address. If the query is for A records, the answer has one record with this
+  ///     address. Otherwise, and without an address, the answer has no record.
   private static func response(to query: [UInt8], code: UInt8, address: IPAddress? = nil) -> [UInt8] {
-    // The question's name ends with an empty label; its type and class follow.
+    // The name of the question ends with an empty label. The type and the class follow, two octets each.
     let endOfName = query.dropFirst(12).firstIndex(of: 0) ?? 12
     let question = query[12..<(endOfName + 5)]
     let isForAddress = query[endOfName + 2] == 1
@@ -154,6 +169,8 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
   }
 }
 
+/// Calls a closure with a pointer to an address, as the type that the socket functions take, and with the
+/// size of the address in bytes.
 private func withSocketAddress<Result>(
   of address: inout sockaddr_in, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Result
 ) -> Result {

@@ -9,11 +9,11 @@ import Testing
   private let good = IPAddress(v4: 0x7f00_0002)
   private let bad = IPAddress(v4: 0x7f00_0003)
 
-  /// c-ares 1.18 expands the owner of each of the 400 aliases to 1 MB, and keeps the result: 22 KB take 413
-  /// MB (docs/adr/0031).
+  /// The answer has 22 KB. c-ares 1.18 alone would expand the owner of each of its 400 aliases to 1 MB, and
+  /// keep the results, which take 413 MB (docs/adr/0031).
   ///
-  /// Queries of both families get the answer. If the answer of one family had no address and came last,
-  /// c-ares would report that instead of the failure.
+  /// The server sends this answer to the queries of both families (A and AAAA). If the answer to one family
+  /// had no address and came last, c-ares would report that the name has no address, instead of the failure.
   @Test("an answer whose names expand to 413 MB fails the look-up and takes less than 50 MB")
   func refusesExpandingNames() async throws {
     await #expect(processExitsWith: .success) {
@@ -59,7 +59,9 @@ import Testing
         let kept = addresses.filter { $0.family == .v4 }
         #expect(kept == Array(v4.prefix(kept.count)))
         #expect(addresses.filter { $0.family == .v6 } == Array(v6.prefix(max(0, 128 - kept.count))))
-        // This host reaches loopback addresses. It reaches addresses of fd00::/8 only in some networks.
+        // This host always reaches the IPv4 addresses, which are loopback addresses. Only in some networks it
+        // reaches the IPv6 addresses too, which are in fd00::/8. The families then alternate, and the
+        // resolver keeps 64 addresses of each.
         #expect(kept.count == 128 || kept.count == 64)
       }
     }
@@ -67,15 +69,22 @@ import Testing
   }
 }
 
-/// Makes answers to queries.
+/// Makes the answers of hostile name servers. `query` is the DNS message to answer.
 private enum HostileAnswer {
-  /// Returns an answer with an address and many aliases. The owner of each alias has 258 KB of labels: it
-  /// follows 16 pointers, and each of them leads to 16 KB of labels. c-ares 1.18 writes the octets 0x1f as
-  /// `\031`, so the text of the name has 1 MB.
+  /// Returns an answer with an address and many aliases (CNAME records).
+  ///
+  /// The owner of each alias is a name with 258 KB of labels: it leads through 16 pointers, and 16 KB of
+  /// labels follow each pointer. Nearly all octets of the labels are 0x1f. c-ares 1.18 writes such an octet
+  /// as `\031`, so the text of the name has 1 MB.
+  ///
+  /// - Parameter count: the number of aliases.
   static func aliases(_ count: Int, to query: [UInt8]) -> [UInt8] {
     var writer = DNSMessageWriter(answering: query)
-    // The data of a record of a type that no parser reads. Each walk through the labels begins two octets
-    // after the start of the walk before it, and ends at the pointer to the start of the next walk.
+    // The data of a record of a type that no parser reads: labels of 31 octets, and then 15 pointers. A label
+    // and its length octet are 32 octets 0x1f, so a walk through the labels may begin at any of these octets.
+    // The first walk begins at `base` and ends at the first pointer. This pointer leads to the octet
+    // `base + 2`, where the second walk begins. Therefore the second walk ends two octets later than the
+    // first one, at the second pointer. The last walk ends at a zero octet, which is the root.
     let base = writer.bytes.count + 11
     writer.record(.answer, type: 99, owner: { $0.name([]) }) { writer in
       writer.raw([UInt8](repeating: 0x1f, count: (16_200 - base) / 32 * 32))
@@ -103,6 +112,7 @@ private enum HostileAnswer {
     return writer.bytes
   }
 
+  /// Returns an answer with those of the addresses whose family the query asks for.
   static func addresses(_ addresses: [IPAddress], to query: [UInt8]) -> [UInt8] {
     var writer = DNSMessageWriter(answering: query)
     let family: IPAddress.Family = DNSMessageWriter.asksForIPv4(query) ? .v4 : .v6
@@ -110,6 +120,7 @@ private enum HostileAnswer {
     return writer.bytes
   }
 
+  /// Adds a record of the type A or AAAA for each address. Its owner is the name in the question.
   private static func addAddresses(_ addresses: [IPAddress], to writer: inout DNSMessageWriter) {
     for address in addresses {
       writer.record(

@@ -1,22 +1,32 @@
 import NetOptCore
 
-/// An answer with a question and random records. The names have at most 255 octets, share their ends and are
-/// compressed.
+/// A DNS answer that a test builds from a question and random records. The names that `addRecords` adds have
+/// at most 255 octets. Many of them have the same end, and they are compressed.
 struct RandomMessage {
-  /// The positions of names that c-ares reads.
+  /// The positions in a message in which c-ares reads names.
+  ///
+  /// - `question`: the name of the question. `owner`: the owner of an A record.
+  /// - `alias`, `nameServer`, `pointer`: the data of a CNAME, NS or PTR record.
+  /// - `authority`, `mailbox`: the first and the second name in the data of an SOA record.
+  /// - `mailServer`, `signer`, `service`: the name in the data of an MX, SIG or SRV record.
+  /// - `target`, `binding`: the name in the data of a NAPTR or HTTPS record.
   enum NamePosition: CaseIterable {
     case question, owner, alias, nameServer, pointer, authority, mailbox, mailServer, signer, service, target,
       binding
 
+    /// Returns a random position other than `question`.
     static func random(using random: inout SplitMix64) -> NamePosition {
-      // The message already has its question.
+      // `addRecords` has already added the question.
       NamePosition.allCases.dropFirst().randomElement(using: &random) ?? .owner
     }
   }
 
+  /// The writer with the message so far.
   private(set) var writer = DNSMessageWriter()
+  /// The names from which `addRecords` chooses. It adds new ones. The first one is the name of the question.
   private var names: [DNSMessageWriter.Name]
 
+  /// Begins a message that has no question and no record yet.
   init(using random: inout SplitMix64) {
     names = [.random(octets: Int.random(in: 3...60, using: &random), using: &random)]
   }
@@ -43,12 +53,18 @@ struct RandomMessage {
     }
   }
 
-  /// Adds a name as the question, or adds a record that contains the name.
+  /// Adds a question or a record with a name in a given position.
+  ///
+  /// - Parameters:
+  ///   - compressed: whether the end of the name may be replaced with a pointer.
+  ///   - section: the section of the record.
+  ///   - owner: the owner of the record, if the name is in the record's data.
   mutating func add(
     _ name: DNSMessageWriter.Name, as position: NamePosition, compressed: Bool,
     in section: DNSMessageWriter.Section = .additional,
     of owner: DNSMessageWriter.Name = []
   ) {
+    /// Adds a record. Its data is the octets `ahead`, the name, and the octets `behind`.
     func data(_ type: UInt16, _ ahead: [UInt8] = [], _ behind: [UInt8] = []) {
       record(section, type, owner) { writer in
         writer.raw(ahead)
@@ -74,7 +90,8 @@ struct RandomMessage {
     }
   }
 
-  /// Returns a name of the message, a longer name with the same end, or a new name.
+  /// Returns one of `names`, or a new name, which it adds to `names`. Most new names are a known name with
+  /// labels before it.
   private mutating func name(using random: inout SplitMix64) -> DNSMessageWriter.Name {
     let known = names.randomElement(using: &random) ?? []
     switch random.below(4) {
@@ -87,6 +104,9 @@ struct RandomMessage {
     return names.last ?? known
   }
 
+  /// Adds a record.
+  ///
+  /// - Parameter data: writes the data of the record.
   private mutating func record(
     _ section: DNSMessageWriter.Section, _ type: UInt16, _ owner: DNSMessageWriter.Name,
     data: (inout DNSMessageWriter) -> Void

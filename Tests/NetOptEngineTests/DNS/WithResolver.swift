@@ -3,7 +3,10 @@ import NetOptCore
 import NetOptEngine
 
 extension ResolverConfiguration {
-  /// Returns a configuration with these name servers. The default timeout of 5 s suits a busy machine.
+  /// Returns a configuration with these name servers.
+  ///
+  /// - Parameter timeout: how long the resolver waits for the response to its first query to a server. The
+  ///   default of 5 s is enough even on a busy machine.
   static func asking(_ servers: [IPEndpoint], timeout: Duration = .seconds(5)) -> ResolverConfiguration {
     var configuration = ResolverConfiguration()
     configuration.servers = servers.map(\.description)
@@ -12,7 +15,12 @@ extension ResolverConfiguration {
   }
 }
 
-/// Runs a test with a resolver on its own loop, and then shuts both down.
+/// Runs a test with a resolver that has a loop of its own. Then shuts the resolver down and stops the loop.
+///
+/// - Parameters:
+///   - servers: the name servers that the resolver queries.
+///   - timeout: see `ResolverConfiguration.asking`.
+///   - timeSource: the clock by which entries of the resolver's cache expire.
 func withResolver(
   asking servers: [IPEndpoint], timeout: Duration = .seconds(5),
   timeSource: any TimeSource = SystemTimeSource(), _ test: (CachingResolver) async throws -> Void
