@@ -4,22 +4,27 @@ import NetOptTestSupport
 
 @testable import NetOpt
 
-/// The origin of the cache's model test, and the record of the responses that it has given.
+/// The origin of `CacheModelTests`. It answers requests at random, records its responses, and checks each
+/// response that a caller gets from the cache against this record.
 ///
 /// A response carries a representation: a version of a resource, for one user and one variant. Its fields and
-/// its body name the representation. Versions count up in the order in which requests arrive.
+/// its body name the representation. The version of a resource goes up with each successful unsafe request,
+/// and with one read in three.
 final class CacheModelOrigin: Sendable {
-  /// The target, user and variant that a request selects.
+  /// What a request asks for: a target, for a user (`Authorization`) and a variant (`X-Variant`).
   struct Subject: Hashable {
     let target: String
     let user: String
     let variant: String
   }
 
-  /// The freshness terms of one response. `given` and `lifetime` are in milliseconds.
+  /// How long the cache may use one response.
   private struct Answer {
+    /// The time of the response, in milliseconds since 1970.
     let given: Int64
+    /// How long the response is fresh, in milliseconds; 0 if it must not be used without a request.
     let lifetime: Int64
+    /// Whether the cache must not serve the response when it is stale, even if the origin fails.
     let mustRevalidate: Bool
   }
 
@@ -31,81 +36,103 @@ final class CacheModelOrigin: Sendable {
 
   private struct State {
     var random: SplitMix64
+    /// The time of the cache's clock, in milliseconds since 1970. It changes only in `moveClock`.
     var now: Int64 = 1_795_219_200_000
-    /// How often the clock was set.
+    /// How often `moveClock` has set the clock.
     var settings = 0
     /// The current version of each target.
     var versions: [String: Int] = [:]
+    /// The body of each representation that the origin has sent.
     var bodies: [Representation: String] = [:]
+    /// The responses that carried or confirmed (304) each representation.
     var answers: [Representation: [Answer]] = [:]
-    /// The newest version of each subject that a caller has seen.
+    /// The newest version of each subject that a caller has seen. A later call must not get an older one.
     var floors: [Subject: Int] = [:]
-    /// How often each response that must not be stored reached a caller, by the response's serial number.
+    /// How many callers got each response with `no-store`, by the serial number of the response. Only one
+    /// may.
     var unshared: [Int: Int] = [:]
+    /// The number of the last response (`X-Serial`).
     var serial = 0
-    /// How often each unsafe request arrived, by its `X-Call` identifier.
+    /// How often each unsafe request arrived, by its `X-Call` field, which is different in each call.
     var changes: [String: Int] = [:]
+    /// Descriptions of the faults that were found.
     var faults: [String] = []
 
+    /// Records that a caller has seen a version.
     mutating func raiseFloor(of subject: Subject, to version: Int) {
       floors[subject] = max(floors[subject, default: 0], version)
     }
   }
 
   private let state: Locked<State>
-  /// Whether the cache may refresh stored responses in the background. A refresh runs on another thread, so
-  /// requests may arrive in another order than they were sent, and the model can demand no version.
+  /// Whether the cache may refresh stored responses in the background (`stale-while-revalidate`). A refresh
+  /// runs on another thread, so requests may arrive in another order than they were sent. The model then does
+  /// not check that no call gets an older version than an earlier call.
   let refreshes: Bool
-  /// Whether the clock may be set back during calls. The age of a response is unknown then.
+  /// Whether the clock may be set back during calls. The model then does not check the age of responses.
   let setsClockBack: Bool
 
+  /// - Parameter seed: determines all random choices, `refreshes` and `setsClockBack`.
   init(seed: UInt64) {
     state = Locked(State(random: SplitMix64(seed: seed)))
     refreshes = seed % 3 == 0
     setsClockBack = seed % 4 == 1
   }
 
+  /// The time of the cache's clock, in milliseconds since 1970.
   var now: Int64 { state.withLock(\.now) }
+  /// How often the clock was set.
   var settings: Int { state.withLock(\.settings) }
+  /// Descriptions of the faults that were found.
   var faults: [String] { state.withLock(\.faults) }
 
+  /// Draws a number from 0 to `count` - 1.
   func draw(_ count: UInt64) -> Int { state.withLock { Int($0.random.below(count)) } }
+  /// Draws one of the elements.
   func pick<Element>(_ elements: [Element]) -> Element { elements[draw(UInt64(elements.count))] }
+  /// Sets the clock forward, or back for a negative number of seconds.
   func moveClock(by seconds: Int64) {
     state.withLock { state in
       state.now += seconds * 1000
       state.settings += 1
     }
   }
+  /// Records a fault.
   func report(_ fault: String) { state.withLock { $0.faults.append(fault) } }
 
   // MARK: Answers
 
-  /// The targets. Responses for targets that end in `v` depend on the variant and always send `Vary`.
-  /// Responses for targets that end in `w` do not depend on the variant, and half of them send `Vary`. The
-  /// `/plain` targets have no validators.
+  /// The targets of the requests. Responses for targets that end in `v` depend on the variant, and have
+  /// `Vary`. Responses for targets that end in `w` do not depend on the variant, but half of them have
+  /// `Vary`. Responses for the `/plain` targets have no `ETag`.
   static let targets = ["/a", "/av", "/aw", "/plain", "/plainv", "/plainw"]
+  /// The values of `X-Variant`.
   static let variants = ["v0", "v1"]
+  /// The values of `Authorization`; empty for a request without this field.
   static let users = ["", "u0", "u1"]
 
+  /// Whether responses for a target have an `ETag`.
   private static func hasTags(_ target: String) -> Bool { !target.hasPrefix("/plain") }
 
-  /// The subject that a call selects. A caller cannot know which responses depend on the variant, so every
-  /// field that `Vary` has ever named counts.
+  /// The subject of a request from the caller's point of view. A caller does not know which responses depend
+  /// on the variant, so the variant always counts.
   static func subject(of request: NetOptRequest) -> Subject {
     Subject(
       target: request.url.target, user: request.headers["Authorization"] ?? "",
       variant: request.headers["X-Variant"] ?? "")
   }
 
-  /// The subject of the response. Its variant is empty unless the target depends on the variant.
+  /// The subject of the response to a request. The variant is empty unless responses for the target depend on
+  /// it.
   private static func representedSubject(of request: NetOptRequest) -> Subject {
     let subject = subject(of: request)
     return request.url.target.hasSuffix("v")
       ? subject : Subject(target: subject.target, user: subject.user, variant: "")
   }
 
-  /// Answers a request. The response is fixed when the request arrives, and is delivered later.
+  /// Answers a request. The origin chooses the response when the request arrives, and delivers it after a
+  /// pause. One request in 20 fails before it arrives. One in 20 of the others fails after the response was
+  /// chosen.
   func answer(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
     if request.headers["Cache-Control"]?.contains("only-if-cached") == true {
       report("\(request.url.target): a request that wants none of the origin was sent")
@@ -120,8 +147,10 @@ final class CacheModelOrigin: Sendable {
     return response
   }
 
+  /// Lets other tasks run, up to 19 times.
   func pause() async { for _ in 0..<draw(20) { await Task.yield() } }
 
+  /// Chooses the response to a request that arrives now.
   private func settle(_ request: NetOptRequest) -> NetOptResponse {
     state.withLock { state in
       state.serial += 1
@@ -135,7 +164,9 @@ final class CacheModelOrigin: Sendable {
     }
   }
 
-  /// Some unsafe requests also change another resource, and name it in `Content-Location`.
+  /// Chooses the response to an unsafe request. A status below 400 means that the request has changed its
+  /// resource. One request in three also concerns another resource, which `Content-Location` names.
+  /// `X-Version` has the version of each resource.
   private static func settleChange(
     _ request: NetOptRequest, _ fields: HeaderFields, _ state: inout State
   ) -> NetOptResponse {
@@ -153,6 +184,7 @@ final class CacheModelOrigin: Sendable {
     return CacheLab.response(request, status, fields)
   }
 
+  /// Chooses the response to a GET or HEAD request: an error, a 304, a part or a whole representation.
   private func settleRead(
     _ request: NetOptRequest, _ fields: HeaderFields, _ state: inout State
   ) -> NetOptResponse {
@@ -187,6 +219,7 @@ final class CacheModelOrigin: Sendable {
     return Self.response(request, 200, fields, body)
   }
 
+  /// Draws the caching terms of a response, as its `Cache-Control` and for the record.
   private func terms(_ state: inout State) -> (control: String, answer: Answer) {
     let lifetime = [0, 5, 600, 3600][Int(state.random.below(4))]
     var control = ["max-age=\(lifetime)"]
@@ -207,9 +240,10 @@ final class CacheModelOrigin: Sendable {
     )
   }
 
+  /// The body of a representation. Its length is drawn at the first use.
   private static func body(of representation: Representation, _ state: inout State) -> String {
     if let known = state.bodies[representation] { return known }
-    // Some bodies are too short to be cut, and some are too long to be stored.
+    // The longest bodies exceed `maxEntryBytes` (8,000), so the cache does not store them.
     let length = [0, 10, 300, 9000][Int(state.random.below(4))]
     let subject = representation.subject
     let body =
@@ -219,8 +253,10 @@ final class CacheModelOrigin: Sendable {
     return body
   }
 
+  /// The bytes 2 to 5 of a body.
   private static func part(of body: String) -> String { String(body.dropFirst(2).prefix(4)) }
 
+  /// Makes a response with its `Content-Length`. A response to HEAD has no body.
   private static func response(
     _ request: NetOptRequest, _ status: Int, _ fields: HeaderFields, _ body: String
   ) -> NetOptResponse {
@@ -231,15 +267,16 @@ final class CacheModelOrigin: Sendable {
 
   // MARK: Verdicts
 
-  /// The oldest version that a call that begins now may get.
+  /// The oldest version that a call may get if it begins now. It is the newest one that a caller has seen.
   func floor(of subject: Subject) -> Int { state.withLock { $0.floors[subject, default: 0] } }
 
-  /// Checks a response against the record, and reports faults.
+  /// Checks a response that a caller got against the record, and reports faults.
   ///
   /// - Parameters:
   ///   - text: the response's body; `nil` if the caller dropped the body after the head.
-  ///   - floor: the subject's floor when the call began.
-  ///   - settings: how often the clock had been set when the call began.
+  ///   - floor: the value of `floor(of:)` when the call began.
+  ///   - settings: the value of `settings` when the call began.
+  ///   - context: the beginning of the text of a fault, which names seed, round and call.
   func judge(
     _ response: NetOptResponse, _ text: String?, to request: NetOptRequest, floor: Int, settings: Int,
     _ context: String
@@ -248,6 +285,7 @@ final class CacheModelOrigin: Sendable {
     let status = response.cacheStatus
     let context = "\(context) \(request.method.rawValue) \(subject) \(status.text ?? "")"
     let control = request.headers["Cache-Control"] ?? ""
+    // The cache made this response itself, because it had no usable response and none came from the origin.
     if response.status == 504, control.contains("only-if-cached") || response.headers["X-Serial"] == nil {
       return
     }
@@ -285,10 +323,10 @@ final class CacheModelOrigin: Sendable {
           Representation(subject: Self.representedSubject(of: request), version: version), settings, state,
           report)
       }
-      // A request with `no-store` does not change what is stored.
+      // A request with `no-store` does not change what is stored, so later calls may get an older version.
       if control.contains("no-store"), 200..<300 ~= response.status { return }
-      // A response to HEAD without a validator does not say which version it carries, and an error may
-      // concern the method.
+      // Without a validator, the cache cannot tell from a response to HEAD that its stored response is
+      // outdated. An error may concern only the method HEAD.
       if request.method == .head, response.status != 200 || !response.headers.contains(name: "ETag") {
         return
       }
@@ -303,8 +341,8 @@ final class CacheModelOrigin: Sendable {
     }
   }
 
-  /// Raises the floors after an unsafe request. The request invalidates all variants of its user, and the
-  /// entries that were stored without a user.
+  /// Raises the floors after a successful unsafe request. The cache must then have invalidated the stored
+  /// responses of the request's user and those without a user, each in all variants.
   private static func raiseFloors(
     after request: NetOptRequest, _ response: NetOptResponse, _ state: inout State
   ) {
@@ -318,10 +356,16 @@ final class CacheModelOrigin: Sendable {
     }
   }
 
+  /// The versions in `X-Version`: one for a read, and one for each resource that an unsafe request concerns.
   private static func versions(_ response: NetOptResponse) -> [Int] {
     (response.headers["X-Version"] ?? "").split(separator: " ").compactMap { Int($0) }
   }
 
+  /// Checks status, body and age of a response that carries a representation.
+  ///
+  /// - Parameters:
+  ///   - settings: the value of `settings` when the call began.
+  ///   - report: receives the faults.
   private func judgeRepresentation(
     _ response: NetOptResponse, _ text: String?, _ request: NetOptRequest, _ representation: Representation,
     _ settings: Int, _ state: State, _ report: (String) -> Void
@@ -338,10 +382,10 @@ final class CacheModelOrigin: Sendable {
     default: report("status \(response.status)")
     }
     guard let answers = state.answers[representation] else { return report("a version that nobody gave") }
-    // The date of the cache's decision is known only if nobody set the clock during the call.
+    // If the clock was set during the call, the time at which the cache decided is not known.
     guard settings == state.settings, !setsClockBack else { return }
-    // A retry takes time on the monotonic clock, but the date stands still here. The response can seem
-    // younger by that time.
+    // The cache's clock stands still, but a retry takes time on the monotonic clock. By this time, less than
+    // a second, the cache may take a response for younger than it is.
     let slack: Int64 = 999
     switch response.cacheStatus.outcome {
     case .hit where !answers.contains { state.now - $0.given < $0.lifetime + slack }:
@@ -353,10 +397,12 @@ final class CacheModelOrigin: Sendable {
   }
 }
 
-/// A body that arrives in two parts, with pauses, or fails after the first part.
+/// A response body that arrives in two parts, with pauses.
 private final class PausingBody: BodySource {
+  /// The parts that have not arrived, the next one last.
   private let parts: Locked<[[UInt8]]>
   private let origin: CacheModelOrigin
+  /// Whether the body fails in place of its second part.
   private let isCut: Bool
   let timings = Timings()
 

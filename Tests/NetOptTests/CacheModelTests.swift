@@ -7,8 +7,9 @@ import Testing
 
 @testable import NetOpt
 
-/// Tests the cache against a model: overlapping calls, users, variants, unsafe requests, failures, both
-/// tiers, restarts and clock changes, all at once.
+/// Tests the cache with random calls against a model of the origin (`CacheModelOrigin`). The calls overlap.
+/// They have several users and variants, and some change resources or fail. The client is restarted, and the
+/// clock is set forward and back. Half of the seeds also use the disk.
 @Suite struct CacheModelTests {
   /// The seeds of the test: the range in `CACHE_MODEL_SEEDS=FROM-TO`, by default 1 to 12.
   static let seeds: ClosedRange<UInt64> = {
@@ -23,6 +24,7 @@ import Testing
   func everyResponse(seed: UInt64) async throws {
     let origin = CacheModelOrigin(seed: seed)
     let directory = seed % 2 == 0 ? try TemporaryDirectory.make("cache-model") : nil
+    // All calls run on one thread, so requests arrive at the origin in the order in which they are sent.
     let thread = DedicatedThread()
     var hits = 0
     for round in 0..<6 {
@@ -55,8 +57,9 @@ import Testing
     #expect(hits > 20, "hardly anything was served from the cache: \(hits)")
   }
 
-  /// Performs calls one after the other.
+  /// Performs random calls one after the other, and lets the origin judge each response.
   ///
+  /// - Parameter context: names seed, round and task in the texts of faults.
   /// - Returns: the number of calls that the cache answered.
   private static func calls(
     _ count: Int, of lab: CacheLab, on thread: DedicatedThread, _ origin: CacheModelOrigin, _ context: String
@@ -94,7 +97,8 @@ import Testing
       let isBodyDropped = origin.draw(3) == 0
       let isCancelled = origin.draw(25) == 0
       let call = Task(executorPreference: thread) {
-        // No other call waits for the response to a reload.
+        // Some reloads drop their body unread. The cache never lets another call wait for the response to a
+        // reload, so no other call is affected.
         if fields["Cache-Control"] == "no-cache", isBodyDropped {
           let head = try await lab.begin(method, target, fields) { $0.options.maxAttempts = attempts }
           return (response: head.withoutBody, text: nil as String?)

@@ -7,8 +7,16 @@ import Testing
 
 @testable import NetOpt
 
-/// Clients that share a cache directory, but trust other authorities or tell users apart by other rules.
+/// Clients that share a cache directory but have different settings: certificate authorities, credential
+/// fields, signing keys, proxies or `User-Agent`. A client must not find entries of a client with settings to
+/// which the origin might have answered differently.
 @Suite struct CacheTrustTests {
+  /// Makes a client with the shared directory. The origin names in each response the user for whom it takes
+  /// the request (`X-Ours`).
+  ///
+  /// - Parameters:
+  ///   - change: changes the cache's configuration.
+  ///   - authorities: the client's `caFile`; `nil` for the system's authorities.
   private static func lab(
     _ directory: String, _ change: (inout ClientConfiguration.Cache) -> Void = { _ in },
     authorities: String? = nil
@@ -66,7 +74,9 @@ import Testing
     #expect(sent == [1, 1, 1, 0])
   }
 
-  /// How many requests each client sends for the same resource, when the clients share a directory.
+  /// Lets clients with different configurations request the same resource, one after the other, with one
+  /// cache directory. Returns how many requests each client sent: 0 if it found the entry of an earlier
+  /// client.
   private static func sent(
     _ url: String, by configurations: [(inout ClientConfiguration) -> Void]
   ) async throws -> [Int] {
@@ -85,10 +95,12 @@ import Testing
     return sent
   }
 
+  /// Makes a client sign requests to `api.test`.
   private static func signing(_ signer: RequestSigner) -> (inout ClientConfiguration) -> Void {
     { $0.signing = ClientConfiguration.Signing(signer: signer, hosts: ["api.test"]) }
   }
 
+  /// Makes a key ring from keys in JSON.
   private static func ring(_ keys: String...) throws -> KeyRing {
     let text = #"{"schema":1,"keys":[\#(keys.joined(separator: ","))]}"#
     return try KeyRing(json: SecretBytes(copying: Array(text.utf8)))
@@ -130,8 +142,9 @@ import Testing
     #expect(try await Self.sent("https://api.test/", by: signers.map(Self.signing)) == [1, 1, 0])
   }
 
-  /// A vault is unreachable for a moment. The fingerprint and the signature may come from different runs of
-  /// the key's command.
+  /// The commands of the keys fail, as if a vault were unreachable for a moment. The command of a key may
+  /// succeed later, when the client signs. So it is not known with which secret the client signs, and the
+  /// clients must not share responses.
   @Test("keys with the same id whose secrets cannot be read have separate identities")
   func unknownKeys() async throws {
     let signers = try (0..<3).map { _ in
@@ -139,8 +152,10 @@ import Testing
       return try RequestSigner(keys: keys, keyID: "a")
     }
     #expect(Set(signers.map(\.identity)).count == 3)
-    // A key keeps its identity as long as it lives, so that unsafe requests reach the stored entries.
+    // A signer keeps its identity as long as it lives. So an unsafe request still invalidates the entries
+    // that the same client has stored.
     #expect(signers.map(\.identity) == signers.map(\.identity))
+    // The clients sign only requests to `api.test`, so they share responses of other hosts.
     #expect(try await Self.sent("http://other.test/", by: signers.map(Self.signing)) == [1, 0, 0])
   }
 
@@ -151,7 +166,8 @@ import Testing
       { (configuration: inout ClientConfiguration) in configuration.proxy = .url(url) }
     }
     #expect(try await Self.sent("http://api.test/", by: configurations) == [1, 1, 1, 0])
-    // A SOCKS proxy passes requests on, and no proxy sees inside a tunnel.
+    // A SOCKS proxy passes bytes on and answers nothing itself. An HTTP proxy does the same with the bytes of
+    // a tunnel.
     let tunnels = ["socks5h://alice:pa@p:1", "socks5h://bob:pb@p:1"].map { url in
       { (configuration: inout ClientConfiguration) in configuration.proxy = .url(url) }
     }

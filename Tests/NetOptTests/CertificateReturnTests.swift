@@ -5,8 +5,9 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Certificates that are wrong for a short time.
+/// Endpoints whose certificates are wrong for a short time, for example behind a captive portal.
 @Suite struct CertificateReturnTests {
+  /// An endpoint that presents the certificate of another host.
   private static let portal = StubOutcome.certificate(names: ["portal.test"])
 
   @Test(
@@ -53,7 +54,8 @@ import Testing
       response = try await client.execute(request)
       return response.remote.map { listed.contains($0.address) } ?? false
     }
-    // The certificates were wrong for 1 or 2 s, so the waits have come to 4 s at most; the rest is for a busy
+    // The client waits 1 s before it checks a certificate again, and doubles the wait after each failed
+    // check. The certificates were wrong for 1 or 2 s, so the wait is 4 s at most. The rest is for a busy
     // machine.
     #expect(SystemTimeSource().now() - start < .seconds(10))
     #expect(response.route.source == .list)
@@ -64,7 +66,7 @@ import Testing
   func probes() async throws {
     let lab = try StubLab([Self.portal, Self.portal])
     let request = try lab.request()
-    // There is no name server either.
+    // DNS does not know the host, so the request fails.
     await #expect(throws: NetOptError.self) { _ = try await lab.client.execute(request) }
     for address in lab.addresses { lab.transport.set(.respond(200), for: address) }
     let before = lab.transport.opened.count
@@ -115,7 +117,8 @@ import Testing
     for request in [careless, pinned] { _ = try await lab.client.execute(request) }
     let before = lab.receivers.filter { $0 == lab.addresses[0] }.count
     #expect(before > 0)
-    // Repeats until a request serves as the check, which the impostor fails.
+    // A verified request goes to the first endpoint only when a check of the certificate is due. Its leg is
+    // then the check, which fails. The test repeats its requests until this happens.
     try await wait(for: "a check", within: .seconds(20)) {
       _ = try await lab.client.execute(careless)
       let response = try await lab.client.execute(request)

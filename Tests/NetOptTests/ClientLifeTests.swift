@@ -6,7 +6,8 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The resources that a client takes and gives back.
+/// The resources of a client (threads, descriptors, files), and its life from the first request to the
+/// shutdown.
 @Suite struct ClientLifeTests {
   @Test("a client leaves no descriptor and no loop thread behind, with and without a shutdown")
   func leftResources() async throws {
@@ -17,14 +18,14 @@ import Testing
       let first = try await lab.client()
       _ = try await first.execute(try lab.request()).body.collect(upTo: 100)
       await first.shutdown()
-      // One of the servers runs in this process, and closes its side of a connection a little later.
+      // The silent server runs in this process. It closes its side of a connection a little after the client.
       try await wait(for: "the servers to see the end") { lab.openConnections == 0 }
       let before = ProcessFootprint.now
       for round in 0..<5 {
         let client = try await lab.client()
         for _ in 0..<10 { _ = try await client.execute(try lab.request()).body.collect(upTo: 100) }
         let unread = try await client.execute(try lab.request(.get, "/bytes/10000000"))
-        // The last clients are released without a shutdown.
+        // The last two clients are released without a shutdown.
         if round < 3 { await client.shutdown() }
         withExtendedLifetime(unread) {}
       }
@@ -59,7 +60,7 @@ import Testing
     let directory = try TemporaryDirectory.make("authorities")
     let file = "\(directory)/empty.pem"
     try Data("no certificate\n".utf8).write(to: URL(filePath: file))
-    // libcurl would wait for the pipe on the event loop.
+    // If the client accepted the pipe, libcurl would wait on the event loop for its other end.
     let pipe = "\(directory)/pipe"
     try #require(mkfifo(pipe, 0o600) == 0)
     for path in ["\(directory)/missing.pem", file, directory, pipe] {
@@ -109,7 +110,8 @@ import Testing
     cancelled.cancel()
     _ = await cancelled.result
     let response = try await other.value
-    // The request was sent when the probe had failed, not when the other call was cancelled.
+    // The second call went on when the probe had failed after its budget of 400 ms, and not when the first
+    // call was cancelled.
     #expect(try #require(response.route.legs.first).started >= budget * 0.5)
     await client.shutdown()
   }
@@ -128,6 +130,7 @@ import Testing
       }
       return try await group.reduce(0, +)
     }
+    // 50 bodies of 6 bytes.
     #expect(total == 300)
     // A task on the event loop can end the loop, and continues elsewhere.
     let ended = Task(executorPreference: client.loopExecutor) {
@@ -137,6 +140,7 @@ import Testing
     #expect(await ended.value?.code == .shutDown)
   }
 
+  /// Records each event of a call as text: the number of the call, the event, and a property.
   private final class Recorder: CallObserver {
     let events = EventRecorder<String>()
     func callWillStart(_ id: UInt64, _ request: NetOptRequest) {

@@ -5,7 +5,7 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The main behaviour of the client on real servers.
+/// The main behaviour of the client, tested with real servers on loopback.
 @Suite struct ClientTests {
   @Test("a request goes to a listed endpoint without a DNS query")
   func listedEndpoint() async throws {
@@ -26,7 +26,7 @@ import Testing
     await client.shutdown()
   }
 
-  /// The start-up probe's connection is in the pool when the first request comes.
+  /// The first request waits for the start-up probe. The connection of the probe is in the pool after that.
   @Test("the first request reuses the connection of a start-up probe")
   func firstRequest() async throws {
     let lab = try await Lab([.works])
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  /// The wait for the start-up probes is part of the call.
+  /// The first request waits for the start-up probes, but never beyond its deadline.
   @Test("the deadline of the first request covers the wait for the start-up probes")
   func firstDeadline() async throws {
     let lab = try await Lab([.behaves(.silent)])
@@ -111,7 +111,7 @@ import Testing
         #expect(response.remote?.address == lab.listed[1])
         _ = try await response.body.collect(upTo: 100)
       }
-      // Waits for the ends of the probes only: the ranking has their results.
+      // `probe` returns when the probes have ended. The ranking then shows what they found.
       let ranking = try await client.probe()
       let impostor = try #require(ranking.first?.endpoints.first { $0.address == lab.listed[0] })
       #expect(impostor.state == .quarantined)

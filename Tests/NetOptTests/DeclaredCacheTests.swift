@@ -5,8 +5,16 @@ import Testing
 
 @testable import NetOpt
 
-/// The cache modes in which the caller decides, `api` and `versioned`.
+/// The cache modes `api` and `versioned`. In these modes the caller decides how long a stored response is
+/// used: by a declared time (`api`), or by a version in the query (`versioned`).
 @Suite struct DeclaredCacheTests {
+  /// Options for mode `api`.
+  ///
+  /// - Parameters:
+  ///   - name: the name of the API; `nil` for none.
+  ///   - time: how long a successful response is fresh; `nil` to store none.
+  ///   - expired: what happens to an expired response.
+  ///   - negative: how long a response with an error status, such as 404, is fresh; `nil` to store none.
   private func api(
     _ name: String? = "shop/live/item", for time: Duration? = .seconds(60),
     _ expired: CacheOptions.Declaration.Expired = .refetch, negative: Duration? = nil
@@ -16,6 +24,8 @@ import Testing
         name: name, timeToLive: time, expired: expired, negativeTimeToLive: negative))
   }
 
+  /// A client that caches only requests with cache options of their own. The text of a response is `answer`
+  /// and the number of the request at the origin, from 1.
   private func numbered(_ status: Int = 200, _ fields: HeaderFields = [:]) throws -> CacheLab {
     try CacheLab({ $0.options = .off }) { (request, number) throws(NetOptError) in
       CacheLab.response(request, status, fields, "answer \(number)")
@@ -114,7 +124,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// `only-if-cached` sends no request in any mode, nor where nothing is cached at all.
+  /// A request with `only-if-cached` is not sent in any mode, even if the mode caches nothing (`api` without
+  /// a declared time).
   @Test("only-if-cached without a fresh entry gives 504 in every mode and sends no request")
   func onlyIfCached() async throws {
     let lab = try numbered()
@@ -133,7 +144,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// A declaration does not allow a stale response when the origin is unreachable: the call throws the error.
+  /// In mode `http` the cache serves a stale response when the origin is unreachable. In mode `api` it does
+  /// not, because the caller declared how long a response may be used.
   @Test("api mode throws the error when the origin is unreachable and the entry has expired")
   func unreachableOrigin() async throws {
     let lab = try CacheLab({ $0.options = .off }) { (request, number) throws(NetOptError) in
@@ -255,6 +267,8 @@ import Testing
     await lab.client.shutdown()
   }
 
+  /// `declared` and `other` are URLs that mode `api` takes for the same resource. Mode `http` does not, and
+  /// its call must make its own fetch.
   @Test(
     "a fetch for a declared URL is not shared with a similar URL in http mode",
     arguments: [
@@ -301,6 +315,7 @@ import Testing
     await lab.client.shutdown()
   }
 
+  /// `isOfClient`: whether the declaration is in the client's configuration, and not in the request.
   @Test("the target of an API's redirect is not stored as the API's response", arguments: [true, false])
   func redirects(isOfClient: Bool) async throws {
     let options = api()

@@ -5,15 +5,16 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// A server that ends each connection after some requests, as nginx does after `keepalive_requests`. Every
-/// POST gets its own response and is processed once (docs/adr/0026).
+/// A server that ends connections while requests are on their way, as nginx does after `keepalive_requests`
+/// or `keepalive_timeout`. No POST may get the response to another one or be processed twice (docs/adr/0026).
 @Suite struct EndedConnectionsTests {
-  /// How many POSTs each case sends. `ENDED_CONNECTIONS_POSTS=100000` makes a thorough run.
+  /// How many POSTs each case of `posts(over:atOnce:)` sends. A case of `idle` sends half as many.
+  /// `ENDED_CONNECTIONS_POSTS=100000` makes a thorough run.
   private static let posts =
     Int(ProcessInfo.processInfo.environment["ENDED_CONNECTIONS_POSTS"] ?? "") ?? 2500
   private static let host = "ended.test"
 
-  /// The fault of a POST; `nil` if the POST got its response.
+  /// The description of a wrong response or an error.
   private typealias Fault = String
 
   @Test(
@@ -22,7 +23,7 @@ import Testing
   func posts(over version: RequestOptions.Version, atOnce: Int) async throws {
     var settings = NginxSettings()
     settings.keepaliveRequests = 100
-    // nginx answers without waiting for the body.
+    // nginx answers a request for `/early` before it has read the request's body.
     settings.directives = #"location = /early { return 200 "$arg_id"; }"#
     let addresses = IPAddress.freshLoopback(1)
     let origin = try await NginxOrigin.start(for: [Self.host], on: addresses, settings: settings)
@@ -51,9 +52,9 @@ import Testing
     await client.shutdown()
   }
 
-  /// Over HTTP/2 nginx reports with GOAWAY which requests it has not processed. Over HTTP/1.1 nobody knows
-  /// whether a request was processed that crosses the connection's end on the wire: the request fails, and
-  /// the client does not send it again.
+  /// A request may be on its way when nginx ends the connection. Over HTTP/2 nginx reports with GOAWAY
+  /// whether it has processed such a request. Over HTTP/1.1 nothing tells whether it has. Such a POST fails,
+  /// and the client does not send it again.
   @Test(
     "a POST that crosses the end of an idle connection is processed once at most",
     arguments: [RequestOptions.Version.http2, .http1])
@@ -71,8 +72,8 @@ import Testing
           var random = SplitMix64(seed: UInt64(worker))
           var faults: [Fault] = []
           for number in 0..<each {
-            // The pause is around the 3 ms for which nginx keeps an idle connection, so that some requests
-            // cross its end.
+            // nginx keeps an idle connection for 3 ms. The pause is 2.5 to 4 ms, so that some requests are on
+            // their way when nginx ends the connection.
             try? await Task.sleep(for: .microseconds(2500 + Int64(random.below(1500))))
             let id = 8 * (number * workers + worker) + 2
             if let fault = await Self.post(id, to: origin, over: version, by: client) { faults.append(fault) }
@@ -82,9 +83,10 @@ import Testing
       }
       return await group.reduce(into: []) { $0 += $1 }
     }
-    // After a failed write libcurl reads nothing more from the connection: neither the GOAWAY that says which
-    // requests were not processed, nor the rest of a response that had begun. With both cores busy at most 28
-    // of 1,248 requests failed in this way, otherwise some in 100,000.
+    // Two kinds of error are expected. After a failed write libcurl reads nothing more from the connection.
+    // So it misses a GOAWAY that says which requests were not processed, and the rest of a response that had
+    // begun. Measured on a machine with two cores: at most 28 of 1,248 requests failed in this way when both
+    // cores were busy, and otherwise some in 100,000.
     let unexplained = faults.filter { fault in
       !fault.contains("whether the request took effect is not known")
         && !(fault.contains("before the end of the body") && fault.contains("Broken pipe"))
@@ -96,8 +98,14 @@ import Testing
     await client.shutdown()
   }
 
-  /// Sends a POST. nginx answers most POSTs before it has read their bodies, and sends the bodies of some on.
-  /// Some bodies are long.
+  /// Sends a POST to a path that depends on the id, and checks the response.
+  ///
+  /// - `upload`: every eighth id, starting with 0. The body has 50,000 bytes or more, and nginx passes it on
+  ///   to its backend, which answers with the length.
+  /// - `echo`: every fourth id, starting with 1. The backend answers with the request.
+  /// - `early`: the others. nginx answers with the id before it has read the body.
+  ///
+  /// - Returns: the fault; `nil` if the response is right.
   private static func post(
     _ id: Int, to origin: NginxOrigin, over version: RequestOptions.Version, by client: NetOptClient
   ) async -> Fault? {

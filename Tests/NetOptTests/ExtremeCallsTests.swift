@@ -8,10 +8,12 @@ import Testing
 
 @testable import NetOpt
 
-/// Extreme values that a caller passes besides settings: options and bodies on a real connection, lists made
-/// in code, texts, and a custom clock. None of them traps or hangs. The tests run in child processes, because
-/// a trap would end the tests.
+/// Extreme values that a caller may pass: request options and body lengths on a real connection, lists made
+/// in code, texts in a configuration, long field values, and clocks. netopt must neither trap nor hang. Most
+/// tests use a child process, because a trap would end the process of all tests. The child writes down what
+/// it does next (`LastNote`).
 @Suite struct ExtremeCallsTests {
+  /// Runs an operation, and returns its value or its error.
   private static func result<Value>(
     _ work: () async throws(NetOptError) -> Value
   ) async -> Result<Value, NetOptError> {
@@ -38,7 +40,8 @@ import Testing
       for seed in 1...300 as ClosedRange<UInt64> {
         var random = SplitMix64(seed: seed)
         var request = try NetOptRequest(.put, "http://\(server.endpoint)/")
-        // Without a deadline the request would wait forever for a body that never comes.
+        // If the request states a longer body than the stream has, the server waits for the rest. The
+        // deadline ends this wait.
         request.options.timeout = .milliseconds(500)
         if random.isOne(in: 2) {
           request.options.connectTimeout = random.element(of: ExtremeNumbers.durations)
@@ -46,12 +49,14 @@ import Testing
         if random.isOne(in: 4) { request.options.timeout = random.element(of: ExtremeNumbers.durations) }
         if random.isOne(in: 8) { request.options.connection = .fresh }
         let length = random.isOne(in: 2) ? nil : Int64(random.element(of: ExtremeNumbers.integers))
+        // The stream has 3 bytes, whatever length the request states.
         let chunks = AsyncStream<[UInt8]> {
           $0.yield([1]); $0.yield([2, 3]); $0.finish()
         }
         let isStream = random.isOne(in: 3)
         request.body = isStream ? .stream(length: length, chunks) : .text("abc")
         note.write("seed \(seed): \(request.options), \(isStream ? "\(length ?? 3)" : "")")
+        // The request has less time than usual, so a timeout is no fault.
         let isLate = (request.options.timeout ?? .zero) < .milliseconds(500)
         switch await Self.result({ () throws(NetOptError) in
           try await client.execute(request).body.collect(upTo: 5)
@@ -117,8 +122,8 @@ import Testing
         #expect((try? response.get().status) == 200, "seed \(seed): \(response)")
         _ = try? await client.probe()
         _ = await client.warmUp(hosts: texts, within: .milliseconds(20))
-        // The description of a `Date` is Foundation's, which traps at infinite dates. The warning contains
-        // such a date.
+        // Makes the texts of the client about the list. The warning contains the date of expiry, which may be
+        // infinite. Foundation's own description of a `Date` would trap there.
         _ = "\(client.listStatus.source) \(String(describing: client.listWarning))"
         await client.shutdown()
       }
@@ -127,7 +132,7 @@ import Testing
     #expect(note.text == "the end")
   }
 
-  /// The text settings of a configuration.
+  /// Closures that each set one setting of a configuration to a text.
   private static let texts: [@Sendable (inout ClientConfiguration, String) -> Void] = [
     { $0.list = .file($1) }, { $0.listUpdates.stateDirectory = $1 }, { $0.rankingHistory = .directory($1) },
     { $0.dns.servers = [$1] }, { $0.tls.caFile = $1 }, { $0.proxy = .url($1) }, { $0.userAgent = $1 },
@@ -141,9 +146,10 @@ import Testing
     await #expect(processExitsWith: .success) { [path = note.path as String] in
       alarm(300)
       let note = LastNote(path)
-      // The working directory is empty, so that a text that is used as a path leads to no file.
+      // The client takes some of the texts for relative paths. The working directory is empty, so that they
+      // lead to no file except `pipe`.
       chdir(try TemporaryDirectory.make("texts"))
-      // Nobody opens the other end of this pipe.
+      // No process opens the other end of this pipe, so a client that opened it might wait forever.
       try #require(mkfifo("pipe", 0o600) == 0)
       let server = try LoopbackServer(.raw { try $0.respond(200, [:], text: "hello") })
       let texts = [
