@@ -4,6 +4,11 @@ import NetOptCore
 import Testing
 
 @Suite struct JSONReaderTests {
+  /// Reads a JSON text.
+  ///
+  /// - Parameters:
+  ///   - keys: the rule by which two keys of an object are equal.
+  ///   - most: the maximum number of duplicate keys that the outline lists. The reader counts all of them.
   private func read(_ bytes: [UInt8], keys: JSONReader.KeyRule = .sameCharacters, most: Int = 100)
     -> JSONOutline
   {
@@ -30,6 +35,7 @@ import Testing
     }
   }
 
+  /// A text, the offset of its fault in bytes, and a part of the message that names the rule.
   @Test(
     "the reader reports the rule that a text breaks and the offset of the fault",
     arguments: [
@@ -65,6 +71,7 @@ import Testing
       [0xfe], [0xff],
     ] as [[UInt8]])
   func invalidUTF8(_ bytes: [UInt8]) {
+    // The invalid bytes are in a value, and then in a key. The fault is at the first of them.
     for before in ["[\"", "{\"é\\n"] {
       let fault = read(Array(before.utf8) + bytes + Array("\": 1]".utf8)).fault
       #expect(fault?.offset == before.utf8.count)
@@ -73,12 +80,13 @@ import Testing
     #expect(read(bytes).fault?.rule == "a value is expected here")
   }
 
-  /// Sequences of four bytes: every first byte from 0x80, and samples from the limits of UTF-8 for the other
-  /// bytes.
+  /// Reads strings of four bytes. The first byte has each value from 0x80 on. The other bytes have values on
+  /// both sides of each limit between bytes that UTF-8 allows and bytes that it does not allow.
   @Test("the reader accepts the same UTF-8 as the Swift standard library")
   func validUTF8() {
     var differences = 0
-    // No sample ends a string, begins an escape or is invalid by itself in a string.
+    // A quote would end the string, a backslash would begin an escape, and JSON forbids bytes below 0x20 in
+    // strings. So no sample is such a byte.
     let samples: [UInt8] = [0x20, 0x61, 0x7f, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xc0, 0xc3, 0xff]
     for first in UInt8(0x80)...0xff {
       for second in samples {
@@ -100,6 +108,8 @@ import Testing
     let bytes = Array(text.utf8)
     let outline = read(bytes)
     try #require(outline.fault == nil)
+    // Node 0 is the object. Nodes 1 and 2 are the key "a" and its array, and nodes 3 and 4 the elements of
+    // the array. Nodes 5 and 6 are the key "é\n" and its value, and so on.
     let kinds: [JSONNode.Kind] = [
       .object, .string, .array, .number, .object, .string, .string, .string, .number, .string, .true, .string,
       .false,
@@ -127,6 +137,8 @@ import Testing
     }
   }
 
+  /// A text, the number of its duplicate keys if the reader compares characters, and the number if the reader
+  /// compares bytes.
   @Test(
     "the reader compares keys by characters or by bytes, as the caller chooses",
     arguments: [
@@ -147,6 +159,7 @@ import Testing
   func placesOfDuplicates() {
     let text = #"{"h": [{}, {"x": 1, "x": {"y": 1, "y": 2}}], "h": 3}"#
     let outline = read(text)
+    // Nodes 7, 11 and 13 are the second "x", the second "y" and the second "h".
     #expect(outline.duplicates.map(\.key) == [7, 11, 13])
     #expect(
       outline.duplicates.map(\.path) == [
@@ -158,6 +171,8 @@ import Testing
     #expect(read(#"[{}, [0, {"a": 1, "b": x"#).fault?.path == [.index(1), .index(1), .key(7)])
   }
 
+  /// Swift takes quadratic time to compare strings with such runs (`SlowText`). `sameBytes` compares no
+  /// strings.
   @Test(
     "sameCharacters refuses a long run of combining marks or flags, sameBytes accepts it"
   )
@@ -167,6 +182,7 @@ import Testing
     )
     let flags = String(repeating: "\u{1f1e6}\\ud83c\\udde6", count: 301)
     for marks in [plain, escaped, flags, String(repeating: "\\u0301\u{316}", count: 16)] {
+      // The fault is at the opening quote of the string, which is a key or a value.
       for (text, offset) in [("{\"a\(marks)\": 1}", 1), ("{\"a\": [\"\(marks)\"]}", 7)] {
         let fault = read(text).fault
         #expect(fault?.offset == offset)
@@ -198,6 +214,7 @@ import Testing
 
   @Test("the reader refuses a text of 2 GiB before it reads the text")
   func textsAreLimited() throws {
+    // This process may not read the memory: reading a byte of it would raise SIGSEGV.
     let size = Int(Int32.max) + 1
     let memory = try #require(mmap(nil, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))
     try #require(memory != MAP_FAILED)
@@ -208,7 +225,8 @@ import Testing
     #expect(outline.fault?.rule.contains("2 GiB") == true)
   }
 
-  /// Documents for which a reader that is not linear would take minutes.
+  /// A reader whose time grows faster than the size of the text would take minutes for these documents. The
+  /// test repeats the pattern until the text has 512 KiB.
   @Test(
     "the reader reads large documents of one repeated pattern in linear time",
     arguments: ["{\"a\":0,", "[", "\"\\u0061", "{\"\\ud83d\\ude00\":[", "[{\"a\":{},\"a\":"])
@@ -218,6 +236,7 @@ import Testing
     for keys in [JSONReader.KeyRule.sameCharacters, .sameBytes] {
       #expect(read(body, keys: keys).fault != nil)
     }
+    // An object with 40,000 keys. The keys are 20,000 names, each of them twice.
     let object = "{" + (0..<40_000).map { "\"\\u0061\($0 / 2)\":0" }.joined(separator: ",") + "}"
     for keys in [JSONReader.KeyRule.sameCharacters, .sameBytes] {
       let outline = read(object, keys: keys)

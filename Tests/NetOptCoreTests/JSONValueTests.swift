@@ -61,6 +61,7 @@ import Testing
 
   @Test("the written strings and numbers are the same for JSONDecoder")
   func decoder() throws {
+    // All scalars below U+0800, the control characters included.
     let text = String(String.UnicodeScalarView((0..<0x800).compactMap(Unicode.Scalar.init)))
     let json = (["text": .string(text), "numbers": [1.25, -3]] as JSONValue).bytes(indented: true)
     struct Read: Decodable {
@@ -76,6 +77,7 @@ import Testing
   func pieces() throws {
     var generator = SplitMix64(seed: 7)
     let alphabet: [Character] = ["a", "\"", "\\", "\u{1}", "\n", "é", "\u{200e}", "\u{1f600}", "\u{e0001}"]
+    // The number of characters in each string. `write` may end a piece from 16,384 bytes on.
     for size in [0, 1, 100, 16_383, 16_384, 16_385, 200_000] {
       let mixed = String((0..<size).compactMap { _ in alphabet.randomElement(using: &generator) })
       let plain = String(repeating: "a", count: size)
@@ -94,6 +96,8 @@ import Testing
   @Test("write stops after the sink throws")
   func failingSink() {
     struct Full: Error {}
+    // The number of pieces that the sink got. Each U+0001 becomes an escape of six bytes, so the text has
+    // many pieces.
     var count = 0
     #expect(throws: Full.self) {
       try JSONValue.string(String(repeating: "\u{1}", count: 100_000)).write { (_) throws(Full) in

@@ -22,6 +22,7 @@ import Testing
     #expect(code.description == name)
   }
 
+  /// libcurl's error CURLE_COULDNT_CONNECT.
   private let underlying = NetOptError.Underlying(.curl, code: 7, text: "Couldn't connect to server")
 
   @Test("the description adds the library's code and text to the message")

@@ -20,6 +20,7 @@ import Testing
     #expect(error?.code == .invalidURL)
   }
 
+  /// A method, header fields, and whether a request with both may be repeated.
   @Test(
     "a request may be repeated if its method is idempotent or it has idempotency keys, none empty",
     arguments: [
@@ -37,12 +38,14 @@ import Testing
   }
 }
 
-/// The texts that a program prints of a request without regard to the secrets in it.
+/// A program may print or log a whole request. The texts that Swift then makes of the request (`dump`, string
+/// interpolation) must not contain its secrets.
 @Suite struct HTTPRequestDumpTests {
   @Test("no text of a request shows its credentials", arguments: 1...5 as ClosedRange<UInt64>)
   func dumps(_ seed: UInt64) throws {
     var random = SplitMix64(seed: seed)
     for _ in 0..<50 {
+      // The secret ends with Z. A dump of the bytes of the body would contain 90, the value of this letter.
       let secret = String((0..<12).map { _ in "abcdefghijklmnop".randomElement(using: &random) ?? "a" }) + "Z"
       let field = ["Authorization", "Cookie", "X-Api-Key", "X-Custom"].randomElement(using: &random) ?? ""
       let parameter = ["token", "api_key", "sig"].randomElement(using: &random) ?? ""
@@ -66,6 +69,7 @@ import Testing
 @Suite struct RequestBodyTests {
   private struct Failure: Error, Equatable {}
 
+  /// Returns the chunks of a stream body; no chunks for a body from memory.
   private func chunks(of body: RequestBody) async throws -> [[UInt8]] {
     guard case .stream(_, let makeIterator) = body.source else { return [] }
     var chunks: [[UInt8]] = []

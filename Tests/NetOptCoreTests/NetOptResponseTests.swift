@@ -35,6 +35,7 @@ import Testing
   func timingSums() {
     var timings = Timings()
     #expect(timings.total == .zero)
+    // Each phase is a different power of two, so a phase that is missing or added twice changes the sum.
     timings.queue = .milliseconds(1)
     timings.dns = .milliseconds(2)
     timings.connect = .milliseconds(4)

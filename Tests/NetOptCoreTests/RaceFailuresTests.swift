@@ -3,7 +3,7 @@ import Testing
 @testable import NetOptCore
 
 @Suite("The error of a call without a connection names the most telling failure") struct RaceFailuresTests {
-  /// All kinds, in descending order of weight.
+  /// The kinds of failure except `silent` and `busy`, in descending order of `weight`.
   private static let kinds: [LegFailure.Kind] = [
     .authorities, .proxyRefused, .certificateName(presented: ["other.test"]), .certificateUntrusted,
     .certificateExpired, .proxy, .tls, .unhealthy, .reset, .other, .tlsTimeout, .refused, .connectTimeout,
@@ -12,14 +12,20 @@ import Testing
 
   private static let origin = Origin(.https, host: "api.test", port: 443)
 
+  /// Returns a plan whose only leg is DNS.
+  ///
+  /// - Parameter candidates: the endpoints of the list that the plan considered.
   private func plan(_ candidates: [RouteReport.Candidate] = []) -> RoutePlan {
     RoutePlan(
       origin: Self.origin, policy: .fastest, candidates: candidates, legs: [RoutePlan.Leg(.dns, source: .dns)]
     )
   }
 
+  /// Returns the address 127.0.0.`number`.
   private func address(_ number: Int) throws -> IPAddress { try #require(IPAddress("127.0.0.\(number)")) }
 
+  /// Returns the report of a leg that failed. If DNS failed, the leg has no address. Otherwise the leg is one
+  /// of the list, and its address is 127.0.0.`number`.
   private func leg(_ kind: LegFailure.Kind, _ number: Int) throws -> RouteReport.Leg {
     let isLookUp = kind == .resolve || kind == .nameNotFound
     return RouteReport.Leg(
@@ -90,6 +96,7 @@ import Testing
       error.message
         == "127.0.0.2 of the IP list is not used: its certificate is for other.test, not for api.test; it is probed again in 2 s; besides, DNS has no other address for the name"
     )
+    // An endpoint that its circuit breaker excludes.
     let shut = RouteReport.Candidate(
       try address(2), score: nil, source: .list, excluded: .failures(inARow: 3, last: nil))
     let other = try #require(RaceFailures(plan([shut]), legs).error(lookUp: lookUp))
