@@ -3,7 +3,7 @@ import Testing
 
 /// The gate's answers to legs that are ready, and the start of two legs at once.
 @Suite struct RaceGateTests {
-  /// A race with three legs under way and a fourth that waits.
+  /// Returns a race with the legs 0, 1 and 2 under way. Leg 3 has not started.
   private func underWay(mayBeRepeated: Bool = false) -> Race {
     var race = Race.of([100, 100, 100, 100], mayBeRepeated: mayBeRepeated)
     #expect(race.started() == [0])
@@ -47,6 +47,7 @@ import Testing
     #expect(race.advance() == .wait(until: nil))
   }
 
+  /// A replay is a second visit to the gate: the winner is about to send the request again.
   @Test("the gate refuses a replay unless the request may be repeated")
   func replay() {
     var once = underWay()
@@ -60,27 +61,32 @@ import Testing
     #expect(often.ready(0) == .release)
   }
 
+  /// The race takes a request back from the winner (`withdrawRequest`) if the server did not process it.
   @Test("a leg sends a request again that came back unprocessed")
   func returned() {
     var race = underWay()
+    // Leg 1 has not won, so this call changes nothing.
     race.withdrawRequest(from: 1)
     #expect(race.ready(0) == .send)
     race = underWay()
     for _ in 0..<2 {
       #expect(race.ready(1) == .send)
       #expect(race.maySend(1) == false)
+      // Leg 0 is not the winner, so this call changes nothing.
       race.withdrawRequest(from: 0)
       #expect(race.winner == 1)
       race.withdrawRequest(from: 1)
       #expect(race.winner == nil)
       #expect(race.maySend(1) == true)
-      // Legs that lost stay lost.
+      // The legs 0 and 2 lost to leg 1. They remain over, although no leg has won now.
       #expect(race.ready(0) == .release)
     }
     #expect(race.ready(1) == .send)
     #expect(race.ready(1) == .replayRefused)
   }
 
+  /// The race takes the request back from leg 1, and leg 1 then fails because it gets no new connection. Leg
+  /// 3 is the only leg that has not started.
   @Test("the next leg sends a returned request when its connection cannot be replaced")
   func returnedElsewhere() {
     var race = underWay()
@@ -110,7 +116,7 @@ import Testing
     #expect(race.ready(1) == .send)
   }
 
-  // MARK: Pairs
+  // MARK: Pairs (two legs that start together, `RoutePlan.startsTwo`)
 
   @Test("the two legs of a pair start together, and the second is the front leg")
   func pair() {
@@ -138,7 +144,8 @@ import Testing
     #expect(race.advance() == .wait(until: nil))
   }
 
-  /// A leg that takes no request now gets it once more when every other leg has failed.
+  /// Leg 0 wins, but its endpoint takes no request at present. The race takes the request back, and tries the
+  /// leg a second time after all other legs (`tryAgainLast`). The second try has the index 3.
   @Test("tryAgainLast tries a leg once more after all other legs, answers of DNS included")
   func lastTry() {
     var race = Race.of([100, 100], thenDNS: true)
@@ -149,7 +156,8 @@ import Testing
     #expect(race.hasUntriedAddress)
     #expect(race.failed(0) == .start(1))
     #expect(race.failed(1) == .start(2))
-    // The race tries the answers of DNS before the repeated leg.
+    // The answers of DNS start before the second try. Address 0 is the one of leg 0, so only address 7 is
+    // new.
     #expect(race.expanded(2, into: race.untried([.answer(0), .answer(7)])) == .start(4))
     #expect(race.failed(4) == .start(3))
     #expect(race.legs[3] == race.legs[0])

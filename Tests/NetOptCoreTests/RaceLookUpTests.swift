@@ -3,8 +3,12 @@ import Testing
 
 /// The start of the DNS look-up in a race, and the legs for its answers.
 @Suite struct RaceLookUpTests {
-  /// A race of `count` listed legs and DNS, whose first leg has opened its socket. `stagger` and `moment` are
-  /// milliseconds.
+  /// Returns a race of listed legs and a look-up after them. The first leg has started and opened its socket.
+  ///
+  /// - Parameters:
+  ///   - count: the number of listed legs.
+  ///   - stagger: the stagger of each leg, in milliseconds.
+  ///   - moment: when the first leg opened its socket, in milliseconds since the start of the clock.
   private func begun(_ count: Int, stagger: Int = 5000, at moment: Int = 0) -> Race {
     var race = Race.of([Int](repeating: stagger, count: count), thenDNS: true)
     #expect(race.started() == [0])
@@ -12,7 +16,8 @@ import Testing
     return race
   }
 
-  /// A race of five listed legs and DNS. Three listed legs and the look-up are under way.
+  /// Returns a race of five listed legs and a look-up. The listed legs 0, 1 and 2 are under way, and so is
+  /// the look-up, which has the index 5. The listed legs 3 and 4 have not started.
   private func full() -> Race {
     var race = begun(5, stagger: 50)
     #expect(race.timeIsUp(at: .at(50), connected: false) == .start(1))
@@ -163,7 +168,7 @@ import Testing
   @Test("list and DNS have up to three legs under way each, and a failed leg starts one of its source")
   func shares() {
     var race = full()
-    // Listed legs 0, 1, 2; answers 6, 7, 8.
+    // The listed legs 0, 1 and 2 are under way. The answers are the legs 6 to 9, and 6, 7 and 8 start.
     #expect(race.expanded(5, into: (20...23).map { .answer($0) }) == .start(6))
     #expect(race.timePasses(leg: 6, from: .at(200)) == .start(7))
     #expect(race.timePasses(leg: 7, from: .at(300)) == .start(8))
@@ -182,6 +187,7 @@ import Testing
     var race = begun(3)
     #expect(race.failed(0) == .start(1))
     #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(3))
+    // The legs to the addresses 0 and 1 have started. The leg to address 2 has not.
     let answers = [0, 1, 7, 7, 2].map { RoutePlan.Leg.answer($0) }
     #expect(race.untried(answers) == [.answer(7), .answer(2)])
   }
@@ -190,6 +196,7 @@ import Testing
   func sameAddress() {
     var race = begun(4)
     #expect(race.timeIsUp(at: .at(1000), connected: false) == .start(4))
+    // Leg 2 is the waiting leg to address 2. The race drops leg 2, and the answer becomes leg 5.
     #expect(race.expanded(4, into: [.answer(2)]) == .start(5))
     #expect(race.failed(5) == .start(1))
     #expect(race.failed(1) == .start(3))

@@ -17,6 +17,7 @@ extension RoutePlan.Leg {
 }
 
 extension IPAddress {
+  /// The address 192.0.2.0 plus a number from 0 to 255 (TEST-NET-1; RFC 5737).
   static func number(_ number: Int) -> Self { IPAddress(v4: 0xc000_0200 + UInt32(number)) }
 }
 
@@ -33,14 +34,15 @@ extension Race {
       mayBeRepeated: mayBeRepeated)
   }
 
-  /// Starts all legs that can start now, and returns their indices.
+  /// Starts the first leg, or the first two legs of a race that `startsTwo`. Returns their indices.
   mutating func started() -> [Int] {
     var legs: [Int] = []
     while case .start(let leg) = advance() { legs.append(leg) }
     return legs
   }
 
-  /// Opens a leg's socket at this moment, lets its stagger pass, and returns the step that follows.
+  /// Reports that a leg opened its socket at a moment. Then lets the time pass for which the race waits, and
+  /// returns the next step. If the race does not wait for a time, returns its `wait` step.
   mutating func timePasses(leg: Int, from opened: MonotonicInstant = .at(0)) -> Step {
     guard case .wait(let due?) = self.opened(leg, at: opened) else { return .wait(until: nil) }
     return timeIsUp(at: due, connected: false)

@@ -65,6 +65,7 @@ import Testing
       multiplexes: true,
       mayBeRepeated: true)
     #expect(race.started() == [1, 2])
+    // The legs 0 and 3 have not started, but `hasUntried` does not count legs that start alone.
     #expect(race.hasUntried == false)
     #expect(race.timePasses(leg: 2) == .wait(until: nil))
     #expect(race.failed(1) == .wait(until: nil))
@@ -78,10 +79,11 @@ import Testing
   func beginsAnew() {
     var race = Race.of([100, 100], thenDNS: true)
     #expect(race.started() == [0])
+    // The new try of leg 0 is leg 3.
     race.tryAgainNext(0)
     #expect(race.failed(0) == .start(3))
     #expect(race.legs[3] == race.legs[0])
-    // The race also tries the leg once more after the other legs have failed.
+    // Leg 4 is a third try, after all other legs. The second call adds no leg.
     race.tryAgainLast(3)
     race.tryAgainLast(3)
     #expect(race.failed(3) == .start(1))
@@ -105,7 +107,8 @@ import Testing
     #expect(race.timePasses(leg: 0) == .start(1))
     #expect(race.timePasses(leg: 1) == .start(2))
     #expect(race.timePasses(leg: 2) == .wait(until: nil))
-    // The stagger of leg 2 is over, although no leg started then.
+    // The stagger of leg 2 has passed, although no other leg could start. The second socket of leg 2 does not
+    // begin another stagger.
     #expect(race.opened(2, at: .at(500)) == .wait(until: nil))
   }
 
@@ -130,8 +133,8 @@ import Testing
     #expect(race.opened(1, at: .at(110)) == .wait(until: nil))
   }
 
-  /// The stagger in milliseconds, whether the connection multiplexes, and the end of the stagger in
-  /// milliseconds without and with a TCP connection.
+  /// The stagger in milliseconds, whether connections multiplex, and the moment at which the stagger ends, in
+  /// milliseconds: first without a TCP connection, then with one.
   @Test(
     "the race extends a stagger once, by at most 250 ms, when TCP is connected",
     arguments: [
@@ -242,7 +245,7 @@ import Testing
     var race = Race.of([100, 100, 100])
     _ = race.started()
     #expect(race.opened(0, at: .at(0)) == .wait(until: .at(100)))
-    // The extension is over as well.
+    // The timer is so late that the extension, which ends at 200 ms, is over as well.
     #expect(race.timeIsUp(at: .at(900), connected: true) == .wait(until: .at(200)))
     #expect(race.timeIsUp(at: .at(900), connected: true) == .start(1))
     #expect(race.timeIsUp(at: .at(900), connected: true) == .wait(until: nil))
