@@ -1,36 +1,60 @@
 import NetOptCore
 
 /// One race in simulated time. Its legs open sockets, connect, become ready, fail or give answers at random
-/// moments, and its timer may be late. The simulation records each step in which the race and the model
-/// differ.
+/// moments, and its timer may be late. The simulation passes each event to a `Race` and to a `RaceModel`. It
+/// records each difference between the two. A leg is named by its index in `Race.legs`.
 struct RaceSimulation {
+  /// What happens to a leg: it opens a socket, its TCP connection is established, its connection is ready to
+  /// send the request, it fails, or its look-up has found these legs. `alarm` belongs to no leg: the race's
+  /// timer with this number fires.
   private enum Event { case opened, connected, ready, failed, resolved([RoutePlan.Leg]), alarm(Int) }
 
-  /// The situations that must occur in the simulations. A situation that never occurs leaves its rule
-  /// untested.
+  /// The situations that the test counts. Each must occur, because a situation that never occurs leaves a
+  /// rule of the race untested.
+  ///
+  /// - `won`: a leg won the race.
+  /// - `exhausted`: all legs failed.
+  /// - `bothSourcesFull`: three legs of the list and three of DNS were under way at once.
+  /// - `extended`: the front leg's stagger was extended, because TCP was connected.
+  /// - `startedByTime`: the front leg's stagger passed, and another leg was free to start.
+  /// - `lookUpStartedByTime`: the look-up started out of turn, 1 s after the first socket opened.
+  /// - `lookUpStartedBeforeTheList`: the look-up started while legs of the list waited in the queue.
+  /// - `startedAlone`: a leg that `startsAlone` started.
+  /// - `lookUpFailedBeforeTheList`: the look-up failed while legs waited in the queue.
+  /// - `answerStartedBeforeTheList`: the leg of an answer started while legs of the list waited in the queue.
+  /// - `listedLegDropped`: a waiting leg of the list was dropped, because the look-up found its address.
+  /// - `blockedLegPassedOver`: a leg started that was not the first in the queue. The legs before it were not
+  ///   allowed to start.
   enum Occasion: CaseIterable {
     case won, exhausted, bothSourcesFull, extended, startedByTime, lookUpStartedByTime,
       lookUpStartedBeforeTheList, startedAlone
     case lookUpFailedBeforeTheList, answerStartedBeforeTheList, listedLegDropped, blockedLegPassedOver
   }
 
-  /// The differences between the race and the model.
+  /// The differences between the race and the model, in words.
   private(set) var faults: [String] = []
+  /// How often each situation occurred.
   private(set) var occasions: [Occasion: Int] = [:]
 
   private var random: SplitMix64
   private var race: Race
   private var model: RaceModel
+  /// The leg that the gate let send the request; `nil` while no leg has won.
   private var winner: Int?
+  /// Whether the request may be sent again. If true, the gate also lets the winner send at later visits.
   private let mayBeRepeated: Bool
   /// The maximum lateness of the timer, in milliseconds.
   private let lateness: Int
+  /// The present moment of the simulated clock.
   private var now = MonotonicInstant.at(0)
+  /// The events to come, in no order. The leg of an alarm is -1.
   private var agenda: [(at: MonotonicInstant, leg: Int, event: Event)] = []
-  /// The number of the latest alarm. Earlier alarms have no effect.
+  /// The number of the alarm that the race set last. Alarms with earlier numbers have no effect.
   private var alarm = 0
+  /// Whether the race has returned `Race.Step.exhausted`.
   private var isExhausted = false
 
+  /// Creates a race with random legs and settings.
   init(_ random: inout SplitMix64) {
     self.random = SplitMix64(seed: random.next())
     let slowest = random.chance(30) ? 2000 : 600
@@ -67,10 +91,12 @@ struct RaceSimulation {
     note(winner == nil ? .exhausted : .won)
   }
 
+  /// Records a fault if a condition does not hold.
   private mutating func expect(_ isFine: Bool, _ fault: String) {
     if !isFine { faults.append("at \(now.nanoseconds / 1_000_000) ms: \(fault)") }
   }
 
+  /// Counts a situation if it has occurred.
   private mutating func note(_ occasion: Occasion, if happened: Bool = true) {
     if happened { occasions[occasion, default: 0] += 1 }
   }
@@ -93,7 +119,7 @@ struct RaceSimulation {
 
   // MARK: Steps of the race
 
-  /// Lets the race start the legs of its initial start.
+  /// Calls `Race.advance`, which starts the first leg, or the first two legs. Checks and performs the step.
   private mutating func advance() {
     let isDue = model.initialStartsLeft > 0 && model.next != nil && winner == nil
     let step = race.advance()
@@ -101,6 +127,7 @@ struct RaceSimulation {
     follow(step)
   }
 
+  /// Checks a step of the race against the model and performs it: starts a leg, or sets the timer.
   private mutating func follow(_ step: Race.Step) {
     switch step {
     case .start(let leg):
@@ -121,6 +148,7 @@ struct RaceSimulation {
     }
   }
 
+  /// Checks that a leg may start, starts it in the model, and plans its events.
   private mutating func start(_ leg: Int) {
     let (target, source) = (model.legStates[leg].leg.target, model.legStates[leg].leg.source)
     let isListLeft = model.queue.contains { model.legStates[$0].leg.source == .list }
@@ -137,7 +165,7 @@ struct RaceSimulation {
       plan(leg, outcomeOfLookUp(), after: 0...1500)
     } else {
       note(.answerStartedBeforeTheList, if: source == .dns && isListLeft)
-      // A leg that opens no socket waits for a stream of a ready connection.
+      // A leg that opens no socket waits for a stream on a ready connection. Some legs open two sockets.
       if random.chance(80) { plan(leg, .opened, after: 0...100) }
       if random.chance(20) { plan(leg, .opened, after: 100...1000) }
       if random.chance(50) { plan(leg, .connected, after: 100...800) }
@@ -148,6 +176,7 @@ struct RaceSimulation {
 
   // MARK: Random events
 
+  /// Plans an event of a leg for a random moment in a range, in milliseconds from now.
   private mutating func plan(_ leg: Int, _ event: Event, after range: ClosedRange<Int>) {
     agenda.append((now + random.milliseconds(range), leg, event))
   }
@@ -162,6 +191,7 @@ struct RaceSimulation {
     return .resolved(answers)
   }
 
+  /// Passes an event to the race and to the model, and compares what both do.
   private mutating func handle(_ event: Event, of leg: Int) {
     switch event {
     case .opened:
@@ -187,13 +217,17 @@ struct RaceSimulation {
     }
   }
 
-  /// Checks that the first end of a leg starts the next leg at once.
+  /// Checks the step of the race after a leg has ended, and performs it. The race must start the next leg at
+  /// once, unless a leg has won or no leg may start.
+  ///
+  /// - Parameter isFirst: whether the end is reported for the first time. The race ignores a second report.
   private mutating func ended(_ step: Race.Step, _ isFirst: Bool) {
     let isDue = winner == nil && isFirst && model.next != nil
     expect(isDue == (step == model.next.map { .start($0) }), "\(step) after a failure")
     follow(step)
   }
 
+  /// Sends a leg to the gate and checks the gate's answer. The first leg at the gate wins.
   private mutating func ready(_ leg: Int) {
     let verdict = race.ready(leg)
     guard winner == nil, !model.legStates[leg].isOver else {
@@ -205,6 +239,7 @@ struct RaceSimulation {
     expect(race.ready(leg) == (mayBeRepeated ? .send : .replayRefused), "the replay")
   }
 
+  /// Lets the race's timer fire, and checks and performs the step of the race.
   private mutating func timeIsUp() {
     let isConnected = model.front.map { model.legStates[$0].isConnected } ?? false
     let step = race.timeIsUp(at: now, connected: isConnected)
