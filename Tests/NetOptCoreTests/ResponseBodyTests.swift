@@ -6,7 +6,9 @@ import Testing
   /// A body source that returns chunks, and then the end or an error.
   private final class Script: BodySource {
     let timings = Timings()
+    /// The chunks that `next()` has not returned.
     private let chunks: Locked<[[UInt8]]>
+    /// The error that `next()` throws after the last chunk. `nil` if the body is complete then.
     private let failure: NetOptError?
 
     init(_ chunks: [[UInt8]], failure: NetOptError? = nil) {
@@ -14,6 +16,7 @@ import Testing
       self.failure = failure
     }
 
+    /// The number of chunks that `next()` has not returned.
     var left: Int { chunks.withLock { $0.count } }
 
     func next() async throws(NetOptError) -> [UInt8]? {
@@ -57,6 +60,7 @@ import Testing
   @Test("collect returns a single chunk without a copy")
   func singleChunk() async throws {
     let chunk = [UInt8](repeating: 7, count: 100_000)
+    // Returns the address of the array's memory. A copy of the array would have another address.
     let address = { (bytes: [UInt8]) in bytes.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) } }
     #expect(address(try await ResponseBody(Script([chunk])).collect(upTo: .max)) == address(chunk))
     #expect(address(try await ResponseBody(chunk).collect(upTo: .max)) == address(chunk))

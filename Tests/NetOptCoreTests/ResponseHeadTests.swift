@@ -2,11 +2,12 @@ import NetOptCore
 import Testing
 
 @Suite struct ResponseHeadTests {
+  /// Returns a head with these field lines.
   private func head(_ lines: String) -> ResponseHead {
     ResponseHead(status: 200, version: .http2, lines: Array(lines.utf8))
   }
 
-  /// Lines, and the fields that a head reads from them.
+  /// Field lines, and the fields that a head reads from them.
   @Test(
     arguments: [
       ("", [:]),
@@ -31,6 +32,7 @@ import Testing
     let head = head("x\r\nContent-Type: a\r\ncontent-type: b\r\nA[: 1\r\nEmpty:\r\n")
     #expect(head.first("CONTENT-TYPE") == "a")
     #expect(head.first("content-type") == "a")
+    // The bytes of `[` and `{` differ in the same bit as those of `A` and `a`.
     #expect(head.first("a[") == "1")
     #expect(head.first("a{") == nil)
     #expect(head.first("Content") == nil)
@@ -95,6 +97,7 @@ import Testing
 
   @Test("reference keeps the bytes of a value, percent-encodes bytes outside ASCII, and refuses long values")
   func references() throws {
+    // Returns what a head with this Location gives as the reference.
     func reference(_ value: [UInt8]) -> String? {
       ResponseHead(status: 302, version: .http1_1, lines: Array("Location: ".utf8) + value + [0x0d, 0x0a])
         .reference(
@@ -114,6 +117,7 @@ import Testing
       let text = try #require(reference(bytes))
       var back: [UInt8] = []
       var rest = Array(text.utf8)[...]
+      // Decodes the escapes of bytes from 0x80 on, which `reference` wrote.
       while let byte = rest.popFirst() {
         let isOwn =
           byte == 0x25 && rest.count >= 2
@@ -125,6 +129,7 @@ import Testing
           back.append(byte)
         }
       }
+      // A value with a percent sign may itself contain such an escape, and is then not decoded correctly.
       #expect(back == bytes || bytes.contains(0x25), "\(bytes)")
     }
   }

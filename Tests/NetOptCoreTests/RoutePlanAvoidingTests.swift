@@ -6,6 +6,8 @@ import Testing
   private let b = IPAddress(v4: 0x0a00_0002)
   private let c = IPAddress(v4: 0x0a00_0003)
 
+  /// Returns a plan with a leg to each address, and after these legs a leg for DNS if `dns` is true. The
+  /// candidates of the plan are the addresses, and `c`, which a half-open circuit breaker excludes.
   private func plan(_ addresses: [IPAddress], dns: Bool = true) -> RoutePlan {
     let listed = addresses.map { RoutePlan.Leg(.address($0), source: .list) }
     let candidates =
@@ -36,7 +38,7 @@ import Testing
   func strictAvoidance() throws {
     let other = try #require(plan([a, b]).avoiding(.init([a], isStrict: true)))
     #expect(other.legs.map(\.address) == [b, nil])
-    // Only the candidate of the removed leg gets a reason.
+    // The candidate of the removed leg gets the reason `otherAttempt`. `c` keeps the reason that it has.
     #expect(other.candidates.map(\.excluded) == [.otherAttempt, nil, .attemptUnderWay])
     #expect(other.candidates.map(\.score) == plan([a, b]).candidates.map(\.score))
     #expect(plan([a, b]).avoiding(.init([a, c]))?.candidates == plan([a, b]).candidates)

@@ -7,10 +7,17 @@ import Testing
 
   private let address = IPAddress(v4: 0x0a00_0001)
 
+  /// Returns the report of a leg to `address`. All its times are zero.
   private func leg(_ source: AddressSource, _ outcome: Outcome) -> RouteReport.Leg {
     RouteReport.Leg(address: address, source: source, started: .zero, ended: .zero, outcome: outcome)
   }
 
+  /// Returns the report of a call whose race started these legs.
+  ///
+  /// - Parameters:
+  ///   - directOff: why direct mode is off; `nil` if it is on.
+  ///   - hasCandidates: whether the policy considered an endpoint of the list.
+  ///   - noneUsable: why no endpoint of the list is usable; `nil` if one is.
   private func report(
     _ legs: [(AddressSource, Outcome)], directOff: RoutePlan.DirectOff? = nil, hasCandidates: Bool = true,
     noneUsable: Fallback? = nil
@@ -22,7 +29,8 @@ import Testing
     return RouteReport(plan: plan, legs: legs.map { leg($0.0, $0.1) })
   }
 
-  /// Legs, the index of the leg that won, the source of the address, and the reason for using DNS.
+  /// The source and the outcome of each leg, the index of the leg that won, and the `source` and the
+  /// `fallback` of the report.
   @Test(
     "a report names the leg that won, the address's source and the reason for using DNS",
     arguments: [
@@ -115,10 +123,11 @@ import Testing
     #expect(RoutePlan.Leg(.proxy, source: .dns).address == nil)
   }
 
-  /// Each change of a plan writes and frees all its legs, of which a plan may have a hundred. That takes
-  /// twice as long if each leg holds a reference.
+  /// A plan may have a hundred legs. A change of the plan writes all legs of the new plan and frees those of
+  /// the old one. If each leg held a reference, this would take twice as long.
   @Test("a leg is at most 40 bytes without references, and keeps its stagger exactly")
   func legSize() {
+    // Compiles only for types whose values hold no references.
     func isBytesAlone<Value: BitwiseCopyable>(_: Value.Type) -> Bool { true }
     #expect(isBytesAlone(RoutePlan.Leg.self))
     #expect(MemoryLayout<RoutePlan.Leg>.size <= 40)

@@ -30,8 +30,8 @@ import Testing
     ])
   func otherNames(_ name: String) { #expect(!SecretNames.contains(name)) }
 
-  /// The words of a name decide. A name with a secret word suggests a secret in any case, with other words
-  /// before or after the secret word.
+  /// A name suggests a secret if one of its words does. The test puts such a word among random other words,
+  /// and joins all words with a separator or in camel case.
   @Test("a secret word in a name matches in any case, position and notation")
   func wordPositions() {
     var random = SplitMix64(seed: 7)
@@ -40,6 +40,7 @@ import Testing
     for _ in 0..<5000 {
       var words = (0..<random.below(4)).map { _ in others.randomElement(using: &random) ?? "x" }
       let separator = ["-", "_", ".", "[", " "].randomElement(using: &random) ?? "-"
+      // The name without the word that suggests a secret.
       let harmless = words.joined(separator: separator)
       words.insert(
         secrets.randomElement(using: &random) ?? "key", at: Int(random.below(UInt64(words.count + 1))))

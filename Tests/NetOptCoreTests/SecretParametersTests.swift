@@ -24,7 +24,7 @@ import Testing
     #expect(SecretParameters.hidden(inQuery: query) == shown)
   }
 
-  /// The words of a secret name, which the test joins in all common notations.
+  /// The words of a name that suggests a secret. The test joins them in all common notations.
   @Test(
     "a secret name is recognized in snake, kebab, dotted and camel case",
     arguments: [
@@ -37,14 +37,15 @@ import Testing
     let capitals = words.map { $0.prefix(1).uppercased() + $0.dropFirst() }
     var names = ["_", "-", "."].flatMap { [words.joined(separator: $0), capitals.joined(separator: $0)] }
     names += [words[0] + capitals.dropFirst().joined(), capitals.joined()]
-    // Without separators and in one case, the short words `psk` and `dsn` may be parts of other words.
+    // In a name without separators or capitals, `psk` and `dsn` may be parts of harmless words, such as
+    // `upskill` and `kidsname`. So such names do not match.
     if !["psk", "dsn"].contains(words.last) { names += [words.joined(), words.joined().uppercased()] }
     for name in names {
       #expect(SecretParameters.hidden(inQuery: "a=1&\(name)=abc") == "a=1&\(name)=[hidden]")
     }
   }
 
-  /// Values that an operator needs to see.
+  /// Queries whose values an operator needs to see, although some names or values resemble secrets.
   @Test(
     "a query shows values that do not suggest secrets",
     arguments: [

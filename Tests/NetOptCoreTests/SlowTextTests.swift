@@ -2,7 +2,8 @@ import Foundation
 import NetOptCore
 import Testing
 
-/// The search for texts that Swift compares or searches slowly.
+/// The search for texts that Swift compares or searches slowly: texts with long runs of combining marks or
+/// flags.
 @Suite struct SlowTextTests {
   private func hasLongRun(_ text: String) -> Bool {
     Array(text.utf8).withUnsafeBytes { SlowText.hasLongRun($0) }
@@ -14,6 +15,7 @@ import Testing
       "\u{301}", "\u{316}", "\u{344}", "\u{f71}", "\u{f73}", "\u{f75}", "\u{f81}", "\u{e0100}\u{1d165}",
     ])
   func runs(mark: String) {
+    // U+E0100, a variation selector, has the combining class 0 and does not count as a mark.
     let marks = mark.unicodeScalars.filter { $0 != "\u{e0100}" }.map { String($0) }.joined()
     for start in 0..<20 {
       let before = String(repeating: "a", count: start)
@@ -26,6 +28,7 @@ import Testing
   func flags() {
     for start in 0..<20 {
       let before = String(repeating: "a", count: start)
+      // 600 regional indicators, the longest run that is allowed.
       let most = String(repeating: "\u{1f1e6}\u{1f1ff}", count: 300)
       #expect(!hasLongRun(before + most + "b" + most))
       #expect(hasLongRun(before + most + "\u{1f1ec}"))
@@ -79,6 +82,7 @@ import Testing
     var random = SplitMix64(seed: seed)
     let marks = ["\u{301}", "\\u0316", "\\ud834\\uDD65", "\u{1d165}"]
     let others = ["a", #"\\"#, #"\\u0301"#, #"\""#, #"\u0061"#, #"\n"#, "u0301"]
+    // The number of texts with a long run.
     var found = 0
     for _ in 0..<2000 {
       var json = ""
@@ -89,10 +93,12 @@ import Testing
         }
         json += others[Int(random.below(7))] + "x"
       }
+      // Foundation decodes the escapes, and `hasLongRun` searches the decoded string.
       let expected = hasLongRun(try JSONDecoder().decode([String].self, from: Data("[\"\(json)\"]".utf8))[0])
       found += expected ? 1 : 0
       #expect(SlowText.hasLongRun(inJSON: Array("{\"k\":\"\(json)\"}".utf8)) == expected, "\(json)")
     }
+    // The test means something only if many texts have a long run and many have none.
     #expect((200...1900).contains(found))
   }
 
@@ -113,6 +119,7 @@ import Testing
   func allScalars() {
     for value in UInt32(0)...0x10_ffff {
       guard let scalar = Unicode.Scalar(value) else { continue }
+      // Whether Swift may reorder all scalars of the decomposition when it compares strings.
       let moves = String(scalar).decomposedScalars.allSatisfy {
         $0.properties.canonicalCombiningClass != .notReordered
       }
