@@ -6,8 +6,11 @@ import Testing
 
 @testable import NetOptCrypto
 
-/// The keys of RFC 9421, appendix B.1.
+/// Reading of keys in PEM, and signatures with the keys of RFC 9421, appendix B.1.
 @Suite struct AsymmetricKeyTests {
+  /// Reads a key of RFC 9421, appendix B.1.
+  ///
+  /// - Parameter name: the name of the key in the RFC, without `test-key-` and `-private` or `-public`.
   private func key(_ name: String, isPrivate: Bool) throws -> AsymmetricKey {
     let pem = try RepositoryFile.bytes(
       "Tests/Vectors/rfc9421/test-key-\(name)-\(isPrivate ? "private" : "public").pem")
@@ -43,14 +46,17 @@ import Testing
     #expect(throws: CryptoError.self) { try key.isValidSignature([1], of: [1], .ecdsaP256) }
   }
 
-  /// An RSA key in PKCS#1 (RFC 8017, appendix A.1). Its numbers are not prime; reading a key does not check
-  /// them.
+  /// Returns an RSA key of a given size in PEM and PKCS#1 (RFC 8017, appendix A.1). The key cannot sign,
+  /// because its factors are not prime. `AsymmetricKey` does not check this when it reads a key.
   private func rsa(bits: Int, isPrivate: Bool) -> SecretBytes {
+    // Returns a field of ASN.1 in DER. Three bytes give its length.
     func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
       [tag, 0x83] + [16, 8, 0].map { UInt8(content.count >> $0 & 255) } + content
     }
+    // Returns a number of this many bits, which are all 1.
     func number(_ bits: Int) -> [UInt8] { element(2, [0] + [UInt8](repeating: 255, count: bits / 8)) }
     let publicPart = number(bits) + element(2, [1, 0, 1])
+    // The private exponent, the two primes, and three numbers for the Chinese remainder theorem.
     let rest = number(bits) + [1, 1, 1, 1, 1].flatMap { number($0 * bits / 2) }
     let bytes = element(0x30, isPrivate ? element(2, [0]) + publicPart + rest : publicPart)
     let name = isPrivate ? "RSA PRIVATE KEY" : "RSA PUBLIC KEY"
@@ -85,10 +91,12 @@ import Testing
 }
 
 @Suite struct AESGCMTests {
+  // The key and the nonce of the test cases in the specification of GCM.
   private let key = SecretBytes(copying: [UInt8](repeating: 0, count: 32))
   private let nonce = [UInt8](repeating: 0, count: 12)
 
-  /// Test cases 13 and 14 of the specification of GCM (McGrew, Viega 2004).
+  /// Test cases 13 and 14 of the specification of GCM (McGrew, Viega 2004): no message, and 16 bytes of zero.
+  /// A sealed message is the ciphertext followed by the tag.
   @Test("sealed messages equal the vectors of the GCM specification")
   func publishedVectors() throws {
     let empty = try AESGCM.seal(SecretBytes(copying: []), key: key, nonce: nonce, additional: [])

@@ -3,7 +3,8 @@ import NetOptCrypto
 import Testing
 
 @Suite struct BLAKE2bTests {
-  /// libcrypto has only the digest of 64 bytes. Digests of other lengths are computed in the same way.
+  /// libcrypto can compute only digests of 64 bytes. `BLAKE2b` computes digests of other lengths with the
+  /// same code.
   @Test("digests of 64 bytes equal those of libcrypto")
   func libcrypto() throws {
     var random = SplitMix64(seed: 7)
@@ -13,10 +14,13 @@ import Testing
     }
   }
 
-  /// The test of RFC 7693, appendix E: the digest of 32 bytes of the digests of messages of several lengths.
-  /// This test omits the keyed half, so the expected digest comes from Python's hashlib for the same input.
+  /// The self-test of RFC 7693, appendix E: computes digests of several lengths for messages of several
+  /// lengths, and compares the digest of all these digests with a known value. The RFC does the same with
+  /// keys, which netopt does not support. The RFC's value covers both halves, so the value for the half
+  /// without keys comes from Python's hashlib.
   @Test("digests of 20, 32, 48 and 64 bytes are those of RFC 7693")
   func otherLengths() {
+    // Returns the message of a given length that the RFC defines (`selftest_seq`).
     func sequence(_ count: Int, _ seed: UInt32) -> [UInt8] {
       var a = 0xDEAD_4BAD &* seed
       var b: UInt32 = 1

@@ -2,7 +2,8 @@ import NetOptCrypto
 import Testing
 
 @Suite struct DigestTests {
-  /// RFC 1321, appendix A.5; the examples of FIPS 180-4 that NIST publishes; RFC 7693, appendix A.
+  /// The algorithm, the message, and the digest in hexadecimal. The sources are RFC 1321, appendix A.5 (MD5),
+  /// NIST's examples for FIPS 180-4 (SHA-2), and RFC 7693, appendix A (BLAKE2b of `abc`).
   private static let vectors: [(DigestAlgorithm, String, String)] = [
     (.md5, "", "d41d8cd98f00b204e9800998ecf8427e"),
     (.md5, "abc", "900150983cd24fb0d6963f7d28e17f72"),
@@ -74,6 +75,7 @@ import Testing
   func unfinished(algorithm: DigestAlgorithm) throws {
     let expected = try Digest.of("a message", algorithm)
     for _ in 0..<20 {
+      // A digest that is never finished.
       var left = try Digest(algorithm)
       left.update("nobody asks for the digest of this one")
       var other = try Digest(algorithm)

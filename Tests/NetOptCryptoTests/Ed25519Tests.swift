@@ -3,6 +3,8 @@ import NetOptCrypto
 import Testing
 
 @Suite struct Ed25519Tests {
+  /// A published signature. All fields are in hexadecimal. `seed` is the private key (RFC 8032, section
+  /// 5.1.5).
   struct Vector: Sendable {
     let seed: String
     let publicKey: String
@@ -10,7 +12,7 @@ import Testing
     let signature: String
   }
 
-  /// RFC 8032, section 7.1: tests 1 to 3 and SHA(abc).
+  /// The vectors of RFC 8032, section 7.1, with the names TEST 1, TEST 2, TEST 3 and TEST SHA(abc).
   private static let vectors = [
     Vector(
       seed: "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
@@ -96,6 +98,7 @@ import Testing
 
   @Test("a public key that is not a point of the curve verifies no signature")
   func invalidPoint() throws {
+    // The y-coordinate 2, which no point of the curve has.
     let noPoint = try Ed25519.PublicKey([2] + [UInt8](repeating: 0, count: 31))
     #expect(try !noPoint.isValidSignature([UInt8](repeating: 0, count: 64), of: []))
   }

@@ -2,14 +2,17 @@ import NetOptCrypto
 import Testing
 
 @Suite struct HMACTests {
+  /// A key, a message, and the published codes.
   struct Vector: Sendable {
     let key: [UInt8]
     let message: [UInt8]
+    /// The code of HMAC with SHA-256, in hexadecimal.
     let sha256: String
+    /// The code of HMAC with SHA-512, in hexadecimal.
     let sha512: String
   }
 
-  /// RFC 4231, sections 4.2, 4.3 and 4.7.
+  /// The vectors of RFC 4231, sections 4.2, 4.3 and 4.7.
   private static let vectors = [
     Vector(
       key: [UInt8](repeating: 0x0b, count: 20), message: Array("Hi There".utf8),
@@ -39,7 +42,7 @@ import Testing
   func publishedVectors(vector: Vector) throws {
     for (algorithm, code) in [(DigestAlgorithm.sha256, vector.sha256), (.sha512, vector.sha512)] {
       let hmac = try HMAC(algorithm, key: SecretBytes(copying: vector.key))
-      // The second computation uses another context than the first.
+      // The first computation copies the context with the prepared key. The others use this copy again.
       for _ in 0..<3 { #expect(try hmac.code(of: vector.message) == hex(code)) }
       #expect(try hmac.isCode(hex(code), of: vector.message.span))
       #expect(try !hmac.isCode(hex(code).dropLast(), of: vector.message.span))
@@ -61,6 +64,7 @@ import Testing
     let codes = try (0..<64).map { try hmac.code(of: "message \($0)") }
     #expect(Set(codes).count == 64)
     try await withThrowingTaskGroup(of: Bool.self) { group in
+      // Each task computes the codes in another order.
       for task in 0..<8 {
         group.addTask {
           try (0..<500).allSatisfy {

@@ -2,18 +2,19 @@ import Testing
 
 @testable import NetOptCrypto
 
-/// The contexts of digests that are kept for the next caller.
+/// The contexts of libcrypto that a finished digest leaves to the next caller (`IdleContexts`).
 @Suite struct IdleContextsTests {
-  /// Removes all idle contexts of an algorithm, so that a test can count the new ones.
+  /// Removes all idle contexts of an algorithm, and returns the store that had them. A test then sees whether
+  /// a digest has put a context into the store.
   private func drain(_ algorithm: DigestAlgorithm) throws -> IdleContexts<Digest.Context> {
     let idle = try algorithm.fetched.idleContexts
     while idle.take() != nil {}
     return idle
   }
 
-  /// Digests a message.
+  /// Begins the digest of a message.
   ///
-  /// - Parameter finishes: whether to finish the digest.
+  /// - Parameter finishes: whether to finish the digest. If false, the digest is released unfinished.
   private func digest(_ algorithm: DigestAlgorithm, finishes: Bool) throws {
     var digest = try Digest(algorithm)
     digest.update("a secret")
@@ -28,19 +29,20 @@ import Testing
     #expect(idle.take() == nil)
   }
 
-  /// The context still contains bytes of the message.
+  /// The context still contains bytes of the message. Freeing the context wipes them.
   @Test("the context of an unfinished message is freed")
   func unfinished() throws {
     let idle = try drain(.sha1)
     try digest(.sha1, finishes: false)
     #expect(idle.take() == nil)
-    // A kept context that is reused for an unfinished message is freed too.
+    // The first digest leaves its context, and the second digest uses this context and does not finish.
     try digest(.sha1, finishes: true)
     try digest(.sha1, finishes: false)
     #expect(idle.take() == nil)
   }
 
-  /// libcrypto does not wipe the last block of a SHA-512 context.
+  /// When a SHA-512 digest is finished, libcrypto leaves the last block of the message in the context.
+  /// Freeing the context wipes the block.
   @Test("a context of SHA-512 is not kept")
   func sha512() throws {
     let idle = try drain(.sha512)

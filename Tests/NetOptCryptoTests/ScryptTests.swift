@@ -5,6 +5,7 @@ import Testing
   /// The first three vectors of RFC 7914, section 12.
   @Test("derived keys equal the vectors of RFC 7914")
   func publishedVectors() throws {
+    // The password, the salt, the parameters, and the derived key in hexadecimal.
     let vectors: [(String, String, Scrypt, String)] = [
       (
         "", "", Scrypt(cost: 16, blockSize: 1, parallelism: 1),
@@ -58,6 +59,7 @@ import Testing
       try large.key(from: SecretBytes(copying: [1]), salt: [], length: 32, memoryLimit: 1 << 20)
     }
     #expect(error?.reason == "it needs 1024 MiB of memory, but the limit is 1 MiB")
+    // The needed memory does not fit in 64 bits.
     #expect(Scrypt(cost: 1 << 63, blockSize: .max, parallelism: .max).memory == .max)
   }
 }

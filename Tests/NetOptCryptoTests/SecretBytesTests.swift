@@ -29,6 +29,7 @@ import Testing
     dump([secret], to: &dumped)
     for text in ["\(secret)", String(reflecting: secret), dumped, "\(Optional(secret) as Any)"] {
       #expect(text.contains("SecretBytes(7)"))
+      // 104 is the value of the first byte, "h".
       #expect(!text.contains("hunter2") && !text.contains("104"))
     }
   }
