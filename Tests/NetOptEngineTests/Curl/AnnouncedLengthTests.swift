@@ -6,7 +6,8 @@ import Testing
 
 /// Streamed request bodies with an announced length.
 @Suite(.timeLimit(.minutes(2))) struct AnnouncedLengthTests {
-  /// Returns a server and the lengths of the bodies that it received whole.
+  /// Starts a server, and returns it with a recorder. The server records the length of each body that it
+  /// received whole, and responds only then.
   private static func server() throws -> (LoopbackServer, EventRecorder<Int>) {
     let bodies = EventRecorder<Int>()
     let server = try LoopbackServer(
@@ -19,6 +20,9 @@ import Testing
     return (server, bodies)
   }
 
+  /// Returns a PUT request with a streamed body.
+  ///
+  /// - Parameter length: the announced length in bytes; `nil` to announce none.
   private static func put(_ server: LoopbackServer, _ length: Int64?, _ chunks: Chunks) throws
     -> NetOptRequest
   {
@@ -40,7 +44,7 @@ import Testing
       #expect(error?.code == .invalidRequest, "round \(round)")
       #expect(error?.message.contains("the request announced \(announced)") == true)
     }
-    // A last request arrives after any bytes that the failed requests may still send.
+    // The failed requests may still send bytes. The last request gives these bytes the time to arrive.
     let last = try Self.put(server, 3, Chunks([[1], [2, 3]]))
     #expect(try await bench.execute(last, [server.endpoint.address]).status == 200)
     #expect(bodies.events == [3])
@@ -69,6 +73,7 @@ import Testing
   func announcedLength(_ count: Int) async throws {
     let (server, bodies) = try Self.server()
     let bench = try await TransportBench()
+    // The number of chunks, without the empty chunk at the end of the stream.
     for pieces in [1, 3] {
       let size = (count + pieces - 1) / pieces
       let chunks = stride(from: 0, to: count, by: max(size, 1)).map {
@@ -96,9 +101,10 @@ import Testing
     server.stop()
   }
 
-  /// The event that ends a call whose stream does not end.
+  /// The event that ends a call whose stream does not end. `failure` means that the stream throws an error.
   enum End: CaseIterable { case deadline, cancellation, shutdown, failure }
 
+  /// With the announced length 0, the transport reads the stream to its end before it sends the request.
   @Test(
     "a deadline, cancellation, shutdown or error ends a call whose stream of length 0 does not end",
     arguments: End.allCases)
@@ -132,7 +138,9 @@ import Testing
 
 /// A stream without chunks. `next()` waits until its task is cancelled, or throws at once (`fails`).
 private struct EndlessStream: AsyncSequence, AsyncIteratorProtocol, Sendable {
+  /// Records each call of `next()`.
   private let asked: EventRecorder<Int>
+  /// Whether `next()` throws `Chunks.Broken` at once.
   private let fails: Bool
 
   init(_ asked: EventRecorder<Int>, fails: Bool) {

@@ -4,8 +4,9 @@ import Testing
 
 @testable import NetOptEngine
 
-/// HTTP/1.1 responses without a body, or with an ambiguous end. A faulty server sends a body after such a
-/// response, and the client must not take that body for the response to the next request.
+/// HTTP/1 responses without a body, or with an ambiguous end. A faulty server may send a body after such a
+/// response. The client must not take that body for the response to the next request, so it does not always
+/// reuse the connection.
 @Suite struct BodilessAnswerTests {
   /// A method, the response to it, and whether the next request reuses the connection at once.
   private static let answers: [(NetOptRequest.Method, String, Bool)] = [
@@ -23,8 +24,9 @@ import Testing
     (.get, "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", false),
   ]
 
-  /// A server that keeps connections open. It answers `/next` with `reused` on a used connection, and with
-  /// `brand` and a line feed on a new connection. All other requests get `answer`.
+  /// Starts a server that keeps connections open. Its response to `/next` says whether this is the first
+  /// request on the connection: the body is `brand` and a line feed for the first request, and `reused` for a
+  /// later one. Both have 6 bytes. The response to any other request is `answer`.
   private func server(_ answer: String) throws -> LoopbackServer {
     try LoopbackServer(
       .raw { exchange in
@@ -53,7 +55,9 @@ import Testing
     await bench.end()
   }
 
-  /// When nothing has followed the response for `LiveConnection.quietTime`, the client expects nothing more.
+  /// The response to HEAD announces a body of 6 bytes. In case the server sends this body, the client does
+  /// not use the connection for 100 ms (`LiveConnection.quietTime`). After this time it no longer expects the
+  /// body.
   @Test("a connection is reused once nothing has followed a HEAD response for the quiet time")
   func reuseAfterQuietTime() async throws {
     let server = try server(Self.answers[0].1)

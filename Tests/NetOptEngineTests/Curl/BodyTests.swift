@@ -4,6 +4,7 @@ import TestTools
 import Testing
 
 @Suite struct BodyTests {
+  /// Starts an origin and a transport, calls `body`, and ends both.
   private func withOrigin(_ body: (NginxOrigin, TransportBench) async throws -> Void) async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
     defer { origin.stop() }
@@ -12,6 +13,11 @@ import Testing
     await bench.end()
   }
 
+  /// Sends a request and returns the response.
+  ///
+  /// - Parameters:
+  ///   - target: the path and the query.
+  ///   - change: changes the request before it is sent. Without a change it is a GET.
   private func get(
     _ target: String, _ origin: NginxOrigin, _ bench: TransportBench,
     _ change: (inout NetOptRequest) -> Void = { _ in }
@@ -63,6 +69,7 @@ import Testing
       let head = try await get("/bytes/1000", origin, bench) { $0.method = .head }
       #expect(head.head.first("Content-Length") == "1000")
       #expect(try await head.body.collect(upTo: 0).isEmpty)
+      // The timeout is short, because a faulty client would wait for the body that Content-Length announces.
       let withAnEmptyBody = try await get("/bytes/1000", origin, bench) {
         $0.method = .head
         $0.body = .bytes([])
@@ -70,7 +77,8 @@ import Testing
         $0.options.timeout = .seconds(2)
       }
       #expect(try await withAnEmptyBody.body.collect(upTo: 0).isEmpty)
-      // The same handle then sends a request with a body.
+      // libcurl's easy handles serve one request after the other. The options for HEAD must not affect the
+      // PUT.
       let echo = try await get("/echo", origin, bench) {
         $0.method = .put
         $0.body = .text("abc")
@@ -163,6 +171,7 @@ import Testing
 
 /// A sequence that yields its chunks one by one, and then ends or throws `Broken` (`thenFails`).
 struct Chunks: AsyncSequence, Sendable {
+  /// The error that the sequence throws after its chunks.
   struct Broken: Error {}
 
   private let chunks: [[UInt8]]
@@ -174,6 +183,7 @@ struct Chunks: AsyncSequence, Sendable {
   }
 
   struct AsyncIterator: AsyncIteratorProtocol {
+    /// The chunks that `next()` has not returned.
     var rest: ArraySlice<[UInt8]>
     let thenFails: Bool
 

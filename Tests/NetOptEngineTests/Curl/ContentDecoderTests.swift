@@ -11,12 +11,15 @@ import Testing
 @Suite("Content codings are undone, and one that was cut is noticed") struct ContentDecoderTests {
   /// A text and its coded form.
   struct Sample: Sendable, CustomTestStringConvertible {
+    /// The value of the field Content-Encoding: the codings in the order in which they were applied.
     let coding: String
     let text: [UInt8]
+    /// The text after all codings were applied.
     let coded: [UInt8]
     var testDescription: String { coding }
   }
 
+  /// Samples of each coding that netopt decodes, and of two codings on one body.
   static let samples: [Sample] = {
     var random = SplitMix64(seed: 7)
     let words = ["alpha ", "beta ", "gamma ", "delta ", "0123 "]
@@ -39,6 +42,10 @@ import Testing
   /// `"hello " * 100`, coded with brotli 1.1 at quality 9.
   static let brotli = Array(Data(base64Encoded: "G1cCACRAapDG6vCczgA=") ?? Data())
 
+  /// Compresses bytes with zlib (deflateInit2).
+  ///
+  /// - Parameter windowBits: 15 for the format zlib (RFC 1950), 15 + 16 for gzip (RFC 1952), and -15 for
+  ///   deflate without a header (RFC 1951).
   static func deflated(_ bytes: [UInt8], windowBits: Int32) -> [UInt8] {
     var stream = z_stream()
     let size = Int32(MemoryLayout<z_stream>.size)
@@ -60,6 +67,7 @@ import Testing
     return Array(output[..<made])
   }
 
+  /// Compresses bytes into one zstd frame.
   static func zstandard(_ bytes: [UInt8]) -> [UInt8] {
     var output = [UInt8](repeating: 0, count: ZSTD_compressBound(bytes.count))
     let count = ZSTD_compress(&output, output.count, bytes, bytes.count, 3)
@@ -70,8 +78,11 @@ import Testing
   /// Decodes a body that arrives in pieces.
   ///
   /// - Parameters:
+  ///   - coding: the value of the field Content-Encoding.
   ///   - room: the size of the output buffer, in bytes.
-  ///   - isTimed: whether the decoder measures its time and refuses input that takes too long.
+  ///   - isTimed: whether the decoder has the system's clocks and refuses input that takes too long. If
+  ///     false, its clock always shows 0, so it refuses nothing for its time.
+  /// - Returns: the decoded bytes, and whether all codings reached their end.
   private func decode(
     _ pieces: [ArraySlice<UInt8>], _ coding: String, room: Int, isTimed: Bool = false
   ) throws -> (bytes: [UInt8], isComplete: Bool) {
@@ -159,8 +170,8 @@ import Testing
         }
         do {
           let (text, isComplete) = try decode(pieces(of: bytes, &random), sample.coding, room: 4096)
-          // gzip, deflate with its header, and zstd frames with a length detect most changes. Brotli has no
-          // check.
+          // gzip ends with a checksum. So if a byte after its header of 10 bytes has changed, the decoder
+          // refuses the body, or the text is still right. Not every other coding has a checksum.
           if isComplete, sample.coding.hasSuffix("gzip"), bytes.dropFirst(10) != sample.coded.dropFirst(10) {
             #expect(text == sample.text, "\(sample.coding), seed \(seed)")
           }
@@ -171,12 +182,16 @@ import Testing
     }
   }
 
+  /// `bytesBetween` is the number of output bytes for 600,000 empty blocks. There are about 4 million empty
+  /// blocks, which are compressed again with gzip.
   @Test(
     "the decoder refuses gzip in gzip with empty blocks that yield next to no output", arguments: [0, 1, 100])
   func barren(bytesBetween: Int) throws {
-    // Stored blocks without the final bit (RFC 1951, section 3.2.4). They are empty, and some have one byte.
+    // The header of gzip, and stored blocks (RFC 1951, section 3.2.4) that are not the last. Most blocks are
+    // empty, and the others have one byte.
     var coded: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]
     let empty = Array([[0, 0, 0, 0xff, 0xff] as [UInt8]].joined())
+    // The number of empty blocks before each block with a byte.
     let gap = bytesBetween == 0 ? 2_000_000 : 600_000 / bytesBetween
     for _ in 0..<(2_000_000 / gap * 2) {
       for _ in 0..<gap { coded += empty }
@@ -186,6 +201,8 @@ import Testing
     #expect(throws: CodingFailure.invalid) { try decode([coded[...]], "gzip, gzip", room: 16_384) }
   }
 
+  /// The blocks have 300,000 bytes and no output. One coding may pass 256 KiB to the next before the first
+  /// output.
   @Test("the decoder refuses gzip in gzip with only 60,000 empty blocks")
   func fewBarren() throws {
     var coded: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]
@@ -195,8 +212,8 @@ import Testing
     }
   }
 
-  /// The body has brotli blocks of 81 bytes (RFC 7932, section 9.2). Each block has 256 block types and a map
-  /// of 16,384 entries for one literal. To read a block takes 0.1 ms.
+  /// The body has brotli blocks of 81 bytes (RFC 7932, section 9.2). Each block declares 256 block types and
+  /// a context map of 16,384 entries, and yields one byte. A decoder takes 0.1 ms to read a block.
   @Test(
     "the decoder refuses a body that takes far longer to decode than its size explains",
     arguments: ["br", "br, gzip"])
@@ -204,6 +221,7 @@ import Testing
     let block =
       [0, 0, 0xf0, 0xff, 0, 0x10] + [UInt8](repeating: 0, count: 65)
       + [0x80, 0x10, 0x8b, 0xa0, 0x08, 0x0a, 0x04, 0x02, 0x30, 0x00]
+    // A body with one block is within the time limit.
     let few = [0x0c] + block + [0x03]
     #expect(try decode([few[...]], "br", room: 16_384, isTimed: true).bytes.count == 1)
     var coded: [UInt8] = [0x0c]
@@ -218,8 +236,8 @@ import Testing
     }
   }
 
-  /// The time limit allows 3 µs for a piece of this body. Without optimisation a piece takes about 1 µs on an
-  /// idle machine.
+  /// The time limit allows about 3 µs on average for each piece of this body. Even without compiler
+  /// optimisation a piece takes about 1 µs on an idle machine.
   @Test(
     "a timed decoder decodes a body in pieces of 1 to 4 bytes within the time limit",
     .disabled(if: Sanitizer.isOn, "a sanitizer multiplies the time"))
@@ -241,11 +259,13 @@ import Testing
   @Test("the zstd decoder skips skippable frames and refuses frames of older formats than RFC 8878")
   func zstandardFrames() throws {
     let frame = Self.zstandard(Array("text".utf8))
+    // A skippable frame with 3 bytes (RFC 8878, section 3.1.2).
     let skipped: [UInt8] = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]
     for coded in [frame, skipped + frame, frame + skipped + frame] {
       let bytes = try decode(coded.indices.map { coded[$0...$0] }, "zstd", room: 100).bytes
       #expect(bytes == Array("text".utf8) || bytes == Array("texttext".utf8))
     }
+    // The first bytes of the magic numbers of zstd 0.1 to 0.7.
     for version in [0x1e, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27] as [UInt8] {
       let old = [version, 0xb5, 0x2f, 0xfd] + frame[4...]
       #expect(throws: CodingFailure.invalid) { try decode([old[...]], "zstd", room: 100) }
@@ -266,12 +286,14 @@ import Testing
     for coding in ["compress", "g zip", "gz\tip", "gzip br", "gzip;q=1"] {
       #expect(throws: CodingFailure.unknown, "\(coding)") { _ = try ContentDecoder(coding) }
     }
+    // The decoder must count the codings before it makes their decoders, which would take much memory.
     let before = ProcessFootprint.now.memoryBytes
     let many = Array(repeating: "br", count: 80_000).joined(separator: ",")
     #expect(throws: CodingFailure.tooMany) { _ = try ContentDecoder(many) }
     #expect(ProcessFootprint.now.memoryBytes - before < 100 << 20)
     #expect(throws: CodingFailure.tooMany) { _ = try ContentDecoder("gzip, identity,gzip,br") }
-    // Empty members and spaces count too: a cache does not read a longer list.
+    // Empty members and spaces count too, because they also count for netopt's cache. The cache does not read
+    // a value beyond its own limits.
     #expect(throws: CodingFailure.tooMany) {
       _ = try ContentDecoder("gzip" + String(repeating: ",", count: 64))
     }
