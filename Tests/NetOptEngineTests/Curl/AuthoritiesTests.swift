@@ -6,6 +6,9 @@ import Testing
 @testable import NetOptEngine
 
 @Suite("Authorities that cannot be read are named, by who named them") struct AuthoritiesTests {
+  /// Sends a request to a server with a valid certificate, and returns the error.
+  ///
+  /// - Parameter file: the value of `CurlConfiguration.caFile`.
   private func error(_ file: String) async throws -> NetOptError {
     let certificate = try await TestCertificates.certificate(for: ["api.test"])
     let origin = try await NginxOrigin.start([NginxOrigin.Listener(.loopback, .certificate(certificate))])

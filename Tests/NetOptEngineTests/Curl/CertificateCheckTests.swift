@@ -2,12 +2,22 @@ import Testing
 
 @testable import NetOptEngine
 
-/// The check of certificates in handshake messages before OpenSSL decodes the messages.
+/// `OpenSSL.checkCertificates`, which checks the certificates in a TLS handshake message before OpenSSL
+/// decodes the message. The parameters are those of a message callback (SSL_CTX_set_msg_callback(3)).
 @Suite struct CertificateCheckTests {
+  /// The numbers of TLS 1.2 and TLS 1.3 in the protocol.
   private static let (tls12, tls13): (Int32, Int32) = (0x0303, 0x0304)
+  /// The object identifier prime-field (RFC 3279, section 2.3.5) in DER, without the tag and the length. It
+  /// occurs only in the parameters of a curve. With 2 as its last byte it is characteristic-two-field.
   private static let primeField: [UInt8] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 1, 1]
 
-  /// Returns a handshake message with a list of certificates.
+  /// Returns a handshake message with a list of certificates (RFC 5246, section 7.4.2; RFC 8446, section
+  /// 4.4.2).
+  ///
+  /// - Parameters:
+  ///   - certificates: the bytes of each certificate, which need not be valid.
+  ///   - version: the TLS version, which determines the form of the message.
+  ///   - type: the type of the message. 11 is a certificate list.
   private func message(_ certificates: [[UInt8]], _ version: Int32, type: UInt8 = 11) -> [UInt8] {
     let (context, extensions): ([UInt8], [UInt8]) = version == Self.tls13 ? ([0], [0, 2, 7, 7]) : ([], [])
     let list: [UInt8] = certificates.flatMap { length($0.count) + $0 + extensions }
@@ -15,11 +25,17 @@ import Testing
     return [type] + length(body.count) + body
   }
 
+  /// Returns a length as three bytes.
   private func length(_ count: Int) -> [UInt8] {
     [UInt8(count >> 16), UInt8(count >> 8 & 0xff), UInt8(count & 0xff)]
   }
 
-  /// Whether the check makes the message invalid. Expects that it changes nothing else in the message.
+  /// Whether the check refuses a message. It refuses a message by setting the first byte after the header of
+  /// 4 bytes to 255, which makes the message invalid. Expects that the check changes no other byte.
+  ///
+  /// - Parameters:
+  ///   - isSent: 1 for a message that this side sent, and 0 for one that it received.
+  ///   - kind: the type of the TLS record. 22 is a handshake message.
   private func isRefused(_ message: [UInt8], _ version: Int32, isSent: Int32 = 0, kind: Int32 = 22) -> Bool {
     var checked = message
     checked.withUnsafeMutableBytes {
@@ -38,7 +54,9 @@ import Testing
   func curves(_ version: Int32) {
     let oids: [[UInt8]] = [Self.primeField, Self.primeField.dropLast() + [2]]
     for oid in oids {
+      // The tag of an object identifier, and the length 7 in one, two or five bytes.
       for header in [[6, 7], [6, 0x81, 7], [6, 0x84, 0, 0, 0, 7]] as [[UInt8]] {
+        // The number of bytes of the certificate before the identifier of the parameters.
         for before in 0...9 {
           let certificate = [UInt8](repeating: 0x2a, count: before) + header + oid + [2, 1, 0]
           #expect(isRefused(message([certificate], version), version))
@@ -50,7 +68,8 @@ import Testing
 
   @Test("the check accepts other object identifiers with the same prefix", arguments: [tls12, tls13])
   func names(_ version: Int32) {
-    // id-ecPublicKey, prime256v1, ecdsa-with-SHA256, and a field that does not exist.
+    // The identifiers id-ecPublicKey, prime256v1 and ecdsa-with-SHA256, and an identifier of a field that
+    // does not exist. All begin like `primeField`.
     for oid in [[2, 1], [3, 1, 7], [4, 3, 2], [1, 3]] as [[UInt8]] {
       #expect(!isRefused(message([Self.primeField.dropLast(2) + oid + [5, 0]], version), version))
     }
@@ -59,6 +78,7 @@ import Testing
   @Test("the check ignores other messages, sent messages, other records and cut messages")
   func otherMessages() {
     let curve = [[6, 7] + Self.primeField + [2, 1, 0]]
+    // 13 is a request for a certificate. A record of kind 23 contains data of the application.
     #expect(!isRefused(message(curve, Self.tls13, type: 13), Self.tls13))
     #expect(!isRefused(message(curve, Self.tls13), Self.tls13, isSent: 1))
     #expect(!isRefused(message(curve, Self.tls13), Self.tls13, kind: 23))

@@ -7,15 +7,22 @@ import Testing
 
 /// The certificates that a server sends after its own valid certificate.
 @Suite struct CertificateListTests {
+  /// TLS 1.2 and TLS 1.3 in nginx's syntax.
   private static let versions = ["TLSv1.2", "TLSv1.3"]
 
+  /// Starts an origin that sends other certificates after its own valid certificate.
+  ///
+  /// - Parameters:
+  ///   - others: the other certificates in PEM.
+  ///   - version: the only TLS version of the origin, in nginx's syntax.
+  ///   - requests: how many requests a connection serves before the origin closes it.
   private func origin(_ others: [String], _ version: String, requests: Int = 1000) async throws -> NginxOrigin
   {
     let certificate = try await TestCertificates.certificate(for: ["api.test", "*.api.test"])
     var settings = NginxSettings()
     settings.tlsVersions = version
     settings.keepaliveRequests = requests
-    // The junk certificates have weak keys.
+    // OpenSSL's default security level would refuse the weak keys of the other certificates.
     settings.directives = "ssl_ciphers DEFAULT@SECLEVEL=0;"
     let listener = NginxOrigin.Listener(
       IPAddress.freshLoopback(1)[0], .certificate(try certificate.followed(by: others)))
@@ -34,6 +41,7 @@ import Testing
     return outcome
   }
 
+  /// Expects that a request failed with `tlsFailed` and a message that contains these words.
   private func expectFailure(
     _ outcome: Result<NetOptResponse, NetOptError>, _ words: String,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -70,6 +78,7 @@ import Testing
     let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     let otherRequest = try NetOptRequest(.get, "http://other.test:\(other.port)/")
     _ = try await bench.execute(otherRequest, other.endpoints.map(\.address)).body.collect(upTo: 100)
+    // Sends requests to the other origin until it is cancelled, and returns the duration of the longest call.
     let calls = Task {
       var longest = Duration.zero
       while !Task.isCancelled {
@@ -92,12 +101,15 @@ import Testing
     await bench.end()
   }
 
+  /// `beyond` is the number of bytes by which the list exceeds the limit.
   @Test(
     "a certificate list of 32 KiB is accepted, and a list with one byte more is refused",
     arguments: [0, 1], versions)
   func length(_ beyond: Int, _ version: String) async throws {
     let leaf = try await TestCertificates.certificate(for: ["api.test", "*.api.test"])
-    // TLS 1.3 adds a context, and extensions for each certificate (RFC 8446, section 4.4.2).
+    // The length of the message without the second certificate. It has the length of the list (3 bytes) and
+    // the length of each certificate (3 bytes). In TLS 1.3 it also has an empty context (1 byte), and empty
+    // extensions for each certificate (2 bytes; RFC 8446, section 4.4.2).
     let rest = JunkCertificate.size(of: leaf.certificateFile) + (version == "TLSv1.3" ? 4 + 2 * 5 : 3 + 2 * 3)
     let origin = try await origin(
       [JunkCertificate.ofExtensions(bytes: OpenSSL.largestList - rest + beyond)], version)
@@ -133,6 +145,8 @@ import Testing
     let origin = try await origin([JunkCertificate.ofExtensions(bytes: 31_000)], "TLSv1.3", requests: 1)
     defer { origin.stop() }
     let bench = try await TransportBench()
+    // Sends a request to each of these hosts. The origin serves one request per connection, so each request
+    // opens a connection.
     func call(_ numbers: Range<Int>) async throws {
       for number in numbers {
         let request = try NetOptRequest(.get, "https://h\(number).api.test:\(origin.port)/")
@@ -145,7 +159,7 @@ import Testing
     try await call(20..<220)
     let growth = ProcessFootprint.now.memoryBytes - before
     #expect(growth < 30_000_000, "\(growth) bytes")
-    // The first 20 hosts resume their sessions.
+    // The new connections to the first 20 hosts resume the TLS sessions of the earlier connections.
     try await call(0..<20)
     let log = try await origin.waitForLog(240)
     #expect(log.count(where: \.sessionReused) == 20)

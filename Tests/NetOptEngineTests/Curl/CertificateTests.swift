@@ -4,6 +4,7 @@ import TestTools
 import Testing
 
 @Suite struct CertificateTests {
+  /// Starts an origin with a certificate for a host and its subdomains.
   private func origin(_ kind: TestCertificates.Kind, for name: String) async throws -> NginxOrigin {
     let certificate = try await TestCertificates.certificate(kind, for: [name, "*.\(name)"])
     return try await NginxOrigin.start([
@@ -79,6 +80,8 @@ import Testing
     defer { origin.stop() }
     let bench = try await TransportBench()
     let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
+    // The first address has the certificate of another host, the second refuses connections, and DNS finds no
+    // address.
     for order in [addresses, addresses.reversed()] {
       let error = await failure { () throws(NetOptError) in
         _ = try await bench.execute(request, order, dns: true)
