@@ -32,6 +32,7 @@ import Testing
         var outcomes: [Result<NetOptResponse, NetOptError>] = []
         for await outcome in group {
           outcomes.append(outcome)
+          // The requests without a delay have ended. The others wait for their responses.
           if outcomes.count == 500 { group.cancelAll() }
         }
         return outcomes
@@ -63,7 +64,7 @@ import Testing
       let before = ProcessFootprint.now.memoryBytes
       let large = try await bench.execute(
         try NetOptRequest(.get, "https://api.test:\(origin.port)/bytes/100000000"), addresses)
-      // For 5 s the large body is not read, while other streams use the connection.
+      // For 5 s nobody reads the large body. Meanwhile other requests use the connection.
       let end = bench.loop.now() + .seconds(5)
       var others = 0
       while bench.loop.now() < end {
@@ -72,8 +73,9 @@ import Testing
         #expect(try await response.body.collect(upTo: 100).count == 6)
         others += 1
       }
-      // libcurl holds as many bytes as the stream's window allows: 32 MiB. Its buffers double when they are
-      // full. A sanitizer counts the allocated memory, which is then up to twice the resident memory.
+      // In MiB. libcurl keeps the bytes of the large body that the HTTP/2 window of the stream allows: 32
+      // MiB. libcurl doubles a buffer that is full, so up to twice as much memory is allocated as resident.
+      // With a sanitizer, `memoryBytes` is the allocated memory.
       let bound = Sanitizer.isOn ? 72 : 40
       let growth = ProcessFootprint.now.memoryBytes - before
       #expect(growth < bound << 20, "it grew by \(growth >> 20) MiB")
@@ -93,7 +95,7 @@ import Testing
       defer { origin.stop() }
       let bench = try await TransportBench()
       let addresses = origin.endpoints.map(\.address)
-      // Downloads and uploads over both HTTP versions.
+      // Downloads and uploads a body of this size, in bytes, over HTTP/2 and HTTP/1.1.
       func transfer(_ size: Int) async throws {
         for version in [RequestOptions.Version.automatic, .http1] {
           var get = try NetOptRequest(.get, "https://api.test:\(origin.port)/bytes/\(size)")
@@ -108,7 +110,8 @@ import Testing
           #expect(String(decoding: answer, as: UTF8.self) == "\(size)\n")
         }
       }
-      // The first transfers make the allocations that stay, including those of a sanitizer.
+      // The first transfers allocate memory that stays allocated, also in a sanitizer. So the measurement
+      // begins after them.
       try await transfer(10_000_000)
       let before = ProcessFootprint.now.memoryBytes
       try await transfer(100_000_000)
@@ -126,6 +129,7 @@ private struct Repeated: AsyncSequence, Sendable {
 
   struct AsyncIterator: AsyncIteratorProtocol {
     let chunk: [UInt8]
+    /// How many times the chunk is still to come.
     var rest: Int
 
     mutating func next() async -> [UInt8]? {

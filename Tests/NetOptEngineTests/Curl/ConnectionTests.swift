@@ -22,7 +22,7 @@ import Testing
     #expect(response.remote == origin.endpoints[0])
     let tls = try #require(response.tls)
     #expect(tls.verified && tls.version == "TLSv1.3" && tls.subject == "CN = api.test")
-    // 2026-01-01T00:00:00Z.
+    // `notAfter` is in seconds since 1970. This number is 2026-01-01T00:00:00Z.
     #expect(try #require(tls.notAfter) > 1_767_225_600)
     // On loopback a round trip takes less than a second, and nothing is lost.
     let socket = try #require(response.socket)
@@ -112,6 +112,7 @@ import Testing
     let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/slow-body?s=0.2")
     let before = bench.loop.now()
     let response = try await bench.execute(request, origin.endpoints.map(\.address))
+    // The head has arrived. The origin sends the second half of the body 200 ms after the first half.
     #expect(response.timings.transfer < .milliseconds(200))
     #expect(try await response.body.collect(upTo: 100) == Array("first\nlast\n".utf8))
     let whole = bench.loop.now() - before

@@ -4,8 +4,10 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Connections when the machine moves to another network.
+/// Connections when the machine moves to another network. The tests only report the move
+/// (`CurlTransport.networkChanged`). The origins stay reachable.
 @Suite struct ConnectionsOfANetworkTests {
+  /// Sends a GET request for a path, and returns the response.
   private func get(
     _ bench: TransportBench, _ origin: NginxOrigin, _ target: String = "/",
     _ version: RequestOptions.Version = .automatic
@@ -34,7 +36,8 @@ import Testing
     await bench.end()
   }
 
-  /// Over HTTP/2 the old connection stays open and carries streams, so new requests could share it.
+  /// Two streams are open when the network changes, so the old HTTP/2 connection stays open. libcurl could
+  /// share it with new requests, but must not.
   @Test("after a network change, streams end on the old connection and new requests use another")
   func runningStreams() async throws {
     let origin = try await NginxOrigin.start(for: ["api.test"], on: IPAddress.freshLoopback(1))
@@ -42,7 +45,8 @@ import Testing
     let bench = try await TransportBench()
     let slow = try await get(bench, origin, "/slow-body?s=0.3")
     let waiting = Task { try await get(bench, origin, "/slow?s=0.3") }
-    // A later request on the same connection has its response, so the request for `/slow` has been sent.
+    // This request follows the request for `/slow` on the connection. When its response is here, the request
+    // for `/slow` has been sent.
     try await wait(for: "the slow one to be under way") {
       _ = try await get(bench, origin, "/text").body.collect(upTo: 100_000)
       return true
@@ -62,10 +66,11 @@ import Testing
     await bench.end()
   }
 
-  /// In the old network no server responds any more, so a race would last until its time limits.
+  /// In the old network no server would respond any more. The race there would last until its time limits, so
+  /// no call may wait for it.
   @Test("calls that wait for a race start one new race after a network change, and can be cancelled")
   func waitingCalls() async throws {
-    // TCP is connected, and TLS goes unanswered.
+    // The server accepts TCP connections and sends nothing, so no TLS handshake completes.
     let server = try LoopbackServer(.silent)
     defer { server.stop() }
     let bench = try await TransportBench()
@@ -73,7 +78,7 @@ import Testing
     let request = try NetOptRequest(.get, "https://api.test:\(server.endpoint.port)/")
     let calls = (0..<3).map { _ in Task { try await bench.execute(request, [address]) } }
     try await wait(for: "the race") { server.connections == 1 }
-    // One connection for each network: one call runs the race, and the other calls wait for it.
+    // In each network, one call runs the race and opens one connection. The other calls wait for its race.
     bench.transport.networkChanged()
     try await wait(for: "a race in the new network") { server.connections == 2 }
     bench.transport.networkChanged()
@@ -130,12 +135,12 @@ import Testing
         _ = try await bench.execute(try NetOptRequest(.get, url + "/"), addresses).body.collect(upTo: 100)
       }
       try await wait(for: "the old ones to be closed") { ProcessFootprint.now.descriptors <= before }
-      // A connection in use closes when its transfer ends.
+      // The connection of this transfer closes when the transfer ends.
       let slow = try await bench.execute(try NetOptRequest(.get, url + "/slow-body?s=0.2"), addresses)
       bench.transport.networkChanged()
       _ = try await slow.body.collect(upTo: 100)
       try await wait(for: "that one to be closed") { ProcessFootprint.now.descriptors < before }
-      // The transport can end while an old connection is in use.
+      // The transport can also end while a transfer uses an old connection: nobody reads this body.
       let unread = try await bench.execute(try NetOptRequest(.get, url + "/bytes/10000000"), addresses)
       bench.transport.networkChanged()
       await bench.end()
@@ -153,7 +158,7 @@ import Testing
     let request = try NetOptRequest(.head, "https://api.test:\(origin.port)/")
     let now = bench.loop.now()
     let context = CallContext(id: 1, started: now, deadline: now + .seconds(10))
-    // The plan has DNS alone. A connection to a single given endpoint could not use it.
+    // The only leg of the plan is DNS, so the warm-up must look up the addresses first.
     let route = try await bench.transport.warmUp(
       request, along: bench.plan(request.url, [], dns: true), in: context)
     #expect(route.legs.map(\.address) == origin.endpoints.map(\.address))
@@ -161,6 +166,7 @@ import Testing
     let response = try await get(bench, origin)
     #expect(response.reused)
     #expect(try await origin.waitForLog(1).map(\.target) == ["/"])
+    // Nothing listens on port 1.
     let nobody = await failure { () throws(NetOptError) in
       _ = try await bench.transport.warmUp(
         NetOptRequest(.head, "https://api.test:1/"),

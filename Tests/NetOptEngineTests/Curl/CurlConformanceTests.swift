@@ -17,6 +17,7 @@ import Testing
     try await check(promise, .http1)
   }
 
+  /// Checks one promise with a new transport and new servers. All requests have this HTTP version.
   private func check(_ promise: TransportConformance, _ version: RequestOptions.Version) async throws {
     let loop = try EventLoop()
     defer { loop.stop() }

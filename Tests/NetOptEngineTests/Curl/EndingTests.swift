@@ -5,12 +5,16 @@ import Testing
 
 /// Exchanges that end early or with an error.
 @Suite struct EndingTests {
+  /// Starts a server that calls the handler for each request.
   private func server(_ handler: @escaping @Sendable (LoopbackExchange) throws -> Void) throws
     -> LoopbackServer
   {
     try LoopbackServer(.raw(handler), on: IPAddress.freshLoopback(1)[0])
   }
 
+  /// Returns a request to a server.
+  ///
+  /// - Parameter change: changes the request.
   private func request(
     _ method: NetOptRequest.Method = .get, _ server: LoopbackServer,
     _ change: (inout NetOptRequest) -> Void = { _ in }
@@ -22,6 +26,8 @@ import Testing
 
   @Test("a deadline of 200 ms ends a call that connects, waits for a response or receives a body")
   func deadlines() async throws {
+    // The first server never responds, the second establishes no connection, and the third sends half of a
+    // body.
     let silent = try LoopbackServer(.silent, on: IPAddress.freshLoopback(1)[0])
     let black = try LoopbackServer(.blackHole, on: IPAddress.freshLoopback(1)[0])
     let half = try server { exchange in
@@ -44,7 +50,8 @@ import Testing
     await bench.end()
   }
 
-  /// The deadline of the caller is not a time limit for the endpoints, but the limit of a probe is.
+  /// At the deadline of a warm-up, the caller no longer waits, so its legs are cancelled. The time limit of a
+  /// probe is a limit for the endpoint, so the endpoint has failed when it passes.
   @Test("a warm-up at its deadline blames no endpoint, and a probe at its limit does")
   func warmUpDeadline() async throws {
     let addresses = IPAddress.freshLoopback(2)
@@ -66,7 +73,7 @@ import Testing
       #expect(error?.route?.legs.map(\.outcome) == [.cancelled])
       #expect(error?.route?.legs.first?.failure == nil)
     }
-    // The time limit of a probe is a failure of the endpoint.
+    // Now a probe connects to each endpoint.
     for (address, kind) in zip(addresses, [LegFailure.Kind.tlsTimeout, .connectTimeout]) {
       do throws(LegError) {
         _ = try await bench.transport.connect(
@@ -213,6 +220,7 @@ import Testing
     #expect(error?.isRetryable == false)
     #expect(error?.message.contains("Idempotency-Key") == true)
     #expect(server.requests.count == sent + 1)
+    // This request opens a new connection. The server closes it at the POST that follows.
     let keyed = try await bench.execute(
       try request(.get, server), addresses)
     _ = try await keyed.body.collect(upTo: 10)
@@ -258,6 +266,7 @@ import Testing
     await bench.transport.shutdown()
     #expect(await running.value?.code == .shutDown)
     try await wait(for: "the connection to be closed") { silent.openConnections == 0 }
+    // The second call comes after the event loop has stopped.
     for _ in 0..<2 {
       let error = await failure { () throws(NetOptError) in
         _ = try await bench.execute(request, [silent.endpoint.address])
@@ -267,6 +276,7 @@ import Testing
     }
   }
 
+  /// Requests that netopt refuses to send: a method, header fields, and a word of the error message.
   private static let unsendable: [(String, HeaderFields, String)] = [
     ("GET ", [:], "token"), ("CONNECT", [:], "proxies"), ("GET", ["Bad Name": "x"], "token"),
     ("GET", ["X": "a\r\nHost: evil"], "line end"), ("GET", ["X": "a\0b"], "NUL"),

@@ -5,6 +5,7 @@ import Testing
 @testable import NetOptEngine
 
 @Suite struct ExchangeStateTests {
+  /// Returns a new channel for a body.
   private static func channel() -> BodyChannel { BodyChannel(lowWater: 1, timings: Timings()) }
 
   /// Returns the name of a state. The test compares names because a channel is equal only to itself.
@@ -20,12 +21,14 @@ import Testing
     }
   }
 
+  /// Makes each of the states.
   private static let states: [@Sendable () -> ExchangeState] = [
     { .queued }, { .readingBody }, { .waitingForRace }, { .racing }, { .sending }, { .receiving(channel()) },
     { .finished },
   ]
 
-  /// The state to which each transition leads from each state. A transition does not change unlisted states.
+  /// The transitions. `leads` has the name of each state that the transition changes, and the name of the
+  /// state to which it changes. The transition leaves all other states as they are.
   private static let transitions:
     [(name: String, apply: @Sendable (inout ExchangeState) -> Void, leads: [String: String])] = [
       ("readBody", { $0.readBody() }, ["queued": "readingBody"]),
@@ -64,8 +67,11 @@ import Testing
     var random = SplitMix64(seed: seed)
     for _ in 0..<2000 {
       var state = ExchangeState.queued
+      // How often the caller was told of the end.
       var endings = 0
+      // How many legs may send the request: 1 after a win, and 0 again after the request was withdrawn.
       var senders = 0
+      // The channel from which the caller reads the body.
       var channel: BodyChannel?
       for _ in 0..<24 {
         switch random.below(8) {
@@ -87,7 +93,8 @@ import Testing
         default:
           guard random.below(4) == 0, let ending = state.finish() else { continue }
           endings += 1
-          // A caller that reads a body gets the end there. Any other caller gets an answer.
+          // A caller that reads a body gets the end through the body's channel. Any other caller gets an
+          // answer.
           if case .body(let body) = ending { #expect(body === channel) } else { #expect(channel == nil) }
         }
         #expect(senders == 0 || senders == 1)
