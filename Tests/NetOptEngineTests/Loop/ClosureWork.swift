@@ -3,6 +3,7 @@ import NetOptCore
 @testable import NetOptEngine
 import NetOptTestSupport
 
+/// Work that runs a closure.
 final class ClosureWork: LoopWork {
   private let body: @Sendable () -> Void
   init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -38,7 +39,8 @@ final class ClosureHandler: ReadinessHandler {
 }
 
 extension EventLoop {
-  /// Stops watching a descriptor, whatever handler watches it.
+  /// Stops watching a descriptor for any handler. `unwatch(_:of:)` needs the handler, so a new handler first
+  /// replaces the present one.
   func unwatch(_ descriptor: Int32) {
     let nobody = ClosureHandler { _, _ in }
     watch(descriptor, for: [], nobody)
@@ -46,14 +48,14 @@ extension EventLoop {
   }
 }
 
-/// A handler that calls a closure at the end of a turn.
+/// An end-of-turn handler that calls a closure.
 final class ClosureTurnHandler: TurnHandler {
   private let body: (ClosureTurnHandler) -> Void
   init(_ body: @escaping (ClosureTurnHandler) -> Void) { self.body = body }
   func turnEnds() { body(self) }
 }
 
-/// Two connected sockets.
+/// Two connected sockets, both non-blocking. The tests watch `ours` and use `theirs` as the peer.
 struct SocketPair {
   let ours: Int32
   let theirs: Int32
@@ -88,7 +90,8 @@ func threadNames() -> [String] {
   }
 }
 
-/// The number of descriptors of this process that have one of the given anonymous kinds, such as `eventfd`.
+/// The number of descriptors of this process whose kind is one of `kinds`. A kind is the name that /proc
+/// shows in `anon_inode:[NAME]`, such as `eventfd` or `eventpoll`.
 func descriptors(of kinds: [String]) -> Int {
   entries(of: "/proc/self/fd").filter { descriptor in
     var target = [UInt8](repeating: 0, count: 64)
@@ -99,6 +102,7 @@ func descriptors(of kinds: [String]) -> Int {
   }.count
 }
 
+/// Returns the names in a directory that do not begin with a dot. Empty if the directory cannot be read.
 private func entries(of directory: String) -> [String] {
   guard let handle = opendir(directory) else { return [] }
   defer { closedir(handle) }

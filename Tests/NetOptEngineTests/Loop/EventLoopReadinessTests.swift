@@ -82,8 +82,8 @@ import Testing
     sockets.close()
   }
 
-  /// A library may report that it has closed a socket only after another library has opened a socket with the
-  /// same number.
+  /// A library may close a socket and call `unwatch` for it later. In between, another library may open and
+  /// watch a socket with the same number.
   @Test("unwatching a reused number for its old handler keeps the new handler")
   func reusedNumber() async throws {
     let loop = try EventLoop()
@@ -127,8 +127,9 @@ import Testing
     for pair in pairs { pair.close() }
   }
 
-  /// Both descriptors are ready in one turn. The handler of the first one closes the second one, and a new
-  /// descriptor that is not ready gets its number. The event of that turn must not reach the new descriptor.
+  /// Two descriptors are ready in one turn. The handler of the first descriptor closes the second one. A new
+  /// descriptor, which is not ready, gets the number of the second one. The event of the second descriptor
+  /// must not reach the handler of the new one.
   @Test("an event of a closed descriptor does not reach a new descriptor with the same number")
   func staleEvent() async throws {
     let loop = try EventLoop()
@@ -166,8 +167,8 @@ import Testing
     for pair in pairs + [fresh] { pair.close() }
   }
 
-  /// A library may close a socket and open its next socket in the same turn. The loop then sees only that the
-  /// same handler watches the same number for the same readiness.
+  /// A library may close a socket and open its next socket in the same turn, with the same number. The loop
+  /// then sees only another call of `watch` with the same number, readiness and handler.
   @Test("the loop watches a reopened descriptor that was never unwatched")
   func reopenedDescriptor() async throws {
     let loop = try EventLoop()
@@ -208,7 +209,7 @@ import Testing
     loop.stop()
   }
 
-  /// libcurl reports -1 for a socket that it could not open.
+  /// libcurl asks to watch the number -1 when it could not open a socket.
   @Test(
     "watching a number that is not an open descriptor does nothing and takes less than 8 MB",
     arguments: [Int32.min, -1, 1_000_000])
@@ -221,7 +222,7 @@ import Testing
         loop.watch(number, for: [.read, .write], ClosureHandler { number, _ in record.record(number) })
         loop.watch(number, for: [.read], ClosureHandler { number, _ in record.record(number) })
       }
-      // A table up to number 1,000,000 would take 24 MB.
+      // A `DescriptorTable` with a place for the number 1,000,000 would take 24 MB.
       #expect(ProcessFootprint.now.memoryBytes - before < 8 << 20)
       try await loop.perform { loop.unwatch(number) }
       for _ in 0..<10 { try await loop.perform {} }
@@ -262,7 +263,7 @@ import Testing
     sockets.close()
   }
 
-  /// One wait reports at most 256 ready descriptors.
+  /// One wait of the poller returns at most 256 ready descriptors. Later waits return the others.
   @Test("the loop reports all of 400 ready descriptors")
   func manyDescriptors() async throws {
     let loop = try EventLoop()
@@ -285,10 +286,13 @@ import Testing
   }
 }
 
-/// A handler that calls the loop when it is released.
+/// A handler that calls the loop when it is released: it stops watching a descriptor, and then calls a
+/// closure.
 private final class Goodbye: ReadinessHandler {
   private let loop: EventLoop
+  /// The descriptor to stop watching. It need not be the one that this handler watches.
   private let descriptor: Int32
+  /// Called when the handler is released.
   private let said: () -> Void
 
   init(_ loop: EventLoop, _ descriptor: Int32, _ said: @escaping () -> Void) {

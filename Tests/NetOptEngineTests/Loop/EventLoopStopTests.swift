@@ -50,6 +50,8 @@ import Testing
     try await wait(for: "the end of the thread") { !threadNames().contains("last-stop") }
   }
 
+  /// Starts a loop that stops itself. Keeps no reference to the loop, so the last reference is that of the
+  /// loop's own thread.
   private func stoppedByItself(name: String) async throws {
     let loop = try EventLoop(name: name)
     try await loop.perform { loop.stop() }
@@ -136,7 +138,8 @@ import Testing
   @Test("a stopped loop has no descriptor and no thread, even while it is referenced")
   func releasesDescriptorsAndThread() async throws {
     await #expect(processExitsWith: .success) {
-      // With its first timer, libdispatch opens descriptors of the same kinds. It opens the timerfd last.
+      // Swift's tasks run on libdispatch, which opens descriptors of the counted kinds for its first timer.
+      // The sleep in this wait is such a timer. libdispatch opens the timerfd last.
       try await wait(for: "libdispatch's descriptors") { descriptors(of: ["timerfd"]) > 0 }
       let before = descriptors(of: ["eventpoll", "eventfd"])
       let loops = try (0..<20).map { _ in try EventLoop(name: "left-behind") }
@@ -144,7 +147,8 @@ import Testing
       #expect(descriptors(of: ["eventpoll", "eventfd"]) > before)
       #expect(threadNames().filter { $0 == "left-behind" }.count == 20)
       for loop in loops { loop.stop() }
-      // Descriptors of libdispatch come and go. The kernel removes the entry of a thread a moment after the
+      // Descriptors of libdispatch come and go, so the test waits until there are not more than before. It
+      // also waits for the threads: the kernel removes the entry of a thread in /proc a moment after the
       // thread can be joined.
       try await wait(for: "nothing to be left") {
         descriptors(of: ["eventpoll", "eventfd"]) <= before && !threadNames().contains("left-behind")
@@ -154,12 +158,13 @@ import Testing
   }
 }
 
+/// Records how many steps are left, and submits work that does the next step, until none is left.
 private func submitChain(of rest: Int, to loop: EventLoop, _ record: EventRecorder<String>) {
   record.record("\(rest) to go")
   if rest > 0 { _ = loop.submit(ClosureWork { submitChain(of: rest - 1, to: loop, record) }) }
 }
 
-/// Blocks a thread until another thread opens the gate.
+/// Blocks the threads that call `pass` until another thread calls `open`.
 private final class Gate: Sendable {
   private let isOpen = Atomic<Bool>(false)
   func open() { isOpen.store(true, ordering: .releasing) }
@@ -174,6 +179,8 @@ private final class Counter: Sendable {
   func add() { count.add(1, ordering: .relaxed) }
 }
 
+/// A weak reference to an object, which shows whether the object has been released.
+///
 /// Unchecked sendable: every access happens under a lock.
 private struct WeakReference: @unchecked Sendable {
   weak var object: AnyObject?

@@ -58,7 +58,8 @@ import Testing
   @Test("each of 5000 submissions wakes the loop from sleep")
   func wakesFromSleep() async throws {
     let loop = try EventLoop()
-    // Each submission comes when the loop has just gone to sleep, or is about to sleep.
+    // `perform` returns when its work has run, and the loop then goes to sleep. So the next submission comes
+    // when the loop has just gone to sleep, or is about to.
     for index in 0..<5000 {
       #expect(try await loop.perform { index } == index)
     }
@@ -104,6 +105,8 @@ import Testing
 
   @Test func timersFireInOrderAndNotEarly() async throws {
     let loop = try EventLoop()
+    // For each timer that fired: its delay in milliseconds as its name, and how long after its due time it
+    // fired.
     let record = EventRecorder<(name: Int, late: Duration)>()
     await withCheckedContinuation { continuation in
       let work = ClosureWork {
@@ -133,7 +136,7 @@ import Testing
       let work = ClosureWork {
         let due = loop.now() + .milliseconds(1)
         let cancelled = ClosureTimer { _ in record.record("cancelled") }
-        // Due 1 ns after `first`, which cancels this timer.
+        // Due 1 ns after `first`, which cancels this timer when it fires.
         let overtaken = ClosureTimer { _ in record.record("overtaken") }
         let first = ClosureTimer { _ in
           record.record("first")
@@ -180,7 +183,7 @@ import Testing
       }
       loop.schedule(timer, at: loop.now())
     }
-    // If the timer fired again in the same turn, this would wait forever.
+    // If the timer fired again and again in one turn, the loop would never run the submitted work.
     for _ in 0..<100 { try await loop.perform {} }
     loop.stop()
     #expect(record.events.count > 1)
