@@ -3,12 +3,17 @@ import Testing
 
 @testable import NetOptFuzzing
 
-/// Tests of the references for responses, and of the rule that compares outcomes with them. A rule that
-/// accepts every outcome would be useless.
+/// Tests the reference implementations that read responses, and the rule that compares the outcome at the
+/// client with their result (`AnswerRules.fault`). The rule must also find faults: a rule that accepts every
+/// outcome would be useless.
 @Suite struct AnswerReferenceTests {
+  /// The status line of a right response.
   private static let ok = "HTTP/1.1 200 OK\r\n"
+  /// The head of a chunked response.
   private static let chunked = ok + "Transfer-Encoding: chunked\r\n\r\n"
 
+  /// The result of a reference implementation as a short text. A complete response gives "strict" if every
+  /// client must accept it, otherwise "whole", and then its status and body.
   private static func verdict(_ answer: ReferenceAnswer) -> String {
     switch answer {
     case .whole(let whole):
@@ -18,6 +23,7 @@ import Testing
     }
   }
 
+  /// HTTP/1.1 responses, each with the right result of the reference, as in `verdict`.
   private static let answersOfHTTP1: [(String, String)] = [
     (ok + "Content-Length: 5\r\n\r\nhello", "strict 200 hello"), (ok + "\r\nhello", "strict 200 hello"),
     (ok + "Content-Length: 6\r\n\r\nhello", "broken"),
@@ -38,19 +44,24 @@ import Testing
     #expect(Self.verdict(AnswerReference.read(Array(text.utf8))) == wanted)
   }
 
+  /// An HTTP/2 frame with a payload of less than 256 bytes. `kind` is its type.
   private static func frame(_ kind: UInt8, _ flags: UInt8, _ stream: UInt8, _ payload: [UInt8] = [])
     -> [UInt8]
   {
     [0, 0, UInt8(payload.count), kind, flags, 0, 0, 0, stream] + payload
   }
 
+  /// A HEADERS frame on stream 1 with the status 200.
   private static let head: [UInt8] = frame(1, 0x4, 1, [0x88])
+  /// A DATA frame with the body "hello", which ends stream 1.
   private static let body: [UInt8] = frame(0, 0x1, 1, Array("hello".utf8))
-  /// Head with a Content-Length of 5, and one of 6, not indexed.
+  /// Two HEADERS frames with the status 200. One has the Content-Length 5, the other 6, as a literal field
+  /// without indexing (RFC 7541, section 6.2.2).
   private static let lengths: [[UInt8]] = ([0x35, 0x36] as [UInt8]).map {
     frame(1, 0x4, 1, [0x88, 0x0f, 0x0d, 0x01, $0])
   }
 
+  /// The frames of HTTP/2 responses, each list with the right result of the reference, as in `verdict`.
   private static let answersOfHTTP2: [([[UInt8]], String)] = [
     ([head, body], "strict 200 hello"), ([head, frame(0, 0, 1, [0x61])], "broken"), ([body], "broken"),
     ([lengths[0], body], "strict 200 hello"), ([lengths[1], body], "broken"),
@@ -74,12 +85,14 @@ import Testing
     #expect(Self.verdict(FrameReference.read(Array(frames.joined()))) == wanted)
   }
 
+  /// The outcome of a request that got a response.
   private static func answer(_ status: Int, _ body: String, _ fields: HeaderFields = [:])
     -> AnswerProbe.Outcome
   {
     .answer(ResponseHead(status: status, fields: fields), body: Array(body.utf8))
   }
 
+  /// The outcome of a request that failed with this code.
   private static func failure(_ code: NetOptError.Code) -> AnswerProbe.Outcome {
     .failure(NetOptError(code, phase: .receive, ""))
   }

@@ -7,10 +7,12 @@ import Testing
 
 @testable import NetOptFuzzing
 
-/// The short form of fuzzing: the corpora, and random mutations of them. `make fuzz` is the long form.
+/// Runs each fuzz target on its corpus (the inputs in `Fuzz/Corpus`) and on mutations of these inputs: a
+/// short form of `make fuzz`.
 @Suite struct CorpusTests {
   private static let folder = RepositoryFile.path("Fuzz/Corpus")
 
+  /// The inputs in the corpus of a target, with the names of their files.
   private static func inputs(_ target: FuzzTarget) throws -> [(name: String, bytes: [UInt8])] {
     let folder = "\(folder)/\(target.rawValue)"
     return try FileManager.default.contentsOfDirectory(atPath: folder).sorted().map { name in
@@ -39,7 +41,7 @@ import Testing
   func mutationsKeepRules(_ target: FuzzTarget) async throws {
     let inputs = try Self.inputs(target).map(\.bytes)
     var random = SplitMix64(seed: 1)
-    // Responses have a test of their own, and each needs a connection.
+    // Responses get fewer rounds: each of them needs a connection, and `AnswerFuzzTests` tests further ones.
     for round in 0..<(FuzzTarget.ofAnswers.contains(target) ? 100 : 600) {
       var bytes = inputs[Int(random.below(UInt64(inputs.count)))]
       for _ in 0...random.below(4) { InputMutation.mutate(&bytes, inputs, &random) }
@@ -49,15 +51,17 @@ import Testing
     }
   }
 
-  /// Runs in a child process: a trap would end the tests.
+  /// Runs in a child process, because a trap ends the process. The note (`LastNote`) then shows the input
+  /// that caused the trap.
   @Test(
     "an extreme value in place of any number causes no trap and breaks no rule",
     arguments: FuzzTarget.allCases)
   func extremesKeepRules(_ target: FuzzTarget) async throws {
+    // The child process writes each input to the note before it uses the input.
     let note = try LastNote()
     await #expect(processExitsWith: .success) {
       [name = target.rawValue as String, path = note.path as String] in
-      // The alarm ends a hang with a signal.
+      // After 300 s, SIGALRM ends the child process, in case an input makes it hang.
       alarm(300)
       let target = try #require(FuzzTarget(rawValue: name))
       let note = LastNote(path)
@@ -65,8 +69,8 @@ import Testing
       let inputs = try Self.inputs(target)
       for (name, bytes) in inputs {
         let text = ExtremeText(bytes)
-        // Each place with each extreme value where that is fast, otherwise a sample; and several places at
-        // once.
+        // First one extreme number at a time: all variants if there are at most `share`, otherwise a random
+        // sample of `share`. Then variants with several extreme numbers.
         let share = 750 / inputs.count
         let single =
           text.count <= share

@@ -1,6 +1,7 @@
-/// Formats inputs for messages.
+/// Formats fuzz inputs for the messages of failed tests.
 enum ShownBytes {
-  /// Prints ASCII as it is, except the backslash, and other bytes as `\x` and two digits.
+  /// Shows printable ASCII characters as they are, except the backslash. Shows each other byte as `\x` and
+  /// two hexadecimal digits.
   static func text(_ bytes: [UInt8]) -> String {
     bytes.map { byte in
       if (0x20..<0x7f).contains(byte), byte != 0x5c { return String(UnicodeScalar(byte)) }

@@ -1,11 +1,11 @@
 import NetOptCore
 
-/// Cases of the end of a body (RFC 9112, sections 6 and 7).
+/// Responses whose body has an odd or a wrong end (RFC 9112, sections 6 and 7).
 enum BodyCases {
   static let all: [HostileCase] = .together(lengths, codings, sizes, chunks, trailers, bodiless)
 
-  /// RFC 9112, section 6.3: a client cannot recover from an invalid length; it may accept a list of equal
-  /// lengths.
+  /// Content-Length (RFC 9112, section 6.3). A client must reject an invalid length, and a body that is
+  /// shorter than its length. It may accept several lengths if they are equal.
   private static let lengths: [HostileCase] = .together(
     .fails([
       "length-two-different", "length-two-different-reversed", "length-list-different",
@@ -19,9 +19,10 @@ enum BodyCases {
     .either(with: ExpectedAnswer(body: .usualWithout(1)), ["length-too-short"]),
     .either(with: ExpectedAnswer(body: .empty), ["length-zero-with-body"]))
 
+  /// The values of Content-Length in responses that are chunked too; "right" stands for the right length.
   private static let sizesBesideChunks = ["0", "3", "right", "1000"]
 
-  /// RFC 9112, section 6.1.
+  /// Transfer-Encoding, also together with Content-Length (RFC 9112, section 6.1).
   private static let codings: [HostileCase] = .together(
     .either(
       or: .undecodable,
@@ -44,7 +45,7 @@ enum BodyCases {
       ]),
     .answers(["coding-chunked-upper-case"]))
 
-  /// RFC 9112, section 7.1.
+  /// The line before a chunk: its size and extensions (RFC 9112, section 7.1).
   private static let sizes: [HostileCase] = .together(
     .fails([
       "chunk-size-2-to-the-64-and-9", "chunk-size-2-to-the-68", "chunk-size-2-to-the-64-less-1",
@@ -63,6 +64,7 @@ enum BodyCases {
       "chunk-last-with-extension", "chunks-in-pieces-of-a-byte",
     ]))
 
+  /// The data of chunks, the ends of lines, and the last chunk.
   private static let chunks: [HostileCase] = .together(
     // RFC 9112, section 8: the content is complete when the last chunk has arrived.
     .either(["chunk-line-bare-lf", "chunks-bare-lf", "chunk-last-with-half-an-empty-line"]),
@@ -75,7 +77,8 @@ enum BodyCases {
     // The first empty chunk ends the body; the bytes after it belong to no response.
     .answers(["chunk-last-in-between"]))
 
-  /// RFC 9112, section 7.1.2; RFC 9110, section 6.5.1: trailers are not fields of the head.
+  /// Fields after the last chunk (RFC 9112, section 7.1.2). A client must not add them to the fields of the
+  /// head (RFC 9110, section 6.5.1).
   private static let trailers: [HostileCase] = .together(
     .answers(
       with: ExpectedAnswer(absent: ["X-Trailer", "X-Other"]),
@@ -85,7 +88,8 @@ enum BodyCases {
     ]),
     .fails(["trailers-cut", "trailers-cut-behind-a-line", "trailers-reset"]))
 
-  /// RFC 9112, section 6.3: a response to HEAD, a 204 and a 304 end with the head.
+  /// Responses that must end with the head: responses to HEAD, and the statuses 204 and 304 (RFC 9112,
+  /// section 6.3). The server sends a body, or the length of one, all the same.
   private static let bodiless: [HostileCase] = .together(
     .answers(
       with: ExpectedAnswer(body: .empty), ["head-with-body-at-once", "head-with-chunked-body"]

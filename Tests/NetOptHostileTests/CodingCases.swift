@@ -1,13 +1,15 @@
 import NetOptCore
 
-/// Coded bodies that are cut, damaged or followed by further bytes (RFC 9110, section 8.4).
+/// Bodies with a content coding that are whole, incomplete, damaged or followed by further bytes (RFC 9110,
+/// section 8.4).
 enum CodingCases {
-  /// The text that the server encodes.
+  /// The response with the text that the server encodes (`content` in `http1_codings.py`).
   static let text = ExpectedAnswer(
     body: .usualAnd(
       " and some more of it, which is not all the same: 0123456789 abcdefghijklmnopqrstuvwxyz"))
 
-  /// The text plus more bytes than a consumer of `HostileRun` takes at once.
+  /// The response with this text and 20,000 more bytes. The decoded body is larger than the buffer of the
+  /// client in `HostileRun`, so the transfer pauses before the whole body is decoded.
   private static let largeText = ExpectedAnswer(
     body: .usualAnd(
       " and some more of it, which is not all the same: 0123456789 abcdefghijklmnopqrstuvwxyz"
@@ -15,7 +17,8 @@ enum CodingCases {
 
   static let all: [HostileCase] = .together(each, gzip, others)
 
-  /// The cases for every coding, with every framing of HTTP.
+  /// The cases that exist for every coding. Most exist for each way in which HTTP/1.1 ends a body: by its
+  /// length, by chunks, or by the end of the connection.
   private static let each: [HostileCase] = ["gzip", "deflate", "br", "zstd"].flatMap { coding in
     let framed = ["length", "chunked", "close"].flatMap { framing in
       [HostileCase].answers(with: text, ["\(coding)-whole-\(framing)"])
@@ -37,7 +40,7 @@ enum CodingCases {
       + .either(with: ExpectedAnswer(body: .empty), or: .undecodable, ["\(coding)-empty"])
   }
 
-  /// RFC 1952.
+  /// Cases of gzip alone (RFC 1952).
   private static let gzip: [HostileCase] = .together(
     .fails(
       as: .undecodable,
@@ -56,6 +59,7 @@ enum CodingCases {
     .either(with: ExpectedAnswer(body: .empty), or: .undecodable, ["gzip-long-name"]) { $0.isFlood = true },
     .fails(as: [.bodyTooLarge], ["gzip-bomb"]) { $0.isFlood = true })
 
+  /// Cases of the other codings, and of an unknown coding.
   private static let others: [HostileCase] = .together(
     .fails(
       as: .undecodable,

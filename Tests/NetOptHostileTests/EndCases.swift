@@ -1,9 +1,12 @@
 import NetOptCore
 
-/// Connections that end too early or incorrectly (RFC 9112, sections 8 and 9.8; RFC 8446, section 6.1).
+/// HTTP/1.1 connections that end too early or in a wrong way (RFC 9112, sections 8 and 9.8; RFC 8446, section
+/// 6.1).
 enum EndCases {
   static let all: [HostileCase] = .together(heads, bodies, silence, alerts)
 
+  /// The connection ends before the response or within its head. In the scenario `second-tunnel-without-end`
+  /// of `TunnelTests`, the server ends the connection instead of responding.
   private static let heads: [HostileCase] = .fails(
     as: .lost,
     [
@@ -13,16 +16,18 @@ enum EndCases {
       "end-behind-length", "reset-in-the-status-line", "reset-behind-a-line", "end-in-a-1xx",
     ])
 
+  /// The connection ends within the body, or its end is the end of the body.
   private static let bodies: [HostileCase] = .together(
     .answers([
       "end-of-a-body-without-length", "end-of-a-body-of-http-1-0", "connection-close-and-whole",
       "keep-alive-and-the-end",
     ]),
     .answers(with: ExpectedAnswer(body: .empty), ["end-of-an-empty-body-without-length"]),
-    // A reset may overtake the head.
+    // With a reset, the client may lose bytes that it has not read yet, even the head.
     .fails(as: .lost, ["reset-in-a-body-with-length", "reset-in-a-body-without-length"]),
     .fails(["end-in-a-body-with-length", "end-before-a-body-with-length"]))
 
+  /// The server stops sending and leaves the connection open.
   private static let silence: [HostileCase] = .fails(
     as: .slow,
     [
@@ -31,7 +36,8 @@ enum EndCases {
     ]
   ) { $0.timeout = .milliseconds(300) }
 
-  /// A body that ends with the connection is complete only after close_notify.
+  /// Ends of TLS connections. A body that ends with the connection is complete only if the server sends
+  /// close_notify before the end.
   private static let alerts: [HostileCase] = [HostileCase].together(
     alerts(ofVersion: 12), alerts(ofVersion: 13),
     .answers(["tls-close-notify-and-open"]),
@@ -47,7 +53,9 @@ enum EndCases {
     return hostile
   }
 
+  /// The cases that exist for both versions of TLS. `version` is 12 for TLS 1.2 and 13 for TLS 1.3.
   private static func alerts(ofVersion version: Int) -> [HostileCase] {
+    // The names of scenarios in which the connection ends without close_notify begin with this text.
     let cut = "tls\(version)-without-close-notify"
     return .together(
       .fails(

@@ -1,10 +1,12 @@
 import NetOptCore
 
-/// Field lines (RFC 9112, sections 2.2 and 5; RFC 9110, section 5).
+/// Odd field lines in the head of an HTTP/1.1 response (RFC 9112, sections 2.2 and 5; RFC 9110, section 5).
 enum FieldCases {
   static let all: [HostileCase] = .together(folds, controls, names, lineEnds)
 
-  /// RFC 9112, section 5.2: the client replaces a fold with spaces, or rejects the message.
+  /// Folded values, which continue on the next line (RFC 9112, section 5.2). The client replaces each fold
+  /// with spaces, or rejects the response. Also values with long runs of combining marks or flags, with which
+  /// functions of Swift for strings are slow (`SlowText`). The client rejects them.
   private static let folds: [HostileCase] = .together(
     .either(
       with: ExpectedAnswer(fields: ["X-Fold": "one two"]),
@@ -26,8 +28,8 @@ enum FieldCases {
       "fold-hides-vary-of-all",
     ]) { $0.mayBeStored = false })
 
-  /// RFC 9110, section 5.5: the client replaces CR, LF and NUL in a value with spaces, or rejects the
-  /// message.
+  /// Control characters (RFC 9110, section 5.5). The client replaces CR, LF and NUL in a value with spaces,
+  /// or rejects the response.
   private static let controls: [HostileCase] = .together(
     .either(with: ExpectedAnswer(fields: ["X-Odd": "one two"]), ["cr-in-value", "nul-in-value"]),
     .either(with: ExpectedAnswer(absent: ["X-Forged"]), ["cr-makes-a-field"]),
@@ -35,7 +37,8 @@ enum FieldCases {
     .either(["cr-before-the-name", "cr-in-name", "nul-in-name", "bell-in-value", "delete-in-value"]),
     .either(["nul-hides-no-store", "cr-hides-no-store"]) { $0.mayBeStored = false })
 
-  /// A line that is not a field line makes the message invalid. It must not reach the caller as a field.
+  /// Odd names, and lines that are no field lines. Such a line makes the response invalid. It must not reach
+  /// the caller as a field.
   private static let names: [HostileCase] = .together(
     .either([
       "field-like-a-status-line", "field-like-a-status-line-with-colon",
@@ -48,7 +51,7 @@ enum FieldCases {
     .answers(with: ExpectedAnswer(fields: ["X-Odd": "café"]), ["utf-8-value"]),
     .answers(with: ExpectedAnswer(fields: ["X-Odd": ""]), ["empty-value"]))
 
-  /// RFC 9112, section 2.2: LF alone may end a line; CR alone may not.
+  /// Odd ends of lines (RFC 9112, section 2.2). LF alone may end a line; CR alone may not.
   private static let lineEnds: [HostileCase] = .together(
     .either(["bare-lf-everywhere", "bare-lf-at-the-end-of-the-head", "cr-cr-lf-at-line-ends"]),
     .fails(as: .lost, ["bare-cr-everywhere", "space-line-ends-the-head"]))

@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// HTTP/1.1 responses that are endless, very large or very slow. The client has a limit for heads, 1xx
-/// responses and trailers, and a response that exceeds the limit is an error.
+/// HTTP/1.1 responses that are endless, very large or very slow. The client limits the size of heads, 1xx
+/// responses and trailers. It must report an error when a response exceeds a limit.
 enum FloodCases {
   static let all: [HostileCase] = [HostileCase].together(endless, large, slow).map { hostile in
     var hostile = hostile
@@ -9,7 +9,7 @@ enum FloodCases {
     return hostile
   }
 
-  /// Responses without end.
+  /// Responses that never end. The test itself stops reading an endless body (`bodyTooLarge`).
   private static let endless: [HostileCase] = .together(
     .fails(
       as: .oversized,

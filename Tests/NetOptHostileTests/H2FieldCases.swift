@@ -1,10 +1,11 @@
 import NetOptCore
 
-/// Fields and field blocks of HTTP/2 (RFC 9113, section 8; RFC 7541).
+/// Odd fields and field blocks of HTTP/2 responses (RFC 9113, section 8; RFC 7541).
 enum H2FieldCases {
   static let all: [HostileCase] = .h2(names, values, statuses, interim, trailers, compression)
 
-  /// RFC 9113, section 8.2: these fields make a message malformed. nghttp2 ignores some of them instead.
+  /// Names that make a response malformed (RFC 9113, section 8.2). nghttp2 ignores fields with some of these
+  /// names instead.
   private static let names: [HostileCase] = .together(
     .answers(["good"]),
     .fails(
@@ -19,6 +20,7 @@ enum H2FieldCases {
         "name-empty", "name-with-space", "name-with-colon", "name-with-nul", "name-with-lf", "name-8-bit",
       ]))
 
+  /// Odd values of fields.
   private static let values: [HostileCase] = .together(
     .either(
       with: ExpectedAnswer(absent: ["x-forged"]), or: .lost,
@@ -30,6 +32,7 @@ enum H2FieldCases {
       with: ExpectedAnswer(fields: ["x-odd": "one"]), or: .lost, ["value-with-spaces-around"]),
     .answers(["value-8-bit", "value-like-a-status-line", "long-value"]))
 
+  /// Responses without a valid status at their beginning.
   private static let statuses: [HostileCase] = .fails(
     as: .lost,
     [
@@ -38,11 +41,13 @@ enum H2FieldCases {
       "status-101", "status-of-http1",
     ])
 
+  /// Interim responses (1xx), and a response without a body.
   private static let interim: [HostileCase] = .together(
     .answers(with: ExpectedAnswer(absent: ["x-hint", "link"]), ["hints-before-the-answer"]),
     .fails(as: .lost, ["hints-that-end-the-stream", "hints-then-data", "switching-then-an-answer"]),
     .answers(with: ExpectedAnswer(body: .empty), ["status-200-ends-without-body"]))
 
+  /// Fields after the body, and second heads.
   private static let trailers: [HostileCase] = .together(
     .answers(with: ExpectedAnswer(absent: ["x-trailer"]), ["trailers-good", "trailers-change-nothing"]),
     .fails(
@@ -53,7 +58,8 @@ enum H2FieldCases {
       ]),
     .either(or: .lost, ["trailers-twice", "data-behind-trailers"]))
 
-  /// RFC 7541: a block that cannot be decoded ends the connection.
+  /// HPACK (RFC 7541). A field block that cannot be decoded ends the connection. A client may refuse a very
+  /// large one.
   private static let compression: [HostileCase] = .together(
     .fails(
       as: .lost,
@@ -72,7 +78,8 @@ enum H2FieldCases {
 }
 
 extension [HostileCase] {
-  /// Turns cases into HTTP/2 cases: the names of their scenarios begin with `h2-`, and they need TLS.
+  /// Turns groups of cases into HTTP/2 cases: adds `h2-` to the names of their scenarios, and lets their
+  /// requests use TLS.
   static func h2(_ groups: Self...) -> Self {
     groups.joined().map { hostile in
       var hostile = hostile

@@ -1,8 +1,9 @@
 import NetOptCore
 
 /// Endless HTTP/2 frames that cost the client more than the server (RFC 9113, section 10.5). A client may
-/// accept them until its deadline, as long as they take neither memory nor block the event loop.
+/// accept them until its deadline, as long as they neither take memory nor block the event loop.
 enum H2FloodCases {
+  /// Kinds of frames that are not a part of a response.
   private static let kinds = [
     "pings", "ping-acks", "settings", "empty-settings", "settings-acks", "window-updates",
     "stream-window-updates", "priorities", "priorities-of-the-stream", "unknown-frames",
@@ -15,6 +16,7 @@ enum H2FloodCases {
     return hostile
   }
 
+  /// Endless frames instead of the response, or between its head and its end.
   private static let endless: [HostileCase] = .fails(
     as: .lostOrSlow,
     kinds.map { "flood-of-\($0)" } + [
@@ -25,7 +27,7 @@ enum H2FloodCases {
     $0.mayStall = true
   }
 
-  /// Endless heads, trailers and interim responses exceed the client's limits.
+  /// Endless heads, trailers and interim responses. They exceed the limits of the client.
   private static let heads: [HostileCase] = .fails(
     as: .lostSlowOrOversized,
     [
@@ -38,6 +40,8 @@ enum H2FloodCases {
     $0.mayStall = true
   }
 
+  /// Very many frames before the right response, endless frames after it, and a response in very small
+  /// frames.
   private static let answered: [HostileCase] = .together(
     .either(
       or: .lost,
@@ -50,6 +54,7 @@ enum H2FloodCases {
     ) { $0.mayStall = true },
     .answers(["answer-in-data-of-a-byte"]))
 
+  /// Endless bodies.
   private static let bodies: [HostileCase] = .fails(
     as: .endless, ["flood-of-data-of-a-byte", "flood-of-data", "data-beyond-the-window"]
   ) { $0.mayStall = true }

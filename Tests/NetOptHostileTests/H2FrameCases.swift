@@ -4,7 +4,8 @@ import NetOptCore
 enum H2FrameCases {
   static let all: [HostileCase] = .h2(frames, messages, control, givenUp, late, prefaces)
 
-  /// Section 4: the client ignores unknown frames; a frame that is too large is an error.
+  /// Types and sizes of frames (RFC 9113, section 4). The client ignores frames of unknown types. A frame
+  /// that is too large is an error.
   private static let frames: [HostileCase] = .together(
     .answers([
       "frame-of-unknown-type", "frame-with-reserved-bit", "frame-with-unknown-flags",
@@ -17,7 +18,7 @@ enum H2FrameCases {
         "frame-unknown-over-size", "frame-settings-over-size", "text-of-http1-alone", "frames-of-noise",
       ]))
 
-  /// DATA, HEADERS and CONTINUATION.
+  /// Frames of responses: DATA, HEADERS and CONTINUATION.
   private static let messages: [HostileCase] = .together(
     .fails(
       as: .lost,
@@ -31,7 +32,7 @@ enum H2FrameCases {
     .either(or: .lost, ["data-behind-the-end", "head-behind-the-end", "head-depends-on-itself"]),
     .answers(["data-padding-right"]))
 
-  /// SETTINGS, RST_STREAM, PING and WINDOW_UPDATE.
+  /// Frames that control the connection or a stream: SETTINGS, RST_STREAM, PING and WINDOW_UPDATE.
   private static let control: [HostileCase] = .together(
     .fails(as: .lost, ["settings-window-overflows", "window-update-over-2-to-the-31"]),
     .answers([
@@ -42,8 +43,8 @@ enum H2FrameCases {
     .either(or: .lost, ["settings-head-size-zero", "ping-ack-unasked"]),
     .either(or: .lostOrSlow, ["settings-ack-unasked"]) { $0.timeout = .milliseconds(300) })
 
-  /// Frames that make nghttp2 give up the connection between the head and the end of the body. libcurl 7.88
-  /// does not report this to the call, which ends at its deadline.
+  /// Frames between the head and the end of the body that make nghttp2 give up the connection. libcurl 7.88
+  /// does not tell the call about it, so the call may end only at its deadline.
   private static let givenUp: [HostileCase] = .fails(
     as: .lostOrSlow,
     [
@@ -73,7 +74,8 @@ enum H2FrameCases {
       $0.mayStall = true
     })
 
-  /// Section 3.4: the first frame is SETTINGS. Only the first connection of a host begins like this.
+  /// Odd first frames of a connection. The first frame of the server must be SETTINGS (RFC 9113, section
+  /// 3.4). The server begins like this only on the first connection to a host.
   private static let prefaces: [HostileCase] = .together(
     .fails(
       as: .lost,

@@ -1,9 +1,11 @@
 import NetOptCore
 
-/// HTTP/2 responses with a Content-Length, and what follows that many bytes (RFC 9113, section 8.1.1).
+/// HTTP/2 responses with a Content-Length, and what comes after that number of bytes (RFC 9113, section
+/// 8.1.1).
 enum H2LengthCases {
   static let all: [HostileCase] = .h2(announced, ended, goOn, breakOff, short)
 
+  /// Valid and invalid Content-Lengths, and responses that must have no body.
   private static let announced: [HostileCase] = .together(
     .answers(["length-right"]),
     .fails(
@@ -18,20 +20,22 @@ enum H2LengthCases {
     .either(with: ExpectedAnswer(status: 204, body: .empty), or: .lost, ["no-content-with-length"]),
     .either(with: ExpectedAnswer(body: .empty), or: .lost, ["head-with-data"]) { $0.method = .head })
 
-  /// The end of the stream may arrive after the last byte.
+  /// Complete responses: the stream ends properly after the last byte of the body.
   private static let ended: [HostileCase] = .answers(
     [
       "then-the-end", "then-a-padded-end", "then-trailers", "then-empty-data-and-the-end",
       "then-goaway-and-the-end",
     ].flatMap(ways))
 
-  /// Responses with more bytes than announced.
+  /// Responses that go on after the announced bytes: with more bytes, or with trailers that do not end the
+  /// stream.
   private static let goOn: [HostileCase] = .fails(
     as: .lost,
     ["then-more-and-the-end", "then-more", "then-more-and-trailers", "then-open-trailers"]
       .flatMap(ways) + ["counted-then-more-in-many-records"])
 
-  /// The stream does not end: the response is incomplete, although all bytes arrived (section 8.1).
+  /// All announced bytes arrive, but the stream does not end properly. So the response is incomplete (RFC
+  /// 9113, section 8.1).
   private static let breakOff: [HostileCase] = .together(
     .fails(as: .lost, ["0", "1", "2", "8", "b"].flatMap { ways("then-rst-\($0)") }),
     .fails(
@@ -39,8 +43,8 @@ enum H2LengthCases {
     .fails(as: .lost, ways("then-goaway-without-it")) { $0.isUnprocessed = true },
     .fails(as: .slow, ways("then-silence")) { $0.timeout = .milliseconds(300) })
 
-  /// Responses with fewer bytes than announced. nghttp2 rejects them with RST_STREAM, which is never sent
-  /// when the connection or the stream is gone.
+  /// Responses with fewer bytes than announced. nghttp2 rejects them with RST_STREAM. It cannot send this
+  /// frame any more when the connection or the stream has ended.
   private static let short: [HostileCase] = .together(
     .fails(
       as: .lost,
@@ -48,9 +52,12 @@ enum H2LengthCases {
         + ["counted-short-and-large-then-close"]),
     .fails(as: .lost, ends.flatMap { ways("short-\($0)-away") }) { $0.isUnprocessed = true })
 
+  /// How the stream ends although bytes of the body are missing: with an empty frame, with trailers, or with
+  /// a part of these bytes.
   private static let ends = ["end", "trailers", "some"]
 
-  /// All in one record, each frame in its own record, or everything after the last byte a while later.
+  /// The names of the three forms of a scenario: all frames in one TLS record; each frame in its own record;
+  /// or the frames after the body 50 ms later than the others.
   private static func ways(_ name: String) -> [String] {
     ["counted-\(name)", "counted-\(name)-by-records", "counted-\(name)-later"]
   }

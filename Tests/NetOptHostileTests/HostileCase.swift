@@ -1,14 +1,16 @@
 import NetOptCore
 import Testing
 
-/// One misbehaviour of the server, and the right reactions of a client.
+/// A case: a scenario in which the hostile server misbehaves in one way, the request to send to it, and the
+/// results that a client may have.
 struct HostileCase: Sendable, CustomTestStringConvertible {
-  /// The right results for a client. A struct and not an enum: the tag of an enum would be stored in
-  /// pointers, which the leak checker then does not follow.
+  /// The results that a client may have. This is a struct and not an enum because of the leak checker: Swift
+  /// would store the tag of an enum in unused bits of its pointers, and the leak checker would not follow
+  /// these pointers.
   struct Verdict: Sendable {
-    /// The only response that the client may accept; `nil` when it must accept none.
+    /// The response that the client may accept; `nil` when it must accept none.
     let answer: ExpectedAnswer?
-    /// The error codes that are right; empty when only a response is right.
+    /// The error codes with which the call may fail; empty when it must not fail.
     let codes: Set<NetOptError.Code>
 
     /// The call must get this response.
@@ -24,40 +26,44 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
 
   /// The transport of the request.
   enum Access: Sendable {
-    /// With or without TLS: the misbehaviour is one of HTTP/1.1.
+    /// With or without TLS: the server misbehaves at the level of HTTP/1.1.
     case any
-    /// With TLS.
+    /// Only with TLS.
     case tls
   }
 
-  /// The name of the server's scenario.
+  /// The name of the scenario in `Tests/Hostile`. It begins the host name, which selects the scenario.
   var name: String
-  /// The right results.
+  /// The results that the client may have.
   let verdict: Verdict
   /// The transport of the request.
   var access = Access.any
-  /// Whether the misbehaviour is one of TCP, which a proxy that forwards bytes does not forward.
+  /// Whether the server misbehaves at the level of TCP. A proxy forwards only bytes, so the case cannot run
+  /// through a tunnel.
   var isOfTCP = false
   /// The method of the request that gets the broken response.
   var method = NetOptRequest.Method.get
-  /// The fields of that request.
+  /// The fields of the request that gets the broken response.
   var headers: HeaderFields = [:]
-  /// Whether the request has an endless body.
+  /// Whether the request is a POST with a body that never ends.
   var isUploading = false
-  /// Whether only the first connection of a host misbehaves, at its beginning.
+  /// Whether the server misbehaves only on the first connection to a host. A client that connects again then
+  /// gets the right response.
   var isOfFirstConnection = false
-  /// Whether the server sends part of the response while the connection is idle, when the test releases it.
+  /// Whether the server holds back data until the test releases it. The connection is idle by then.
   var isLate = false
   /// Whether the cache may store the response if the client accepts it.
   var mayBeStored = true
-  /// Whether the server reports that it did not process the request, so that a POST may be sent again.
+  /// Whether the server says that it did not process the request. The client may then send even a POST again.
   var isUnprocessed = false
-  /// Whether the connection is useless for further requests although it looks healthy: the server never stops
-  /// sending. Further requests may fail or reach their deadline.
+  /// Whether the connection may look healthy although it is useless for further requests: the server never
+  /// stops sending, or allows no stream. Further requests may then fail or reach their deadline.
   var mayStall = false
-  /// The deadline of the request. In cases that do not allow a timeout it only covers a busy machine.
+  /// The time limit of the request. By default 1 s if the call may end with a timeout. Otherwise 10 s, so
+  /// that the call does not reach it even on a busy machine.
   var timeout: Duration
-  /// Whether the server sends as much as it can, so that the test must check the memory.
+  /// Whether the server sends very many bytes or makes the client decode very many. Such a case runs alone,
+  /// and the test limits how much the memory of the process grows.
   var isFlood = false
 
   var testDescription: String { name }
@@ -69,11 +75,11 @@ struct HostileCase: Sendable, CustomTestStringConvertible {
   }
 }
 
-/// The response that a client may accept.
+/// A response that a client may accept.
 struct ExpectedAnswer: Sendable {
-  /// The body, which depends on the number of the request.
+  /// The body. It depends on the number `n` of the request, which is in the URL.
   enum Body: Sendable {
-    /// The usual body.
+    /// The usual body: "answer n".
     case usual
     /// The usual body with a text appended.
     case usualAnd(String)
@@ -87,14 +93,16 @@ struct ExpectedAnswer: Sendable {
 
   var status = 200
   var body = Body.usual
-  /// Required values of fields, compared with each run of spaces as one space. A field may also be missing.
+  /// The values that fields must have. Before the comparison, each run of spaces and tabs becomes one space.
+  /// The response need not have the field.
   var fields: [String: String] = [:]
-  /// Fields that must be absent.
+  /// The names of fields that the response must not have.
   var absent: [String] = []
 
+  /// The usual response: status 200 with the usual body.
   static let usual = ExpectedAnswer()
 
-  /// The bytes of the body.
+  /// The bytes of the body in the response to the request with this number.
   func bytes(for question: Int) -> [UInt8] {
     let usual = "answer \(question)"
     return switch body {
@@ -109,37 +117,45 @@ struct ExpectedAnswer: Sendable {
 }
 
 extension Set<NetOptError.Code> {
-  /// The response breaks rules or is cut.
+  /// The response breaks rules or is incomplete.
   static let broken: Self = [.receiveFailed, .protocolViolation]
-  /// The same, when the client may have received no part of a response.
+  /// The response breaks rules or is incomplete, perhaps before its first byte. Then the client may report
+  /// that sending failed.
   static let lost: Self = broken.union([.sendFailed])
-  /// The content coding does not match the body.
+  /// The body cannot be decoded, or the response breaks rules.
   static let undecodable: Self = broken.union([.decodeFailed])
-  /// The response breaks rules, or its head is endless.
+  /// The response breaks rules, or its head or trailers are too large.
   static let oversized: Self = broken.union([.headTooLarge])
-  /// The same for HTTP/2, where the connection may be lost too.
+  /// As `oversized`, for HTTP/2: the client may also lose the connection before the response begins.
   static let lostOrOversized: Self = lost.union(oversized)
-  /// The client cannot tell the server from a slow one.
+  /// The call reaches its deadline: the client cannot know whether the server is only slow.
   static let slow: Self = [.timeout]
-  /// The response breaks rules or is slow.
+  /// The response breaks rules, or the call reaches its deadline.
   static let brokenOrSlow: Self = broken.union(slow)
+  /// As `lost`, or the call reaches its deadline.
   static let lostOrSlow: Self = lost.union(slow)
+  /// As `lostOrOversized`, or the call reaches its deadline.
   static let lostSlowOrOversized: Self = lostOrOversized.union(slow)
-  /// An endless body: the client may take part of it, or wait behind another body.
+  /// The body is endless. The test stops reading it at a limit (`bodyTooLarge`), or the call waits behind
+  /// another endless body until its deadline.
   static let endless: Self = lost.union([.bodyTooLarge, .timeout])
-  /// The handshake failed.
+  /// The TLS handshake fails.
   static let handshake: Self = [.tlsFailed, .connectFailed]
-  /// The same, when the client may take the handshake as complete.
+  /// The TLS handshake fails, or the client takes it for complete and the request then fails.
   static let handshakeOrLost: Self = handshake.union(lost)
-  /// A handshake that does not end.
+  /// The TLS handshake does not end: as `handshakeOrLost`, or the call reaches its deadline.
   static let handshakeOrSlow: Self = handshake.union(lostOrSlow)
 }
 
 extension [HostileCase] {
-  /// The cases of several groups.
+  /// Joins groups of cases.
   static func together(_ groups: Self...) -> Self { Array(groups.joined()) }
 
-  /// Cases in which the call must fail.
+  /// Makes cases in which the call must fail with one of these codes.
+  ///
+  /// - Parameters:
+  ///   - names: the names of the scenarios, one for each case.
+  ///   - change: changes the other properties of each case.
   static func fails(
     as codes: Set<NetOptError.Code> = .broken, _ names: [String],
     _ change: (inout HostileCase) -> Void = { _ in }
@@ -147,15 +163,16 @@ extension [HostileCase] {
     make(names, .fails(codes), change)
   }
 
-  /// Cases in which the call must get a response.
+  /// Makes cases in which the call must get this response. `names` and `change` are as in `fails`.
   static func answers(
     with answer: ExpectedAnswer = .usual, _ names: [String], _ change: (inout HostileCase) -> Void = { _ in }
   ) -> Self {
     make(names, .answers(answer), change)
   }
 
-  /// Cases in which the call may either get this response or fail with one of these codes. By default, the
-  /// response is the usual one: `.either(or: codes, names)` allows the usual response or an error.
+  /// Makes cases in which the call may either get this response or fail with one of these codes. By default,
+  /// the response is the usual one: `.either(or: codes, names)` allows the usual response or an error.
+  /// `names` and `change` are as in `fails`.
   static func either(
     with answer: ExpectedAnswer = .usual, or codes: Set<NetOptError.Code> = .broken, _ names: [String],
     _ change: (inout HostileCase) -> Void = { _ in }

@@ -1,10 +1,15 @@
-/// Runs a group of cases.
+/// Runs the cases of one topic, such as `FieldCases`.
 enum HostileGroup {
-  /// The number of concurrent runs. Most runs wait for a deadline or a peer.
+  /// The number of runs at the same time. It may exceed the number of processors, because most runs only wait
+  /// for a deadline or for the server.
   private static let width = 6
 
-  /// Performs the selected runs. Each flood runs alone, so that the process's memory and the processors
-  /// belong to it.
+  /// Runs each case in the modes that `Selection` chooses: normally in one mode. A run is one case in one
+  /// mode.
+  ///
+  /// The cases without a flood run first, up to `width` at the same time. The floods run after them, one at a
+  /// time. A flood is a case in which the server sends very much (`HostileCase.isFlood`). Its run measures
+  /// how much the memory of the process grows, so no other run may take memory or processor time.
   static func perform(_ cases: [HostileCase]) async throws {
     var runs = Selection.runs(of: cases.filter { !$0.isFlood })[...]
     try await withThrowingTaskGroup(of: Void.self) { group in

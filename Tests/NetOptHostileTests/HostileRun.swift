@@ -5,34 +5,40 @@ import TestTools
 import Synchronization
 import Testing
 
-/// One run of a case, with its own client and host name.
+/// One run of a case in one mode, with its own client and its own host name. It sends the request that gets
+/// the broken response, and then checks that the client still works.
 struct HostileRun: Sendable {
   /// The circumstances of the request that gets the broken response.
   enum Mode: String, CaseIterable, Sendable {
     /// The request is the first on its connection, is sent once, and uses no cache.
     case fresh
-    /// The request is a POST on a pooled connection that has carried a right response.
+    /// The request uses a pooled connection with TLS that has carried a right response. It is a POST, unless
+    /// the case has its own method or fields.
     case pooled
-    /// The request is sent twice, with a cache and the default retries.
+    /// The request is sent twice by a client with a cache. netopt may make the default number of attempts for
+    /// it, or one attempt if only the first connection misbehaves.
     case cached
-    /// The request goes through a TLS proxy, without TLS behind the proxy.
+    /// The request goes over TLS to a proxy, and without TLS from there to the server.
     case proxied
-    /// The request goes through a tunnel of a TLS proxy, with its own TLS inside.
+    /// The request goes through a tunnel of a proxy. The connection to the proxy has TLS, and the connection
+    /// to the server inside the tunnel has TLS too.
     case tunneled
 
     /// Whether the request goes through a proxy.
     var hasProxy: Bool { self == .proxied || self == .tunneled }
   }
 
+  /// The last number that was given to a host name or to a request. Numbers are unique in the process.
   private static let lastNumber = Atomic(0)
-  /// The maximum growth of the process's memory while it receives endless data, in bytes.
+  /// The maximum growth of the process's memory in bytes while the client receives a flood.
   private static let memoryLimit = 32 << 20
-  /// How late an error may be on a busy machine.
+  /// How much later than its deadline a call may end, because the machine may be busy.
   private static let lateness = Duration.seconds(1)
 
   let hostile: HostileCase
   let mode: Mode
   let server: HostileServer
+  /// The host name of all requests. It begins with the name of the scenario.
   let host: String
   let client: NetOptClient
 
@@ -45,21 +51,22 @@ struct HostileRun: Sendable {
     var configuration = server.clientConfiguration
     if mode.hasProxy { configuration.proxy = .url("https://\(server.secure)") }
     if mode == .cached { configuration.cache = ClientConfiguration.Cache() }
-    // With this limit most longer bodies pause.
+    // With this small buffer, the transfer of a longer body pauses while the test does not read it.
     configuration.connections.bodyBuffer = 4096
     client = try NetOptClient(configuration)
   }
 
-  /// Performs the run, and records issues.
+  /// Performs the run. Records each violated rule as an issue of the test.
   func perform() async throws {
     if mode == .pooled, await ask(.right) == nil { return }
     let peak = hostile.isFlood ? PeakMemory() : nil
+    // The number of the request that gets the broken response; the same in all rounds.
     let question = Self.lastNumber.wrappingAdd(1, ordering: .relaxed).newValue
     var last: Outcome?
     for round in 1...rounds {
       last = await ask(.broken(question, round: round))
       if last == nil { return }
-      // In the second round the response may come from the cache.
+      // In the second round the response may come from the cache, so that the server holds nothing back.
       if hostile.isLate, try await server.release(host) == 0, round == 1 {
         fault("nothing was held back: the scenario did not run")
       }
@@ -67,6 +74,7 @@ struct HostileRun: Sendable {
     if let growth = await peak?.end(), growth > Self.memoryLimit {
       fault("the process grows by \(growth >> 20) MiB")
     }
+    // Further requests to the host must get their own right responses.
     for _ in 0..<(hostile.mayStall ? 1 : 2) where await ask(.right) == nil { return }
     try await checkReceived(question, last)
     let traces = server.newFaults()
@@ -77,11 +85,14 @@ struct HostileRun: Sendable {
     }
   }
 
-  /// How often the request is made.
+  /// How often the request that gets the broken response is sent.
   private var rounds: Int { mode == .cached ? 2 : 1 }
 
+  /// A request of the run.
   private enum Question {
+    /// A request for /right, which the server answers without misbehaviour.
     case right
+    /// The request that gets the broken response: its number, and the round from 1.
     case broken(Int, round: Int)
   }
 
@@ -121,6 +132,8 @@ struct HostileRun: Sendable {
     }
   }
 
+  /// Compares the outcome of a request with the results that are allowed for it. Records an issue if it is
+  /// none of them.
   private func judge(_ outcome: Outcome, of question: Question, _ number: Int) {
     switch question {
     case .right:
@@ -138,6 +151,7 @@ struct HostileRun: Sendable {
     }
   }
 
+  /// Makes the request that gets the broken response.
   private func brokenRequest(_ question: Int) throws(NetOptError) -> NetOptRequest {
     let isPost =
       hostile.isUploading || hostile.method == .post
@@ -151,13 +165,16 @@ struct HostileRun: Sendable {
     return request
   }
 
-  /// A body that begins and never ends, until its consumer is cancelled.
+  /// A request body that begins and never ends. The client stops waiting for more when the call is over.
   private static var endless: AsyncStream<[UInt8]> {
     let (stream, continuation) = AsyncStream<[UInt8]>.makeStream()
     continuation.yield(Array("question".utf8))
     return stream
   }
 
+  /// Makes a request to the host, with TLS if the mode or the case needs it.
+  ///
+  /// - Parameter target: the path and the query of the URL.
   private func request(
     _ method: NetOptRequest.Method, _ target: String, within timeout: Duration = .seconds(5)
   ) throws(NetOptError) -> NetOptRequest {
@@ -170,9 +187,16 @@ struct HostileRun: Sendable {
     return request
   }
 
-  /// Checks the requests that the server received: a POST at most once, and a request whose response must not
-  /// be cached once for each response. A failed call may not have reached the server, which does not read
-  /// while it sends a flood.
+  /// Checks which requests the server has received:
+  /// - A POST must reach the server at most once in each round, unless the server said that it did not
+  ///   process the POST.
+  /// - If the cache must not store the response, both requests of the mode `cached` must reach the server.
+  ///   This is checked only if the second call got a response: a failed call may not have reached the server,
+  ///   which does not read while it sends a flood.
+  ///
+  /// - Parameters:
+  ///   - question: the number of the request that got the broken response.
+  ///   - last: the outcome of the last round.
   private func checkReceived(_ question: Int, _ last: Outcome?) async throws {
     let received = try await server.received(by: host)
     let posts = received.count { $0 == "POST \(question)" }
@@ -186,6 +210,7 @@ struct HostileRun: Sendable {
     }
   }
 
+  /// Records an issue.
   private func fault(_ text: String) {
     Issue.record("\(hostile.name) [\(mode.rawValue)]: \(text)")
   }

@@ -15,7 +15,11 @@ extension HostileServer {
     return configuration
   }
 
-  /// A request over HTTP/2 with a single attempt.
+  /// A request over HTTP/2 to this server, with a single attempt.
+  ///
+  /// - Parameters:
+  ///   - host: the host name, which selects the scenario.
+  ///   - target: the path and the query of the URL.
   func http2Request(
     _ method: NetOptRequest.Method, _ host: String, _ target: String, within timeout: Duration
   ) throws(NetOptError) -> NetOptRequest {

@@ -2,8 +2,9 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Servers that misbehave at the level of HTTP/1.1 bytes, HTTP/2 frames and TLS records. After each broken
-/// response the next request must get its own right response, and the cache must store nothing broken.
+/// Tests of the client with a server that misbehaves at the level of HTTP/1.1 bytes, HTTP/2 frames and TLS
+/// records (docs/hostile.md). After each broken response, the next request must get its own right response.
+/// The cache must store nothing that is broken.
 @Suite struct HostileServerTests {
   @Test("the client handles odd status lines")
   func statusLines() async throws {
@@ -77,6 +78,7 @@ import Testing
     #expect(try await Set(HostileServer.scenarios()) == Set(names))
   }
 
+  /// The cases of all suites.
   private static let all: [HostileCase] = .together(
     StatusLineCases.all, FieldCases.all, BodyCases.all, CodingCases.all, EndCases.all, LeftoverCases.all,
     FloodCases.all, H2FieldCases.all, H2FrameCases.all, H2LengthCases.all, H2EndCases.all, H2FloodCases.all,

@@ -4,24 +4,31 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The error messages for responses that are broken, cut or too large must name the fault.
+/// Tests the messages of the errors for responses that are broken, incomplete or too large. A message must
+/// name the fault.
 @Suite struct MessageTests {
   /// A scenario of the hostile server, and the expected error.
   private struct Case: Sendable {
+    /// The name of the scenario.
     let name: String
+    /// The expected code of the error.
     let code: NetOptError.Code
-    /// A text that the message must contain.
+    /// A part of the expected message.
     let words: String
-    /// Whether the server ends the connection: only then may the message say so.
+    /// Whether the server ends or resets the connection or the stream. Only then may the message say that it
+    /// ended.
     var ends = false
+    /// How the request is sent.
     var access = Access.plain
   }
 
+  /// HTTP/1.1 without TLS, HTTP/1.1 with TLS, or HTTP/2. The scenario decides between the last two.
   private enum Access { case plain, tls, http2 }
 
-  /// Phrases that tell the reader nothing.
+  /// Phrases that name no cause, so that no message may contain them.
   private static let vague = ["the exchange", "broke the rules of HTTP", "libcurl ended"]
 
+  /// Faults in the head of an HTTP/1.1 response.
   private static let heads: [Case] = [
     Case(name: "cr-before-the-name", code: .protocolViolation, words: "name contains a carriage return (CR)"),
     Case(name: "cr-in-name", code: .protocolViolation, words: "name contains a carriage return (CR)"),
@@ -55,6 +62,7 @@ import Testing
     Case(name: "status-long-reason", code: .headTooLarge, words: "longer than 100 KiB"),
   ]
 
+  /// Faults in the body of an HTTP/1.1 response, and connections that end too early.
   private static let bodies: [Case] = [
     Case(name: "chunk-size-no-digit", code: .protocolViolation, words: "hexadecimal"),
     Case(name: "chunk-size-negative", code: .protocolViolation, words: "hexadecimal"),
@@ -85,6 +93,7 @@ import Testing
       name: "reset-before-the-head", code: .sendFailed, words: "reset before the response began", ends: true),
   ]
 
+  /// Faults in TLS and in HTTP/2.
   private static let encrypted: [Case] = [
     Case(
       name: "tls13-within-record-of-noise", code: .receiveFailed,
@@ -121,7 +130,7 @@ import Testing
       access: .http2),
   ]
 
-  /// Why an error differs from the expected one; `nil` when it does not.
+  /// Returns why an error differs from the expected one; `nil` when it does not.
   private static func fault(of error: NetOptError, _ wanted: Case) -> String? {
     if error.code != wanted.code { return "the code is \(error.code), not \(wanted.code)" }
     if !error.message.contains(wanted.words) { return "the message does not say \"\(wanted.words)\"" }
@@ -129,10 +138,12 @@ import Testing
     for words in ["ended", "closed", "was reset"] where !wanted.ends && error.message.contains(words) {
       return "the message says \"\(words)\", and the server did not end the connection"
     }
+    // Whether another attempt may succeed.
     let mayHelp = [.protocolViolation, .receiveFailed, .sendFailed, .tlsFailed].contains(wanted.code)
     return error.isRetryable == mayHelp ? nil : "isRetryable is \(error.isRetryable)"
   }
 
+  /// Sends a request to each scenario, and checks the error.
   private func check(_ cases: [Case], _ method: NetOptRequest.Method = .get) async throws {
     let server = try await HostileServer.shared.value
     let client = try NetOptClient(server.clientConfiguration)

@@ -1,20 +1,22 @@
 import NetOpt
 import NetOptCore
 
-/// The result of a call, and its check.
+/// The result of a call: a response with its body, or an error.
 struct Outcome: Sendable {
-  /// The maximum number of body bytes to read; a right response has fewer.
+  /// The maximum number of bytes that are read of a body. A right response has fewer.
   static let mostBytes = 64 << 10
 
   private enum Result {
+    /// The head, the part that the cache had in the response, and the body.
     case answer(ResponseHead, CacheStatus.Outcome, body: [UInt8])
     case failure(NetOptError)
   }
 
   private let result: Result
-  /// The duration of the call.
+  /// The duration of the call, including the reading of the body.
   let time: Duration
 
+  /// Sends the request and waits for the whole result.
   init(of request: NetOptRequest, by client: NetOptClient) async {
     let clock = SystemTimeSource()
     let start = clock.now()
@@ -31,22 +33,25 @@ struct Outcome: Sendable {
   /// Whether the result is a response.
   var isAnswer: Bool { if case .answer = result { true } else { false } }
 
-  /// The head of the answer that it is.
+  /// The head of the response; `nil` when the call failed.
   var head: ResponseHead? { if case .answer(let head, _, _) = result { head } else { nil } }
 
-  /// The error that it is.
+  /// The error; `nil` when the call got a response.
   var error: NetOptError? { if case .failure(let error) = result { error } else { nil } }
 
-  /// Whether the result is a stored response.
+  /// Whether the response came from the client's cache: fresh, stale or revalidated.
   var isStored: Bool {
     guard case .answer(_, let source, _) = result else { return false }
     return source != .off && source != .miss
   }
 
-  /// Why the outcome is wrong; `nil` when it is right.
+  /// Returns why the outcome is wrong; `nil` when it is right.
   ///
-  /// - Parameter isOfFirstConnection: whether only the first connection misbehaves, so that a right response
-  ///   over a later connection is right too.
+  /// - Parameters:
+  ///   - verdict: the results that are allowed.
+  ///   - question: the number of the request. A right response contains it.
+  ///   - isOfFirstConnection: whether only the first connection to the host misbehaves. A right response over
+  ///     a later connection is then right too.
   func fault(
     _ verdict: HostileCase.Verdict, for question: Int, isOfFirstConnection: Bool = false
   ) -> String? {
@@ -63,14 +68,17 @@ struct Outcome: Sendable {
     }
   }
 
+  /// The codes in words, for messages.
   private static func list(_ codes: Set<NetOptError.Code>) -> String {
     codes.map(\.description).sorted().joined(separator: " or ")
   }
 
+  /// The length and the beginning of a body, for messages.
   private static func shown(_ body: [UInt8]) -> String {
     "\(body.count) bytes: \(String(decoding: body.prefix(60), as: UTF8.self).debugDescription)"
   }
 
+  /// Returns why a response differs from the only one that is allowed; `nil` when it does not.
   private static func fault(
     _ wanted: ExpectedAnswer, _ head: ResponseHead, _ body: [UInt8], _ question: Int
   ) -> String? {

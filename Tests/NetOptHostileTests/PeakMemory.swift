@@ -3,10 +3,13 @@ import NetOptTestSupport
 import TestTools
 import Synchronization
 
-/// Watches the memory of the process during a measurement.
+/// Measures the peak of the memory of this process, from `init` to `end`. It reads the memory every 5 ms.
 final class PeakMemory: Sendable {
+  /// The memory at the start in bytes.
   private let start = ProcessFootprint.now.memoryBytes
+  /// The largest memory so far in bytes.
   private let peak = Atomic(0)
+  /// The task that reads the memory; `nil` after `end`.
   private let watch = Locked<Task<Void, Never>?>(nil)
 
   init() {
@@ -19,6 +22,7 @@ final class PeakMemory: Sendable {
     watch.withLock { $0 = task }
   }
 
+  /// Reads the memory, and raises the peak if necessary.
   private func note() { peak.max(ProcessFootprint.now.memoryBytes, ordering: .relaxed) }
 
   /// Stops watching.

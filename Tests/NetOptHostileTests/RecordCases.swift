@@ -1,6 +1,7 @@
 import NetOptCore
 
-/// TLS handshakes that are cut, damaged or false, and bytes that are no TLS records (RFC 8446, RFC 5246).
+/// TLS handshakes that are incomplete, damaged or false, odd TLS records, and bytes that are no TLS records
+/// (RFC 8446, RFC 5246).
 enum RecordCases {
   static let all: [HostileCase] = [HostileCase].together(
     cleartext, cuts, damage, tickets, control, sealed, records, order
@@ -11,7 +12,8 @@ enum RecordCases {
     return hostile
   }
 
-  /// Bytes in place of the first flight of a host's first connection.
+  /// Bytes that the server sends instead of its first flight of the handshake. A flight is what one side
+  /// sends before it waits for the other.
   private static let cleartext: [HostileCase] = .together(
     .fails(
       as: .handshake,
@@ -43,6 +45,7 @@ enum RecordCases {
       $0.timeout = .milliseconds(300)
     })
 
+  /// The server ends the connection or falls silent within the handshake.
   private static let cuts: [HostileCase] = .together(
     .fails(
       as: .handshakeOrLost,
@@ -58,6 +61,7 @@ enum RecordCases {
       $0.timeout = .milliseconds(300)
     })
 
+  /// The server changes a part of its handshake, or adds to it.
   private static let damage: [HostileCase] = .fails(
     as: .handshake,
     [
@@ -67,6 +71,8 @@ enum RecordCases {
     ]
   ) { $0.isOfFirstConnection = true }
 
+  /// Session tickets, and data that the server sends with the end of the handshake, before it can have read a
+  /// request.
   private static let tickets: [HostileCase] = .together(
     .answers([
       "tls13-tickets-late", "tls13-tickets-in-pieces-of-a-byte", "tls13-no-tickets",
@@ -85,8 +91,8 @@ enum RecordCases {
       ]
     ) { $0.isOfFirstConnection = true })
 
-  /// A renegotiation (RFC 5246, section 7.4.1.1) or new keys (RFC 8446, section 4.6.3) on a connection that
-  /// continues.
+  /// A renegotiation (RFC 5246, section 7.4.1.1) or new keys (RFC 8446, section 4.6.3). The connection goes
+  /// on after it.
   private static let control: [HostileCase] = .together(
     .answers(with: ofFirstConnection, ["tls12-answer-in-a-renegotiation"]) {
       $0.isOfFirstConnection = true
@@ -98,8 +104,8 @@ enum RecordCases {
       ["tls12-renegotiation-20-times", "tls13-key-update-200-times", "tls13-key-update-both-200-times"]
     ) { $0.isOfFirstConnection = true })
 
-  /// Records without data may arrive endlessly. A connection on which they arrive slowly looks like any other
-  /// connection.
+  /// Padded records, and endless records without data. A client may end a connection with endless records. It
+  /// may also wait until its deadline, because such a connection looks like a slow one.
   private static let sealed: [HostileCase] = .together(
     .answers(with: ofFirstConnection, ["tls13-padded-records"]) { $0.isOfFirstConnection = true },
     .fails(as: .lostOrSlow, floods.map { "tls13-\($0)-without-end" }) {
@@ -113,10 +119,13 @@ enum RecordCases {
       $0.mayStall = true
     })
 
+  /// The kinds of records that arrive without end.
   private static let floods = [
     "tickets", "packed-tickets", "key-updates", "key-updates-both", "empty-records",
   ]
 
+  /// The cases of one kind of renegotiation or key update: before the head, within the body, and while the
+  /// connection is idle.
   private static func control(_ kind: String) -> [HostileCase] {
     .together(
       .answers(with: ofFirstConnection, ["\(kind)-before-the-head", "\(kind)-in-the-body"]) {
@@ -128,8 +137,10 @@ enum RecordCases {
       })
   }
 
+  /// The right response over the first connection to the host. A client must not need another connection.
   private static let ofFirstConnection = ExpectedAnswer(fields: ["X-Connection": "1"])
 
+  /// Odd records, and bytes that are no records, before the response or within its body.
   private static let records: [HostileCase] = .fails(
     as: .lost,
     ["tls12-within", "tls13-within", "tls13-before"].flatMap { position in
@@ -140,6 +151,7 @@ enum RecordCases {
       ].map { "\(position)-\($0)" }
     })
 
+  /// Records of a response that are exchanged, repeated, missing, changed or divided.
   private static let order: [HostileCase] = .together(
     .fails(
       as: .lost,

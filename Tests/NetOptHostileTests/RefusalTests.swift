@@ -5,9 +5,11 @@ import TestTools
 import Synchronization
 import Testing
 
-/// POSTs that a server does not process are sent again. POSTs that it may have processed are not
+/// A POST that the server did not process is sent again. A POST that the server may have processed is not
 /// (docs/adr/0026).
 @Suite struct RefusalTests {
+  /// The cases of the scenarios in `http2_refusals.py`. `HostileServerTests` checks that every scenario has a
+  /// case. The tests of this suite run the scenarios.
   static let cases: [HostileCase] = .h2(
     .answers(unprocessedNames.map { "refusal-\($0)" }), .answers(answeredNames.map { "refusal-\($0)" }),
     .fails(
@@ -15,26 +17,29 @@ import Testing
       processedNames.map { "refusal-\($0)" } + ["refusal-refused-always", "refusal-lost-then-refused"]),
     .answers(["refusal-leaving"]))
 
-  /// The server reports that it has not processed the request.
+  /// The scenarios in which the server does not process the request and says so, without "refusal-".
   private static let unprocessedNames = both(
     ["goaway-0-below", "goaway-2-below", "goaway-b-below", "goaway-below-and-open", "goaway-twice-below"]
       + ["goaway-below-then-rst", "goaway-then-refused", "refused", "refused-and-closed", "early-refused"]
       + ["early-goaway-below"])
 
-  /// The server has processed the request, and reports nothing to the contrary.
+  /// The scenarios in which the server processes the request, and the client cannot know whether it did.
   private static let processedNames = both(
     ["goaway-0-at", "goaway-2-at", "goaway-0-above", "goaway-2-above", "goaway-twice-at", "closed"]
       + ["0", "1", "2", "8", "b"].map { "goaway-then-rst-\($0)" }
       + ["head-then-refused", "hints-then-refused", "head-then-goaway-below"])
 
+  /// The scenarios in which the server announces the end of the connection, and then answers the request.
   private static let answeredNames = both(["goaway-twice-then-the-answer"])
 
-  /// A scenario in one record, and in several.
+  /// The names of the two forms of each scenario: all frames in one TLS record, or each frame in its own
+  /// record.
   private static func both(_ names: [String]) -> [String] { names.flatMap { [$0, $0 + "-by-records"] } }
 
+  /// The last number that was given to a host name.
   private static let lastNumber = Atomic(0)
 
-  /// A client, and a host name that no other test uses.
+  /// A client, and a host name that no other test uses. The name selects the scenario.
   private struct Lab {
     let server: HostileServer
     let client: NetOptClient
@@ -47,6 +52,7 @@ import Testing
       host = "h2-refusal-\(scenario)--refusal-\(number).hostile.test"
     }
 
+    /// Sends a request with a single attempt.
     func ask(_ method: NetOptRequest.Method, _ target: String, body: RequestBody = .none) async throws
       -> Outcome
     {
@@ -55,18 +61,22 @@ import Testing
       return await Outcome(of: request, by: client)
     }
 
-    /// Sends a POST, optionally on a reused connection.
+    /// Sends a POST with the number 1.
+    ///
+    /// - Parameter isPooled: whether the POST uses a connection that has carried a right response before. If
+    ///   false, it uses a new connection.
     func post(isPooled: Bool, body: RequestBody = .text("question 1")) async throws -> Outcome {
       if isPooled { #expect(try await ask(.get, "/right?q=9").fault(.answers(.usual), for: 9) == nil) }
       return try await ask(.post, "/broken?q=1", body: body)
     }
 
-    /// How often the server received the request, and how often it processed the request.
+    /// How often the server received the POST with the number 1, and how often it processed that POST.
     func counts() async throws -> (asked: Int, processed: Int) {
       let received = try await server.received(by: host)
       return (received.count { $0 == "POST 1" }, received.count { $0 == "processed 1" })
     }
 
+    /// Checks that the server itself has no fault, and shuts down the client.
     func end() async {
       #expect(server.newFaults().isEmpty)
       await client.shutdown()
@@ -111,6 +121,7 @@ import Testing
   }
 
   @Test("a request that the server always refuses fails after four attempts", arguments: [false, true])
+  /// The client sends the request once, and then again three times to the same endpoint (docs/adr/0026).
   func always(isPooled: Bool) async throws {
     let lab = try await Lab("refused-always")
     let outcome = try await lab.post(isPooled: isPooled)
@@ -123,7 +134,8 @@ import Testing
     await lab.end()
   }
 
-  /// On a reused connection libcurl repeats the request; on a new connection netopt retries it.
+  /// The server processes the first PUT and resets its connection. Then it refuses the PUT. libcurl itself
+  /// sends the PUT again if it was on a reused connection. Otherwise netopt makes a further attempt.
   @Test(
     "an error never claims no effect when one attempt may have been processed",
     arguments: [true, false])
@@ -159,7 +171,8 @@ import Testing
     await lab.end()
   }
 
-  /// Before the refusal the client sends at most the bytes that HTTP/2 allows without a WINDOW_UPDATE.
+  /// Before the refusal, the client has sent at most the 65,535 bytes that HTTP/2 allows without a
+  /// WINDOW_UPDATE. netopt keeps these bytes, so it can send the stream again from its beginning.
   @Test(
     "a refused request stream whose beginning was sent is sent again from its beginning",
     arguments: unprocessedNames, [false, true])
@@ -194,8 +207,8 @@ import Testing
     let lab = try await Lab("leaving")
     let first = Task { try await lab.post(isPooled: true) }
     try await wait(for: "the first request") { try await lab.counts().asked == 1 }
-    // The GOAWAY arrives before or soon after the request is noted. A request that crosses the GOAWAY is
-    // retried.
+    // The server sends a GOAWAY right after it has noted the first request. A request below may be under way
+    // before the client has read the GOAWAY. netopt sends such a request again.
     for question in 2...5 {
       let outcome = try await lab.ask(.post, "/broken?q=\(question)", body: .text("question \(question)"))
       #expect(outcome.fault(.answers(.usual), for: question) == nil)
@@ -203,6 +216,7 @@ import Testing
     #expect(try await lab.server.release(lab.host) == 1)
     #expect(try await first.value.fault(.answers(.usual), for: 1) == nil)
     let received = try await lab.server.received(by: lab.host)
+    // The server notes a request as late if it comes on the connection after the GOAWAY.
     #expect(received.count { $0.hasPrefix("late") } <= 1)
     #expect(received.count { $0.hasPrefix("processed") } == 5)
     await lab.end()

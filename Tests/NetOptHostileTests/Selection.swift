@@ -1,14 +1,18 @@
 import FoundationEssentials
 import NetOptCore
 
-/// Selects the runs: all cases, each in one mode, unless environment variables say otherwise.
+/// Selects which cases run, and in which modes. By default all cases run, each in one mode. Environment
+/// variables change this.
 enum Selection {
   private static let environment = ProcessInfo.processInfo.environment
 
-  /// Returns the runs of the cases whose names contain one of the words in `HOSTILE_ONLY` and none of those
-  /// in `HOSTILE_SKIP`. Commas separate the words. The mode of a case follows from its name and the number
-  /// `HOSTILE_SEED` (default: 1). `HOSTILE_MODES=all` runs each case in all modes; the name of a mode runs
-  /// each case only in that mode.
+  /// Returns the selected runs: pairs of a case and a mode.
+  ///
+  /// - `HOSTILE_ONLY` selects the cases whose names contain one of its words. Commas separate the words.
+  /// - `HOSTILE_SKIP` leaves out the cases whose names contain one of its words.
+  /// - `HOSTILE_MODES=all` runs each case in all modes that fit it. The name of a mode runs each case in that
+  ///   mode only, if the mode fits. By default, a case runs in one mode, which is drawn from its name and
+  ///   `HOSTILE_SEED` (a number, by default 1).
   static func runs(of cases: [HostileCase]) -> [(HostileCase, HostileRun.Mode)] {
     let only = words("HOSTILE_ONLY")
     let skipped = words("HOSTILE_SKIP")
@@ -19,12 +23,13 @@ enum Selection {
     return chosen.flatMap { hostile in modes(of: hostile).map { (hostile, $0) } }
   }
 
+  /// The modes in which a case runs.
   private static func modes(of hostile: HostileCase) -> [HostileRun.Mode] {
     let modes = HostileRun.Mode.allCases.filter { mode in
       switch mode {
       case .fresh, .cached: true
       case .tunneled: !hostile.isOfTCP
-      // A scenario of the connection's beginning needs a new connection.
+      // A case that needs a new connection cannot use a pooled one.
       case .pooled: !hostile.isOfFirstConnection
       case .proxied: hostile.access == .any
       }
@@ -39,6 +44,7 @@ enum Selection {
     return [modes[Int(random.below(UInt64(modes.count)))]]
   }
 
+  /// The words of an environment variable. Commas separate them.
   private static func words(_ name: String) -> [String] {
     (environment[name] ?? "").split(separator: ",").map { String($0) }
   }

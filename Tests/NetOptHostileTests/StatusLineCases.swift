@@ -1,10 +1,11 @@
 import NetOptCore
 
-/// Status lines, and responses before the final response (RFC 9112, section 4; RFC 9110, section 15).
+/// Odd status lines, and interim responses (RFC 9112, section 4; RFC 9110, section 15).
 enum StatusLineCases {
   static let all: [HostileCase] = .together(statuses, versions, urgent, switching, interim)
 
-  /// A status has three digits from 100 to 599; any other three digits count as a 5xx.
+  /// Odd statuses. A valid status has three digits, from 100 to 599. A client may also accept a status from
+  /// 600 to 999, and then treats it like a 5xx. It must reject everything else.
   private static let statuses: [HostileCase] = .together(
     .fails([
       "status-099", "status-000", "status-1000", "status-20", "status-2-space-0", "status-minus",
@@ -20,6 +21,7 @@ enum StatusLineCases {
     ]),
     .either(or: .oversized, ["status-long-reason"]))
 
+  /// Versions of HTTP, and bytes that are no status line.
   private static let versions: [HostileCase] = .together(
     .fails([
       "version-2", "version-2-0", "version-3", "version-2-no-reason", "version-3-no-reason", "version-0-9",
@@ -31,16 +33,19 @@ enum StatusLineCases {
     // RFC 9110, section 2.5: a client may treat a higher minor version as its own version.
     .either(["version-1-2", "version-empty-line-before"]))
 
-  /// Behind a TLS proxy the byte breaks the TLS record.
+  /// A byte of TCP urgent data before the response. Without TLS, it comes before the status line. With TLS,
+  /// it comes before a TLS record, which the client then cannot read.
   private static let urgent: [HostileCase] = .fails(as: .lost, ["urgent-byte-before"]) { $0.isOfTCP = true }
 
-  /// RFC 9110, section 7.8: the client has not asked for another protocol.
+  /// Status 101, which switches to another protocol (RFC 9110, section 7.8). The client has not asked for
+  /// one.
   private static let switching: [HostileCase] = .fails(
     as: .lost,
     [
       "switching-unasked", "switching-to-h2c", "switching-without-upgrade", "switching-then-an-answer",
     ])
 
+  /// Interim responses (1xx) before the final response.
   private static let interim: [HostileCase] = .together(
     .answers(
       with: ExpectedAnswer(absent: ["X-Hint", "Link"]),

@@ -5,10 +5,11 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Several requests on one HTTP/2 connection that breaks: each gets its own response or an error, and none
-/// waits for its deadline.
+/// Several requests on one HTTP/2 connection that breaks. Each request must get its own response or an error,
+/// and no request may wait for its deadline.
 @Suite struct TogetherTests {
-  /// libcurl may repeat a request without any response on the next connection, which works.
+  /// The cases of the scenarios in `http2_together.py`. A right response is allowed too: when a request has
+  /// got no part of a response, libcurl may repeat it on the next connection, which works.
   static let cases: [HostileCase] = .h2(
     .either(
       or: .lost,
@@ -20,12 +21,15 @@ import Testing
         "cut-while-they-are-held-back",
       ] + forged).map { "together-\($0)" }))
 
+  /// The scenarios in which the head of the response to one request (`index`) ends with the header of a
+  /// forged DATA frame for another request.
   private static let forged = (0..<4).flatMap { index in
     (0..<4).filter { $0 != index }.map { "forged-in-the-head-of-\(index)-for-\($0)" }
   }
 
-  /// libcurl 8.1.0 and later fail only the stream whose head is too large. In these scenarios the other
-  /// requests then rightly wait for the rest of their responses.
+  /// The cases that run with this libcurl. From 8.1.0 on, libcurl fails only the stream whose head is too
+  /// large. In the scenarios with such a head, the other requests then rightly wait for the rest of their
+  /// responses.
   private static let played = cases.filter { CurlLibrary.stopsAtLongHeads || !$0.name.contains("too-large") }
 
   @Test(
@@ -37,6 +41,7 @@ import Testing
     var configuration = server.clientConfiguration
     configuration.cache = ClientConfiguration.Cache()
     let client = try NetOptClient(configuration)
+    // Sends a GET and returns its outcome.
     @Sendable func ask(_ target: String) async throws -> Outcome {
       let request = try server.http2Request(.get, host, target, within: .seconds(10))
       return await Outcome(of: request, by: client)
@@ -50,7 +55,7 @@ import Testing
       #expect(outcome.fault(hostile.verdict, for: question) == nil)
       #expect(outcome.time < .seconds(3), "\(question)")
     }
-    // Nothing wrong is stored, and the next connection works.
+    // The cache has stored nothing wrong, and the next connection works.
     for question in 0..<4 {
       #expect(try await ask("/broken?q=\(question)").fault(.answers(.usual), for: question) == nil)
     }

@@ -5,9 +5,10 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Tunnels that libcurl opens by itself to repeat a request, and tunnels over a TLS connection to the proxy
-/// that misbehaves.
+/// Tests of tunnels through a proxy: a tunnel that libcurl opens by itself to repeat a request, connections
+/// to a proxy that several origins must not share, and a proxy that renegotiates TLS.
 @Suite struct TunnelTests {
+  /// The case of the scenario in `tls_proxy.py`, which the test `renegotiation` runs.
   static let cases: [HostileCase] = .answers(["tls12-proxy-in-a-renegotiation"])
 
   @Test(
@@ -29,13 +30,17 @@ import Testing
     let first = await Outcome(of: try request("/right?q=1", of: name, .seconds(20)), by: client)
     #expect(first.fault(.answers(.usual), for: 1) == nil)
     let peak = PeakMemory()
+    // The server ends the connection without a response. libcurl then opens a second tunnel to repeat the
+    // request, and the response of the proxy to the second CONNECT never ends.
     let lost = try request("/broken?q=2", of: name, .seconds(20))
     let call = Task { await Outcome(of: lost, by: client) }
+    // Meanwhile a call to another host gets its response.
     let other = await Outcome(of: try request("/right?q=3", of: "right", .seconds(20)), by: client)
     #expect(other.fault(.answers(.usual), for: 3) == nil)
     let outcome = await call.value
     #expect(outcome.fault(.fails([.proxyFailed]), for: 2) == nil)
-    // Newer releases of libcurl have a lower limit of their own.
+    // The limit of 64 KiB is that of netopt. Newer releases of libcurl have a lower limit, so the message is
+    // another one.
     if CurlLibrary.stopsAtLongHeads { #expect(outcome.error?.message.contains("64 KiB") == true) }
     #expect(outcome.time < .seconds(10))
     #expect(await peak.end() < 32 << 20)
@@ -48,6 +53,8 @@ import Testing
     var configuration = server.clientConfiguration
     configuration.proxy = .url("http://\(server.plain)")
     let client = try NetOptClient(configuration)
+    // For each connection to the proxy, by its serial number (`X-Serial`), the hosts whose requests it
+    // carried.
     var hosts: [String: Set<String>] = [:]
     for question in 1...12 {
       let host = "right--\(["a", "b", "c"][question % 3])-of-a-proxy.hostile.test"
@@ -60,8 +67,12 @@ import Testing
     await client.shutdown()
   }
 
-  /// What a client that sends its request all the same makes of the forged answer depends on whether it reads or writes first when that comes: the
-  /// answer to the request, or an error, behind which it asks once more. So it is done again and again.
+  /// The proxy begins a TLS renegotiation before a response is complete, and ends it only after a forged
+  /// response of the origin. The client must not send its next request on this connection.
+  ///
+  /// A client that does so may take the forged response for the right one. Or it fails and repeats the
+  /// request on another connection, and the test does not notice. Which of the two happens depends on whether
+  /// the client reads or writes first. So the test runs eight times.
   @Test(
     "a response forged during the proxy's renegotiation is not taken for the next request",
     arguments: 1...8)
@@ -89,7 +100,8 @@ import Testing
     await client.shutdown()
   }
 
-  /// The right response, over the host's connection with this number.
+  /// The verdict that the client must get the right response, over the connection with this number among the
+  /// connections to the origin. The numbers begin with 1.
   private static func answers(on connection: Int) -> HostileCase.Verdict {
     .answers(ExpectedAnswer(fields: ["X-Connection": "\(connection)"]))
   }

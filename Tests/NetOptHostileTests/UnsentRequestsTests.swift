@@ -4,10 +4,18 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Requests that end before their connection could send them must leave no state that affects other requests.
+/// Requests that reach their deadline before libcurl could send them. They must leave no state that affects
+/// other requests.
 @Suite struct UnsentRequestsTests {
+  /// The cases of the two scenarios that the test uses. `HostileServerTests` checks that every scenario has a
+  /// case.
   static let cases: [HostileCase] = .h2(.fails(as: .slow, ["deaf"]), .answers(["slow"]))
 
+  /// A request over HTTP/2 to the host of a scenario.
+  ///
+  /// - Parameters:
+  ///   - host: the name of the scenario without "h2-".
+  ///   - question: the number of the request.
   private func request(
     _ method: NetOptRequest.Method, _ host: String, _ question: Int, within timeout: Duration,
     _ server: HostileServer
@@ -16,14 +24,16 @@ import Testing
       method, "h2-\(host)--unsent.hostile.test", "/broken?q=\(question)", within: timeout)
   }
 
-  /// One server stops reading until the socket is full. The requests that libcurl could not send time out.
-  /// Their easy handles then serve requests to another server while the first server reads again.
+  /// One host stops reading, until the socket is full and libcurl cannot send further requests. These
+  /// requests reach their deadline. Their easy handles then serve requests to another host, while the first
+  /// host reads again.
   @Test("requests that time out unsent at one server do not affect requests to another")
   func unsentRequests() async throws {
     let server = try await HostileServer.shared.value
     let client = try NetOptClient(server.clientConfiguration)
     let limit = Duration.seconds(2)
-    // More than the buffers of both sockets hold (tcp(7)).
+    // 24 MiB, more than the send buffer of the client and the receive buffer of the server hold together
+    // (tcp(7)).
     var upload = try request(.post, "deaf", 0, within: .seconds(8), server)
     upload.body = .bytes([UInt8](repeating: 0x41, count: 24 << 20))
     let blocking = Task { [upload] in await Outcome(of: upload, by: client) }
@@ -31,7 +41,7 @@ import Testing
       try await server.received(by: "h2-deaf--unsent.hostile.test").count == 1
     }
     var random = SplitMix64(seed: 1)
-    // A value that HPACK cannot compress.
+    // A random value, which HPACK cannot compress much.
     let value = String(decoding: (0..<6000).map { _ in UInt8(0x21 + random.below(0x5e)) }, as: UTF8.self)
     let unsent = try (1...60).map { question in
       var request = try request(.get, "deaf", question, within: limit, server)
