@@ -5,7 +5,7 @@ import Testing
 /// Failed sessions of nghttp2. After an error, the observer (`CFrameObserver`) refuses all further input for
 /// the session, because nghttp2 stopped in the middle of a frame.
 @Suite struct FailedSessionsTests {
-  // The types of nghttp2's functions, which the test finds by name.
+  // Pointers to nghttp2's structures, and the types of its functions, which the test finds by name.
   private typealias Session = OpaquePointer
   private typealias Callbacks = OpaquePointer
   private typealias NewCallbacks = @convention(c) (UnsafeMutablePointer<Callbacks?>) -> Int32

@@ -64,6 +64,7 @@ final class FakeNameServer: ReadinessHandler, LoopWork {
     loop.watch(listener, for: .read, self)
   }
 
+  /// Receives a query over UDP and acts by `behaviour`. Calls `serve` for all other sockets.
   func ready(_ descriptor: Int32, for readiness: Readiness) {
     if descriptor != self.descriptor { return serve(descriptor) }
     var bytes = [UInt8](repeating: 0, count: 512)

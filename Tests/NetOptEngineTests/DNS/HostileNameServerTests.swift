@@ -6,6 +6,7 @@ import Testing
 
 /// Name servers whose answers are designed to cost time and memory.
 @Suite(.timeLimit(.minutes(1))) struct HostileNameServerTests {
+  // The address in a valid answer, and the address in an answer that the resolver must drop.
   private let good = IPAddress(v4: 0x7f00_0002)
   private let bad = IPAddress(v4: 0x7f00_0003)
 
