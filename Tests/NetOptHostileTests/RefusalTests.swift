@@ -17,7 +17,8 @@ import Testing
       processedNames.map { "refusal-\($0)" } + ["refusal-refused-always", "refusal-lost-then-refused"]),
     .answers(["refusal-leaving"]))
 
-  /// The scenarios in which the server does not process the request and says so, without "refusal-".
+  /// The scenarios in which the server does not process the request and says so. These names, and those
+  /// below, lack the beginning "refusal-".
   private static let unprocessedNames = both(
     ["goaway-0-below", "goaway-2-below", "goaway-b-below", "goaway-below-and-open", "goaway-twice-below"]
       + ["goaway-below-then-rst", "goaway-then-refused", "refused", "refused-and-closed", "early-refused"]
@@ -120,8 +121,8 @@ import Testing
     await lab.end()
   }
 
-  @Test("a request that the server always refuses fails after four attempts", arguments: [false, true])
   /// The client sends the request once, and then again three times to the same endpoint (docs/adr/0026).
+  @Test("a request that the server always refuses fails after four attempts", arguments: [false, true])
   func always(isPooled: Bool) async throws {
     let lab = try await Lab("refused-always")
     let outcome = try await lab.post(isPooled: isPooled)

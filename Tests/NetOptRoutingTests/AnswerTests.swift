@@ -3,11 +3,14 @@ import Testing
 
 @testable import NetOptRouting
 
-/// What a planner learns from the times and the statuses of responses.
+/// Tests what the planner learns from the times and the statuses of responses, and from requests without a
+/// response.
 @Suite struct AnswerTests {
   private let one = ip("192.0.2.1")
   private let two = ip("192.0.2.2")
 
+  /// A scene with two endpoints. Probes have measured their ready times: 20 ms for `one`, and 40 ms for
+  /// `two`.
   private func scene(_ policy: SelectionPolicy = .fastest) -> Scene {
     var scene = Scene([one, two], configuration: RoutingConfiguration(policy: policy))
     scene.probe(one, milliseconds: 20)
@@ -15,7 +18,10 @@ import Testing
     return scene
   }
 
-  /// Records calls over a pooled connection, one every 100 ms.
+  /// Records calls with this outcome over a pooled connection to an address, one every 100 ms.
+  ///
+  /// - Parameter failure: the failure of the connection; `nil` when the connection works, and when only the
+  ///   stream failed.
   private func call(
     _ scene: inout Scene, _ address: IPAddress, _ outcome: CallOutcome, times: Int = 1,
     failure: LegFailure? = nil
@@ -30,6 +36,7 @@ import Testing
     }
   }
 
+  /// The outcome of a call whose response began this many milliseconds after the end of the request.
   private func answer(_ milliseconds: Int) -> CallOutcome { .answered(wait: .milliseconds(milliseconds)) }
 
   @Test("three late responses in a row raise the score of an endpoint")
@@ -41,19 +48,21 @@ import Testing
     call(&scene, one, answer(500))
     let plan = scene.plan()
     #expect(plan.addresses == [two, one])
-    // The ready time of 20 ms, and the excess of 490 ms over the usual 20 ms and a margin. A response time is
-    // the wait without a round trip, which takes 10 ms.
+    // The score is the ready time of 20 ms, and the time by which the responses come later than usual. A
+    // response time is the wait without a round trip, which takes 10 ms here. So the responses take 490 ms,
+    // and 20 ms with a margin are usual.
     #expect((.milliseconds(450) ... .milliseconds(500)).contains(plan.candidates[1].score ?? .zero))
   }
 
-  /// With a request every 8 s, most requests go to the slow endpoint for a while: it is nearer, and its
-  /// penalty for slowness fades.
+  /// There is one request every 8 s. The slow endpoint `one` gets some of them: its connections are faster,
+  /// and its slowness fades while the other endpoint gets the requests.
   @Test("the times of a slow endpoint do not become usual while another endpoint is fast")
   func slowEndpointIsNotUsual() {
     var scene = Scene([one, two])
     scene.probe(one, milliseconds: 6)
     scene.probe(two, milliseconds: 92)
     call(&scene, two, answer(100), times: 20)
+    // How many of the last 250 requests went to the slow endpoint.
     var slow = 0
     for round in 0..<500 {
       let address = scene.order()[0]
@@ -127,17 +136,20 @@ import Testing
     call(&scene, one, .unavailable(status: status, retryAfter: nil))
     let plan = scene.plan()
     #expect(plan.addresses == [two, one])
+    // The score is the ready time of 20 ms and half of the penalty of 10 s.
     #expect(plan.candidates.last?.score == .milliseconds(5020))
     call(&scene, one, .unavailable(status: status, retryAfter: nil), times: 2)
     #expect(scene.state(one) == .closed)
     call(&scene, one, .unavailable(status: status, retryAfter: nil))
     #expect(scene.state(one) == .open)
-    // A connection does not close the circuit breaker. A plan tries the endpoint only after all other legs
-    // have failed, because its connection would be ready first.
+    // A new connection does not close the circuit breaker, because connections work. The leg of the endpoint
+    // starts only when no other leg is under way. Otherwise its connection would become ready first and win
+    // the race, although its service fails.
     scene.probe(one, milliseconds: 20)
     #expect(scene.state(one) == .open)
     #expect(scene.plan().lastResorts.isEmpty)
     #expect(scene.plan().addressesStartingAlone == [one])
+    // After 7 s the open time is over, and the plan makes the one attempt.
     scene.wait(7)
     let attempt = scene.plan()
     #expect(attempt.addresses == [one, two])
@@ -192,18 +204,21 @@ import Testing
     // The endpoint refused a new connection. A connection that becomes ready closes the circuit breaker.
     scene.probe(one, milliseconds: 20)
     #expect(scene.state(one) == .closed)
-    // The connection was ready and broke under each request. A new ready connection shows nothing.
+    // A ready connection broke under each request. So a new ready connection does not show that the endpoint
+    // works again.
     call(&scene, one, .broke, times: 3, failure: LegFailure(.reset, "closed"))
     #expect(scene.state(one) == .open)
     scene.probe(one, milliseconds: 20)
     #expect(scene.state(one) == .open)
-    // When only the stream fails, the service is to blame, and the failure counts half.
+    // When only the stream fails, the service is to blame, and the failure counts half. So three of them do
+    // not open the circuit breaker.
     call(&scene, two, .broke, times: 3)
     #expect(scene.state(two) == .closed)
   }
 
   @Test("an endpoint whose connections break is tried after DNS, and after those that refuse")
   func brokenEndpointIsALastResort() {
+    // The connection breaks, or only the stream.
     for failure in [LegFailure(.reset, "closed"), nil] {
       let three = ip("192.0.2.3")
       var scene = Scene([one, two, three])
@@ -239,9 +254,10 @@ import Testing
     #expect(scene.order() == [two])
   }
 
-  /// Records a call that its deadline ended 10 s after it began, and `milliseconds` after it sent its
-  /// request.
+  /// Records a call without a response, over a pooled connection. The call ends at its deadline, 10 s after
+  /// its start. `milliseconds` is the time from the sending of the request to the deadline.
   private func silence(_ scene: inout Scene, _ address: IPAddress, milliseconds: Double) {
+    // When the call began, on the clock of the scene.
     let begun = scene.now
     let plan = scene.plan()
     var leg = RouteReport.Leg.ready(address, from: 10_000 - milliseconds, milliseconds: 0)
@@ -273,6 +289,7 @@ import Testing
   @Test("a failure does not count when its call began before the last success of the endpoint")
   func failureBeforeSuccess() {
     var scene = scene()
+    // The start of a call that fails after another call has succeeded.
     let begun = scene.now
     let plan = scene.plan()
     scene.wait(1)
@@ -298,7 +315,9 @@ import Testing
       scene.wait(360)
       scene.probe(two, milliseconds: 10)
     }
-    // The score goes from 40 ms to 25, 17.5 and 13.75 ms. In quick succession, it would end at 30 ms.
+    // Each new sample of 10 ms counts half, because 360 s have passed. So the score of `two` goes from 40 ms
+    // to 25, 17.5 and 13.75 ms. With samples in quick succession, which count an eighth, it would end at 30
+    // ms.
     let plan = scene.plan()
     #expect(plan.addresses == [two, one])
     #expect(plan.candidates.first?.score == .microseconds(13_750))
@@ -346,6 +365,7 @@ import Testing
     scene.wait(1)
     scene.call(scene.plan(), [.failed(one, .refused)])
     scene.wait(1)
+    // The leg of a DNS lookup to which no name server responded.
     let lookUp = RouteReport.Leg(
       address: nil, source: .dns, started: .zero, ended: .milliseconds(9), outcome: .failed,
       failure: LegFailure(.resolve, "no name server answered"))
@@ -353,10 +373,12 @@ import Testing
     let plan = scene.plan()
     #expect(plan.suspectsNetwork)
     #expect(plan.addresses == [one, two])
+    // The suspicion has undone the penalties of both endpoints.
     #expect(plan.candidates.map(\.score) == [.milliseconds(20), .milliseconds(40)])
     for _ in 0..<9 { scene.probe(two, fails: .refused) }
     #expect(scene.state(two) == .closed)
-    // One probe stands for all endpoints. The waits between probes are 1, 2, 4 and 8 s.
+    // Only one endpoint is probed, because its probe shows whether the network works. The pauses between the
+    // probes are 1, 2, 4 and 8 s.
     var pauses: [Double] = []
     for _ in 0..<4 {
       let before = scene.now
@@ -373,6 +395,7 @@ import Testing
   }
 
   @Test(
+    // The argument is the failure of the connection; `nil` when only the stream broke.
     "failed DNS and broken connections make the planner suspect the network, broken streams do not",
     arguments: [nil, LegFailure(.reset, "closed")])
   func signsOfTheNetwork(_ failure: LegFailure?) {
@@ -389,6 +412,7 @@ import Testing
   @Test("failed endpoints and a missing DNS name do not make the planner suspect the network")
   func missingName() {
     var scene = scene()
+    // The leg of a DNS lookup whose name does not exist. The name servers work.
     let lookUp = RouteReport.Leg(
       address: nil, source: .dns, started: .zero, ended: .milliseconds(9), outcome: .failed,
       failure: LegFailure(.nameNotFound, "no such name"))

@@ -3,17 +3,20 @@ import Testing
 
 @testable import NetOptRouting
 
+/// Tests the circuit breaker of an endpoint. Moments are in seconds after the start of the test.
 @Suite struct CircuitTests {
   private var circuit = Circuit()
   private var random = SplitMix64(seed: 1)
 
+  /// Records this many failures at one moment.
   private mutating func fail(_ times: Int, at seconds: Double) {
     for _ in 0..<times { circuit.failed(at: .at(seconds), using: &random) }
   }
 
+  /// Ends the attempt of a request without a result. Returns whether there was one.
   private mutating func giveBack() -> Bool { circuit.giveBack() }
 
-  /// How many seconds the circuit breaker stays open after a moment; `nil` when it is not open.
+  /// How many seconds after this moment the open time ends; `nil` when the circuit breaker is not open.
   private func openTime(from seconds: Double) -> Double? {
     circuit.openUntil(at: .at(seconds)).map { ($0 - .at(seconds)).milliseconds / 1000 }
   }
@@ -55,6 +58,7 @@ import Testing
 
   @Test("the seed decides the jitter of the open time, and seeds spread by more than 1 s")
   func jitter() throws {
+    // The open times with 50 seeds.
     let times = try (UInt64(0)..<50).map { seed in
       var random = SplitMix64(seed: seed)
       var circuit = Circuit()
@@ -143,11 +147,12 @@ import Testing
   @Test(
     "under 80 % successes of at least five attempts in 30 s open a circuit breaker",
     arguments: [
-      // The attempts within 30 s, `n` when every n-th one fails, and whether the circuit breaker opens.
+      // The number of attempts, which are spread over 24 s; the number n, when every n-th attempt fails; and
+      // whether the circuit breaker opens.
       (20, 4, true), (20, 5, false), (4, 2, false), (6, 2, true), (100, 6, false),
     ])
   mutating func opensWhenTooFewSucceed(_ attempts: Int, _ every: Int, _ opens: Bool) {
-    // The last attempt of each group fails. A success closes the circuit breaker again.
+    // The circuit breaker may open in the middle of the attempts: the next success closes it again.
     var hasOpened = false
     for attempt in 1...attempts {
       let now = MonotonicInstant.at(Double(attempt) * 24 / Double(attempts))
@@ -163,7 +168,8 @@ import Testing
       fail(1, at: Double(second))
       circuit.succeeded(at: .at(Double(second)))
     }
-    // Another failure now would be the third of five attempts. More than 30 s later, it is the only attempt.
+    // Four attempts with two failures. A third failure now would open the circuit breaker, as three of five
+    // attempts would have failed. More than 30 s later, it is the only attempt that counts.
     #expect(circuit.recentCounts == (4, 2))
     fail(1, at: 40)
     #expect(circuit.recentCounts == (1, 1))
@@ -187,6 +193,7 @@ import Testing
   mutating func restWhileOpen() throws {
     for _ in 0..<3 { circuit.failed(at: .at(0), using: &random) }
     circuit.rest(for: .seconds(2), at: .at(1))
+    // `rest(at:)` returns the whole length of the rest.
     #expect(circuit.rest(at: .at(2.9)) == .seconds(2))
     #expect(circuit.rest(at: .at(3)) == nil)
     #expect(circuit.state(at: .at(3)) == .open)
@@ -210,7 +217,7 @@ import Testing
     circuit.rest(for: .seconds(30), at: .at(0))
     #expect(circuit.state(at: .at(29.9)) == .open)
     #expect(circuit.state(at: .at(30)) == .halfOpen)
-    // A shorter rest changes nothing. A very long rest is cut to 300 s.
+    // A rest that ends earlier changes nothing. A very long rest is cut to 300 s. A success ends the rest.
     circuit.rest(for: .seconds(5), at: .at(1))
     #expect(circuit.rest(at: .at(1)) == .seconds(30))
     circuit.rest(for: .seconds(86_400), at: .at(1))

@@ -3,10 +3,12 @@ import Testing
 
 @testable import NetOptRouting
 
-/// The planner keeps the time of the next probe until something changes. The kept time must never be too
-/// late.
+/// The planner keeps the moment of the next probe (`HostRoutes.nextProbes`) and computes it again only when
+/// something changes. The kept moment must never be later than the right one, or a probe would come too late.
 @Suite struct DueProbesCacheTests {
   private static let addresses = (0..<4).map { IPAddress(v4: 0xc000_0201 + UInt32($0)) }
+  /// Failures of different causes: the endpoint refuses or is silent, its certificate is wrong, or the
+  /// network fails.
   private static let failures: [LegFailure] = [
     .refused, LegFailure(.connectTimeout, "no answer"),
     LegFailure(.certificateName(presented: ["other.example"]), "another name"),
@@ -20,6 +22,7 @@ import Testing
     var random = SplitMix64(seed: seed)
     var scene = Scene(Self.addresses, seed: seed)
     _ = scene.plan()
+    // The number of probes that the planner has handed out.
     var taken = 0
     for step in 0..<400 {
       change(&scene, using: &random)
@@ -30,13 +33,14 @@ import Testing
     #expect(taken > 0)
   }
 
-  /// The earliest moment at which a probe is due, as the planner keeps it and as newly computed.
+  /// The moment at which the next probe is due, as the planner has kept it (`kept`) and as it is newly
+  /// computed (`truth`). Both are the latest possible moment when no probe is due.
   private func dues(of scene: Scene) -> (kept: MonotonicInstant, truth: MonotonicInstant) {
     func earliest(_ host: inout HostRoutes) -> MonotonicInstant {
       guard let due = host.nextProbes(at: scene.now) else { return MonotonicInstant(nanoseconds: .max) }
       let first =
         [due.attempt, due.routine?.due].compactMap(\.self).min() ?? MonotonicInstant(nanoseconds: .max)
-      // An overdue probe is due now.
+      // An overdue probe counts as due now.
       return max(first, scene.now)
     }
     var host = scene.planner.hosts[0]
@@ -45,7 +49,8 @@ import Testing
     return (kept, earliest(&host))
   }
 
-  /// Applies a random event to the origin.
+  /// Applies a random event: time passes, a plan is made, a probe or a call ends, the list changes, or the
+  /// network changes.
   private func change(_ scene: inout Scene, using random: inout SplitMix64) {
     let address = Self.addresses.randomElement(using: &random) ?? Self.addresses[0]
     let failure = Self.failures.randomElement(using: &random) ?? .refused

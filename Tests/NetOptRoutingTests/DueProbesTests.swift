@@ -3,11 +3,13 @@ import Testing
 
 @testable import NetOptRouting
 
-/// When endpoints are due for probes.
+/// Tests for which endpoints the planner hands out background probes, and when.
 @Suite struct DueProbesTests {
   private let one = ip("192.0.2.1")
   private let two = ip("192.0.2.2")
 
+  /// A scene with two endpoints. Probes have measured their ready times: 20 ms for `one`, and 40 ms for
+  /// `two`.
   private func scene(_ seed: UInt64 = 1) -> Scene {
     var scene = Scene([one, two], seed: seed)
     scene.probe(one, milliseconds: 20)
@@ -15,7 +17,7 @@ import Testing
     return scene
   }
 
-  /// A cancelled probe shows nothing. It is repeated, but not at once.
+  /// A cancelled probe shows nothing about the endpoint. So the probe is repeated, but only after 1 s.
   @Test("a cancelled probe of a half-open endpoint is due again after 1 s")
   func cancelledProbe() throws {
     var scene = scene()
@@ -44,6 +46,7 @@ import Testing
   func probeIntervals(_ seed: UInt64) throws {
     var scene = scene(seed)
     _ = scene.plan()
+    // When each endpoint was probed.
     var taken: [IPAddress: [MonotonicInstant]] = [:]
     for _ in 0..<12 {
       try scene.waitForProbe()
@@ -127,8 +130,8 @@ import Testing
     #expect((1500...2100).contains(probes.count))
   }
 
-  /// The limit holds for any number of origins in use. Without it, 1,000 origins with ten endpoints each
-  /// would cause 50 probes a second.
+  /// The limit applies to routine probes, whatever the number of origins in use. Without it, 1,000 origins
+  /// with ten endpoints each would cause about 55 probes a second.
   @Test("all origins together are probed at most five times a second, and each endpoint has a turn")
   func totalProbeRate() throws {
     var scene = Scene(hosts: 200, endpoints: 10)
@@ -137,12 +140,12 @@ import Testing
     for (earlier, later) in zip(probes, probes.dropFirst()) {
       #expect(later.moment - earlier.moment >= .milliseconds(200))
     }
-    // The endpoint that has waited longest comes first, so that each of the 2,000 endpoints has its turn.
+    // The endpoint whose probe has been due longest comes first. So each of the 2,000 endpoints has its turn.
     #expect(Set(probes.prefix(2000).map(\.probe.address)).count > 1900)
     #expect(Set(probes.map(\.probe.address)).count == 2000)
   }
 
-  /// When the machine slept, the missed probes do not all come at once.
+  /// The probes that the machine missed while it slept do not all come at once.
   @Test("after a sleep of 250 s, one probe is due at once, and the next one 200 ms later")
   func afterSleep() throws {
     var scene = Scene(hosts: 20, endpoints: 10)
@@ -153,24 +156,28 @@ import Testing
     #expect(scene.planner.nextProbe(after: scene.now) == scene.now + .milliseconds(200))
   }
 
-  /// Background probes do not delay the attempt that shows whether an endpoint works again.
+  /// The one attempt of a half-open circuit breaker is a probe that shows whether the endpoint works again.
+  /// Due routine probes do not delay it.
   @Test("the probe of a half-open endpoint comes at once, whatever background probes are due")
   func attemptComesFirst() throws {
     var scene = Scene(hosts: 20, endpoints: 10)
     _ = try scene.probeWhatIsDue(for: .seconds(400))
     let broken = scene.planner.hosts[7].addresses[3]
     for _ in 0..<3 { scene.probe(broken, of: 7, fails: .refused) }
+    // When the circuit breaker opened.
     let shut = scene.now
     let probes = try scene.probeWhatIsDue(for: .seconds(10), stoppingAt: broken)
     let attempt = try #require(probes.last)
     #expect(attempt.probe.address == broken)
+    // The endpoint is the last of ten in the ranking.
     #expect(scene.planner.status(of: attempt.probe.origin, at: attempt.moment)[9].state == .halfOpen)
-    // The open time of 5 s with jitter, and no further delay.
+    // The attempt comes right after the open time, which is 5 s with jitter.
     #expect((.seconds(4) ... .seconds(6)).contains(attempt.moment - shut))
     #expect(probes.dropLast().allSatisfy { $0.probe.address != broken })
   }
 
-  /// Other kept connections would only displace connections in use.
+  /// The pool keeps the connection of a probe only if requests are likely to use it. Other connections would
+  /// only displace those in use.
   @Test("a probe's connection is kept only at endpoints that requests use")
   func keptConnections() throws {
     var scene = scene()
@@ -180,14 +187,15 @@ import Testing
       kept[due.address, default: []].insert(due.keepsConnection)
     }
     #expect(kept == [one: [true], two: [false]])
-    // A half-open endpoint may rank behind the first one. When no endpoint is usable, it will be the first.
+    // Requests try `one` first, so the connection of the probe that tests `two` is not kept. When no endpoint
+    // is usable, requests will use the first one that works again, so the connection of its probe is kept.
     for _ in 0..<3 { scene.probe(two, fails: .refused) }
     var attempt = try scene.probeWhatIsDue(for: .seconds(10), stoppingAt: two).last?.probe
     #expect(attempt?.keepsConnection == false)
     for _ in 0..<3 { scene.probe(one, fails: .refused) }
     attempt = try scene.probeWhatIsDue(for: .seconds(10), stoppingAt: one).last?.probe
     #expect(attempt?.keepsConnection == true)
-    // The balanced policy spreads requests, so it keeps the connections of all endpoints.
+    // The policy `balanced` spreads requests over all endpoints, so all connections are kept.
     var balanced = Scene([one, two], configuration: RoutingConfiguration(policy: .balanced))
     balanced.probe(one, milliseconds: 20)
     balanced.probe(two, milliseconds: 40)
@@ -195,7 +203,8 @@ import Testing
     #expect(Set(due.map(\.address)) == [one, two] && due.allSatisfy(\.keepsConnection))
   }
 
-  /// A client's own requests, such as a look for a newer list, do not keep probes going.
+  /// The client itself makes some requests, for example to look for a newer list. They do not count as use of
+  /// the origin, so they cause no probes.
   @Test("a plan for a request of the client itself does not count as use and causes no probes")
   func planWithoutUse() {
     var scene = scene()
@@ -206,7 +215,7 @@ import Testing
     #expect(scene.planner.nextProbe(after: scene.now) == nil)
     _ = scene.plan()
     #expect(scene.planner.hostsInUse(at: scene.now) == ["a.example"])
-    // Such a plan does not prolong the use either.
+    // Such a plan does not prolong the use of an origin either.
     scene.wait(299)
     _ = scene.planner.plan(for: scene.origin, countsAsUse: false, now: scene.now, wall: today)
     #expect(scene.planner.nextProbe(after: scene.now) != nil)
@@ -216,14 +225,15 @@ import Testing
   }
 }
 
-/// A due probe, and when it was taken.
+/// A probe that the planner has handed out, and when.
 private struct Taken {
   let probe: DueProbe
   let moment: MonotonicInstant
 }
 
 extension Scene {
-  /// A scene with several hosts, each with its own endpoints.
+  /// A scene with the hosts `h0.example`, `h1.example` and so on, each with its own endpoints. All hosts are
+  /// in use.
   fileprivate init(hosts: Int, endpoints: Int) {
     self.init([IPAddress]())
     let entries = (0..<hosts).map { host in
@@ -235,19 +245,26 @@ extension Scene {
     for (name, _) in entries { _ = planner.plan(for: Origin(.https, host: name), now: now, wall: today) }
   }
 
+  /// Records a failed probe of an endpoint.
+  ///
+  /// - Parameter hostIndex: the index of the host in the planner.
   fileprivate mutating func probe(_ address: IPAddress, of hostIndex: Int, fails failure: LegFailure) {
     planner.record(
       probe: .failure(LegError(failure)), of: address, for: planner.hosts[hostIndex].origin, at: now)
   }
 
-  /// Takes all probes that become due within a duration. All probes succeed, and plans keep all hosts in use.
+  /// Moves the clock on by a duration, and takes all probes that become due. Each probe succeeds. A plan for
+  /// each host every 60 s keeps all hosts in use.
   ///
-  /// - Parameter last: stops after a probe of this address.
+  /// - Parameter last: the address at which to stop: the function returns when it has taken a probe of this
+  ///   address, without a result of that probe.
+  /// - Returns: the probes, in the order in which they were taken.
   fileprivate mutating func probeWhatIsDue(
     for duration: Duration, stoppingAt last: IPAddress? = nil
   ) throws -> [Taken] {
     let end = now + duration
     var taken: [Taken] = []
+    // When the last plans were made.
     var planned: MonotonicInstant?
     while now < end {
       if planned.map({ now - $0 > .seconds(60) }) ?? true {

@@ -3,22 +3,27 @@ import Testing
 
 @testable import NetOptRouting
 
+/// Tests what the planner knows of one endpoint. Moments are in seconds after the start of the test.
 @Suite struct EndpointHealthTests {
   private var health = EndpointHealth()
   private var random = SplitMix64(seed: 1)
 
+  /// Records a success on a new connection that was ready after this many milliseconds. TCP took half of the
+  /// time.
   private mutating func succeed(_ milliseconds: Int, at seconds: Double) {
     _ = health.succeeded(
       connect: .milliseconds(milliseconds / 2), ready: .milliseconds(milliseconds), at: .at(seconds))
   }
 
-  /// A success on a pooled connection.
+  /// Records a success on a pooled connection, which measures no times. Returns whether anything has changed.
   private mutating func use(at seconds: Double) -> Bool {
     health.succeeded(connect: nil, ready: nil, at: .at(seconds))
   }
 
+  /// Records a verified certificate. Returns whether the endpoint was in quarantine.
   private mutating func verify() -> Bool { health.verified() }
 
+  /// Records a failed probe. Returns whether anything has changed.
   @discardableResult
   private mutating func fail(_ kind: LegFailure.Kind, at seconds: Double) -> Bool {
     health.failed(LegFailure(kind, "so it was"), of: "a.example", at: .at(seconds), using: &random)
@@ -106,6 +111,9 @@ import Testing
     #expect(health.lastFailure == nil)
   }
 
+  /// The reason for the exclusion of an endpoint with a wrong certificate.
+  ///
+  /// - Parameter nextCheck: the time until the next check in whole seconds; `nil` while a check is under way.
   private func reason(_ kind: LegFailure.Kind, nextCheck: Duration?) -> ExclusionReason {
     .certificate(kind, host: "a.example", nextCheck: nextCheck, byProbe: true)
   }
@@ -121,6 +129,7 @@ import Testing
     #expect(health.state(at: .at(0)) == .quarantined)
     #expect(
       health.exclusion(in: .quarantined, at: .at(0)).reason(at: .at(0))
+        // The check is due after 1 s to 1.2 s, rounded up to whole seconds.
         == reason(kind, nextCheck: .seconds(2)))
     #expect(health.state(at: .at(0), unverified: true) == .closed)
   }
@@ -138,7 +147,8 @@ import Testing
     #expect(!verify())
   }
 
-  /// When no probe makes a due certificate check within 1 s, a single request makes it.
+  /// A request makes a certificate check that is due if no probe has made it within 1 s. Only one request
+  /// makes the check.
   @Test("one request makes a certificate check that no probe has made within 1 s")
   mutating func checkByRequest() throws {
     fail(.certificateUntrusted, at: 0)
@@ -159,8 +169,8 @@ import Testing
     #expect(!health.isAttemptUnderWay(at: .at(3)))
   }
 
-  /// A failure of another kind does not end the quarantine. It delays the next check as a wrong certificate
-  /// does.
+  /// The check may fail for another reason than the certificate. Such a failure does not end the quarantine.
+  /// It doubles the wait before the next check, as a wrong certificate does.
   @Test(
     "a certificate check that fails for another reason keeps the quarantine and doubles the wait",
     arguments: [LegFailure.Kind.refused, .connectTimeout, .reset, .unreachable])
@@ -172,6 +182,7 @@ import Testing
     #expect(health.state(at: .at(2)) == .quarantined)
     #expect(
       health.exclusion(in: .quarantined, at: .at(2)).reason(at: .at(2))
+        // The check is due after 2 s to 2.4 s, rounded up to whole seconds.
         == reason(.certificateExpired, nextCheck: .seconds(3)))
     let next = try #require(health.certificateCheck(at: .at(2)))
     #expect((.at(4) ... .at(4.4)).contains(next))
@@ -181,14 +192,14 @@ import Testing
   mutating func unfinishedCheck() throws {
     fail(.certificateExpired, at: 0)
     health.take(at: .at(2), byProbe: true)
-    // A request that began earlier does not end the check of a probe.
+    // Only a probe can give back the check that a probe makes. A request that began earlier cannot.
     let isGivenBack = health.giveBack(at: .at(2.1))
     #expect(!isGivenBack)
     #expect(health.isAttemptUnderWay(at: .at(2.1)))
     _ = health.giveBack(at: .at(2.2), byProbe: true)
     #expect(!health.isAttemptUnderWay(at: .at(2.2)))
     #expect(health.certificateCheck(at: .at(2.2)) == .at(3.2))
-    // A check without a result counts as ended after 30 s.
+    // A check without a result counts as ended 30 s after its start. Then the next check is due at once.
     health.take(at: .at(4), byProbe: true)
     #expect(health.certificateCheck(at: .at(5)) == .at(34))
     #expect(try #require(health.certificateCheck(at: .at(34))) < .at(34))

@@ -6,14 +6,17 @@ import Testing
 
 @testable import NetOptRouting
 
+/// Tests the check of an endpoint list: which faults it finds, and how it describes them.
 @Suite struct EndpointListCheckTests {
+  /// The descriptions of the faults in a list. Also checks that the result has no list exactly when there are
+  /// faults.
   private func faults(_ bytes: [UInt8]) -> [String] {
     let (list, faults) = EndpointList.check(bytes, rules: ListRules(now: today))
     #expect((list == nil) == !faults.isEmpty)
     return faults.map(\.description)
   }
 
-  /// A case: the list, and for each fault its path and a part of its message.
+  /// A list or a part of it, and the expected faults: the path of each fault, and a part of its message.
   struct Case: Sendable, CustomTestStringConvertible {
     let text: String
     let faults: [(path: String, part: String)]
@@ -25,6 +28,7 @@ import Testing
     }
   }
 
+  /// Checks that a list has exactly the expected faults, in this order.
   private func expect(_ bytes: [UInt8], _ expected: [(path: String, part: String)]) {
     let (list, faults) = EndpointList.check(bytes, rules: ListRules(now: today))
     #expect(list == nil)
@@ -115,6 +119,7 @@ import Testing
   }
 
   @Test(arguments: [
+    // A member of a host, the path of the fault in the host, and a part of the message.
     ("\"port\": 0", "port", "from 1 to 65535"), ("\"port\": 65536", "port", "from 1 to 65535"),
     ("\"port\": \"443\"", "port", "integer"), ("\"port\": 443.5", "port", "integer"),
     ("\"port\": null", "port", "integer"), ("\"health\": \"/\"", "health", "object with path"),
@@ -132,6 +137,7 @@ import Testing
   }
 
   @Test(arguments: [
+    // An endpoint, the path of the fault in the endpoint, and a part of the message.
     ("1", "", "must be an object"), ("null", "", "must be an object"), ("[]", "", "must be an object"),
     ("{}", ".ip", "is missing"), ("{\"ip\": 1}", ".ip", "IP address in quotes"),
     ("{\"ip\": \"\"}", ".ip", "not an IP address"), ("{\"ip\": \"1.2.3\"}", ".ip", "not an IP address"),
@@ -246,15 +252,17 @@ import Testing
     #expect(!fault.unicodeScalars.contains { $0 == "\u{1b}" || $0 == "\u{202e}" })
   }
 
-  /// The mutations are like those of a person's edits or of a broken disk.
+  /// The mutations resemble the mistakes of a person who edits the list, and the damage of a broken disk.
   @Test("a mutated list gives a list or faults, and never a crash")
   func mutatedLists() throws {
     let file = try RepositoryFile.bytes("iplist.json")
     var random = SplitMix64(seed: 3)
+    // Pieces of JSON that a mutation inserts.
     let pieces = [
       "{", "}", "[", "]", ",", ":", "\"", "\\u0000", "null", "1e999", "-1", "\"ip\"", "\"hosts\":", "é",
       "\u{0}", "\\",
     ].map { Array($0.utf8) }
+    // The number of lists with faults.
     var refused = 0
     for _ in 0..<3000 {
       var bytes = Array(file)
