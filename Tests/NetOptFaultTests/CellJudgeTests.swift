@@ -5,7 +5,9 @@ import Testing
 /// Checks each rule of the fault matrix (docs/reliability.md) with calls that break the rule and with calls
 /// that do not.
 @Suite struct CellJudgeTests {
+  /// A fault that does not break off responses that have begun.
   private static let refused = fault("refused")
+  /// A fault that breaks off responses that have begun (`Fault.breaksAnswers`).
   private static let cutBody = fault("cut body")
 
   /// The fault of the matrix with this name.

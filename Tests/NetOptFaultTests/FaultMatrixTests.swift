@@ -16,6 +16,7 @@ import Testing
   func cells() async throws {
     let directory = try TemporaryDirectory.make("faults")
     let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+    // The program is in the same folder as the program of the tests.
     let program = FileBytes.folder(of: tests) + "/netopt-faults"
     let shared = NetworkNamespace.isAvailable ? ["--jobs", "2"] : []
     let matrix = try ChildProcess(program, ["--sample", "40", "--short"] + shared, in: directory)

@@ -2,6 +2,8 @@ import FaultMatrix
 import NetOptCore
 import Testing
 
+/// Tests the plans of soaks (docs/reliability.md): which server has which fault and when, and which requests
+/// are sent.
 @Suite struct SoakPlanTests {
   @Test(
     "a plan always leaves one server without a fault, and all faults end within the soak",
@@ -42,5 +44,6 @@ import Testing
     #expect(asks.count == Traffic.allCases.count * 2)
   }
 
+  /// A plan for a soak of one minute.
   private func plan(_ seed: UInt64) -> SoakPlan { SoakPlan(seed: seed, length: .seconds(60)) }
 }

@@ -180,6 +180,7 @@ extension [HostileCase] {
     make(names, .either(answer, codes), change)
   }
 
+  /// Makes one case for each name, with this verdict. `change` changes the other properties of each case.
   private static func make(
     _ names: [String], _ verdict: HostileCase.Verdict, _ change: (inout HostileCase) -> Void
   ) -> Self {

@@ -35,6 +35,7 @@ struct HostileRun: Sendable {
   /// How much later than its deadline a call may end, because the machine may be busy.
   private static let lateness = Duration.seconds(1)
 
+  /// The case of this run.
   let hostile: HostileCase
   let mode: Mode
   let server: HostileServer

@@ -46,6 +46,7 @@ import Testing
     let client: NetOptClient
     let host: String
 
+    /// - Parameter scenario: the name of the scenario, without "h2-refusal-".
     init(_ scenario: String) async throws {
       server = try await HostileServer.shared.value
       client = try NetOptClient(server.clientConfiguration)

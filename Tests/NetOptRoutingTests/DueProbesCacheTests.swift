@@ -36,6 +36,7 @@ import Testing
   /// The moment at which the next probe is due, as the planner has kept it (`kept`) and as it is newly
   /// computed (`truth`). Both are the latest possible moment when no probe is due.
   private func dues(of scene: Scene) -> (kept: MonotonicInstant, truth: MonotonicInstant) {
+    // When the first probe of the host is due, not before the present moment of the scene.
     func earliest(_ host: inout HostRoutes) -> MonotonicInstant {
       guard let due = host.nextProbes(at: scene.now) else { return MonotonicInstant(nanoseconds: .max) }
       let first =

@@ -169,7 +169,7 @@ import Testing
     let probes = try scene.probeWhatIsDue(for: .seconds(10), stoppingAt: broken)
     let attempt = try #require(probes.last)
     #expect(attempt.probe.address == broken)
-    // The endpoint is the last of ten in the ranking.
+    // The status lists excluded endpoints last. The host has ten endpoints.
     #expect(scene.planner.status(of: attempt.probe.origin, at: attempt.moment)[9].state == .halfOpen)
     // The attempt comes right after the open time, which is 5 s with jitter.
     #expect((.seconds(4) ... .seconds(6)).contains(attempt.moment - shut))

@@ -3,6 +3,7 @@ import Testing
 
 @testable import NetOptEngine
 
+/// Tests the queue of the event loop's timers, which returns due timers in the order of their times.
 @Suite struct TimerQueueTests {
   @Test func emptyQueueHasNothingDue() {
     var queue = TimerQueue()

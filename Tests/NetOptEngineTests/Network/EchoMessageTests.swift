@@ -3,6 +3,7 @@ import Testing
 
 @testable import NetOptEngine
 
+/// Tests the bytes of ICMP echo requests, and the check of replies and of ICMP errors.
 @Suite struct EchoMessageTests {
   /// The IPv4 address from which the request is sent.
   private let here = IPAddress(v4: 0xc000_0201)

@@ -3,6 +3,7 @@ import Testing
 
 @testable import NetOptEngine
 
+/// Tests when a burst of messages from the kernel has ended, and which fingerprints count as a new network.
 @Suite struct NetworkChangeTests {
   /// The fingerprint of a network with the gateway 192.0.2.`last`.
   private static func network(_ last: UInt32) -> NetworkFingerprint {
@@ -72,6 +73,7 @@ import Testing
   }
 }
 
+/// Tests what the fingerprint of a network depends on.
 @Suite struct NetworkFingerprintTests {
   /// The fingerprint of a network with one default route.
   ///
