@@ -7,9 +7,9 @@ import Testing
 
 @testable import NetOpt
 
-/// No number of a configuration traps or hangs: a client with a meaningless number is refused when it is
-/// made, and with every other number it answers requests. The tests run in child processes, because a trap
-/// would end the tests.
+/// Tests that no number in a `ClientConfiguration` makes the client trap or hang. `NetOptClient.init` must
+/// refuse a number outside its range. With every other number, the client must answer requests. The tests
+/// that make clients with extreme numbers do so in child processes, because a trap ends the process.
 @Suite struct ExtremeConfigurationTests {
   @Test("the tests cover every number of the configuration")
   func everyNumberIsTried() {
@@ -30,9 +30,11 @@ import Testing
 
   @Test("a client with one extreme number is refused by the setting's name, or answers")
   func oneExtremeNumber() async throws {
+    // The child names each configuration in the note before it tries the configuration. When the child traps,
+    // the last expectation of the test fails and shows the note.
     let note = try LastNote()
     await #expect(processExitsWith: .success) { [path = note.path as String] in
-      // SIGALRM ends a process that hangs.
+      // SIGALRM ends the child after 300 s, so a child that hangs makes the test fail.
       alarm(300)
       let scene = try Scene(LastNote(path))
       for setting in ExtremeSetting.all {
@@ -55,6 +57,7 @@ import Testing
       let scene = try Scene(LastNote(path))
       for seed in 1...200 as ClosedRange<UInt64> {
         var random = SplitMix64(seed: seed)
+        // One setting in six is extreme. The others keep their defaults.
         let drawn = ExtremeSetting.all.filter { _ in random.isOne(in: 6) }
         let indices = drawn.map { Int(random.below(UInt64($0.count))) }
         try await scene.tryOut("seed \(seed)", naming: drawn.map(\.name)) {
@@ -67,23 +70,31 @@ import Testing
   }
 }
 
-/// Two endpoints of a transport without a network, one of them silent, and a loopback server.
+/// Makes clients with a given configuration and sends requests through them. Has the loopback server for
+/// these requests and the directory for the disk caches.
 private struct Scene {
+  /// The note for the parent process: the configuration that is tried now.
   private let note: LastNote
   private let server: LoopbackServer
+  /// All clients with a list keep their disk cache in this directory.
   private let directory: String
 
   init(_ note: LastNote) throws {
     self.note = note
     directory = try TemporaryDirectory.make("extremes")
-    // More than a socket's buffers hold.
+    // The body is larger than the buffers of a socket.
     let body = [UInt8](repeating: 0x61, count: 300_000)
     server = try LoopbackServer(.raw { try $0.respond(200, ["Cache-Control": "max-age=60"], body: body) })
   }
 
-  /// Makes clients, and sends the same request twice over each.
+  /// Makes two clients with the changed configuration, and sends the same request twice through each. The
+  /// first client has no list and reaches the loopback server. The second client has a stub transport and a
+  /// list with two endpoints, one of them silent. Each client must answer both requests, or
+  /// `NetOptClient.init` must refuse the configuration.
   ///
-  /// - Parameter names: the settings that were changed; an error must name one of them.
+  /// - Parameters:
+  ///   - what: the name of the attempt, for the note and for messages.
+  ///   - names: the settings that `change` changes. The error of a refused client must name one of them.
   func tryOut(
     _ what: String, naming names: [String], _ change: (inout ClientConfiguration) -> Void
   ) async throws {
@@ -112,13 +123,19 @@ private struct Scene {
     }
   }
 
+  /// Makes a client and sends the same request twice through it, as `tryOut` describes.
+  ///
+  /// - Parameters:
+  ///   - url: the beginning of the URL, to which this function appends a path.
+  ///   - count: the number of bytes in the body of a correct response.
   private func ask(
     _ url: String, _ count: Int, _ what: String, _ names: [String],
     _ make: () throws(NetOptError) -> NetOptClient
   ) async {
     do throws(NetOptError) {
       let client = try make()
-      // Each client gets a path of its own, so that the response is not in the cache of an earlier client.
+      // Each attempt has its own path. Otherwise the response could come from the disk cache of an earlier
+      // client.
       let name = what.utf8.filter { ByteClass.isUnreserved($0) }
       var request = try NetOptRequest(.get, url + String(decoding: name, as: UTF8.self))
       request.options.timeout = .seconds(20)

@@ -4,15 +4,18 @@ import TestTools
 
 @testable import NetOpt
 
-/// A number of a client's configuration, and the extremes that a test sets it to.
+/// A setting of `ClientConfiguration` that is an integer or a duration, and the extreme values that tests
+/// give it.
 struct ExtremeSetting: Sendable {
   /// The setting's path in the configuration, such as `connections.bodyBuffer`.
   let name: String
-  /// The number of extremes.
+  /// The number of extreme values.
   let count: Int
-  /// Sets the extreme at an index.
+  /// Gives the setting an extreme value in a configuration. The integer is the index of the value, from 0 to
+  /// `count` - 1.
   let set: @Sendable (inout ClientConfiguration, Int) -> Void
 
+  /// A setting that is an integer. `set` gives it a value in a configuration.
   private static func integer(
     _ name: String, _ set: @escaping @Sendable (inout ClientConfiguration, Int) -> Void
   ) -> ExtremeSetting {
@@ -20,6 +23,7 @@ struct ExtremeSetting: Sendable {
     return ExtremeSetting(name: name, count: values.count) { set(&$0, values[$1]) }
   }
 
+  /// A setting that is a duration. `set` gives it a value in a configuration.
   private static func duration(
     _ name: String, _ set: @escaping @Sendable (inout ClientConfiguration, Duration) -> Void
   ) -> ExtremeSetting {
@@ -27,7 +31,8 @@ struct ExtremeSetting: Sendable {
     return ExtremeSetting(name: name, count: values.count) { set(&$0, values[$1]) }
   }
 
-  /// All settings. A test compares them with the configuration's own properties.
+  /// All settings of `ClientConfiguration` that are integers or durations.
+  /// `ExtremeConfigurationTests.everyNumberIsTried` checks that none is missing.
   static let all = [
     duration("probing.budget") { $0.probing.budget = $1 },
     integer("probing.concurrency") { $0.probing.concurrency = $1 },
@@ -48,7 +53,10 @@ struct ExtremeSetting: Sendable {
     duration("cache.staleWhenUnreachable") { $0.cache?.staleWhenUnreachable = $1 },
   ]
 
-  /// The names of all numbers and times in a value and the structures below it.
+  /// The paths of all numbers and durations in a value and in the structures that it contains, such as
+  /// `connections.bodyBuffer`.
+  ///
+  /// - Parameter path: the path of `value` itself, which ends with a dot; empty for the whole configuration.
   static func numbers(in value: Any, _ path: String = "") -> [String] {
     Mirror(reflecting: value).children.flatMap { child -> [String] in
       let name = path + (child.label ?? "")

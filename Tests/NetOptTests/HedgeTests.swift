@@ -5,9 +5,14 @@ import NetOptRouting
 import NetOptTestSupport
 import Testing
 
-/// Hedges of slow requests, seen from a client on a transport without a network.
+/// Tests hedges with a client on a transport without a network. A hedge is a copy of a slow request, which
+/// the client sends to another endpoint. The first response with a status that needs no retry wins.
 @Suite struct HedgeTests {
-  /// A host whose first address is fast until a test makes it slow.
+  /// Makes a client for a host with two addresses. The first address answers at once until a test makes it
+  /// slow. Sends so many requests to it that the client knows the usual latency of the host, without which
+  /// the client sends no hedges.
+  ///
+  /// - Parameter other: the behaviour of the second address.
   private func lab(_ recorder: AttemptRecorder? = nil, other: StubOutcome = .respond(200)) async throws
     -> StubLab
   {
@@ -19,6 +24,7 @@ import Testing
     return lab
   }
 
+  /// A request to the host for which the client may send a hedge.
   private func request(_ lab: StubLab, _ method: NetOptRequest.Method = .get) throws -> NetOptRequest {
     try lab.request(method) { $0.options.hedges = true }
   }
@@ -47,6 +53,7 @@ import Testing
   @Test("the first copy of a hedged request can still win")
   func firstCopyWins() async throws {
     let lab = try await lab(other: .noAnswer)
+    // The first copy gets its response after 300 ms. The hedge gets none.
     lab.transport.set(.respond(200).taking(answer: .milliseconds(300)), for: lab.addresses[0])
     let response = try await lab.client.execute(try request(lab))
     #expect(response.remote?.address == lab.addresses[0])
@@ -79,6 +86,7 @@ import Testing
     await lab.client.shutdown()
   }
 
+  /// A request that may go only to the first address. The client could send a hedge for it otherwise.
   private func request(pinned lab: StubLab) throws -> NetOptRequest {
     var request = try request(lab)
     request.options.routing = .pinned(lab.addresses[0])
@@ -109,6 +117,7 @@ import Testing
     let calls = 100
     for _ in 0..<calls { _ = try await lab.client.execute(try request(lab)) }
     let seconds = Double((SystemTimeSource().now() - start).nanoseconds) / 1e9
+    // The limit of `RetryBudget`: one hedge for every five calls, and 10 a second.
     let bound = Double(calls + LatencyQuantile.leastSamples) * 0.2 + 10 * (seconds + 1)
     #expect(Double(lab.receivers.count - before - calls) <= bound)
     await lab.client.shutdown()
