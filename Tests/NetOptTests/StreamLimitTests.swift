@@ -4,9 +4,9 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Servers that allow few concurrent streams on a connection (SETTINGS_MAX_CONCURRENT_STREAMS; RFC 9113,
-/// section 5.1.2). A client learns the limit after it has sent the first requests, and the server refuses the
-/// streams above the limit. Every POST is still answered, and is processed once.
+/// Tests servers that allow few concurrent streams on a connection (SETTINGS_MAX_CONCURRENT_STREAMS; RFC
+/// 9113, section 5.1.2). A client learns the limit only after it has sent its first requests, and the server
+/// refuses the streams above the limit. Every request must still be answered, and be processed once.
 @Suite struct StreamLimitTests {
   private static let host = "limited.test"
 
@@ -29,7 +29,13 @@ import Testing
     #expect(Set(log.map(\.target)).count == 100)
   }
 
-  /// Sends concurrent requests over a client that knows nothing about the servers.
+  /// Sends `count` requests at once over a new client, which does not know the limit of the servers yet.
+  ///
+  /// - Parameters:
+  ///   - limit: the maximum number of concurrent streams on a connection.
+  ///   - endpoints: the number of addresses of the server.
+  /// - Returns: a description of each request that failed or got a wrong response, and the entries of the
+  ///   server's access log, one for each request that the server processed.
   private func requests(
     _ method: NetOptRequest.Method, atOnce count: Int, limit: Int, endpoints: Int
   ) async throws -> (faults: [String], log: [AccessLogEntry]) {

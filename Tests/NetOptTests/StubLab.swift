@@ -4,22 +4,27 @@ import NetOptLocking
 import NetOptRouting
 import NetOptTestSupport
 
-/// A client on a transport without a network, and a host with listed addresses.
+/// A client that sends its requests to a stub instead of a network, and a host whose addresses are in the
+/// client's endpoint list.
 struct StubLab {
   static let host = "api.test"
 
+  /// The addresses of the host in the endpoint list, in the order of the list.
   let addresses: [IPAddress]
   let transport: StubTransport
   let client: NetOptClient
 
   /// Makes the client.
   ///
-  /// - Parameter outcomes: how the listed addresses behave, in the list's order.
+  /// - Parameters:
+  ///   - outcomes: how the host's addresses behave, in the order of the list. There is one address for each
+  ///     outcome.
+  ///   - change: changes the configuration of the client before the client is made.
   init(_ outcomes: [StubOutcome], _ change: (inout ClientConfiguration) -> Void = { _ in }) throws {
     addresses = outcomes.indices.map { IPAddress(v4: 0x0a00_0001 + UInt32($0)) }
     transport = StubTransport(Dictionary(uniqueKeysWithValues: zip(addresses, outcomes)))
     var configuration = ClientConfiguration()
-    // Without probes, so that the list's order is the order of plans.
+    // Without probes there are no measurements, so plans keep the order of the list.
     configuration.probing.atStart = false
     // Of two equal endpoints the one with the higher weight comes first.
     let listed = addresses.enumerated().map { ListedEndpoint($1, weight: 100 - $0) }
@@ -30,6 +35,7 @@ struct StubLab {
     client = try NetOptClient(configuration, transport: transport, resolver: StubResolver())
   }
 
+  /// Makes a request for `/` of the host. `change` changes the request.
   func request(_ method: NetOptRequest.Method = .get, _ change: (inout NetOptRequest) -> Void = { _ in })
     throws
     -> NetOptRequest
@@ -39,16 +45,21 @@ struct StubLab {
     return request
   }
 
-  /// The addresses that received requests, in that order.
+  /// The address that received each request, in the order in which the requests were sent; `nil` for a proxy.
   var receivers: [IPAddress?] { transport.received.map(\.address) }
 }
 
-/// Records the events of calls.
+/// Records the retries, hedges, responses and failures of a client's calls, in order.
 final class AttemptRecorder: CallObserver {
   enum Event: Sendable {
+    /// The client will repeat the request: the report of the failed attempt, and the wait before the next
+    /// attempt.
     case retry(AttemptReport, Duration)
+    /// The client sends a hedge: how long the first attempt has waited for a response.
     case hedge(Duration)
+    /// A call got the head of its response: the status.
     case head(Int)
+    /// A call failed.
     case failed(NetOptError)
   }
 

@@ -6,20 +6,29 @@ import Testing
 
 @testable import NetOpt
 
-/// The cache never serves a superseded response again, whichever tier had it, whichever process asks, and
-/// wherever the clock was set.
+/// Tests that the cache serves no superseded response. A response supersedes those that the origin sent
+/// earlier for the same resource and language. `latest` checks this for responses in memory and on disk,
+/// after restarts of the client, and when the clock of the cache is set forward or back. The other tests
+/// check single cases in which the cache must not answer with a wrong response.
 @Suite struct SupersededAnswersTests {
-  /// An origin whose every response for a language supersedes the previous one, and the machine's clock.
+  /// An origin, and the clock of the cache. Each response of the origin for a language supersedes its
+  /// previous response for this language.
   private final class World: Sendable {
+    /// The facts about a response that decide how long the cache may serve it.
     struct Answer {
+      /// The time of `State.now` when the origin responded.
       let received: Int64
+      /// How long the response is fresh, in milliseconds; 0 if the cache must not store the response.
       let lifetime: Int64
     }
 
     struct State {
       var random: SplitMix64
+      /// The clock of the cache, in milliseconds since 1970.
       var now: Int64 = 1_795_219_200_000
+      /// The number of responses so far for each language, which is also the version of the last response.
       var versions: [String: Int] = [:]
+      /// The responses, by the beginning of their body: the language and the version.
       var answers: [String: Answer] = [:]
     }
 
@@ -29,20 +38,22 @@ import Testing
 
     var now: Int64 { state.withLock(\.now) }
 
+    /// Draws a number from 0 to `count` - 1.
     func draw(_ count: UInt64) -> Int { state.withLock { Int($0.random.below(count)) } }
 
+    /// Responds to a request with the next version for its language.
     func answer(_ request: NetOptRequest) -> NetOptResponse {
       let language = request.headers["Accept-Language"] ?? ""
       return state.withLock { state in
         let version = state.versions[language, default: 0] + 1
         state.versions[language] = version
         let text = "\(language) \(version) "
-        // Some lifetimes are long enough for the disk, some are too short for it, and some responses must not
-        // be stored.
+        // Some lifetimes are long enough for the disk. Others are too short for the disk, which keeps only
+        // responses that stay fresh for at least 10 s. Some responses must not be stored at all.
         let kind = state.random.below(6)
         let lifetime: Int64 = kind < 3 ? 3600 : 5
         state.answers[text] = Answer(received: state.now, lifetime: kind < 4 ? lifetime * 1000 : 0)
-        // Some bodies are larger than the part of the memory for one key.
+        // Some bodies are larger than a tenth of `maxBytes`, which is the most that memory keeps for one URL.
         let body = text + String(repeating: "x", count: Int(state.random.below(9000)))
         let control = kind < 4 ? "max-age=\(lifetime)" : "no-store"
         return CacheLab.response(
@@ -57,6 +68,7 @@ import Testing
       guard request.url.target == "/thing" else {
         return CacheLab.response(request, 200, ["Cache-Control": "no-store"], request.url.target)
       }
+      // 0xe9 is the letter é in Latin-1, and not valid UTF-8.
       let lines = Array("Cache-Control: max-age=600\r\nLocation: /caf".utf8) + [0xe9, 0x0d, 0x0a]
       return NetOptResponse(
         url: request.url, head: ResponseHead(status: 301, version: .http1_1, lines: lines),
@@ -105,8 +117,10 @@ import Testing
     "a call gets the latest response of its language, and no hit after its lifetime",
     arguments: UInt64(1)...8)
   func latest(seed: UInt64) async throws {
+    // The seed determines the steps, the languages, the responses and their sizes.
     let world = World(seed: seed)
     let directory = try TemporaryDirectory.make("superseded")
+    // Makes a client with an empty memory. All these clients share one directory and one clock.
     func lab() throws -> CacheLab {
       try CacheLab {
         $0.directory = directory
@@ -120,6 +134,7 @@ import Testing
     var hits = 0
     for step in 0..<400 {
       switch world.draw(20) {
+      // Restarts the client: the new client finds only what is on disk.
       case 0:
         await client.client.shutdown()
         client = try lab()
@@ -128,6 +143,8 @@ import Testing
       case 3: world.state.withLock { $0.now += 1000 * Int64($0.random.below(10)) }
       default: break
       }
+      // Mostly one of three languages, so that the cache has hits. Sometimes one of twenty, so that it stores
+      // many variants.
       let language = "l\(world.draw(world.draw(4) == 0 ? 20 : 3))"
       var fields: HeaderFields = ["Accept-Language": language]
       if world.draw(4) == 0 { fields["Cache-Control"] = "no-cache" }
