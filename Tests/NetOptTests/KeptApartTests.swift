@@ -7,35 +7,43 @@ import Testing
 
 @testable import NetOpt
 
-/// Callers with different credentials, fields and options on one client: no caller gets another caller's
-/// response or failure.
+/// Tests that the cache keeps callers apart. Callers with different credentials, fields and options share one
+/// client. No caller may get a response or a failure that the server made for another caller.
 @Suite struct KeptApartTests {
-  /// A caller: the fields and the options of its requests.
+  /// The fields and the options of all requests of one caller.
   private struct Caller: Sendable {
+    /// The credential fields, at most two.
     var credentials: HeaderFields = [:]
+    /// The partition of the cache, which `X-Partition` names to the server; empty for none.
     var partition = ""
     var options = RequestOptions()
-    /// The value of `X-Fault`, which makes the server fail this caller's requests alone; `nil` for none.
+    /// The value of `X-Fault`, a key of `faults`: the server fails the requests of this caller. `nil` for a
+    /// caller without this field.
     var fault: String?
 
-    /// A field that is not a credential. The text of the server's failures depends on it.
+    /// The value of `X-Name`, which is not a credential field; empty for none. The text of the server's
+    /// failures contains it.
     var name = ""
-    /// The value of `Accept-Language`. Some responses depend on this field (`Vary`).
+    /// The value of `Accept-Language`; empty for none. Responses to requests for `/vary` depend on this field
+    /// (`Vary`).
     var language = ""
 
-    /// Two of the tenants, and two of the names, are equal strings in Swift with different bytes.
+    /// The partitions of callers. The last two are equal strings in Swift, but their bytes differ. So they
+    /// are different partitions.
     private static let tenants = ["tenant0", "tenant1", "caf\u{e9}", "cafe\u{301}"]
+    /// The values of `X-Name`. The last two are equal strings in Swift, but their bytes differ.
     private static let names = ["", "plain", "caf\u{e9}", "cafe\u{301}"]
 
-    /// The user for whom a server takes the caller.
+    /// Names the caller as the server sees it: its credential fields and its partition. `who` makes the same
+    /// text from a request.
     var identity: String {
       credentials.map { "\($0.name.lowercased())=\($0.value)" }.sorted().joined(separator: ",") + "/"
         + partition
     }
 
     init(_ random: inout SplitMix64) {
-      // Half of the callers have no credentials, and half use the same options: their calls wait for each
-      // other.
+      // Half of the callers have no credentials. Half of the callers, independently, have the same options.
+      // So many calls can wait for the fetch of another call.
       for _ in 0..<(random.below(2) * (1 + random.below(2))) {
         let name = CredentialNames.any(&random)
         if !credentials.contains(name: name) {
@@ -59,22 +67,28 @@ import Testing
     }
   }
 
-  /// The failures of a single caller, by the value of its `X-Fault`; `nil` stands for a 503 response.
+  /// What a value of `X-Fault` makes the server do: fail the request with this code, or respond with status
+  /// 503 for `nil`.
   private static let faults: [String: NetOptError.Code?] = [
     "refused": .invalidRequest, "closed": .receiveFailed, "reset": .sendFailed, "broken": .protocolViolation,
     "coded": .decodeFailed, "large": .headTooLarge, "silent": .timeout, "busy": nil,
   ]
 
-  /// The options on which a failure may depend, as text.
+  /// The options of a request as text. A failure to connect may depend on them, so its message contains this
+  /// text.
   private static func manner(_ options: RequestOptions) -> String {
     "\(options.version) \(options.family.map { "\($0)" } ?? "any") \(options.routing) \(options.maxAttempts) \(options.timeout ?? .zero)"
   }
 
-  /// Answers with the request's path and caller. Some requests fail for every caller with the same options,
-  /// some for one caller.
+  /// Answers a request as the server. A response contains the path of its request and the caller. A request
+  /// for `/down` fails, whoever sends it, with a message about its options. A request with `X-Fault` fails
+  /// with a message about its caller.
+  ///
+  /// - Parameter number: how many requests have been sent, this one included.
   private static func answer(_ request: NetOptRequest, _ number: Int) async throws(NetOptError)
     -> NetOptResponse
   {
+    // Lets other calls run meanwhile, so that some of them wait for this request.
     for _ in 0..<(number % 4) { await Task.yield() }
     let path = request.url.path
     if let fault = request.headers["X-Fault"] {
@@ -88,6 +102,7 @@ import Testing
     if path.hasPrefix("/down") {
       throw NetOptError(.connectFailed, phase: .connect, "no way for \(manner(request.options))")
     }
+    // The names of the paths are private, shared, never, trouble and vary.
     let fields: HeaderFields =
       switch path.dropFirst().first {
       case "p": ["Cache-Control": "private, max-age=60"]
@@ -101,10 +116,12 @@ import Testing
       text(path, for: who(request), request.headers["Accept-Language"] ?? ""))
   }
 
+  /// The body of a response.
   private static func text(_ path: some StringProtocol, for who: String, _ language: String) -> String {
     "\(path) for \(who)" + (path.hasPrefix("/vary") ? " in \(language)" : "")
   }
 
+  /// Names the caller of a request, as `Caller.identity` does.
   private static func who(_ request: NetOptRequest) -> String {
     let others = ["x-partition", "x-fault", "x-name", "accept", "accept-language", "traceparent"]
     return request.headers.filter { !others.contains($0.name.lowercased()) }
@@ -112,7 +129,8 @@ import Testing
       + (request.headers["X-Partition"] ?? "")
   }
 
-  /// How many calls each seed makes. `KEPT_APART_CALLS=25000` makes 100,000 in all.
+  /// The number of calls for each seed. There are four seeds, so with `KEPT_APART_CALLS=25000` the test makes
+  /// 100,000 calls in all.
   private static let calls = Int(ProcessInfo.processInfo.environment["KEPT_APART_CALLS"] ?? "") ?? 1500
 
   @Test(
@@ -125,7 +143,7 @@ import Testing
         $0.credentialFields.insert(CredentialNames.ours)
         if onDisk {
           $0.directory = directory
-          // The limit makes most responses come from the disk.
+          // Memory is so small that most stored responses come from the disk.
           $0.maxBytes = 20_000
         }
       }, Self.answer)
@@ -146,14 +164,18 @@ import Testing
       }
     }
     #expect(tally.answers + tally.failures == Self.calls / 50 * 50)
-    // The cache is used, and failures occur.
+    // Many responses were shared between calls, and failures occurred. Otherwise the test would show nothing.
     #expect(tally.shared > tally.answers / 4 && tally.failures > Self.calls / 20)
     await lab.client.shutdown()
   }
 
+  /// The results of calls.
   private struct Tally: Sendable {
+    /// The number of calls that got a response, without the 503 responses of the fault `busy`.
     var answers = 0
+    /// How many of these responses came from the cache or from the fetch of another call.
     var shared = 0
+    /// The number of all other calls.
     var failures = 0
 
     mutating func add(_ other: Tally) {
@@ -163,9 +185,10 @@ import Testing
     }
   }
 
-  /// Whether two texts have the same bytes.
+  /// Whether two texts have the same bytes. For Swift's `==`, texts with different bytes can be equal.
   private static func isSame(_ one: String, _ other: String) -> Bool { one.utf8.elementsEqual(other.utf8) }
 
+  /// Makes a call, and checks that the response or the failure is for this caller.
   private static func call(_ path: String, by caller: Caller, _ client: NetOptClient) async throws -> Tally {
     var request = try NetOptRequest(.get, "https://api.test\(path)", headers: caller.credentials)
     request.options = caller.options
@@ -176,6 +199,7 @@ import Testing
     request.headers["X-Fault"] = caller.fault
     if !caller.language.isEmpty { request.headers["Accept-Language"] = caller.language }
     if !caller.name.isEmpty { request.headers["X-Name"] = caller.name }
+    // A tracing field has another value in each request. It must not keep calls from sharing a fetch.
     request.headers["traceparent"] = "00-\(UInt64.random(in: 0...UInt64.max))-1-01"
     do throws(NetOptError) {
       let response = try await client.execute(request)

@@ -14,6 +14,11 @@ import Testing
 
   init() throws { directory = try TemporaryDirectory.make("list-file") }
 
+  /// Makes a client that uses a list file. The client sends nothing: it neither probes nor fetches lists.
+  ///
+  /// - Parameters:
+  ///   - path: the path of the list file. Default: `path` of these tests.
+  ///   - keys: the trusted keys of the client.
   private func client(
     _ recorder: ListRecorder, path: String? = nil, keys: [MinisignPublicKey] = []
   ) throws -> NetOptClient {
@@ -29,13 +34,14 @@ import Testing
     return try NetOptClient(configuration)
   }
 
+  /// Waits until the client has begun to use a list with this serial.
   private func use(_ serial: Int64, _ recorder: ListRecorder) async throws {
     try await recorder.events.wait(for: "serial \(serial) to be used") {
       $0.contains { $0.isChange && $0.status.serial == serial }
     }
   }
 
-  /// Overwrites the file in place, as a shell's `>` does.
+  /// Overwrites the list file in place, as a shell's `>` does.
   private func overwrite(_ bytes: [UInt8]) throws {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
     try #require(descriptor >= 0)
@@ -49,14 +55,16 @@ import Testing
     let recorder = ListRecorder()
     let client = try client(recorder)
     #expect(client.listStatus.source == .file(path))
-    // Changes the file in place, by renaming over it, and by deleting and making it anew with a lower serial:
-    // operators edit the file.
+    // The file changes in three ways: it is overwritten in place, replaced by a renamed file, and deleted and
+    // created again. The last list has a lower serial. The client uses it too, because whoever edits the file
+    // decides.
     try overwrite(listBytes(serial: 2))
     try await use(2, recorder)
     try replaceFile(path, listBytes(serial: 3))
     try await use(3, recorder)
     try #require(unlink(path) == 0)
-    // A reader may see an empty file while it is overwritten in place, which is another failure.
+    // While a file is overwritten in place, the client may read an empty file, and reports another failure.
+    // So the test waits for `unreadableFile`, the code for a missing file.
     try await recorder.events.wait(for: "the file to be missed") { events in
       events.contains { if case .failed(let error, _) = $0 { error.code == .unreadableFile } else { false } }
     }
@@ -109,7 +117,8 @@ import Testing
     try replaceFile(path + ".minisig", try signer.signature(of: listBytes(serial: 2)))
     try await use(2, recorder)
     #expect(client.listStatus.signedBy == signer.publicKey.id)
-    // Replaces both at once, as `iplist update` does: no reader sees the list without its signature.
+    // Replaces list and signature as `iplist update` does. Whenever the client reads them, it finds the
+    // signature that belongs to the list.
     let reader = ListReader(trustedKeys: [signer.publicKey], allowPrivateAddresses: true)
     for serial in 3...20 {
       let bytes = listBytes(serial: serial)
@@ -123,7 +132,8 @@ import Testing
     await client.shutdown()
   }
 
-  /// Kubernetes mounts files as a link to a link, and replaces the second link.
+  /// This is how Kubernetes mounts a file: the path of the file is a link, which leads through a second link
+  /// to a directory. A change of the file replaces the second link.
   @Test("a client sees the change of a link to its list file, and then of the file")
   func linkedFile() async throws {
     for name in ["one", "two"] { try #require(mkdir("\(directory)/\(name)", 0o755) == 0) }
@@ -137,13 +147,14 @@ import Testing
     try #require(symlink("two", "\(directory)/next") == 0)
     try #require(rename("\(directory)/next", "\(directory)/data") == 0)
     try await use(2, recorder)
-    // Changes the file itself, in the directory where it is now.
+    // Replaces the file itself, in the directory to which the links now lead.
     try replaceFile("\(directory)/two/list.json", listBytes(serial: 3))
     try await use(3, recorder)
     await client.shutdown()
   }
 
-  /// A link in the middle of the chain, in a folder that contains neither the first link nor the file.
+  /// Replaces the second of two links to the file. This link is in a directory that contains neither the
+  /// first link nor the file.
   @Test("a client watches every link between its path and the list file")
   func middleLink() async throws {
     for name in ["a", "one", "two"] { try #require(mkdir("\(directory)/\(name)", 0o755) == 0) }
@@ -173,7 +184,7 @@ import Testing
     await client.shutdown()
   }
 
-  /// An error of the last refresh URL does not apply to the next URL.
+  /// The error of a refresh from one URL says nothing about another URL.
   @Test("a list file with another refresh URL clears the refresh error")
   func otherURL() async throws {
     let recorder = ListRecorder()
@@ -214,12 +225,13 @@ import Testing
       configuration.allowPrivateAddresses = true
       configuration.probing.atStart = false
       await (try NetOptClient(configuration)).shutdown()
-      // The first sleep opens descriptors of libdispatch. Some descriptors of this client may stay open for a
-      // moment.
+      // libdispatch opens descriptors when a process first sleeps, so the process sleeps before it counts the
+      // descriptors. A client that was shut down may keep some descriptors open for a moment.
       try await Task.sleep(for: .milliseconds(1))
       let before = ProcessFootprint.now.descriptors
       for round in 0..<6 {
         let client = try NetOptClient(configuration)
+        // Three clients are shut down, and three are released without a shutdown.
         if round < 3 { await client.shutdown() }
       }
       try await wait(for: "descriptors to be as before") { ProcessFootprint.now.descriptors <= before }

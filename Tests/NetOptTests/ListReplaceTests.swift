@@ -8,7 +8,8 @@ import Testing
 
 @testable import NetOpt
 
-/// Replaces a list and its signature, whatever the last process that replaced them left behind.
+/// Tests `ListReader.replace`, which replaces a list file and its signature file, also after another process
+/// was killed during a replacement.
 @Suite struct ListReplaceTests {
   private let directory: String
   private let signer: ListSigner
@@ -21,11 +22,19 @@ import Testing
     reader = ListReader(trustedKeys: [signer.publicKey], allowPrivateAddresses: true)
   }
 
+  /// A new list with this serial, signed by `signer`.
   private func list(_ serial: Int) throws -> VerifiedList {
     let bytes = listBytes(serial: serial)
     return try reader.check(bytes, signature: try signer.signature(of: bytes), name: "new", at: .now)
   }
 
+  /// Writes the files of a list, possibly as an interrupted replacement leaves them. Each parameter is a
+  /// serial.
+  ///
+  /// - Parameters:
+  ///   - list: the list in the list file.
+  ///   - signature: the list that the signature in `.minisig` belongs to.
+  ///   - next: the list that the signature in `.minisig.next` belongs to; `nil` for no such file.
   private func write(list: Int, signature: Int, next: Int? = nil, at path: String) throws {
     try replaceFile(path, listBytes(serial: list))
     try replaceFile(path + ".minisig", try signer.signature(of: listBytes(serial: signature)))
@@ -34,6 +43,7 @@ import Testing
     }
   }
 
+  /// The serial of the list file at a path. The file must be valid and have a valid signature.
   private func serial(_ path: String) throws -> Int64 {
     try reader.file(path, at: .now, allowExpired: false).list.serial
   }
@@ -41,7 +51,8 @@ import Testing
   /// The first process was killed after it replaced the list. The second process cannot write the list.
   @Test("two interrupted replacements leave a list with a valid signature")
   func interruptedTwice() throws {
-    // The name of the list's draft would be too long. The names of the signatures, beside the link, are not.
+    // The path is a link to a list file whose name has 250 bytes. The name of a draft of this file would be
+    // too long, so the list cannot be replaced. The signature files are beside the link and have short names.
     let target = "\(directory)/" + String(repeating: "x", count: 250)
     try replaceFileInPlace(target)
     try #require(symlink(target, path) == 0)
@@ -53,6 +64,8 @@ import Testing
     #expect(try serial(path) == 2)
   }
 
+  /// Writes the list with serial 2 to the file itself. `replaceFile` would need a draft, whose name would be
+  /// too long.
   private func replaceFileInPlace(_ path: String) throws {
     let bytes = listBytes(serial: 2)
     let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
@@ -94,7 +107,7 @@ import Testing
     #expect(try serial(path) == 2)
     #expect(try !reader.replace(path, by: try list(2), at: .now))
     #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == "there/list.json")
-    // Links to both files stay links.
+    // Now the path of the signature is a link too. Both links stay links.
     try #require(rename(path + ".minisig", "\(directory)/there/list.json.minisig") == 0)
     try #require(symlink("there/list.json.minisig", path + ".minisig") == 0)
     #expect(try reader.replace(path, by: try list(3), at: .now))
@@ -112,7 +125,7 @@ import Testing
     #expect(status.st_uid == 12_345 && status.st_gid == 54_321 && status.st_mode & 0o7777 == 0o600)
   }
 
-  /// A process that hangs with the lock does not make others hang.
+  /// When a process hangs while it holds the lock, other processes do not wait for it forever.
   @Test("a replacement that cannot get the lock throws an error that names the locked directory")
   func heldLock() throws {
     let directory = try TemporaryDirectory.make("lock")

@@ -9,11 +9,15 @@ import NetOptTestSupport
 /// A random minisign key, and signatures made with it.
 struct ListSigner {
   let key: MinisignSecretKey
+  /// The content of a secret key file with this key. The key is not encrypted.
   let keyFile: String
 
   init() throws {
     let seed = try SecretBytes(randomCount: 32)
     let publicKey = try Ed25519.PrivateKey(seed: seed).publicKey.bytes
+    // The format of minisign: the algorithm of signatures, no encryption (two zero bytes), the algorithm of
+    // the checksum, and 48 bytes for the parameters of an encryption. Then come the key id (8 bytes), the
+    // seed, the public key, and a checksum, which matters only in an encrypted key.
     let head = Array("Ed".utf8) + [0, 0] + Array("B2".utf8) + [UInt8](repeating: 0, count: 48)
     let secret = try randomBytes(8) + seed.withUnsafeBytes { Array($0) } + publicKey
     let body = Data(head + secret + [UInt8](repeating: 0, count: 32)).base64EncodedString()
@@ -25,6 +29,7 @@ struct ListSigner {
 
   var publicKey: MinisignPublicKey { key.publicKey }
 
+  /// The content of a signature file for the bytes.
   func signature(
     of bytes: [UInt8], _ algorithm: MinisignSignature.Algorithm = .prehashed
   ) throws -> [UInt8] {
@@ -34,7 +39,13 @@ struct ListSigner {
   }
 }
 
-/// The bytes of a list.
+/// The bytes of a list file.
+///
+/// - Parameters:
+///   - refresh: the refresh URL; `nil` for a list without `refresh`.
+///   - every: the interval of refreshes, as in the list.
+///   - expires: the date of expiry, as in the list.
+///   - hosts: the hosts of the list in JSON.
 func listBytes(
   serial: Int, refresh: String? = nil, every: String = "24h", expires: String = "2099-01-01T00:00:00Z",
   hosts: String = #"{"api.test":{"endpoints":[{"ip":"127.0.0.1"}]}}"#
@@ -43,13 +54,15 @@ func listBytes(
   return Array(#"{"schema":1,"serial":\#(serial),"expires":"\#(expires)",\#(rule)"hosts":\#(hosts)}"#.utf8)
 }
 
-/// Replaces a file atomically, as an editor does that writes a new file beside it and renames it.
+/// Replaces a file atomically, as many editors do: writes a new file beside it, and gives the new file its
+/// name.
 func replaceFile(_ path: String, _ bytes: [UInt8]) throws {
   try FileBytes.replace(path, with: bytes, mode: 0o644, as: "the test's file", in: .list)
 }
 
 /// Records what a client reports of its list.
 final class ListRecorder: ListObserver {
+  /// A call of a method of `ListObserver`, with its arguments.
   enum Event: Sendable {
     case changed(ListStatus)
     case current(ListStatus)

@@ -9,6 +9,7 @@ import Testing
 @testable import NetOpt
 
 @Suite struct ListStoreTests {
+  /// The directory of the store. It does not exist before the store writes its first file.
   private let directory: String
   private let store: ListStore
   private let url: HTTPURL
@@ -20,6 +21,8 @@ import Testing
     url = try HTTPURL("https://a.example/list.json?x=1")
   }
 
+  /// A copy of a list with this serial. It has an entity tag if the serial is even. `signature` need not be a
+  /// valid signature, because the store does not verify signatures.
   private func copy(_ serial: Int, signature: [UInt8]? = Array("a signature\n\nwith an empty line".utf8))
     -> ListStore.Copy
   {
@@ -29,6 +32,7 @@ import Testing
       signature: signature)
   }
 
+  /// The names of the files in the store's directory; empty while there is no directory.
   private var files: [String] {
     ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).sorted()
   }
@@ -39,6 +43,7 @@ import Testing
     for (serial, signature) in [(1, nil), (2, [1, 2, 3]), (3, [])] as [(Int, [UInt8]?)] {
       try store.keep(copy(serial, signature: signature), of: url) { _ in false }
       var kept = copy(serial, signature: signature)
+      // In a file of the store, an empty signature looks like none.
       if kept.signature?.isEmpty == true { kept.signature = nil }
       #expect(try store.copy(of: url) == kept)
     }
@@ -68,6 +73,7 @@ import Testing
       #expect(other.record(of: url) == .init())
       try other.keep(copy(2), of: url) { _ in false }
     }
+    // The order of the keys does not matter.
     #expect(try store(keys.reversed()).copy(of: url) == copy(1))
     #expect(store(keys.reversed()).record(of: url).failures == 1)
   }
@@ -96,7 +102,8 @@ import Testing
       var bad = good
       bad[index] ^= 0x20
       try replaceFile(path, bad)
-      // The source or the tag may differ; the list and the signature may not.
+      // The digest in the file covers only the list and the signature. A change of the source or the tag may
+      // go unnoticed.
       if let copy = try? store.copy(of: url) {
         #expect(copy.list == self.copy(2).list && copy.signature == self.copy(2).signature)
       }
@@ -106,7 +113,8 @@ import Testing
       let error = #expect(throws: NetOptError.self) { try store.copy(of: url) }
       #expect(error?.message.contains("is damaged") == true)
     }
-    // A damaged copy does not keep a good copy out.
+    // A damaged copy is replaced even though the closure wants to keep the stored copy. The store asks the
+    // closure only about copies that are not damaged.
     try store.keep(copy(1), of: url) { _ in true }
     #expect(try store.copy(of: url) == copy(1))
   }
@@ -148,6 +156,7 @@ import Testing
   func leftDraft() throws {
     try store.keep(copy(1), of: url) { _ in false }
     let name = try #require(files.first { $0.hasSuffix(".list") })
+    // The first file has the name of a draft. The second one is not a draft, because `other` is not a number.
     try replaceFile("\(directory)/.\(name).12ab.part", [1])
     try replaceFile("\(directory)/.\(name).other.part", [1])
     try store.keep(copy(2), of: url) { _ in false }

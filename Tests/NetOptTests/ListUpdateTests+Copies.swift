@@ -7,15 +7,18 @@ import Testing
 
 @testable import NetOpt
 
-/// The copies of lists, and the calls that wait for a refresh.
+/// Tests of the last good copies of lists, of calls that wait for a refresh, and of refreshes that the client
+/// must delay or refuse.
 extension ListUpdateTests {
-  /// The store in which the scene's client keeps its copies.
+  /// The store in which the client of a scene keeps its copies.
+  ///
+  /// - Parameter keys: the trusted keys of this client.
   func store(_ keys: [MinisignPublicKey] = []) -> ListStore {
     ListStore(
       directory: "\(directory)/state", for: ListReader(trustedKeys: keys, allowPrivateAddresses: true))
   }
 
-  /// Keeps a copy, as if an earlier process had fetched the list an hour ago.
+  /// Saves a copy and a record, as if an earlier process had fetched the list an hour ago.
   private func keep(_ list: [UInt8]) throws {
     let url = try HTTPURL(Self.url)
     let hour = Date() - 3600
@@ -99,6 +102,7 @@ extension ListUpdateTests {
   func cancelledRefresh() async throws {
     let address = try #require(IPAddress("127.0.0.1"))
     let scene = try scene(refresh: false) { _, _ in .silence }
+    // Open when the second call begins.
     let isOpen = Latch()
     scene.transport.set(
       .answer { _, _ in
@@ -124,6 +128,7 @@ extension ListUpdateTests {
       Self.respond(
         [], ["Date": "Sun, 06 Nov 1994 08:00:00 GMT", "Retry-After": "Sun, 06 Nov 1994 10:00:00 GMT"], 503)
     }
+    // On the server's clock, the wait ends two hours after the response.
     try await scene.recorder.events.wait(for: "a failure") { $0.count == 1 }
     await scene.client.shutdown()
     let notBefore = try #require(store().record(of: try HTTPURL(Self.url)).notBefore)

@@ -4,8 +4,9 @@ import Testing
 
 @testable import NetOpt
 
-/// The client tells the observers of a list when the list expires.
+/// Tests that the client tells its list observers when the list in use expires.
 extension ListUpdateTests {
+  /// A configuration with the list file of these tests, and with `recorder` as an observer of the list.
   private func watched(by recorder: ListRecorder) -> ClientConfiguration {
     var configuration = ClientConfiguration()
     configuration.proxy = .none
@@ -20,6 +21,7 @@ extension ListUpdateTests {
   @Test("an observer is told once when each list expires")
   func expiryInUse() async throws {
     let recorder = ListRecorder()
+    // Three to four seconds from now. A date in a list has whole seconds.
     let soon = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.up) + 3)
     try replaceFile("\(directory)/list.json", listBytes(serial: 1, expires: soon.formatted(.iso8601)))
     let client = try NetOptClient(watched(by: recorder))
@@ -33,8 +35,8 @@ extension ListUpdateTests {
     }
     #expect(error.message.hasPrefix("the IP list has expired") && status.serial == 1)
     #expect(client.listWarning?.message == error.message)
-    // The next list has an expiry of its own, of which the observer is told as well. The expiry of the first
-    // list is not told again.
+    // The observer is also told when the second list expires. It is not told again that the first list has
+    // expired.
     let later = Date(timeIntervalSince1970: Date().timeIntervalSince1970.rounded(.up) + 3)
     try replaceFile("\(directory)/list.json", listBytes(serial: 2, expires: later.formatted(.iso8601)))
     let all = try await recorder.events.wait(for: "the other end") { $0.count { $0.isExpiry } == 2 }
@@ -44,7 +46,7 @@ extension ListUpdateTests {
     #expect(recorder.events.events.count == 3)
   }
 
-  /// The client still uses the list at the start, because a list that was good yesterday is better than none.
+  /// The client starts with an expired list file, although its requests then go over DNS.
   @Test("an observer is told once of a list that expired before the start")
   func expiryBeforeStart() async throws {
     let recorder = ListRecorder()

@@ -11,8 +11,11 @@ import Testing
 /// A client fetches newer lists. A list that fails a check never replaces a valid list, and the error gives
 /// the reason.
 @Suite struct ListUpdateTests {
+  /// The refresh URL of most lists in these tests.
   static let url = "https://api.test/list.json"
+  /// The directory with the list file `list.json`, its signature, and the state directory `state`.
   let directory: String
+  /// The key that signs the lists, and that clients with `keys: true` trust.
   let signer: ListSigner
 
   init() throws {
@@ -20,9 +23,10 @@ import Testing
     signer = try ListSigner()
   }
 
-  /// A scripted server, and a client whose list names the server.
+  /// A client, and the scripted server from which it fetches newer lists.
   struct Scene {
     let client: NetOptClient
+    /// Records what the client reports about its list.
     let recorder: ListRecorder
     let transport: StubTransport
 
@@ -32,6 +36,16 @@ import Testing
     }
   }
 
+  /// Writes the list file and makes a client that uses it.
+  ///
+  /// - Parameters:
+  ///   - list: the bytes of the list file. Default: serial 5, with the refresh URL `url`.
+  ///   - keys: whether the client trusts only lists of `signer`. The list file is signed then.
+  ///   - refresh: whether the client fetches newer lists by itself. If not, a test calls `refreshList`.
+  ///   - probing: whether the client probes the endpoints at its start.
+  ///   - answer: the script of the server. It gets the target of a request, such as `/list.json`, and the
+  ///     request.
+  ///   - change: changes the client's configuration.
   func scene(
     _ list: [UInt8]? = nil, keys: Bool = false, refresh: Bool = true, probing: Bool = false,
     _ answer: @escaping @Sendable (String, NetOptRequest) -> StubAnswer,
@@ -129,6 +143,7 @@ import Testing
     let new = listBytes(serial: 6, refresh: Self.url)
     let signature = try signer.signature(of: new)
     let otherSignature = try ListSigner().signature(of: new)
+    // What the server sends, depending on `kind`.
     let old = listBytes(serial: 4, refresh: Self.url)
     let otherList = listBytes(serial: 5, refresh: Self.url, hosts: "{}")
     let expired = listBytes(serial: 6, refresh: Self.url, expires: "2026-01-01T00:00:00Z")
@@ -137,8 +152,10 @@ import Testing
     for (kind, list) in [("lower serial", old), ("other list", otherList), ("expired", expired)] {
       signatures[kind] = try signer.signature(of: list)
     }
+    // The correct signature of the list that the server sends.
     let ofKind = signatures[kind] ?? signature
     let page = Array("<!DOCTYPE html><title>Sign in</title>".utf8)
+    // Whether the client trusts only signed lists. The other kinds test checks that also apply without keys.
     let isSigned = ![
       "page", "page with 200", "500", "cut", "cut body", "too large", "private", "empty", "reset",
     ]
@@ -257,7 +274,7 @@ import Testing
     }
     #expect(error?.code == .invalidSignature)
     #expect(error?.message.contains("there is no \(directory)/list.json.minisig") == true)
-    // A list that is compiled in or given in code is trusted with the program.
+    // A list that is compiled in or made in code is part of the program. It needs no signature.
     configuration.list = .builtIn
     #expect(throws: Never.self) {
       _ = try NetOptClient(configuration, transport: StubTransport(), resolver: StubResolver())
@@ -272,6 +289,8 @@ import Testing
     let scene = try scene(refresh: false) { target, _ in
       target == "/list.json" ? Self.respond(new) : Self.respond(Array("hello".utf8))
     }
+    // Only the new list has b.test. Before the refresh, requests to this host fail, because DNS does not know
+    // it.
     let request = try NetOptRequest(.get, "https://b.test/")
     let before = try await scene.client.execute(try NetOptRequest(.get, "https://api.test/"))
     await #expect(throws: NetOptError.self) { try await scene.client.execute(request) }
@@ -351,8 +370,8 @@ import Testing
     #expect(scene.client.listStatus.lastError == nil)
     #expect(scene.recorder.events.events.isEmpty)
     let record = store().record(of: try HTTPURL(Self.url))
-    // The attempt counts as a failure until a response arrives: a client that always ends before that fetches
-    // less and less often.
+    // Each attempt counts as a failure until it succeeds. So a client that is always shut down before the
+    // response arrives fetches less and less often.
     #expect(record.failures == 1)
     #expect(record.checked == nil)
     #expect(record.attempted != nil)
@@ -368,10 +387,11 @@ import Testing
       #"{"\#(Lab.host)":{"port":\#(lab.port),"endpoints":[{"ip":"\#(lab.addresses[0])"}]}}"#
     try await MinisignProgram.makeKey(in: directory)
     let key = try MinisignPublicKey(file: "\(directory)/list.pub")
-    /// Issues a list: signs the list and stores it where the server serves it.
+    /// Issues a list: signs the list with minisign, and stores list and signature where the server serves
+    /// them. The first issue also becomes the client's list file.
     func issue(_ serial: Int) async throws {
-      // Each issue has another length: nginx builds its ETags from the length and the modification time in
-      // seconds.
+      // Each issue has another length, so that nginx gives it another ETag. nginx makes ETags from the length
+      // and the modification time in seconds.
       let bytes =
         listBytes(serial: serial, refresh: url, hosts: hosts) + [UInt8](repeating: 0x20, count: serial)
       try replaceFile("\(directory)/issue", bytes)
@@ -398,13 +418,14 @@ import Testing
     try await recorder.events.wait(for: "the second issue") { $0.last?.status.serial == 2 }
     #expect(client.listStatus.signedBy == key.id)
     #expect(try await client.execute(try lab.request()).route.source == .list)
-    // Without a newer list the server sends a single response without a body.
+    // The list has not changed. So the client sends only one request, and the response is a 304 without a
+    // body.
     _ = try await client.refreshList()
     let log = try await lab.origin.waitForLog(3) { $0.target.hasPrefix("/list.json") }
     #expect(log.map(\.status) == [200, 200, 304])
     #expect(log.allSatisfy { $0.version == "HTTP/2.0" })
     try await issue(3)
-    // The signature belongs to another list, as between two steps of a careless upload.
+    // The signature on the server does not belong to the list, as after the first step of a careless upload.
     try lab.origin.serve(try signer.signature(of: [1]), at: "list.json.minisig")
     let error = await #expect(throws: NetOptError.self) { try await client.refreshList() }
     #expect(error?.code == .invalidSignature)
