@@ -3,7 +3,10 @@ import NetOptCore
 /// A queue of future events, ordered by their time on the virtual clock: a binary heap. Events of the same
 /// time are taken in the order in which they were added, so that the seed determines the run.
 struct EventQueue<Event> {
+  /// The events as a binary heap: no event comes before its parent. `number` is the number of events that
+  /// were added earlier.
   private var heap: [(at: MonotonicInstant, number: Int, event: Event)] = []
+  /// The number of events that were ever added.
   private var added = 0
 
   mutating func add(_ event: Event, at moment: MonotonicInstant) {
@@ -16,7 +19,7 @@ struct EventQueue<Event> {
     }
   }
 
-  /// Takes the next event.
+  /// Removes the earliest event and returns it; returns `nil` when the queue is empty.
   mutating func next() -> (at: MonotonicInstant, event: Event)? {
     guard let first = heap.first else { return nil }
     let last = heap.removeLast()
@@ -34,6 +37,7 @@ struct EventQueue<Event> {
     }
   }
 
+  /// Whether the event at index `a` of the heap comes before the event at index `b`.
   private func isBefore(_ a: Int, _ b: Int) -> Bool {
     (heap[a].at, heap[a].number) < (heap[b].at, heap[b].number)
   }

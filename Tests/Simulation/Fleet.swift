@@ -2,17 +2,22 @@ import FoundationEssentials
 import NetOptCore
 import NetOptRouting
 
-/// Many clients that probe the same nearly equal endpoints and measure slightly different times. No endpoint
-/// may get more than twice its share of the clients, whatever random numbers the clients draw.
+/// Many clients of one host, whose endpoints are nearly equally fast. Each client probes all endpoints,
+/// measures slightly different times, and chooses the endpoint that its plan tries first.
+///
+/// The rule: no endpoint gets more than twice its share of the clients. The shares are proportional to the
+/// weights in the list.
 package struct Fleet {
-  /// Descriptions of the broken rules.
+  /// Descriptions of the endpoints that got too many clients.
   package private(set) var faults: [String] = []
 
-  /// Lets the clients choose their endpoints.
+  /// Lets the clients choose their endpoints, and checks the rule.
   ///
-  /// - Parameter seed: determines the endpoints and the measured times.
-  /// - Parameter drawsDiffer: whether each client has its own seed, as real clients have. With one seed for
-  ///   all, all clients choose alike.
+  /// - Parameters:
+  ///   - seed: determines the endpoints and the measured times.
+  ///   - drawsDiffer: whether the planner of each client draws different random numbers, as in real clients.
+  ///     If not, the planners all have the same seed, most clients choose the same endpoint, and the rule
+  ///     breaks.
   package init(seed: UInt64, clients: Int = 1000, drawsDiffer: Bool = true) {
     var random = SplitMix64(seed: seed)
     let count = random.number(in: 2...8)
@@ -22,7 +27,8 @@ package struct Fleet {
     }
     let list = EndpointList(hosts: [origin.host: HostEntry(endpoints: endpoints)])
     let base = Double(random.number(in: 10...150))
-    // Nearly equal: the endpoints differ by up to 5 %, and each measurement by 1 %.
+    // The ready time of each endpoint in milliseconds. The times differ by up to 5 %. Each client measures
+    // them with an error of up to 1 %.
     let times = endpoints.map { _ in base * Double.random(in: 1...1.05, using: &random) }
     let now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
     let today = Date(timeIntervalSince1970: 1_795_219_200)

@@ -1,11 +1,12 @@
 import NetOptCore
 import NetOptRouting
 
-/// The course of one run, drawn from a seed: the servers, their changes, the changes of DNS, and the clients.
+/// The course of one run, drawn from a seed: the servers, the clients, and the changes of servers, DNS and
+/// network during the run. A server's number is its index in `servers`.
 struct Scenario {
   /// The behaviour of DNS.
   enum LookUps: Hashable {
-    /// DNS answers with the addresses of these servers.
+    /// DNS answers with the addresses of the servers with these numbers.
     case answers([Int])
     /// No name server answers.
     case down
@@ -23,47 +24,58 @@ struct Scenario {
     case unreachable
   }
 
+  /// A change during the run.
   enum Change: Hashable {
+    /// The server with this number changes its behaviour.
     case server(Int, Server.Behaviour)
+    /// DNS changes its behaviour.
     case lookUps(LookUps)
+    /// The network changes its state.
     case network(Network)
   }
 
-  /// The subject of a run, which decides how strict the rules are.
+  /// The kind of a run. It decides which changes the run draws, and which rules apply to the run.
   enum Kind: String, CaseIterable {
-    /// Nothing changes: the leading endpoint changes rarely.
+    /// Nothing changes, so the leading endpoint must change rarely.
     case calm
-    /// Servers die in all the ways that `death` draws, and come back.
+    /// Servers die in all the ways that `death` draws. Most come back.
     case deaths
-    /// Servers stop with their connections open, and resume.
+    /// A server stops with its connections open, and usually resumes.
     case stalls
     /// A server goes down and comes back every few seconds.
     case flapping
-    /// Responses or network paths become slow.
+    /// The responses of one or two servers, or the network paths to them, become slow.
     case slowness
-    /// Every listed server is dead for a while.
+    /// All listed servers die within 3 s; some come back. DNS has the address of a server that works.
     case listDead = "list-dead"
-    /// DNS is down or gives the address of a wrong server.
+    /// DNS has only the address of a server with a wrong certificate, or of one that drops all packets. Some
+    /// listed servers die too. In half of the runs, DNS stops answering later, or answers that the name does
+    /// not exist.
     case wrongDNS = "liars"
     /// The network goes away and comes back.
     case outage
-    /// A service answers 503 and asks for rests.
+    /// A service answers 503, and may ask for rests.
     case unavailable
     /// One or all servers repeatedly present a wrong certificate for a while. Some requests do not verify
     /// certificates.
     case certificates
-    /// Many clients, and servers whose responses get later with load.
+    /// There are many clients, and the responses of each server get later with its load.
     case highLoad = "crowd"
-    /// All of these at once.
+    /// Servers die. In addition, each of the following may happen: a service answers 503, servers become
+    /// slow, the network goes away, and DNS fails.
     case chaos
   }
 
   let kind: Kind
+  /// The properties of each server, which `Server` explains. The servers of the endpoint list come first.
   var servers: [(roundTrip: Double, jitter: Double, loss: Double, service: Double)] = []
   /// The number of servers in the endpoint list. Only DNS can give the addresses of the others.
   var listed = 0
+  /// The behaviour of DNS at the start.
   var lookUps = LookUps.answers([])
+  /// The number of clients.
   var clients = 1
+  /// The routing policy of all clients.
   var policy = SelectionPolicy.fastest
   /// The number of requests of all clients together.
   var requests = 0
@@ -71,10 +83,12 @@ struct Scenario {
   var pause = Duration.seconds(1)
   /// The percentage of requests that do not verify certificates.
   var unverified: UInt64 = 0
+  /// The changes, each with its offset from the start of the run. Earlier changes come first.
   var changes: [(at: Duration, change: Change)] = []
 
   private var random: SplitMix64
 
+  /// Draws the scenario of a seed. The kind is `seed` modulo the number of kinds.
   init(seed: UInt64) {
     random = SplitMix64(seed: seed)
     kind = Kind.allCases[Int(seed % UInt64(Kind.allCases.count))]
@@ -112,10 +126,13 @@ struct Scenario {
   /// The approximate length of the run.
   private var length: Duration { pause * Double(requests) / Double(clients) }
 
+  /// Draws a moment of the run, as an offset from its start. `from` and `to` are fractions of the run's
+  /// length, between which the moment lies.
   private mutating func moment(_ from: Double = 0, _ to: Double = 1) -> Duration {
     length * Double.random(in: from..<to, using: &random)
   }
 
+  /// Draws a behaviour of a server that no longer works.
   private mutating func death() -> Server.Behaviour {
     let ways: [Server.Behaviour] = [.refusing, .blackHole, .silentTLS, .resetting, .wrongCertificate]
     return ways[random.number(in: 0...ways.count - 1)]
@@ -134,6 +151,10 @@ struct Scenario {
     pause = .seconds(60)
   }
 
+  /// Lets listed servers die.
+  ///
+  /// - Parameter count: the range from which the number of deaths is drawn. The same server may die more than
+  ///   once.
   private mutating func deaths(_ count: ClosedRange<Int>) {
     for _ in 0..<random.number(in: count) {
       let server = random.number(in: 0...listed - 1)
@@ -146,7 +167,7 @@ struct Scenario {
   private mutating func stalls() {
     pause = random.chance(50) ? .milliseconds(random.number(in: 5...50)) : .seconds(random.number(in: 1...4))
     requests = 400
-    // The nearest server is the one in use.
+    // Requests normally use the nearest server. So it is the one that stops in most runs.
     let front = (0..<listed).min { servers[$0].roundTrip < servers[$1].roundTrip } ?? 0
     let server = random.chance(80) ? front : random.number(in: 0...listed - 1)
     let start = moment(0.2, 0.5)
@@ -208,8 +229,9 @@ struct Scenario {
     if random.chance(70) { changes.append((start + moment(0.1, 0.5), .server(server, .healthy))) }
   }
 
-  /// A server is restarted with a wrong certificate, or another machine takes over its address for a moment
-  /// or for minutes.
+  /// Draws one to three periods in which one or all listed servers present a wrong certificate. Either the
+  /// server is restarted with this certificate, or another machine takes over its address. A period lasts
+  /// from a fraction of a second to minutes.
   private mutating func certificates() {
     if random.chance(40) { unverified = 30 }
     var at = moment(0, 0.3)
@@ -221,6 +243,7 @@ struct Scenario {
         random.chance(60)
         ? .milliseconds(random.number(in: 100...8000)) : .seconds(random.number(in: 10...200))
       for server in 0..<listed where isAll || server == alone {
+        // A restarted server first resets its connections.
         if isRestart { changes.append((at, .server(server, .refusing))) }
         changes.append((at + .milliseconds(10), .server(server, .wrongCertificate)))
         let later = Duration.milliseconds(random.number(in: 20...2000))
@@ -230,6 +253,9 @@ struct Scenario {
     }
   }
 
+  /// Draws many clients. Each client sends a request every 1 to 3 s on average. Each server has a capacity of
+  /// two requests per second for each client, so a single server could carry all clients, but its responses
+  /// would get later.
   private mutating func highLoad() {
     clients = random.number(in: 10...30)
     requests = 300

@@ -1,6 +1,6 @@
 import NetOptCore
 
-/// A server in the simulated network, and the path to it.
+/// A server in the simulated network, and the network path to it.
 struct Server {
   /// How the server treats connections and requests.
   enum Behaviour: Hashable {
@@ -16,7 +16,7 @@ struct Server {
     case resetting
     /// The server presents the certificate of another host on new connections.
     case wrongCertificate
-    /// The server answers 503, and may ask for a rest of that many seconds.
+    /// The server answers 503, and may ask for a rest of this many seconds; `nil` if it does not ask.
     case unavailable(rest: Int64?)
     /// Responses begin this many milliseconds later than usual.
     case slow(Int)
@@ -26,7 +26,7 @@ struct Server {
     /// the responses begin.
     case loadDependent(capacity: Int)
 
-    /// Whether the server gives usable responses.
+    /// Whether a new connection to the server gets ready and its requests get usable responses.
     var works: Bool {
       switch self {
       case .healthy, .slow, .distant, .loadDependent: true
@@ -34,25 +34,30 @@ struct Server {
       }
     }
 
-    /// Whether a connection gets ready although requests fail, so that no race avoids the server.
+    /// Whether connections to the server get ready although its requests fail. No race avoids such a server,
+    /// because a race compares only connections.
     var failsAfterConnecting: Bool { if case .unavailable = self { true } else { false } }
   }
 
   let address: IPAddress
-  /// The round trip time in milliseconds, and the fraction by which a single round trip differs from it.
+  /// The mean round trip time in milliseconds, while the path is not `distant`.
   let roundTrip: Double
+  /// The maximum difference between a single round trip and the mean, as a fraction of the mean.
   let jitter: Double
-  /// The fraction of packets that is lost.
+  /// The probability that a packet is lost in a round trip of a handshake, from 0 to 1.
   let loss: Double
-  /// The time that the server takes for a response, in milliseconds.
+  /// The mean time that the server takes for a response, in milliseconds, while it is neither `slow` nor
+  /// under load.
   let service: Double
   private(set) var behaviour = Behaviour.healthy
   /// When the behaviour last changed.
   private(set) var changed: MonotonicInstant
-  /// How often the server has closed its connections. Connections of an older generation are closed.
+  /// How often the server has closed all its connections. A client notes the generation when it gets a
+  /// connection. When the server's generation has grown since, the connection is closed.
   private(set) var generation = 0
-  /// The number of requests in about the last second.
+  /// The load at `loadAt`: the number of requests in about the last second.
   private var load = 0.0
+  /// When the last request arrived; at first the start of the run.
   private var loadAt: MonotonicInstant
 
   init(
@@ -68,24 +73,26 @@ struct Server {
     loadAt = now
   }
 
+  /// Changes the behaviour of the server.
   mutating func become(_ behaviour: Behaviour, at now: MonotonicInstant) {
     self.behaviour = behaviour
     changed = now
     if behaviour == .refusing || behaviour == .resetting { generation += 1 }
   }
 
-  /// The expected round trip time in milliseconds.
+  /// The mean round trip time with the present behaviour, in milliseconds.
   var expectedRoundTrip: Double {
     if case .distant(let factor) = behaviour { roundTrip * Double(factor) } else { roundTrip }
   }
 
-  /// The time of one round trip.
+  /// Draws the time of one round trip.
   func trip(using random: inout SplitMix64) -> Duration {
     .milliseconds(expectedRoundTrip * (1 + jitter * Double.random(in: -1...1, using: &random)))
   }
 
-  /// The extra time of a handshake when one of its packets is lost: the retransmission timer is 1 s (RFC
-  /// 6298, section 2), and 200 ms once round trips are measured.
+  /// Draws the extra time of one round trip of a handshake, which is zero unless a packet is lost. The
+  /// retransmission timer is 1 s (RFC 6298, section 2), and 200 ms once a round trip of the connection is
+  /// measured.
   ///
   /// - Parameter isFirst: whether no round trip of the connection has been measured yet.
   func lossDelay(isFirst: Bool, using random: inout SplitMix64) -> Duration {
@@ -93,7 +100,8 @@ struct Server {
     return isFirst ? .seconds(1) : .milliseconds(200)
   }
 
-  /// The extra time until a response begins under the current load, in milliseconds.
+  /// The extra time until a response begins, beyond the usual `service` time, in milliseconds. With the
+  /// behaviour `loadDependent`, it grows with the present load.
   func expectedDelay(at now: MonotonicInstant) -> Double {
     switch behaviour {
     case .slow(let milliseconds): return Double(milliseconds)
@@ -104,14 +112,15 @@ struct Server {
     }
   }
 
-  /// The current load in requests per second.
+  /// The present load in requests per second. Without further requests, the load falls to zero within a
+  /// second.
   func load(at now: MonotonicInstant) -> Double {
     load * max(0, 1 - (now - loadAt).milliseconds / 1000)
   }
 
-  /// Handles the arrival of a request.
+  /// Counts the arrival of a request in the load, and draws the time of its response.
   ///
-  /// - Returns: the time until the response begins, without the network's round trip.
+  /// - Returns: the time from the arrival until the response begins, without the round trip of the network.
   mutating func serve(at now: MonotonicInstant, using random: inout SplitMix64) -> Duration {
     load = load(at: now) + 1
     loadAt = now

@@ -3,13 +3,15 @@ import NetOptRouting
 
 // How a client handles a request: it plans, races, sends, and may retry.
 extension Simulation {
+  /// Begins a new request of a client, and adds the arrival of the client's next request to the event queue.
   func arrive(_ client: Int) {
     arrivals += 1
     rules.lastArrival = now
     clients[client].requests += 1
     clients[client].retryBudget += 0.2
     let last = clients[client].plan
-    // No random number is drawn when all requests verify, so that the runs of the other kinds stay the same.
+    // When all requests verify certificates, no random number is drawn here. So each seed of such a run still
+    // gives the same run as before there were requests without verification.
     let verifies = scenario.unverified == 0 || !random.chance(scenario.unverified)
     checkCertificates(of: client)
     let plan = plan(client, verifies: verifies)
@@ -26,6 +28,7 @@ extension Simulation {
     setProbeTimer(client)
   }
 
+  /// Asks the client's planner for a plan, and checks the plan if it differs from the client's last plan.
   private func plan(_ client: Int, verifies: Bool) -> RoutePlan {
     let now = now
     var options = RequestOptions()
@@ -39,6 +42,9 @@ extension Simulation {
     return plan
   }
 
+  /// Notes the start of an attempt in the trace, and sets `Call.isAttempt`.
+  ///
+  /// - Parameter isNew: whether the plan differs from the client's previous plan. Every retry counts as new.
   private func noteStart(of call: Call, isNew: Bool) {
     note(
       "client \(call.client + 1) request \(call.number)\(call.attempt > 0 ? " again" : "")"
@@ -48,17 +54,20 @@ extension Simulation {
         + call.plan.candidates.compactMap { candidate in
           candidate.excluded.map { ", not \(self.name(.address(candidate.address))): \($0)" }
         }.joined())
-    // The planner gives out a plan with the single attempt of a half-open endpoint only once.
+    // Only a new plan can contain the one attempt of a half-open endpoint: the planner gives out such a plan
+    // only once.
     if isNew, scenario.kind != .calm, let address = call.plan.legs.first?.address {
       call.isAttempt = isHalfOpen(address, call.client)
     }
   }
 
+  /// Whether a client's planner reports the endpoint at this address as half-open.
   private func isHalfOpen(_ address: IPAddress, _ client: Int) -> Bool {
     clients[client].planner.status(of: origin, at: now)
       .contains { $0.endpoint.address == address && $0.state == .halfOpen }
   }
 
+  /// The name of a leg's target in texts: the number of the server, from 1, or `DNS`.
   func name(_ target: RoutePlan.Leg.Target) -> String {
     switch target {
     case .address(let address): serverIDs[address].map { "\($0 + 1)" } ?? address.description
@@ -69,8 +78,10 @@ extension Simulation {
 
   // MARK: The race
 
+  /// Lets the race of the current attempt start its first legs.
   func advance(_ call: Call) { follow(call.race.advance(), call) }
 
+  /// Carries out a step of the call's race.
   func follow(_ step: Race.Step, _ call: Call) {
     guard !call.isOver else { return }
     switch step {
@@ -87,12 +98,14 @@ extension Simulation {
     }
   }
 
+  /// Handles a timer of the race that has run out.
   func alarm(_ call: Call, _ attempt: Int, _ number: Int) {
     guard call.isCurrent(attempt), number == call.alarmNumber, call.race.winner == nil else { return }
     let front = call.reports.first { $0.index == call.race.front }
     follow(call.race.timeIsUp(at: now, connected: front?.connected != nil), call)
   }
 
+  /// Starts a leg: a DNS look-up, the use of a pooled connection, or a new connection.
   private func start(_ leg: Int, _ call: Call) {
     let planned = call.race.legs[leg]
     let offset = now - call.attemptStarted
@@ -109,11 +122,13 @@ extension Simulation {
     connect(server, call, leg)
   }
 
+  /// Handles the end of a leg's TCP handshake.
   func connected(_ call: Call, _ attempt: Int, _ leg: Int) {
     guard call.isCurrent(attempt) else { return }
     call.change(leg) { $0.connected = now - call.attemptStarted }
   }
 
+  /// Handles the failure of a leg.
   func failed(_ call: Call, _ attempt: Int, _ leg: Int, _ failure: LegFailure) {
     guard call.isCurrent(attempt), call.race.winner == nil else { return }
     call.change(leg) {
@@ -125,6 +140,8 @@ extension Simulation {
     follow(call.race.failed(leg), call)
   }
 
+  /// Handles a leg whose connection can carry the request. Only the first such leg of an attempt sends the
+  /// request.
   func ready(_ call: Call, _ attempt: Int, _ leg: Int, isReused: Bool) {
     guard call.isCurrent(attempt), let address = call.race.legs[leg].address, let server = serverIDs[address]
     else { return }
@@ -141,7 +158,8 @@ extension Simulation {
         call.reports[index].ended = offset
       }
     }
-    // A leg that lost cost its stagger.
+    // When another leg than the first one wins, the request has waited for the stagger or the failure of the
+    // first leg.
     if let first = call.reports.first, first.index != leg { call.detours += 1 }
     call.readyAt = call.readyAt ?? now
     waits(call)
@@ -150,6 +168,7 @@ extension Simulation {
 
   // MARK: The response
 
+  /// Handles the end of an attempt that has sent its request.
   func answered(_ call: Call, _ attempt: Int, _ outcome: CallOutcome) {
     guard call.isCurrent(attempt) else { return }
     if outcome != .silent { noteReceived(call) }
@@ -161,15 +180,18 @@ extension Simulation {
     end(call, outcome)
   }
 
+  /// Ends a call whose time limit has passed.
   func deadlinePassed(_ call: Call) {
     guard !call.isOver else { return }
     note("request \(call.number): its time is up")
     end(call, call.race.winner == nil ? .unknown : .silent, isLast: true)
   }
 
-  /// Ends an attempt: tells the planner, and retries where a retry may help.
+  /// Ends an attempt: tells the planner the outcome, and retries the request if a retry may help.
   ///
-  /// - Parameter isPaid: whether a retry was already taken from the budget.
+  /// - Parameters:
+  ///   - isLast: whether there is no time for a retry, because the deadline of the call has passed.
+  ///   - isPaid: whether a retry was already taken from the budget.
   func end(_ call: Call, _ outcome: CallOutcome, isLast: Bool = false, isPaid: Bool = false) {
     let now = now
     let report = call.report
@@ -183,7 +205,8 @@ extension Simulation {
       from: call.attemptStarted)
     for leg in report.legs where leg.failure?.isOfCertificate ?? false {
       guard let server = leg.address.flatMap({ serverIDs[$0] }) else { continue }
-      // DNS may give an endpoint that the plan excludes. The race tries that endpoint all the same.
+      // DNS may give the address of an endpoint that the plan excludes. The race tries that endpoint all the
+      // same, so meeting its wrong certificate then breaks no rule.
       if leg.source == .list {
         metWrongCertificate(server, call.client, from: call.attemptStarted)
       } else {

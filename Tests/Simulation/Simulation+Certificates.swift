@@ -1,24 +1,31 @@
 import NetOptCore
 import NetOptRouting
 
-/// What a client has seen of wrong certificates, for each server.
+/// What one client has seen of wrong certificates. The arrays have an element for each server, by
+/// `Server.ID`.
 struct CertificateWatch {
+  /// The time in which a client must avoid a server. It begins when the client learns that the certificate is
+  /// wrong, and ends when a new connection verifies the right certificate.
   struct Period {
-    /// When the client first met the wrong certificate.
+    /// When the client learnt of the wrong certificate.
     let firstSeen: MonotonicInstant
-    /// How often the client has met the wrong certificate.
+    /// How often the client has met the wrong certificate although it could have avoided the server; the
+    /// first encounter counts too.
     var encounters = 1
-    /// Since when the certificate is right again and the server works.
+    /// Since when the certificate is right again and the server works; `nil` while it is wrong or the server
+    /// does not work.
     var validSince: MonotonicInstant?
   }
 
+  /// The present period of each server; `nil` for a server that the client need not avoid.
   var periods: [Period?]
-  /// When a new connection to each server last verified its certificate.
+  /// When a new connection to each server last verified its certificate; `nil` if none has.
   var verified: [MonotonicInstant?]
-  /// When the client last suspected a network outage: it probes at a different rate then.
+  /// When the client last suspected a network outage. During a suspicion it probes at other intervals, so
+  /// encounters in that time do not count.
   var suspected = MonotonicInstant(nanoseconds: .min)
-  /// Whether the server has failed in other ways too, so that its circuit breaker may be what keeps requests
-  /// away.
+  /// Whether the server has also failed in another way than with a wrong certificate, for longer than a
+  /// restart. Then its circuit breaker may keep requests away, too.
   var failsOtherwise: [Bool]
 
   init(servers: Int) {
@@ -50,6 +57,7 @@ extension Simulation {
     if !isReused { verified(server, call.client) }
   }
 
+  /// Removes the pooled connection to a server that a call of this kind uses: with or without verification.
   func dropPooled(_ server: Server.ID, _ call: Call) {
     if call.verifies {
       clients[call.client].pool[server] = nil
@@ -60,9 +68,11 @@ extension Simulation {
 
   // MARK: Events
 
+  /// Notes that a server changes its behaviour. Must be called before the server itself changes.
   func certificatesChanged(_ server: Server.ID, to behaviour: Server.Behaviour) {
     let before = servers[server]
-    // A shorter failure is a restart, which ends before three requests have met it.
+    // A failure that was shorter is a restart. It ends before three requests have failed, so the circuit
+    // breaker stays closed.
     let isFailure =
       !before.behaviour.works && before.behaviour != .wrongCertificate
       && now - before.changed > Self.longestRestart
@@ -72,6 +82,7 @@ extension Simulation {
     }
   }
 
+  /// The longest time for which a server fails during a restart.
   private static let longestRestart = Duration.milliseconds(50)
 
   /// Notes that a new connection of a client verified the right certificate. The connection may have begun
@@ -81,7 +92,8 @@ extension Simulation {
     certificates[client].verified[server] = now
   }
 
-  /// Notes that a connection of a client ended because the server presented the wrong certificate.
+  /// Notes that a connection of a client to a listed address ended because the server presented the wrong
+  /// certificate. Checks that this does not happen too often.
   ///
   /// - Parameter begun: when the probe, or the call's attempt, began.
   func metWrongCertificate(_ server: Server.ID, _ client: Int, from begun: MonotonicInstant) {
@@ -95,11 +107,13 @@ extension Simulation {
     checkEncounters(server, client)
   }
 
-  /// Notes that a client knows of the wrong certificate, on whatever path it reached the server. From now on
-  /// the client must avoid the server.
+  /// Notes that a client has met a wrong certificate, at a listed address or at one from DNS. If this is
+  /// news, a period begins in which the client must avoid the server.
+  ///
+  /// - Parameter begun: when the probe, or the call's attempt, began.
   func learnedOfWrongCertificate(_ server: Server.ID, _ client: Int, from begun: MonotonicInstant) {
-    // An attempt that began before the certificate was verified brings no news. The policy also ignores a
-    // wrong certificate until it has seen the server work.
+    // An attempt that began before the certificate was last verified brings no news. The policy, too, ignores
+    // a failed attempt that began before the server was last seen to work. Then `isQuarantined` is false.
     guard certificates[client].periods[server] == nil,
       certificates[client].verified[server].map({ begun > $0 }) ?? true, isQuarantined(server, client)
     else { return }
@@ -108,14 +122,14 @@ extension Simulation {
     certificates[client].periods[server] = period
   }
 
-  /// Notes the time when a client suspects the network. Called when the client plans, and when it learns of a
-  /// wrong certificate.
+  /// Notes the present moment if the client suspects a network outage. Called when the client plans, and when
+  /// it meets a wrong certificate.
   func noteSuspicion(of client: Int) {
     if clients[client].planner.suspectsNetwork(at: now) { certificates[client].suspected = now }
   }
 
-  /// Whether the policy knows of the wrong certificate. While an attempt that began earlier is under way, the
-  /// policy reports the endpoint as half-open.
+  /// Whether the client's planner knows of the wrong certificate. The planner reports the endpoint as
+  /// half-open while an attempt that began earlier is under way.
   private func isQuarantined(_ server: Server.ID, _ client: Int) -> Bool {
     clients[client].planner.status(of: origin, at: now).contains {
       $0.endpoint.address == servers[server].address
@@ -125,8 +139,8 @@ extension Simulation {
 
   // MARK: Rules
 
-  /// Checks how often a client met the wrong certificate: at most once, again after 1, 3, 7, 15, 31 and 63 s,
-  /// and then once a minute.
+  /// Checks how often a client has met the wrong certificate of a server: once, again after 1, 3, 7, 15, 31
+  /// and 63 s at the earliest, and then at most once a minute.
   private func checkEncounters(_ server: Server.ID, _ client: Int) {
     guard server < scenario.listed, let period = certificates[client].periods[server] else { return }
     let seconds = (now - period.firstSeen).milliseconds / 1000
@@ -144,9 +158,10 @@ extension Simulation {
     }
   }
 
-  /// Checks that an endpoint whose certificate was wrong is used only after its certificate was verified
-  /// again, and then soon. The client verifies the certificate again after a wait about as long as the
-  /// certificate has been wrong, and at most a minute.
+  /// Checks that an endpoint whose certificate was wrong is used only after a new connection has verified its
+  /// certificate. Also checks that the endpoint is used again soon after the certificate is right. The client
+  /// checks the certificate after waits that double, up to a minute. So the certificate is checked after
+  /// about the time for which it was wrong, and after a minute at the latest.
   func checkCertificates(of client: Int) {
     // The clients send no probes near the end of the run.
     guard arrivals < scenario.requests - clients.count else { return }
@@ -164,8 +179,8 @@ extension Simulation {
       guard let validSince = period.validSince, !certificates[client].failsOtherwise[server], !isSuspected,
         !hasOutage
       else { continue }
-      // The limit is 20 % longer for the jitter, plus the time of a handshake with packet loss and the
-      // granularity of the probe timer.
+      // The waits of the policy are up to 20 % longer because of their jitter. The 4 s below are for a
+      // handshake with packet loss, and for the intervals of the probe timer.
       let wait = min(max(validSince - period.firstSeen, .zero) * 1.2 + .seconds(1.2), .seconds(72))
       if status.state == .quarantined, now > max(validSince, period.firstSeen) + wait + .seconds(4) {
         fault(
@@ -176,6 +191,7 @@ extension Simulation {
     }
   }
 
+  /// Whether the network goes away during the run.
   private var hasOutage: Bool {
     scenario.changes.contains { if case .network = $0.change { true } else { false } }
   }

@@ -2,21 +2,28 @@ import NetOptCore
 import NetOptRouting
 
 extension Server {
-  /// The index of a server.
+  /// The index of a server in `Simulation.servers`.
   typealias ID = Int
 }
 
-// The transport of packets.
+// The network: connections, requests, DNS look-ups and probes. A function that begins one of these draws its
+// course at once, and adds the events of that course to the queue.
 extension Simulation {
-  /// The result of opening a connection, and its times: first TCP, then TLS.
+  /// The course of a connection attempt. All times count from its start.
   private struct Connection {
-    /// When TCP is connected; `nil` when it never is.
+    /// When the TCP connection is established; `nil` when it never is.
     var connected: Duration?
-    /// When the connection is ready or the attempt fails.
+    /// When the connection is ready, or when the attempt fails.
     var end: Duration
+    /// The failure of the attempt; `nil` when the connection gets ready.
     var failure: LegFailure?
   }
 
+  /// Draws the course of a connection attempt that begins now.
+  ///
+  /// - Parameters:
+  ///   - verifies: whether the client verifies the certificate.
+  ///   - limit: the time limit of the attempt.
   private func open(
     _ server: Server.ID, verifies: Bool = true, within limit: Duration = Simulation.connectTimeout
   ) -> Connection {
@@ -61,7 +68,7 @@ extension Simulation {
     }
   }
 
-  /// Sends a request over a ready connection.
+  /// Sends the request of a call over a ready connection.
   func send(to server: Server.ID, _ call: Call) {
     var outcome = CallOutcome.silent
     var time = Call.responseTimeout
@@ -86,6 +93,7 @@ extension Simulation {
 
   // MARK: DNS
 
+  /// Starts the DNS look-up of a leg.
   func lookUp(_ leg: Int, _ call: Call) {
     var result = Result<[IPAddress], LegError>.failure(
       LegError(LegFailure(.resolve, "no name server answered")))
@@ -106,6 +114,7 @@ extension Simulation {
     queue.add(.lookedUp(call, attempt: call.attempt, leg: leg, result), at: now + time)
   }
 
+  /// Handles the end of a DNS look-up: adds the addresses as legs to the race, or lets the leg fail.
   func lookedUp(_ call: Call, _ attempt: Int, _ leg: Int, _ result: Result<[IPAddress], LegError>) {
     guard call.isCurrent(attempt), call.race.winner == nil else { return }
     switch result {
@@ -125,6 +134,11 @@ extension Simulation {
 
   // MARK: Probes
 
+  /// Starts a probe of an address: a new connection whose certificate is verified.
+  ///
+  /// - Parameters:
+  ///   - keepsConnection: whether the pool keeps the connection for requests.
+  ///   - limit: the time limit of the probe.
   func probe(
     _ address: IPAddress, _ client: Int, keepsConnection: Bool,
     within limit: Duration = Simulation.connectTimeout
@@ -146,6 +160,9 @@ extension Simulation {
       at: now + connection.end)
   }
 
+  /// Handles the end of a probe.
+  ///
+  /// - Parameter begun: when the probe began.
   func probed(
     _ client: Int, _ server: Server.ID, _ result: Result<ConnectReport, LegError>,
     from begun: MonotonicInstant, keepsConnection: Bool
@@ -168,9 +185,9 @@ extension Simulation {
     setProbeTimer(client)
   }
 
-  /// Sets the timer for the client's next probe, at the time that the planner gives. The timer fires at the
-  /// earliest 500 ms after the previous probe: a policy that always has a probe due must not stop the virtual
-  /// clock.
+  /// Sets the client's probe timer to the moment that the planner gives, unless the timer runs out earlier
+  /// anyway. It runs out at the earliest 500 ms after it last ran out: a policy that always has a probe due
+  /// must not stop the virtual clock. Near the end of the run, the timer is not set.
   func setProbeTimer(_ client: Int) {
     guard arrivals < scenario.requests - clients.count,
       let due = clients[client].planner.nextProbe(after: now)
@@ -182,6 +199,7 @@ extension Simulation {
     queue.add(.probeTime(client: client, number: clients[client].probeNumber), at: next)
   }
 
+  /// Handles a probe timer that has run out: makes the probes that are due, and sets the timer again.
   func probeTime(_ client: Int, _ number: Int) {
     guard number == clients[client].probeNumber else { return }
     clients[client].probeAt = nil

@@ -5,7 +5,8 @@ import NetOptRouting
 extension Simulation {
   // MARK: Plans
 
-  /// Checks that a plan has no leg twice, has DNS in it, and explains every endpoint of the list.
+  /// Checks that a plan has DNS and no leg twice, that its candidates are the endpoints of the list, and that
+  /// its legs before DNS are the candidates that are not excluded.
   func check(_ plan: RoutePlan, of client: Int) {
     if !plan.legs.contains(where: { $0.target == .dns }) { fault("a plan has no DNS") }
     if let broken = demand?(plan) { fault(broken) }
@@ -22,7 +23,10 @@ extension Simulation {
 
   // MARK: Requests
 
-  /// Checks that a request succeeds while one path works, and that requests soon go to the best endpoint.
+  /// Checks a call that has ended. It must succeed if one path worked from its start to its end. Requests
+  /// must soon go to the best endpoint.
+  ///
+  /// - Parameter isGood: whether the call got a usable response.
   func check(_ call: Call, isGood: Bool) {
     if !isGood {
       if !call.lacksBudget, let path = workingPath(for: call) {
@@ -50,7 +54,7 @@ extension Simulation {
     }
   }
 
-  /// Whether the run is quiet enough that requests must settle on the best endpoint.
+  /// Whether the run is quiet enough for the rule that requests settle on the best endpoint.
   private var isStrict: Bool {
     switch scenario.kind {
     case .calm, .deaths, .slowness, .listDead, .unavailable, .outage, .certificates:
@@ -59,9 +63,10 @@ extension Simulation {
     }
   }
 
-  /// How many of the requests since the last change may go to another endpoint: one in seven. With pauses
-  /// above 1 s between requests, a nearer endpoint with slow responses may take up to three in five, because
-  /// the policy's penalty for slow responses fades with time (docs/adr/0013).
+  /// The value of `Rules.unsettled` up to which the rule still holds: about one in seven of the requests
+  /// since the last change. With a slow server and pauses above 1 s between requests, it is about three in
+  /// five. The policy's penalty for slow responses fades with time (docs/adr/0013), so a nearer endpoint with
+  /// slow responses gets requests again and again.
   private var mostUnsettled: Int {
     let isSlow = servers.prefix(scenario.listed).contains {
       if case .slow = $0.behaviour { true } else { false }
@@ -70,9 +75,11 @@ extension Simulation {
       ? 4 + rules.requestsSince * 3 / 5 : 1 + rules.requestsSince / 7
   }
 
+  /// Whether packets to some server can be lost.
   private var hasLoss: Bool { servers.contains { $0.loss > 0 } }
 
-  /// The number of servers that seem to work for a client but do not.
+  /// The number of servers that seem to work for a client but do not: they answer 503, or the client's pooled
+  /// connection to them is dead and not closed.
   func hiddenFailures(of client: Int) -> Int {
     servers.indices.count {
       servers[$0].behaviour.failsAfterConnecting
@@ -80,20 +87,23 @@ extension Simulation {
     }
   }
 
-  /// Whether the service behind a connection failed, not the connection itself.
+  /// Whether the last failure of an endpoint was one of its service, and not of a connection: a bad response
+  /// or no response.
   private func isOfService(_ failure: LegFailure?) -> Bool {
     failure?.kind == .other || failure?.kind == .silent
   }
 
+  /// Describes a path that worked from the start of a failed call to its end, so that the call should have
+  /// succeeded; `nil` if there is none.
   private func workingPath(for call: Call) -> String? {
     let (moment, client) = (call.started, call.client)
     guard network == .up, rules.networkChange <= moment else { return nil }
-    // A race avoids an endpoint whose connection does not get ready. An endpoint that gets ready and then
-    // fails costs one attempt.
+    // A race avoids an endpoint whose connection does not get ready. An endpoint whose connection gets ready
+    // and whose request fails costs one of the four attempts.
     guard call.hiddenFailures + servers.count(where: { $0.changed > moment }) <= 2 else { return nil }
-    // The policy never uses an endpoint with a wrong certificate. It does not use an endpoint whose service
-    // failed until the circuit breaker's time has passed. Neither does it use any other excluded endpoint
-    // while some endpoint responds, even with errors.
+    // The policy never uses an endpoint with a wrong certificate. When the service of an endpoint has failed,
+    // the policy does not use the endpoint until the open time of its circuit breaker is over. While some
+    // endpoint responds, even with errors, the policy uses no other excluded endpoint either.
     let isAnsweredBadly = servers.prefix(scenario.listed).contains(where: \.behaviour.failsAfterConnecting)
     let quarantined =
       clients[client].planner.status(of: origin, at: now)
@@ -101,7 +111,8 @@ extension Simulation {
         $0.state == .quarantined || $0.state == .open && (isOfService($0.lastFailure) || isAnsweredBadly)
       }
       .map(\.endpoint.address)
-      // That exclusion may have ended by now. An endpoint whose connections failed has a leg after DNS.
+      // Also the endpoints that a plan of the call left out, for a reason that may have ended by now. An
+      // endpoint whose connections failed is not left out: it has a leg after DNS.
       + [call.firstPlan, call.plan].flatMap { plan in
         plan.candidates.map(\.address).filter { address in !plan.legs.contains { $0.address == address } }
       }
@@ -111,7 +122,8 @@ extension Simulation {
     {
       return name(.address(server.address))
     }
-    // The race uses DNS when no connection to a listed endpoint succeeded.
+    // A race reaches DNS when no connection to a listed endpoint gets ready. So DNS counts as no path while a
+    // listed service answers 503.
     guard !servers.prefix(scenario.listed).contains(where: \.behaviour.failsAfterConnecting),
       call.hiddenFailures + servers.count(where: { $0.changed > moment }) <= 1,
       case .answers(let numbers) = lookUps, rules.lookUpsChange <= moment,
@@ -120,25 +132,31 @@ extension Simulation {
     return "\(number + 1), to which DNS leads,"
   }
 
-  /// The best listed server that the policy could know of, by the cost of connecting and of the response.
+  /// The listed server with the lowest `cost` among those that work and that the policy can know; `nil` if
+  /// there is none.
   private var bestKnown: Int? {
     (0..<scenario.listed)
       .filter { servers[$0].behaviour.works && rules.observations[$0].isKnown }
       .min { cost($0) < cost($1) }
   }
 
+  /// The expected time of a request over a new connection, in milliseconds: two round trips for the
+  /// connection, and the delay of the response. The usual service time is left out, because the policy
+  /// ignores it unless it is unusually long.
   private func cost(_ server: Int) -> Double {
     2 * servers[server].expectedRoundTrip + servers[server].expectedDelay(at: now)
   }
 
-  /// Whether a request went to an endpoint within 10 % of the best, or within the margin that keeps an
-  /// endpoint in use, without a failed or lost leg. A plan with the single attempt of a half-open endpoint
-  /// counts as settled.
+  /// Whether a request went to a good endpoint without a detour. Good endpoints are those within 10 % of the
+  /// best one, and those within the margin in which the policy keeps an endpoint in use (5 ms or 15 %). A
+  /// request that makes the one attempt of a half-open endpoint counts as settled. So does every request
+  /// while the policy cannot know the server, or must not use the best one.
   private func isSettled(_ call: Call, _ server: Int) -> Bool {
     if call.isAttempt { return true }
     guard let best = bestKnown else { return true }
-    // A connection does not show that a service is back, and a connection without verification does not show
-    // that the certificate is right again.
+    // The policy must not use the best server yet in two cases. In the first, its service failed, and a new
+    // connection does not show that the service is back. In the second, its certificate was wrong, and a
+    // connection without verification does not show that it is right again.
     let isBarred = clients[call.client].planner.status(of: origin, at: now).contains {
       $0.endpoint.address == servers[best].address
         && ($0.state == .quarantined || $0.state != .closed && isOfService($0.lastFailure))
@@ -147,7 +165,7 @@ extension Simulation {
     guard call.detours == 0 else { return false }
     guard rules.observations[server].isKnown else { return true }
     let allowed = max(cost(best) * 1.1, cost(best) + 5, cost(best) / 0.85)
-    // Round trips vary, and so do the estimates.
+    // Round trips vary, and so do the policy's estimates of them.
     return cost(server) <= allowed * (1 + 1.5 * servers[server].jitter) + 0.5
   }
 
@@ -176,6 +194,8 @@ extension Simulation {
     }
   }
 
+  /// Checks the rules for the whole run: the stability of the leading endpoint, and the numbers of retries
+  /// and probes.
   func checkAtEnd() {
     let seconds = (now - Simulation.start).milliseconds / 1000
     if scenario.kind == .calm, !hasLoss, clients.count == 1, rules.winnerChanges > 2 {
@@ -201,8 +221,8 @@ extension Simulation {
     checkReturn()
   }
 
-  /// Checks that a service that is back gets requests again, however often it failed: a circuit stays open
-  /// for at most 300 s plus 20 % jitter.
+  /// Checks that a service that works again, and is by far the best one, gets a request within 400 s, however
+  /// often it failed. A circuit breaker stays open for at most 300 s plus 20 % jitter.
   private func checkReturn() {
     guard scenario.kind == .unavailable, clients.count == 1, !hasLoss else { return }
     for server in 0..<scenario.listed

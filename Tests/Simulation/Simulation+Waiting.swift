@@ -1,15 +1,17 @@
 import NetOptCore
 import NetOptRouting
 
-// Requests that wait for their responses. The client checks them ten times a second, as the transport does.
+// Requests that wait for their responses. Each client looks at them ten times a second, as the transport of
+// the real client does.
 extension Simulation {
-  /// The time between two checks.
+  /// The time between two looks at a client's waiting requests.
   private static let waitCheckInterval = Duration.milliseconds(100)
-  /// The time limit of a connection that the client opens as a probe because of waiting requests.
+  /// The time limit of a new connection that the planner asks for because requests wait.
   private static let probeLimit = Duration.seconds(1)
+  /// The kind of all simulated requests.
   private static let request = RequestKind(.get, path: "/".utf8)
 
-  /// Notes that a request was sent.
+  /// Notes that a call has sent its request and now waits for the response.
   func waits(_ call: Call) {
     call.sentAt = now
     clients[call.client].waiting.append(call)
@@ -18,20 +20,23 @@ extension Simulation {
     queue.add(.waitCheck(client: call.client), at: now + Self.waitCheckInterval)
   }
 
-  /// Notes that a request no longer waits.
+  /// Notes that a call no longer waits for a response.
   func waitEnds(_ call: Call) {
     call.sentAt = nil
     clients[call.client].waiting.removeAll { $0 === call }
   }
 
-  /// Notes that a client received bytes from a server.
+  /// Notes that a call's client has now received something from the server of the call.
   func noteReceived(_ call: Call) {
     guard let server = winner(of: call) else { return }
     clients[call.client].lastReceived[server] = now
   }
 
+  /// The server to which the current attempt sent its request; `nil` before.
   func winner(of call: Call) -> Server.ID? { call.report.winner?.address.flatMap { serverIDs[$0] } }
 
+  /// Passes the waiting requests of a client to its planner. Opens the connections that the planner asks for,
+  /// and takes away the requests that it names.
   func checkWaiting(_ client: Int) {
     let waiting = clients[client].waiting
     var calls: [Call] = []
@@ -63,7 +68,8 @@ extension Simulation {
     if !waiting.isEmpty { queue.add(.waitCheck(client: client), at: now + Self.waitCheckInterval) }
   }
 
-  /// Ends an attempt whose server has gone silent. The retry is already taken from the budget.
+  /// Takes a request from a server that has gone silent: ends the attempt, so that the call retries. The
+  /// retry is already taken from the budget.
   private func take(_ call: Call, _ failure: LegFailure) {
     guard let leg = call.report.winner, let server = winner(of: call) else { return }
     note("request \(call.number): taken from \(server + 1): \(failure.message)")
@@ -72,8 +78,10 @@ extension Simulation {
     end(call, .broke, isPaid: true)
   }
 
-  /// Checks that a request does not wait long for a server that has stopped while another server works. A
-  /// request without a retry budget is exempt.
+  /// Checks that a request does not wait long for a server that has stopped while another listed server
+  /// works. Ignores a request that could not move because the retry budget was used up.
+  ///
+  /// - Parameter end: when the request ceased to wait.
   func checkWait(of call: Call, until end: MonotonicInstant) {
     guard clients.count == 1, scenario.kind == .stalls, network == .up, let sent = call.sentAt,
       let server = winner(of: call), server < scenario.listed, servers[server].behaviour == .silentTLS,
@@ -90,8 +98,8 @@ extension Simulation {
         + "\(other + 1) worked")
   }
 
-  /// One second until the endpoint is suspected, one second for the connection that probes it, and the
-  /// intervals between the checks. The sum is doubled because the suspicion takes longer after an earlier
-  /// false suspicion.
+  /// The longest time that a request may wait for a server that has stopped. The client needs 1 s until it
+  /// suspects the endpoint, 1 s for the new connection that it tries, and the intervals between its looks.
+  /// The limit is about twice this sum, because the suspicion takes longer after an earlier wrong suspicion.
   private static let longestWait = Duration.seconds(4)
 }

@@ -4,71 +4,114 @@ import NetOptRouting
 
 /// One run of the routing policy in a simulated network with a virtual clock. The decisions come from the
 /// same `RoutePlanner` and `Race` that the client uses. Servers, DNS and the network follow a scenario drawn
-/// from the seed. The simulation records every broken rule.
+/// from the seed. The simulation checks the rules (docs/simulation.md) during the run, and records every
+/// broken rule.
 package final class Simulation {
-  /// An event on the virtual clock: an arrival, or the progress of a connection, look-up, response or probe.
+  /// An event on the virtual clock. `attempt` is the number of the call's attempt (`Call.attempt`) to which
+  /// the event belongs. `leg` is the index of the leg in the race of this attempt.
   enum Event {
+    /// A request arrives at a client.
     case arrival(client: Int)
+    /// The TCP connection of a leg is established.
     case connected(Call, attempt: Int, leg: Int)
+    /// The connection of a leg can carry the request.
     case ready(Call, attempt: Int, leg: Int)
+    /// The connection attempt of a leg has failed.
     case failed(Call, attempt: Int, leg: Int, LegFailure)
+    /// The DNS look-up of a leg has ended.
     case lookedUp(Call, attempt: Int, leg: Int, Result<[IPAddress], LegError>)
+    /// A timer of the race has run out. `number` is the number of the timer (`Call.alarmNumber`).
     case alarm(Call, attempt: Int, number: Int)
+    /// The attempt ends: with a response, a broken connection, or silence.
     case answer(Call, attempt: Int, CallOutcome)
+    /// The time limit of a call (`Call.limit`) has passed.
     case deadline(Call)
+    /// A client looks at its requests that wait for responses.
     case waitCheck(client: Int)
+    /// The change with this index in `Scenario.changes` happens.
     case change(Int)
+    /// The probe timer of a client has run out. `number` is the number of the timer (`Client.probeNumber`).
     case probeTime(client: Int, number: Int)
+    /// A probe has ended. `begun` is when the probe began. `keepsConnection`: whether the pool keeps its
+    /// connection.
     case probed(
       client: Int, Server.ID, Result<ConnectReport, LegError>, begun: MonotonicInstant, keepsConnection: Bool)
   }
 
-  /// A client: its planner, its pool of connections, and the time of its next probe.
+  /// A client: its planner, its pool of connections, and its timers and counters.
   struct Client {
     var planner: RoutePlanner
-    /// The generation of each server's connections when the client opened its pooled connection.
+    /// The servers to which the client has a pooled connection whose certificate was verified. The value is
+    /// the server's generation (`Server.generation`) at the time when the client got the connection.
     var pool: [Server.ID: Int] = [:]
-    /// The same for connections without verification, which only requests without verification use.
+    /// As `pool`, for connections without verification. Only requests without verification use them.
     var unverifiedPool: [Server.ID: Int] = [:]
-    /// The plan that was checked last. Most plans equal the plan before.
+    /// The last plan of the client. Most new plans are identical to it. Only the others are checked.
     var plan: RoutePlan?
+    /// When the probe timer will run out; `nil` while it is not set.
     var probeAt: MonotonicInstant?
+    /// When the probe timer last ran out; at first the start of the run.
     var probedAt = Simulation.start
+    /// The number of the last probe timer that was set. An event of an earlier timer has no effect.
     var probeNumber = 0
-    /// The retries left: 20 % of the requests plus 10 per second, saved up for at most 10 s.
+    /// How many retries the client may make now, as of `retryBudgetAt`. The budget grows by 0.2 with each
+    /// request and by 10 per second, up to 100.
     var retryBudget = 10.0
+    /// Until when the growth with time is contained in `retryBudget`.
     var retryBudgetAt = Simulation.start
+    /// The number of retries so far.
     var retries = 0
+    /// The number of requests so far; retries do not count.
     var requests = 0
+    /// The number of probes so far.
     var probes = 0
     /// The calls that have sent their request and wait for the response.
     var waiting: [Call] = []
-    /// Whether a check of the waiting calls is scheduled.
+    /// Whether the event queue has a `waitCheck` event of this client.
     var isWaitCheckScheduled = false
-    /// When the client last received bytes from each server.
+    /// When the client last received a response, or the end of a connection, from each server.
     var lastReceived: [Server.ID: MonotonicInstant] = [:]
   }
 
+  /// The moment on the virtual clock at which every run begins.
   static let start = MonotonicInstant(nanoseconds: 1_000_000_000_000)
+  /// The time limit of a connection attempt.
   static let connectTimeout = Duration.seconds(10)
+  /// The calendar date for all plans. The lists of the simulation have no expiry date, so it has no effect.
   static let today = Date(timeIntervalSince1970: 1_795_219_200)
 
+  /// The scenario of the run.
   let scenario: Scenario
+  /// The origin of all requests.
   let origin = Origin(.https, host: "api.example")
+  /// Draws everything that happens during the run, except the draws of scenario and planners, which have
+  /// their own generators.
   var random: SplitMix64
+  /// The present moment on the virtual clock.
   var now = Simulation.start
+  /// The events to come.
   var queue = EventQueue<Event>()
+  /// The servers: first those of the endpoint list, then those that only DNS knows.
   var servers: [Server] = []
+  /// The index in `servers` of the server at each address.
   var serverIDs: [IPAddress: Int] = [:]
+  /// The present behaviour of DNS.
   var lookUps: Scenario.LookUps
+  /// The present state of the network.
   var network = Scenario.Network.up
+  /// The clients of the run.
   var clients: [Client] = []
+  /// The number of requests of all clients so far; retries do not count.
   var arrivals = 0
+  /// The records for the checks, and the broken rules.
   var rules: Rules
-  /// What each client has seen of wrong certificates.
+  /// What each client has seen of wrong certificates, by the client's index.
   var certificates: [CertificateWatch] = []
+  /// An additional rule for plans, which returns a description of the violation, or `nil`. The tests break it
+  /// on purpose.
   let demand: ((RoutePlan) -> String?)?
-  /// The trace of the run; `nil` unless requested, because a run writes a thousand lines.
+  /// The lines of the trace so far, each with its time in seconds; `nil` unless the trace was requested,
+  /// because a run writes about a thousand lines.
   package private(set) var trace: [String]?
 
   /// Makes the run of a seed.
@@ -107,7 +150,7 @@ package final class Simulation {
   package var subject: String { scenario.kind.rawValue }
   /// The broken rules, each with its time.
   package var faults: [String] { rules.faults }
-  /// The number of requests and probes.
+  /// The number of requests and the number of probes of all clients.
   package var work: (requests: Int, probes: Int) {
     clients.reduce(into: (0, 0)) {
       $0.0 += $1.requests
@@ -115,7 +158,7 @@ package final class Simulation {
     }
   }
 
-  /// Runs until all requests have ended.
+  /// Runs until no event is left: all requests and probes have ended.
   package func run() {
     for client in clients.indices {
       for address in clients[client].planner.endpoints(toProbe: origin) {
@@ -130,6 +173,7 @@ package final class Simulation {
     checkAtEnd()
   }
 
+  /// Handles an event at its time.
   private func handle(_ event: Event) {
     switch event {
     case .arrival(let client): arrive(client)
@@ -148,6 +192,7 @@ package final class Simulation {
     }
   }
 
+  /// Makes a change of the scenario happen.
   private func change(_ change: Scenario.Change) {
     switch change {
     case .server(let number, let behaviour):
@@ -167,7 +212,7 @@ package final class Simulation {
     }
   }
 
-  /// Adds a line to the trace.
+  /// Adds a line to the trace, if there is one.
   func note(_ text: @autoclosure () -> String) {
     guard trace != nil else { return }
     let milliseconds = (now - Self.start).nanoseconds / 1_000_000
@@ -175,6 +220,7 @@ package final class Simulation {
     trace?.append("\(String(repeating: " ", count: max(0, 9 - time.count)))\(time)  \(text())")
   }
 
+  /// Records a broken rule, and notes it in the trace.
   func fault(_ text: String) {
     note("BROKEN: \(text)")
     let milliseconds = (now - Self.start).nanoseconds / 1_000_000

@@ -1,19 +1,19 @@
 package import NetOptCore
 
-/// Many runs, one for each seed.
+/// Makes many runs, one for each seed, and collects the broken rules.
 package enum SimulationSeries {
   /// Every seed that is divisible by this number also runs a fleet.
   package static let fleetEvery: UInt64 = 100
-  /// How many trace lines before the first broken rule are shown.
+  /// How many lines of the trace are shown before the line of the first broken rule.
   private static let shown = 60
 
-  /// Which runs to make of the seeds.
+  /// Selects what a series runs for its seeds.
   package enum Selection: Hashable, Sendable {
-    /// All runs, with a fleet for every hundredth seed.
+    /// The run of each seed, and a fleet for every hundredth seed.
     case all
-    /// The runs of one kind.
+    /// The runs of this kind (`Scenario.Kind`), without fleets. The other seeds are left out.
     case kind(String)
-    /// Only a fleet for each seed.
+    /// A fleet for each seed, and no runs.
     case fleets
 
     /// Makes a selection from its name; returns `nil` for an unknown name.
@@ -30,6 +30,7 @@ package enum SimulationSeries {
     /// The names of all selections except `all`.
     package static var names: [String] { Scenario.Kind.allCases.map(\.rawValue) + ["fleet"] }
 
+    /// Whether the selection includes the run of a seed.
     fileprivate func runs(_ seed: UInt64) -> Bool {
       switch self {
       case .all: true
@@ -38,6 +39,7 @@ package enum SimulationSeries {
       }
     }
 
+    /// Whether the selection includes a fleet for a seed.
     fileprivate func hasFleet(_ seed: UInt64) -> Bool {
       self == .fleets || self == .all && seed % fleetEvery == 0
     }
@@ -45,11 +47,13 @@ package enum SimulationSeries {
 
   /// The result of a series.
   package struct Result: Sendable {
+    /// The number of requests in all runs.
     package var requests = 0
+    /// The number of probes in all runs.
     package var probes = 0
-    /// The seeds that broke a rule.
+    /// The seeds whose run or fleet broke a rule.
     package var broken: [UInt64] = []
-    /// The first broken rule of each kind of run.
+    /// The first broken rule for each kind of run, and for `fleet`.
     package var examples: [String: String] = [:]
   }
 
@@ -57,8 +61,9 @@ package enum SimulationSeries {
   ///
   /// - Parameters:
   ///   - demand: an additional rule for plans; returns a description of the violation, or `nil`.
-  ///   - stopsAtFirst: whether the series ends at the first broken rule.
-  ///   - report: receives a text for each of the first seeds that break a rule: seed, rule and trace.
+  ///   - stopsAtFirst: whether the series ends after the first seed that breaks a rule.
+  ///   - report: receives a text for the first seed of each kind that breaks a rule. The text has the seed,
+  ///     the rule and the trace. A fleet has no trace.
   package static func run(
     _ seeds: Range<UInt64>, _ selection: Selection = .all, demand: ((RoutePlan) -> String?)? = nil,
     stopsAtFirst: Bool = false, report: (String) -> Void = { _ in }
@@ -88,7 +93,7 @@ package enum SimulationSeries {
     return result
   }
 
-  /// The trace of a run until its first broken rule, with times in seconds.
+  /// The end of a run's trace, up to its first broken rule, with times in seconds.
   private static func traceToFault(_ seed: UInt64, _ demand: ((RoutePlan) -> String?)?) -> String {
     let simulation = Simulation(seed: seed, demand: demand, isTraced: true)
     simulation.run()
