@@ -13,10 +13,12 @@ import Testing
 
   init() throws { directory = try TemporaryDirectory.make("minisign") }
 
+  /// The bytes of a file in `directory`.
   private func read(_ name: String) throws -> [UInt8] {
     try FileBytes.read("\(directory)/\(name)", upTo: 1 << 20, as: "the test's file", in: .list)
   }
 
+  /// Reads a secret key file in `directory`. The password matters only for an encrypted key.
   private func secretKey(_ name: String, password: String) throws -> MinisignSecretKey {
     try MinisignSecretKey(read(name), file: name) { () throws(NetOptError) in
       SecretBytes(copying: Array(password.utf8))
@@ -33,6 +35,7 @@ import Testing
     let option = algorithm == .legacy ? ["-l"] : []
     let key = try MinisignPublicKey(file: "\(directory)/list.pub")
 
+    // minisign signs, and netopt verifies.
     let made = try await MinisignProgram.run(
       ["-S", "-s", "list.key", "-m", "list", "-t", "their comment"] + option, in: directory)
     try #require(made.isFine, "\(made.output)")
@@ -41,6 +44,7 @@ import Testing
     #expect(theirs.trustedComment == "their comment")
     #expect(try theirs.verify(content, of: "list", by: [key]) == key)
 
+    // netopt signs, and minisign verifies.
     let ours = try secretKey("list.key", password: "").signature(
       of: content, algorithm, untrustedComment: "a comment", trustedComment: "our comment")
     try replaceFile("\(directory)/list.minisig", Array(ours.text.utf8))
@@ -49,17 +53,20 @@ import Testing
     #expect(verified.isFine && verified.output == "our comment\n", "\(verified.output)")
     #expect(try MinisignSignature(read("list.minisig"), file: "list.minisig") == ours)
     #expect(verified.isFine)
+    // minisign refuses the signature when the file was changed.
     try replaceFile("\(directory)/list", content + [0x20])
     #expect(try await !MinisignProgram.run(["-V", "-p", "list.pub", "-m", "list"], in: directory).isFine)
   }
 
+  /// Parameters of scrypt that netopt refuses in a key file: the number of operations, and the memory in
+  /// bytes. In the last pair, the memory is too small for scrypt.
   private static let excessive: [(operations: UInt64, memory: UInt64)] = [
     (68_719_476_736, 1_073_741_824), (134_217_729, 1_073_741_824), (33_554_432, 2_147_483_649), (.max, .max),
     (33_554_432, 32_768),
   ]
 
-  /// A foreign key file may demand hours of work or all of the memory. The reader refuses it before it asks
-  /// for a password.
+  /// A key file from elsewhere may demand hours of work or all of the memory. The reader refuses such a file
+  /// before it asks for a password.
   @Test(
     "a secret key that demands too much work or memory is refused before a password is asked for",
     arguments: excessive)
@@ -68,6 +75,7 @@ import Testing
     try await MinisignProgram.makeKey(in: directory)
     let lines = try String(decoding: read("list.key"), as: UTF8.self).split(separator: "\n")
     var body = Array(try #require(Data(base64Encoded: String(lines[1]))))
+    // Makes the key look encrypted, and writes the parameters in little-endian order.
     body[2..<4] = Array("Sc".utf8)[...]
     for byte in 0..<8 {
       body[38 + byte] = UInt8(truncatingIfNeeded: operations >> (8 * byte))
@@ -104,7 +112,7 @@ import Testing
     try replaceFile("\(directory)/list.minisig", Array(signature.text.utf8))
     let verified = try await MinisignProgram.run(["-V", "-p", "secret.pub", "-m", "list"], in: directory)
     #expect(verified.isFine, "\(verified.output)")
-    // The reader asks for a password only if the key has one.
+    // This key is not encrypted, so it needs no password.
     try await MinisignProgram.makeKey(in: directory)
     #expect(
       try secretKey("list.key", password: "x").publicKey == MinisignPublicKey(file: "\(directory)/list.pub"))
@@ -135,6 +143,7 @@ import Testing
       ("RWRfPJTkYCuQ4unCe4sZbNIGq2XxcAGfYaz7MS0k7lxSencIssLLgdyp", nil),
     ] as [(String, String?)])
   func faultyPublicKeys(text: String, message: String?) {
+    // Without a message, the text is a valid key: another last byte makes another key.
     guard let message else {
       #expect(throws: Never.self) { try MinisignPublicKey(text) }
       return
@@ -149,6 +158,7 @@ import Testing
     let signer = try ListSigner()
     let good = String(decoding: try signer.signature(of: [1, 2, 3]), as: UTF8.self)
     let lines = good.split(separator: "\n").map(String.init)
+    /// The signature file with another line at an index.
     func text(_ index: Int, _ line: String) -> String {
       var changed = lines
       changed[index] = line
@@ -193,6 +203,7 @@ import Testing
       let bytes = try signer.signature(of: content, algorithm)
       let signature = try MinisignSignature(bytes, file: "s")
       try signature.verify(content, of: "l", by: [other.publicKey, signer.publicKey])
+      /// Checks that the signature does not verify, and that the error contains `message`.
       func fails(_ signature: MinisignSignature, _ content: [UInt8], _ message: String) {
         let error = #expect(throws: NetOptError.self) {
           try signature.verify(content, of: "l", by: [signer.publicKey])
@@ -208,7 +219,7 @@ import Testing
       let text = String(decoding: bytes, as: UTF8.self)
       let comment = text.replacing("a test's list", with: "another list")
       fails(try MinisignSignature(Array(comment.utf8), file: "s"), content, "the trusted comment")
-      // The signature does not cover the first line.
+      // The signature does not cover the first line of the file, which has the untrusted comment.
       let first = text.replacing("a comment", with: "another comment")
       try MinisignSignature(Array(first.utf8), file: "s").verify(content, of: "l", by: [signer.publicKey])
       let error = #expect(throws: NetOptError.self) {
@@ -226,6 +237,7 @@ import Testing
     let file = try ListSigner().keyFile
     let lines = file.split(separator: "\n").map(String.init)
     let body = lines[1]
+    /// The key file with other characters in a range of its second line, which is base64.
     func changed(_ range: Range<Int>, _ text: String) -> String {
       lines[0] + "\n" + body.prefix(range.lowerBound) + text + body.dropFirst(range.upperBound) + "\n"
     }
@@ -254,7 +266,8 @@ import Testing
     }
   }
 
-  /// No input makes the parsers crash, and no signature is verified that differs from the signed one.
+  /// Changes key files and signature files at random. No change may make a parser crash. A changed signature
+  /// file may verify only if the changes are in parts that the signature does not cover.
   @Test("mutated keys and signatures do not crash the parsers, and no mutated signature is verified")
   func mutations() throws {
     let signer = try ListSigner()
@@ -280,7 +293,8 @@ import Testing
       }
       guard let signature = try? MinisignSignature(bytes, file: "s") else { continue }
       let isVerified = (try? signature.verify(content, of: "l", by: [signer.publicKey])) != nil
-      // Only the first line and the line endings may differ.
+      // The signature must verify if the lines after the first are unchanged, apart from their line endings.
+      // Otherwise it must not verify.
       let meaning = { (bytes: ArraySlice<UInt8>) in bytes.filter { $0 != 0x0d && $0 != 0x0a } }
       let second = bytes.firstIndex(of: 0x0a) ?? bytes.startIndex
       #expect(isVerified == (meaning(bytes[second...]) == meaning(good[first...])))

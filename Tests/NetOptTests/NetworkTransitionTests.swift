@@ -8,8 +8,9 @@ import Testing
 
 @testable import NetOpt
 
-/// A machine that moves into another network.
+/// Tests what a client does when its machine joins another network.
 @Suite struct NetworkTransitionTests {
+  /// A network whose default gateway has this address.
   private static func network(_ gateway: UInt32) -> NetworkFingerprint {
     NetworkFingerprint([
       .init(route: DefaultRoute(gateway: IPAddress(v4: gateway), interface: "eth0"), source: nil)
@@ -19,8 +20,8 @@ import Testing
   private let home = network(1)
   private let office = network(2)
 
-  /// The history belongs to a network: the client drops the history when the machine leaves the network, and
-  /// restores the history when the machine returns.
+  /// A ranking belongs to a network. When the machine leaves the network, the client puts the ranking aside.
+  /// When the machine returns, the client restores the ranking.
   @Test("a network change probes the endpoints again, and a return restores the ranking")
   func networkChange() async throws {
     let addresses = IPAddress.freshLoopback(2)
@@ -40,12 +41,14 @@ import Testing
     let transition = NetworkTransition(
       transport: transport, resolver: StubResolver(), ranking: ranking, prober: prober,
       retries: Retries(time, observers: []))
+    /// The address of the first endpoint in the ranking that has a score.
     func leader() -> IPAddress? {
       router.withPlanner { planner, now in planner.status(of: origin, at: now).first { $0.score != nil } }?
         .endpoint.address
     }
     prober.start()
     try await wait(for: "the first ranking") { transport.opened.count >= 6 && leader() == addresses[0] }
+    // After this plan the host counts as in use. So it is probed after the change of the network.
     _ = try router.plan(for: try NetOptRequest(.get, "https://api.test/"), nil)
     // The first endpoint cannot be reached from the office network.
     transport.set(.refuse, for: addresses[0])
@@ -59,17 +62,18 @@ import Testing
         probe: .failure(failure), of: addresses[1], for: origin, started: MonotonicInstant(nanoseconds: 0))
     }
     #expect(leader() == addresses[1])
-    // The machine is home again, before any probe has a result.
+    // The machine returns home. The endpoints are silent, so that no probe has a result.
     transport.set(.silent, for: addresses[0])
     transport.set(.silent, for: addresses[1])
     transition.perform(home)
-    // No request is planned without the restored ranking.
+    // The ranking is restored before `perform` returns. So every later request is planned with it.
     #expect(leader() == addresses[0])
     prober.stop()
     await transport.shutdown()
   }
 
-  /// The client left a network before it learned anything there. A file may know more about that network.
+  /// The client left a network before it learned anything there. `networkChanged` then returns `nil`, because
+  /// the file may have a ranking of that network.
   @Test("a network left before any result has no ranking in memory")
   func visitWithoutResults() {
     var configuration = ClientConfiguration()
@@ -82,8 +86,8 @@ import Testing
     #expect(ranking.networkChanged(to: home) == nil)
   }
 
-  /// A process that sends nothing costs nothing, wherever the machine goes: a laptop's daemon must not
-  /// connect to its servers at every café.
+  /// A client that sends no requests sends no probes either, whichever networks the machine joins. For
+  /// example, an idle program on a laptop must not connect to its servers in every café.
   @Test("after a network change the prober probes only the hosts in use")
   func unusedHosts() async throws {
     let address = IPAddress.freshLoopback(1)[0]
@@ -100,17 +104,19 @@ import Testing
     prober.start()
     try await wait(for: "the start's probes") { prober.taskCount == 0 }
     let atStart = transport.opened.count
+    // Three samples for each of the two hosts.
     #expect(atStart == 6)
     _ = router.beginNetwork(at: .now)
     prober.probeAgain(known: [])
     #expect(prober.taskCount == 0)
-    // One host is used, and only then probed.
+    // The first request to a host starts the probes of this host only.
     let request = try NetOptRequest(.get, "https://api.test/")
     #expect(!prober.isSettled(request))
     await prober.waitForFirstAnswer(to: request, until: nil)
     _ = try router.plan(for: request, nil)
     try await wait(for: "its probes") { prober.taskCount == 0 }
-    // The stub keeps the pooled connection in every network: a probe opens two other connections beside it.
+    // The stub keeps its pooled connections when the network changes. So the full sample of the probe uses
+    // the pooled connection, and the two quick samples open one connection each.
     #expect(transport.opened.count == atStart + 2)
     _ = router.beginNetwork(at: .now)
     prober.probeAgain(known: [])
@@ -143,7 +149,8 @@ import Testing
     request.options.routing = .pinned(server.endpoint.address)
     for _ in 0..<3 { _ = try await client.execute(request).body.collect(upTo: 100) }
     #expect(server.connections == 1)
-    // The first two commands do not change the route out of the network.
+    // The first two commands do not change the default route, so the machine is still in the same network.
+    // The third command changes it.
     try namespace.ip("link add veth0 type veth peer name veth1")
     try namespace.ip("link set veth0 up")
     try namespace.ip("route replace default via 192.0.2.2")

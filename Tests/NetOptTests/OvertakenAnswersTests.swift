@@ -7,28 +7,36 @@ import Testing
 
 @testable import NetOpt
 
-/// Responses that an unsafe request makes outdated while they are in flight or being stored.
+/// Tests that the cache does not store or serve a response after something newer has overtaken it: an unsafe
+/// request to the resource, or the response to a request that was sent later.
 @Suite struct OvertakenAnswersTests {
-  /// An origin that counts the changes of each resource, and answers with the count.
+  /// An origin that counts the changes of each resource. The count is the body of each response.
   private final class Origin: Sendable {
+    /// The number of changes so far, by target.
     private let versions = Locked<[String: Int]>([:])
+    /// The highest count that `hasAnswered` has noted, by target.
     private let answered = Locked<[String: Int]>([:])
     private let random: Locked<SplitMix64>
 
     init(seed: UInt64) { random = Locked(SplitMix64(seed: seed)) }
 
+    /// A random number from 0 to `count` - 1.
     func draw(_ count: Int) -> Int {
       random.withLock { random in Int(random.next() % UInt64(count)) }
     }
 
-    /// The lowest count that a call that begins now may get.
+    /// The lowest count that is a correct response to a call that begins now.
     func floor(of target: String) -> Int { answered.withLock { $0[target, default: 0] } }
 
-    /// Notes that a caller has got this count.
+    /// Notes that a caller has got this count. Calls that begin later must not get a lower one.
     func hasAnswered(_ target: String, _ version: Int) {
       answered.withLock { $0[target] = max($0[target, default: 0], version) }
     }
 
+    /// Answers a request with the count of its target.
+    ///
+    /// - Parameter changes: whether the request changes the resource. With `nil`, every request except GET
+    ///   changes the resource, and requests may overtake each other on the way to the origin.
     func answer(_ request: NetOptRequest, changes: Bool? = nil) async -> NetOptResponse {
       let target = request.url.target
       if changes == nil { await pause() }
@@ -42,6 +50,7 @@ import Testing
       return CacheLab.response(request, 200, fields, "\(version)")
     }
 
+    /// Lets other tasks run, up to 19 times.
     private func pause() async { for _ in 0..<draw(20) { await Task.yield() } }
   }
 
@@ -81,18 +90,19 @@ import Testing
     "a call gets nothing older than a response before it, whether or not that was stored",
     arguments: [0, 1, 2])
   func nothingOlderThanResponses(variants: Int) async throws {
-    // Requests reach the origin in the order in which they are sent. Otherwise nobody could tell which
-    // response is newer.
+    // One thread runs all calls. So requests reach the origin in the order in which they are sent. Otherwise
+    // the test could not tell which response is newer.
     let thread = DedicatedThread()
     let origin = Origin(seed: 12)
     let lab = try CacheLab { request, _ in
       var response = await origin.answer(request, changes: origin.draw(2) == 0)
+      // With 0 variants, the responses have no `Vary`.
       if variants > 0 {
         response = CacheLab.response(
           request, 200, ["Cache-Control": "max-age=600", "Vary": "X-Variant"], response.body)
       }
       guard let body = response.body.whole else { return response }
-      // Some responses say that the resource is gone or must not be stored any more.
+      // Half of the responses must not be stored, and some of these say that the resource is gone.
       switch origin.draw(4) {
       case 0:
         return CacheLab.response(
@@ -132,6 +142,7 @@ import Testing
       (410, "no-store"), (200, "no-store"), (403, "no-cache, no-store"), (404, "private, no-store"),
     ])
   func lateOlderResponse(status: Int, control: String) async throws {
+    // Holds the first response back until the later one has been received.
     let isLater = Latch()
     let lab = try CacheLab { request, number throws(NetOptError) in
       switch number {
@@ -198,6 +209,7 @@ import Testing
     "a followed redirect replaces the stored response before the redirect's body arrives",
     arguments: [302, 307])
   func redirectWithLateBody(status: Int) async throws {
+    // Holds the body of the redirect response back.
     let gate = Latch()
     let lab = try CacheLab { request, number throws(NetOptError) in
       if request.url.target == "/new" {
@@ -220,6 +232,7 @@ import Testing
     arguments: [206, 304, 416], [true, false])
   func partOfAnother(status: Int, isOfAnother: Bool) async throws {
     let lab = try CacheLab { request, number throws(NetOptError) in
+      // The second request comes from a caller that validates a response or asks for a part of it.
       let tag = number == 1 || !isOfAnother ? "\"1\"" : "\"2\""
       let fields: HeaderFields = ["ETag": tag, "Cache-Control": "max-age=600"]
       guard number == 2 else { return CacheLab.response(request, 200, fields, "answer \(number)") }
@@ -229,6 +242,7 @@ import Testing
       return CacheLab.response(request, status, part, status == 206 ? "part" : "")
     }
     #expect(try await lab.ask().text == "answer 1")
+    // The caller's own fields, which go to the origin unchanged.
     var own: HeaderFields = ["Cache-Control": "no-cache"]
     if status == 304 { own["If-None-Match"] = "\"2\", \"1\"" } else { own["Range"] = "bytes=90-93" }
     #expect(try await lab.ask(.get, "/thing", own).response.status == status)
@@ -236,16 +250,19 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// How the stored response is replaced or invalidated.
+  /// What happens to the stored response while its revalidation is in flight: a PUT or DELETE invalidates it,
+  /// a GET with `no-cache` brings a new response (`reload`), or such a GET brings a 410 (`gone`).
   enum Change: String, CaseIterable { case put, delete, reload, gone }
 
-  /// How the revalidation in flight fails.
+  /// How the revalidation in flight fails: with a 503 response (`trouble`), or because the connection ends
+  /// (`lost`).
   enum Failure: String, CaseIterable { case trouble, lost }
 
   @Test(
     "no waiting call gets a response that was replaced or invalidated while its revalidation failed",
     arguments: Change.allCases, Failure.allCases)
   func replacedDuringFailure(change: Change, failure: Failure) async throws {
+    // Holds the revalidation back until the stored response has been replaced or invalidated.
     let mayFail = Latch()
     let lab = try CacheLab { request, number throws(NetOptError) in
       let fields: HeaderFields = ["ETag": "\"\(number)\"", "Cache-Control": "max-age=0, stale-if-error=600"]
@@ -282,6 +299,7 @@ import Testing
 
   @Test("the cache does not store the response to a POST that a DELETE overtakes")
   func overtakenChange() async throws {
+    // Open when the DELETE has been answered. Holds the response to the POST back until then.
     let isDeleted = Latch()
     let lab = try CacheLab { request, _ throws(NetOptError) in
       guard request.method != .delete else { return CacheLab.response(request, 204) }
@@ -303,6 +321,7 @@ import Testing
     "an unsafe request with a CSRF token invalidates the entries of its user",
     arguments: ["X-CSRF-Token", "X-XSRF-TOKEN", "RequestVerification-Csrf", "Jenkins-Crumb"])
   func forgeryToken(name: String) async throws {
+    // The number of POST requests so far.
     let version = Locked(0)
     let lab = try CacheLab { request, _ throws(NetOptError) in
       if request.method == .post { version.withLock { $0 += 1 } }
@@ -314,7 +333,8 @@ import Testing
       #expect(try await lab.ask(.post, "/thing", user + [name: "u\(number)"]).text == "\(number + 1)")
       #expect(try await lab.ask(.get, "/thing", fields).text == "\(number + 1)")
     }
-    // Without other credentials the token tells users apart.
+    // In a request without other credentials, the token itself counts as the credential, so it tells users
+    // apart.
     #expect(try await lab.ask(.get, "/thing", other).text == "2")
     _ = try await lab.ask(.post, "/thing", user)
     #expect(try await lab.ask(.get, "/thing", [name: "t"]).text == "3")

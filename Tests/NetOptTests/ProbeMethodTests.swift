@@ -8,7 +8,10 @@ import Testing
 
 /// The methods with which endpoints are probed.
 @Suite struct ProbeMethodTests {
-  /// Probes a lab's host with a health rule.
+  /// Probes the host of a lab once.
+  ///
+  /// - Parameter health: the health check of the host in the list; `nil` for none.
+  /// - Returns: the method that the probe used, and the result for each address.
   private func probe(
     _ lab: Lab, _ method: ProbeMethod, _ health: HostEntry.Health?
   ) async throws -> (method: ProbeMethod, endpoints: [IPAddress: EndpointProbe]) {
@@ -31,7 +34,7 @@ import Testing
     let works = try #require(healthy.endpoints[lab.listed[0]])
     #expect(works.failure == nil && works.rank == 1 && works.chosen)
     #expect(works.samples.count == 3 && works.samples.allSatisfy { $0 > .zero })
-    // The probe checks the certificate as always.
+    // The `http` method checks certificates too.
     #expect(healthy.endpoints[lab.listed[1]]?.state == .quarantined)
     #expect(healthy.endpoints[lab.listed[1]]?.failure?.message.contains("portal.test") == true)
     #expect(healthy.endpoints[lab.listed[2]]?.failure?.kind == .refused)
@@ -77,6 +80,7 @@ import Testing
     #expect(try await lab.log(1).map(\.target) == ["/"])
   }
 
+  /// Whether this process may open a socket for ICMP echo requests.
   private static var mayPing: Bool {
     guard let socket = try? EchoSocket(to: .loopback) else { return false }
     socket.close()
@@ -87,6 +91,7 @@ import Testing
     "the icmp method measures endpoints and reports no failure",
     .enabled("this process may not send ICMP: run as root, or see net.ipv4.ping_group_range") { mayPing })
   func icmp() async throws {
+    // The second address refuses TCP connections, but replies to echo requests.
     let lab = try await Lab([.works, .refuses])
     defer { lab.stop() }
     let found = try await probe(lab, .icmp, nil)

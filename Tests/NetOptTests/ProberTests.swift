@@ -6,13 +6,13 @@ import Testing
 
 @testable import NetOpt
 
-/// How probes judge endpoints, and what the probes leave behind.
+/// Tests how the prober judges endpoints, which connections it keeps, and that it leaves no tasks behind.
 @Suite struct ProberTests {
   private let a = IPAddress(v4: 0x0a00_0001)
   private let b = IPAddress(v4: 0x0a00_0002)
   private let origin = Origin(.https, host: "api.test")
 
-  /// A prober on a clock that the probes move.
+  /// A prober with a clock that only its probes and the test move.
   private struct Bench {
     let clock = ManualTimeSource()
     let router: Router
@@ -42,6 +42,7 @@ import Testing
     }
   }
 
+  /// The outcome of a connection attempt that times out. Moves the clock to the time limit.
   private static func timeout(
     _ clock: ManualTimeSource, _ probe: ConnectRequest
   ) -> Result<ConnectReport, LegError> {
@@ -49,6 +50,8 @@ import Testing
     return .failure(LegError(LegFailure(.connectTimeout, "did not answer in time")))
   }
 
+  /// The outcome of a connection attempt that becomes ready after a time, half of it for TCP and half for
+  /// TLS. Moves the clock.
   private static func ready(
     _ clock: ManualTimeSource, after milliseconds: Int
   ) -> Result<ConnectReport, LegError> {
@@ -60,6 +63,8 @@ import Testing
   @Test("a quick sample that has no time left does not count as a failure")
   func lateSample() async throws {
     let bench = Bench([a], host: origin.host) { clock, probe in
+      // The full sample takes 990 ms of the budget of 1 s. The quick sample, which uses TCP alone (`http`),
+      // gets the remaining 10 ms and times out.
       probe.origin.scheme == .https ? Self.ready(clock, after: 990) : Self.timeout(clock, probe)
     }
     let probe = try #require(try await bench.prober.probe(hosts: nil, method: nil).first?.endpoints.first)
@@ -74,6 +79,7 @@ import Testing
   func lateProbe() async throws {
     let (a, b) = (a, b)
     let bench = Bench([a, b], host: origin.host, concurrency: 1) { clock, probe in
+      // The three samples of `a` take 600 ms. So `b` gets only 400 ms of the budget of 1 s.
       probe.endpoint.address == b ? Self.timeout(clock, probe) : Self.ready(clock, after: 200)
     }
     for _ in 0..<3 { _ = try await bench.prober.probe(hosts: nil, method: nil) }
@@ -90,10 +96,12 @@ import Testing
     #expect(status.state == .open && status.lastFailure?.kind == .connectTimeout)
   }
 
-  /// Other connections would only replace connections that are in use.
+  /// The pool keeps the connection of a probe only if the next request uses it. Other kept connections would
+  /// only displace connections that are in use.
   @Test("a background probe keeps only the connection that the next request uses")
   func keptConnection() async throws {
     let fast = a
+    // For each address, the values of `keepsConnection` in its TLS handshakes.
     let handshakes = Locked<[IPAddress: Set<Bool>]>([:])
     let bench = Bench([a, b], host: origin.host) { clock, probe in
       if probe.origin.scheme == .https {
@@ -121,6 +129,7 @@ import Testing
     arguments: ProbeMethod.allCases)
   func certificateCheck(_ method: ProbeMethod) async throws {
     let isWrong = Locked(true)
+    // The value of `keepsConnection` in each TLS handshake.
     let handshakes = Locked<[Bool]>([])
     let bench = Bench([a], host: origin.host, method: method) { clock, probe in
       guard probe.origin.scheme == .https else { return Self.ready(clock, after: 2) }
@@ -143,7 +152,8 @@ import Testing
     }
   }
 
-  /// The results of other probes may make a probe due earlier than was known.
+  /// `BackgroundProbes` needs this report, because the results of these probes may make a background probe
+  /// due earlier than the planner said before.
   @Test("the prober reports the end of the probes at start and of explicit probes")
   func otherProbes() async throws {
     let bench = Bench([a], host: origin.host, atStart: true) { clock, _ in Self.ready(clock, after: 2) }
@@ -171,15 +181,17 @@ import Testing
   }
 }
 
-/// A connection that a probe requests.
+/// A connection that a probe asks the transport for.
 private struct ConnectRequest {
   let endpoint: IPEndpoint
   let origin: Origin
+  /// The time limit of the attempt.
   let limit: Duration
+  /// Whether the transport may keep the connection for requests, and may use a pooled one.
   let keepsConnection: Bool
 }
 
-/// A transport that only opens connections.
+/// A transport that opens connections and sends no requests.
 private struct ProbedTransport: Transport {
   let connect: @Sendable (ConnectRequest) -> Result<ConnectReport, LegError>
 
