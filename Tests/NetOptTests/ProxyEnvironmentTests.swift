@@ -59,7 +59,8 @@ import Testing
   }
 }
 
-/// The text that a program prints of a configuration without regard to the secrets in it.
+/// Tests that a program may print or dump a configuration without showing the user name or password of its
+/// proxy.
 @Suite struct ProxyDumpTests {
   @Test(
     "no text made of a configuration shows the credentials in its proxy's URL",

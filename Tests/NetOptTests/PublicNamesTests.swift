@@ -2,9 +2,9 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The names of netopt as another program sees them.
+/// Tests the names that netopt's modules make public, by compiling other programs that import these modules.
 @Suite struct PublicNamesTests {
-  /// Names that services and other libraries have for their own types.
+  /// Names that services and other libraries often give to their own types.
   private static let foreign = [
     "Request", "Response", "HTTPRequest", "HTTPResponse", "HTTPFields", "HTTPMethod", "Transport", "Origin",
     "Endpoint", "Resolver", "Reason", "Attempt", "Race", "Client",
@@ -12,6 +12,7 @@ import Testing
 
   @Test("the unqualified names of a service's own types do not collide with netopt's")
   func collisions() async throws {
+    // Declarations of these types in a module `Foreign`, and code that uses each name without its module.
     let others = Self.foreign.map {
       "public struct \($0): Sendable { public init() {}; public let isForeign = true }"
     }

@@ -7,18 +7,21 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// The knowledge that a client has from an earlier run.
+/// Tests what a client does with the ranking that an earlier client has saved.
 @Suite struct RankingHistoryTests {
   private static let host = "api.test"
   private let addresses = IPAddress.freshLoopback(2)
+  /// The state directory.
   private let directory: String
 
   init() throws { directory = try TemporaryDirectory.make("state") }
 
-  /// Answers requests, and lets connections without a request wait forever, as probes open them.
+  /// A transport whose probes have no result: `connect`, which opens connections for probes, waits until it
+  /// is cancelled. The transport passes requests on to `base`.
   private final class ProbesWait: Transport {
     let base: StubTransport
     private let attempts = Locked(0)
+    /// The number of calls of `connect`.
     var probes: Int { attempts.withLock { $0 } }
 
     init(_ base: StubTransport) { self.base = base }
@@ -40,12 +43,16 @@ import Testing
     func shutdown() async { await base.shutdown() }
   }
 
+  /// A transport without a network. Connections to the second address are faster.
   private func stub() -> StubTransport {
     StubTransport([
       addresses[0]: .respond().taking(connect: .milliseconds(30)), addresses[1]: .respond(),
     ])
   }
 
+  /// A configuration with both addresses in its list.
+  ///
+  /// - Parameter place: where the client saves its ranking.
   private func configuration(_ place: ClientConfiguration.History) -> ClientConfiguration {
     var configuration = ClientConfiguration()
     let endpoints = addresses.map { ListedEndpoint($0) }
@@ -55,7 +62,8 @@ import Testing
     return configuration
   }
 
-  /// A first run that knows both endpoints when it ends.
+  /// Runs the first client: probes both endpoints, sends requests, and shuts down. If `requests` is not 0,
+  /// the client then saves its ranking in `place`.
   private func firstRun(_ place: ClientConfiguration.History, requests: Int = 1) async throws {
     let client = try NetOptClient(configuration(place), transport: stub(), resolver: StubResolver())
     _ = try await client.probe()
@@ -103,12 +111,13 @@ import Testing
 
   @Test("a client warns once of a ranking that it cannot read or write")
   func warnings() async throws {
-    // The path leads through a file.
+    // This path cannot be a state directory, because it is a file.
     let file = "\(directory)/file"
     try Data().write(to: URL(filePath: file))
     try await firstRun(.directory(directory))
     let rankings = "\(directory)/rankings"
     let name = try #require(try FileManager.default.contentsOfDirectory(atPath: rankings).first)
+    // The other path has a ranking file that is broken.
     try Data("broken".utf8).write(to: URL(filePath: "\(rankings)/\(name)"))
     for (place, code, part) in [
       (directory, NetOptError.Code.invalidConfiguration, name), (file, .unwritableFile, file),

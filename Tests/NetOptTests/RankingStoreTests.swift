@@ -11,7 +11,9 @@ import Testing
 @Suite struct RankingStoreTests {
   private let directory: String
   private let store: RankingStore
+  /// The fingerprint of the network of most rankings.
   private let network = "0123456789abcdef"
+  /// When the rankings were learned.
   private let date = Date(timeIntervalSince1970: 1_795_000_000)
 
   init() throws {
@@ -19,6 +21,9 @@ import Testing
     store = RankingStore("\(directory)/deep/down")
   }
 
+  /// The ranking of a host with one endpoint.
+  ///
+  /// - Parameter rtt: the smoothed time until a connection to the endpoint is ready, in microseconds.
   private func host(_ name: String, rtt: Int64 = 1000) -> RouteHistory.Host {
     let estimate = RouteHistory.Estimate(smoothed: .microseconds(rtt), variation: .microseconds(10))
     return RouteHistory.Host(
@@ -26,6 +31,7 @@ import Testing
       endpoints: [.init(.loopback, ready: estimate, roundTrip: nil)])
   }
 
+  /// The ranking file of `network`.
   private var file: String { "\(store.directory)/\(network).json" }
 
   @Test("the store keeps one file for each network, merges hosts, and drops them after a day")
@@ -39,7 +45,7 @@ import Testing
     // Only the user may read the files in the state directory.
     let attributes = try FileManager.default.attributesOfItem(atPath: file)
     #expect(attributes[.posixPermissions] as? Int == 0o600)
-    // After a day the other hosts are gone.
+    // A save more than a day later removes the other hosts.
     var late = host("d.test")
     late.learned = date.addingTimeInterval(100_000)
     try store.save([network: RouteHistory(hosts: [late])], at: late.learned)
@@ -55,6 +61,7 @@ import Testing
       try FileManager.default.setAttributes(
         [.modificationDate: date.addingTimeInterval(Double(number))], ofItemAtPath: path)
     }
+    // The store removes drafts after an hour. This one is more than an hour old at the next save.
     let draft = "\(store.directory)/.x.json.1.part"
     try Data().write(to: URL(filePath: draft))
     try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: draft)
@@ -91,7 +98,7 @@ import Testing
     #expect(try store.load(network) == nil)
   }
 
-  /// A reader finds a whole file, however many writers there are.
+  /// A reader always finds a complete file, however many processes write the file.
   @Test("concurrent writers and readers of a ranking file see all of its hosts")
   func concurrentAccess() async throws {
     let store = store
@@ -100,6 +107,7 @@ import Testing
     let hosts = (0..<4).map { host("host\($0).test") }
     try store.save([network: RouteHistory(hosts: hosts)], at: date)
     try await withThrowingTaskGroup(of: Void.self) { group in
+      // Each writer saves one host. The store merges it with the other three.
       for writer in 0..<4 {
         group.addTask {
           for round in 0..<25 {
@@ -132,8 +140,8 @@ import Testing
     #expect(StateDirectory.path([:]) == nil)
   }
 
-  /// The store neither follows a link nor waits for a pipe in a file's place, and replaces it when it writes
-  /// the ranking.
+  /// When a link or a pipe is in the place of a ranking file, the store does not follow the link or wait for
+  /// the pipe. A save replaces the link or the pipe with a regular file.
   @Test(
     "a link or pipe in place of a ranking file is not read, and a save replaces it",
     arguments: ["link", "dangling", "pipe"])

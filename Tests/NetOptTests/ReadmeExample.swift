@@ -1,4 +1,4 @@
-// The example of README.md, as it stands there: ReadmeTests compares them.
+// The example in README.md. `ReadmeTests` checks that both texts are the same.
 import NetOpt
 
 func fetchStatus() async throws {

@@ -7,10 +7,12 @@ import Testing
 import NetOptLocking
 
 @Suite struct RedirectInterceptorTests {
-  /// The end of a chain: answers from a table of URLs, and records the requests.
+  /// The end of a chain of interceptors. Answers requests from a table and records them.
   private final class Script: Interceptor {
+    /// The status and the `Location` of the response, by the URL of the request. Other URLs get status 200.
     private let answers: [String: (Int, String)]
     private let seen = Locked<[NetOptRequest]>([])
+    /// The requests so far, in order.
     var requests: [NetOptRequest] { seen.withLock { $0 } }
 
     init(_ answers: [String: (Int, String)]) { self.answers = answers }
@@ -30,7 +32,7 @@ import NetOptLocking
     }
   }
 
-  /// A body that counts how often it is read.
+  /// An empty body that counts how often `next` is called.
   private final class EndlessBody: BodySource {
     private let reads = Locked(0)
     var timesRead: Int { reads.withLock { $0 } }
@@ -42,7 +44,8 @@ import NetOptLocking
     }
   }
 
-  /// Redirects the first request, with the given body.
+  /// Redirects a request for `/` to `/next`, with `body` as the body of the redirect. Answers other requests
+  /// with status 200.
   private struct RedirectWithBody: Interceptor {
     let body: EndlessBody
 
@@ -69,6 +72,7 @@ import NetOptLocking
     #expect(body.timesRead == 0)
   }
 
+  /// Sends a request through a redirect interceptor to a script. Returns the final response.
   private func follow(_ request: NetOptRequest, _ script: Script) async throws(NetOptError) -> NetOptResponse
   {
     let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
@@ -118,7 +122,7 @@ import NetOptLocking
     #expect(script.requests.map { $0.headers["Authorization"] } == ["secret", "secret", nil])
     #expect(script.requests.map { $0.headers["Cookie"] } == ["c=1", "c=1", nil])
     #expect(script.requests.last?.headers["X"] == "1")
-    // The pinned address belongs to the first host.
+    // The caller chose the pinned address for the first host.
     #expect(script.requests.map(\.options.routing) == [.pinned(.loopback), .pinned(.loopback), .automatic])
   }
 
@@ -152,6 +156,8 @@ import NetOptLocking
     let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
     let chain = InterceptorChain(
       [RedirectInterceptor(signedHosts: ["signed.test", "also.test"]), script], context: context)
+    // For each URL, the status of the response that the caller gets. A redirect to `/pay` leads to a signed
+    // host from another origin, so the caller gets this redirect itself. The other redirects are followed.
     for (url, status) in [
       ("https://b.test/", 302), ("https://signed.test/", 200), ("https://signed.test/a", 200),
       ("https://signed.test/c", 307), ("https://signed.test:8443/", 302), ("http://signed.test/", 308),

@@ -6,8 +6,10 @@ import Testing
 
 @testable import NetOpt
 
-/// Compares the record of the latest responses of resources with a list of all responses.
+/// Tests `ResourceChanges`, which keeps the cache from storing a response that something newer has overtaken.
+/// In these tests, the start of a fetch is a number: nanoseconds on the monotonic clock.
 @Suite struct ResourceChangesTests {
+  /// The cache key of the resource with a number.
   private static func key(_ number: Int) throws -> CacheKey {
     try CacheKey(api: "GET https://a.test/\(number)", parameters: "", partition: "")
   }
@@ -20,12 +22,15 @@ import Testing
   func manyResources() throws {
     let changes = ResourceChanges()
     let key = try Self.key(0)
+    /// Stores a response whose fetch began at `begun`, unless it was overtaken. Returns whether it was
+    /// stored.
     func store(_ key: CacheKey, begun: Int) -> Bool {
       var isStored = false
       _ = changes.storeUnlessOvertaken(key, [], since: 0, begun: Self.moment(begun)) { isStored = true }
       return isStored
     }
     #expect(store(key, begun: 2))
+    // More resources than all 256 shards keep together, which is 65,536.
     for number in 1...70_000 { #expect(store(try Self.key(number), begun: number + 2)) }
     #expect(!store(key, begun: 1))
     #expect(store(key, begun: 80_000))
@@ -36,6 +41,7 @@ import Testing
     let changes = ResourceChanges()
     let before = ProcessFootprint.now.memoryBytes
     for number in 0..<2000 {
+      // All names together have 128 MB.
       let selectors = (0..<64).map {
         CacheEntry.Selector(name: String(repeating: "x", count: 1000) + "\(number) \($0)", value: nil)
       }
@@ -52,9 +58,12 @@ import Testing
     var random = SplitMix64(seed: seed)
     let changes = ResourceChanges()
     let key = try Self.key(0)
+    // All responses that `changes` has recorded, stored or not: the selectors of the variant, and the start
+    // of the fetch.
     var known: [(selectors: [CacheEntry.Selector], begun: Int)] = []
     var stored = 0
     for step in 1...400 {
+      // Responses come in another order than that in which their fetches began.
       let begun = step + Int(random.below(40))
       let selectors = ["a", "b"].compactMap { name in
         random.below(8) == 0 ? nil : CacheEntry.Selector(name: name, value: "\(random.below(2))")
@@ -66,6 +75,8 @@ import Testing
       }
       _ = changes.storeUnlessOvertaken(key, selectors, since: 0, begun: Self.moment(begun)) {
         stored += 1
+        // The responses to later fetches that may match the same request: they have no selector of the same
+        // name with another value.
         let newer = known.filter { known in
           known.begun > begun
             && selectors.allSatisfy { mine in

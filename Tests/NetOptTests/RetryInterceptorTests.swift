@@ -5,8 +5,9 @@ import NetOptRouting
 import NetOptTestSupport
 import Testing
 
-/// Retries, seen from a client on a transport without a network.
+/// Tests retries with a client on a transport without a network.
 @Suite struct RetryInterceptorTests {
+  /// The status of the response that an attempt got; `nil` when it got none.
   private func status(of report: AttemptReport) -> Int? {
     if case .answered(let status) = report.outcome { status } else { nil }
   }
@@ -93,6 +94,7 @@ import Testing
     let status = try? await lab.client.execute(post).status
     #expect(status != 200)
     #expect(lab.receivers.count == 1)
+    // A POST with an `Idempotency-Key` may be repeated.
     let keyed = try lab.request(.post) { $0.headers["Idempotency-Key"] = "1" }
     _ = try? await lab.client.execute(keyed)
     #expect(lab.receivers.count > 2)
@@ -137,9 +139,11 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// Six more calls fail at once than the retry budget pays for. The budget pays for these six within 0.6 s.
+  /// 20 calls fail at once. The retry budget allows 14 retries at once: 10 free ones, and 4 for which the
+  /// calls pay. The other 6 calls wait for free retries, which come every 0.1 s.
   @Test("a burst of failures waits for the retry budget, and each call succeeds at its second attempt")
   func burstOfFailures() async throws {
+    // The targets whose first request was reset.
     let failed = Locked(Set<String>())
     let lab = try StubLab([
       .answer { request, _ in
@@ -186,6 +190,8 @@ import Testing
 
   @Test("an error gives the time left and the time that another attempt takes")
   func noTimeLeft() async throws {
+    // Each connection takes 400 ms, which the probe below measures. So after the first attempt less than 400
+    // ms of 700 ms are left.
     let slow = StubOutcome.resetAfterSend.taking(connect: .milliseconds(400))
     let lab = try StubLab([slow, slow]) { $0.probing.budget = .seconds(20) }
     _ = try await lab.client.probe()
@@ -200,8 +206,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// The penalty of an endpoint that failed recently lowers the endpoint's rank. Retries must not take the
-  /// penalty for a time of 10 s that an attempt needs.
+  /// An endpoint that failed recently has a penalty of 10 s in its score. The retry policy must not take this
+  /// penalty for the time that an attempt needs. Otherwise it would find no time for a retry before the
+  /// deadline.
   @Test("the penalty of a failed endpoint does not prevent retries before the deadline")
   func penaltyIsNotTime() async throws {
     let lab = try StubLab([.refuse, .resetAfterSend])
@@ -214,8 +221,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// After a Retry-After the endpoint gets no requests until the time is over, and the route gives the
-  /// reason.
+  /// After a response with `Retry-After`, the endpoint gets no requests for the time that it asked for. The
+  /// plans of later requests give this reason.
   @Test("an endpoint that sent Retry-After gets no requests, and the route gives the reason")
   func restingEndpoint() async throws {
     let lab = try StubLab([.respond(503, fields: ["Retry-After": "60"]), .respond(200)])
@@ -285,7 +292,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// Retries treat each hop of a redirected call as a separate call.
+  /// Each hop of a redirected call has its own retries, as if it were a separate call.
   @Test("a client retries the target of a redirect, not the redirect")
   func redirectAndRetry() async throws {
     let lab = try StubLab([
