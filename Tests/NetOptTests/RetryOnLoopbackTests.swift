@@ -9,15 +9,18 @@ import Testing
 
 /// Retries on real servers: the guarantees that hold when endpoints die.
 @Suite struct RetryOnLoopbackTests {
-  /// The outcome of a call.
+  /// The outcome of a call. Only `error` and `time` are set after a failure.
   private struct Call: Sendable {
     var error: NetOptError?
+    /// The time from the start of the call to the end of the response's body, or to the failure.
     var time: Duration
+    /// The address that answered.
     var remote: IPAddress?
-    /// The addresses that the call tried.
+    /// The addresses of all legs of the call, in all attempts.
     var addresses: Set<IPAddress> = []
   }
 
+  /// Performs a call and reads the body of its response.
   private func call(_ client: NetOptClient, _ request: NetOptRequest) async -> Call {
     let clock = SystemTimeSource()
     let start = clock.now()
@@ -33,12 +36,13 @@ import Testing
     }
   }
 
-  /// Chooses the server that a test kills between its calls: the server that answered last. The server of the
-  /// first request may be idle by then, because probes continue after the first request and can change the
-  /// ranking.
+  /// Chooses the server that a test kills while calls run: the server that answered last. The server that
+  /// answered the first call may be idle by then, because probes can change the ranking after the first call.
   private final class Victim: Sendable {
     private struct State {
+      /// The number of calls that have started.
       var started = 0
+      /// The server that answered last.
       var lastUsed: IPAddress?
       var address: IPAddress?
     }
@@ -66,8 +70,9 @@ import Testing
     }
   }
 
-  /// A call is slow when it waited for the dead endpoint: at least for the stagger, 250 ms without history
-  /// and less with history. A call that met the dead endpoint and went elsewhere at once is not slow.
+  /// A call is slow when it waited for the dead endpoint for the stagger: the time that the race gives a leg
+  /// before it starts another leg beside it. This time is 250 ms as long as nothing is known of the endpoint,
+  /// and shorter later. A call that tried the dead endpoint and went elsewhere at once is not slow.
   @Test("an endpoint that is killed under load fails no request and slows at most two")
   func killedEndpoint() async throws {
     let fleet = try await Fleet(3)
@@ -103,8 +108,9 @@ import Testing
     await client.shutdown()
   }
 
-  /// Sends requests only, no probes. When every listed circuit breaker is open, the plan tries one listed
-  /// endpoint beside DNS, and a half-open endpoint leads the plan.
+  /// When the circuit breakers of all listed endpoints are open, a plan begins with one of these endpoints,
+  /// and DNS starts at the same time. A half-open endpoint comes before DNS in a plan. So requests reach the
+  /// endpoint again soon after it has come back.
   @Test("the client uses an endpoint that comes back within one half-open period")
   func returningEndpoint() async throws {
     let fleet = try await Fleet(2)
@@ -130,18 +136,21 @@ import Testing
       #expect(call.error == nil)
       return call.remote == listed
     }
-    // 5 s, and a fifth of that for jitter; the rest allows for a slow machine.
+    // The first open time is 5 s, and jitter makes it longer by at most a fifth. The rest allows for a slow
+    // machine.
     #expect(clock.now() - opened < .seconds(8))
     await client.shutdown()
   }
 
-  /// The server is killed after it passed the request to its upstream server and before it answers.
+  /// The server passes the request on to another server behind it (`behind`). It is killed before it has the
+  /// response.
   @Test(
     "a GET in flight on a killed server is retried elsewhere, and a POST fails",
     arguments: [NetOptRequest.Method.get, .post])
   func killedDuringRequest(_ method: NetOptRequest.Method)
     async throws
   {
+    // Requests on the first connection get no response. Requests on all other connections get status 200.
     let behind = try LoopbackServer(
       .raw { exchange in
         _ = try exchange.readBody()
@@ -158,8 +167,8 @@ import Testing
     let sent = request
     let call = Task { try await client.execute(sent) }
     try await wait(for: "the request to arrive") { behind.requests.count == 1 }
-    // Either server may hold the request: the other probe can end after the first request and change the
-    // ranking.
+    // Either server may have the request. The probe of the other endpoint may have ended after the first call
+    // and changed the ranking.
     let holder = try #require(behind.requests.first?.fields["X-Held-By"])
     let dead = try #require(IPAddress(holder))
     try fleet.origin(dead).kill()
@@ -218,7 +227,7 @@ import Testing
       let received = servers.flatMap(\.requests).filter { $0.target == "/\(isPooled)" }
       #expect(received.map(\.method) == [.post])
     }
-    // The client also sends a GET to the other server, and the final error reports each attempt.
+    // The client retries the GET at the other server. The error reports the attempts before the last one.
     let get = try NetOptRequest(.get, "http://plain.test:\(port)/get")
     let error = await #expect(throws: NetOptError.self) { _ = try await client.execute(get) }
     #expect(error?.otherAttempts.count == 2)
@@ -255,7 +264,7 @@ import Testing
 
   @Test("a retry cancels the endless body of a 503 and reuses its connection")
   func endlessBody() async throws {
-    // The status causes a retry, and the body lasts longer than the test.
+    // The response has a status that is retried. Its body takes 30 s, which is longer than the test takes.
     let endless = """
       location = /endless { echo_status 503; echo first; echo_flush; echo_sleep 30; echo last; }
       """
@@ -345,7 +354,8 @@ import Testing
     #expect(Double(received) <= Double(calls) * 1.2 + 10 * (seconds + 1), "\(received) in \(seconds) s")
   }
 
-  /// DNS addresses are not legs of a plan. The failed address still comes last among them.
+  /// A plan has one leg for DNS, and none for the addresses that DNS returns. A retry still tries the address
+  /// of the failed attempt last.
   @Test("a retry over DNS addresses goes to another address than the failed attempt")
   func retryOverDNS() async throws {
     let fleet = try await Fleet(2)
@@ -364,8 +374,8 @@ import Testing
     await client.shutdown()
   }
 
-  /// Sends a hedge to another server while the first server is frozen: its connections stay open, and it
-  /// answers nothing.
+  /// The first server is frozen: its connections stay open, and it answers nothing. The client sends a hedge
+  /// to the other server.
   @Test("a hedge on another server overtakes a server that stops answering")
   func hedgeOvertakes() async throws {
     let fleet = try await Fleet(2)
@@ -373,8 +383,8 @@ import Testing
     let client = try await fleet.client()
     var request = try fleet.request()
     request.options.hedges = true
-    // The endpoint of the first copy of the last request. It differs from the first request's endpoint when
-    // the ranking has changed.
+    // The endpoint that got the first copy of the last request. It may differ from the endpoint of the first
+    // request, because the ranking may change.
     var used: IPAddress?
     for _ in 0..<(LatencyQuantile.leastSamples + 10) {
       let response = try await client.execute(request)

@@ -7,8 +7,9 @@ import Testing
 
 @testable import NetOpt
 
-/// Resources that are shipped with a service, seen from a client.
+/// Tests seed packs, which are directories with resources that are shipped with a service, through a client.
 @Suite struct SeedPackClientTests {
+  /// Writes a seed pack with version 5 of the resource `app`. Returns its directory.
   private func pack() throws -> String {
     let directory = try TemporaryDirectory.make("seeds")
     let body = Array("shipped".utf8)
@@ -36,6 +37,7 @@ import Testing
     }
     #expect(try await get(5) == "shipped")
     #expect(lab.sent == 0)
+    // The newer version is fetched and stored. From then on, it also answers requests for version 5.
     #expect(try await get(6) == "answer 1")
     #expect(try await get(5) == "answer 1")
     await lab.client.shutdown()

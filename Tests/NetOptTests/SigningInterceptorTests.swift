@@ -7,11 +7,16 @@ import Testing
 @testable import NetOpt
 
 @Suite struct SigningInterceptorTests {
-  /// The end of a chain: a server that verifies signatures with its own clock.
+  /// The end of a chain of interceptors: a server that verifies signatures. Its responses to valid requests
+  /// have status 200.
   private final class Server: Interceptor {
+    /// The clock with which the server verifies signatures, in seconds since 1970. It stands still.
     let clock: Int64
+    /// Whether the responses came over TLS, with a verified certificate.
     let isTLS: Bool
+    /// The `Age` of the responses; `nil` for none.
     let age: String?
+    /// The status of the responses to requests without a valid signature.
     let refusal: Int
     private let verifier: SignatureVerifier
     private let seen = Locked<[(NetOptRequest, VerificationReport)]>([])
@@ -44,7 +49,7 @@ import Testing
     }
   }
 
-  /// Holds requests back until `count` requests are waiting.
+  /// Holds requests back until `count` requests wait, and then lets all of them pass.
   private final class Gate: Interceptor {
     private let count: Int
     private let waiting = Locked<[CheckedContinuation<Void, Never>]>([])
@@ -71,6 +76,9 @@ import Testing
   private static let date: Int64 = 1_700_000_000
   private static let ring = KeyRing([SigningKey(id: "k", secret: Array("secret".utf8), salt: "s")])
 
+  /// A chain that signs requests to api.example.com and sends them to the server.
+  ///
+  /// - Parameter clock: the clock of the signer, in seconds since 1970. It stands still.
   private func chain(_ server: Server, clock: Int64) throws -> InterceptorChain {
     let signer = try RequestSigner(keys: Self.ring, keyID: "k")
     let signing = SigningInterceptor(.init(signer: signer, hosts: ["api.example.com"])) { clock }
@@ -87,6 +95,9 @@ import Testing
       signer: try RequestSigner(keys: ring, keyID: "k"), hosts: ["api.example.com"])
     let server = Server(clock: Self.date)
     let timeSource = SystemTimeSource()
+    /// Performs a call. Returns the status of the response.
+    ///
+    /// - Parameter limit: the time until the deadline of the call; `nil` for no deadline.
     func call(within limit: Duration?) async throws -> Int {
       let now = timeSource.now()
       return try await InterceptorChain(
@@ -140,7 +151,13 @@ import Testing
     #expect(server.requests.count == 3)
   }
 
-  /// A 400 may come from an effect of the request. The signer still learns the clock difference.
+  /// A 400 may have another reason than the signature, so the server may have carried out the request. The
+  /// client then repeats only an idempotent request. In every case it learns the difference of the clocks, so
+  /// that the next request is valid.
+  ///
+  /// - Parameters:
+  ///   - hasKey: whether the request has an `Idempotency-Key`.
+  ///   - sent: how many requests the first call sends.
   @Test(
     "after a 400 only an idempotent request is signed and sent again, after a 403 any request",
     arguments: [(400, false, 1), (400, true, 2), (403, false, 2)])
@@ -157,13 +174,14 @@ import Testing
 
   @Test("a refusal that the clock does not explain is handed back after one more attempt")
   func unexplainedRefusal() async throws {
-    // The server verifies with another clock than its `Date`: signing again does not help, and the client
-    // tries it once.
+    // The clock with which the server verifies differs from its `Date`. So another signature does not help.
+    // The client tries one, because the `Date` differs from its own clock.
     let server = Server(clock: Self.date + 9000)
     let chain = try chain(server, clock: Self.date - 4000)
     #expect(try await chain.proceed(try NetOptRequest(.get, "https://api.example.com/")).status == 401)
     #expect(server.requests.count == 2)
     #expect(try await chain.proceed(try NetOptRequest(.get, "https://api.example.com/")).status == 401)
+    // The second call is sent only once, because it already used the time of the server's `Date`.
     #expect(server.requests.count == 3)
   }
 
@@ -183,7 +201,8 @@ import Testing
     #expect(plain.requests.count == 1)
   }
 
-  /// Requests that were in flight when the first request was refused are repeated too.
+  /// The client repeats every request that was signed with the wrong time, also the requests that were in
+  /// flight when it learned the difference of the clocks.
   @Test("all concurrent requests that were signed with the wrong time are repeated")
   func concurrentRefusals() async throws {
     let count = 10
@@ -217,6 +236,8 @@ import Testing
   func clockOfOrigin() async throws {
     let server = Server(clock: Self.date)
     let chain = try chain(server, clock: Self.date - 4000)
+    // How many requests the server has received after a request to each URL. The first request to an origin
+    // is sent twice.
     for (url, count) in [
       ("https://api.example.com/", 2), ("https://api.example.com:8443/", 4),
       ("https://api.example.com:8443/", 5),

@@ -6,16 +6,18 @@ import Testing
 
 @testable import NetOpt
 
-/// Concurrent calls for the same resource, which share one fetch.
+/// Tests that concurrent calls for the same resource share one fetch (single flight, `InFlightFetches`).
 @Suite struct SingleFlightTests {
+  /// The fields of a response that the cache may store.
   private static let fields: HeaderFields = ["Cache-Control": "max-age=60"]
 
-  /// Starts `count` calls with the same request, and waits until all of them but the one that fetches have
-  /// joined a fetch.
+  /// Starts `count` calls with the same request. Waits until all of them have joined a fetch. If no fetch is
+  /// running, one of the calls makes it, and the others wait for it.
   private func start(
     _ count: Int, on lab: CacheLab, _ change: @escaping @Sendable (inout NetOptRequest) -> Void = { _ in }
   ) async throws -> [Task<String, any Error>] {
     let before = try lab.inFlightFetches.waiting
+    // How many of the calls make a fetch and do not wait.
     let leads = try lab.inFlightFetches.count == 0 ? 1 : 0
     let tasks = (0..<count).map { _ in Task { try await lab.ask(.get, "/thing", [:], change).text } }
     try await wait(for: "the calls to join") { try lab.inFlightFetches.waiting == before + count - leads }
@@ -91,7 +93,9 @@ import Testing
     await client.shutdown()
   }
 
-  /// The fields of a 304 response also decide whether waiting calls may share the stored response.
+  /// The fields of the 304 also decide whether the waiting call may get the stored response.
+  ///
+  /// - Parameter news: the fields of the 304.
   @Test(
     "a revalidated response is shared with a waiting call only if the 304's fields allow it",
     arguments: [
@@ -139,7 +143,7 @@ import Testing
     first.cancel()
     await #expect(throws: NetOptError.self) { try await first.value }
     try await wait(for: "another fetch") { lab.sent == 2 }
-    // A waiting call may be cancelled as well.
+    // The cancellation of a waiting call does not affect the others either.
     others[50].cancel()
     gate.open()
     for (index, call) in others.enumerated() where index != 50 { #expect(try await call.value == "answer 2") }
@@ -207,7 +211,7 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// The server closes the connection when it sees one caller's field, or answers 503 to it.
+  /// The server does not accept the value 1 of a field: it answers with status 503, or closes the connection.
   @Test(
     "a failure caused by one caller's header field does not reach calls with other fields",
     arguments: [true, false])
@@ -235,7 +239,7 @@ import Testing
       }
     }
     for call in others { #expect(try await call.value == "answer") }
-    // The other calls share one fetch of their own.
+    // One fetch for the calls with the value 1, and one for all others.
     #expect(lab.sent == 2)
     await lab.client.shutdown()
   }
@@ -321,7 +325,8 @@ import Testing
   @Test("a waiting call ends with a timeout at its own deadline")
   func waiterDeadline() async throws {
     let gate = Latch()
-    // The transport ignores deadlines: the first call waits as long as the fetch takes.
+    // The transport ignores deadlines. So the call that makes the fetch gets the response even after its
+    // deadline.
     let lab = try CacheLab { (request, number) throws(NetOptError) in
       try? await gate.wait()
       return CacheLab.response(request, 200, Self.fields, "answer \(number)")
@@ -355,6 +360,7 @@ import Testing
     let begun = SystemTimeSource().now()
     let first = try await start(1, on: lab, change)[0]
     try await wait(for: "the first fetch") { lab.sent == 1 }
+    // The first call began two seconds before the others, so its deadline comes two seconds before theirs.
     try await wait(for: "time to pass") { SystemTimeSource().now() > begun + .seconds(2) }
     let others = try await start(10, on: lab, change)
     try await wait(for: "the limit of the first") { SystemTimeSource().now() > begun + .seconds(3) }
@@ -365,7 +371,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// A request can fail because of its options where a request with other options succeeds.
+  /// A fetch may fail because of the options of its request. A request with other options may succeed, so it
+  /// must not share this failure.
   @Test(
     "a call with other request options does not share a fetch",
     arguments: [
@@ -391,7 +398,8 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// An error that is caused by one caller's request concerns that caller alone.
+  /// The failure of one caller's request says nothing about the requests of other callers. One of the waiting
+  /// calls fetches for all others.
   @Test(
     "an error in one caller's request does not fail the calls that wait for its fetch",
     arguments: [
@@ -438,12 +446,15 @@ import Testing
   func outcomesOfOthers() async throws {
     let clock = ManualTimeSource()
     let fetches = InFlightFetches(clock)
+    // The fields of the call that makes the fetch.
     let mine: HeaderFields = ["X-Trial": "1"]
     let key = InFlightFetches.Key(
       key: try CacheKey(api: "a", parameters: ""), selectors: [], RequestOptions())
-    // The waiting calls have the same deadline as the first call.
+    // All calls have this deadline. So after the timeout of the fetch, no waiting call has time left to make
+    // another one.
     let deadline = clock.now() + .seconds(60)
     let timeout = NetOptError(.timeout, phase: .receive, "too late")
+    // The ways in which the fetch ends.
     let ends: [(String, @Sendable (InFlightFetches.Leader) -> Void)] = [
       ("503", { $0.complete(.staleIfError(503)) }),
       ("timeout", { $0.fail(timeout, deadline: deadline, at: deadline) }),
