@@ -154,6 +154,7 @@ import Testing
     }
     var tally = Tally()
     for _ in 0..<(Self.calls / 50) {
+      // These 50 calls run at the same time.
       let batch = (0..<50).map { _ in
         (callers.randomElement(using: &random) ?? Caller(&random), paths.randomElement(using: &random) ?? "/")
       }

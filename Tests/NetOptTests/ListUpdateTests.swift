@@ -74,6 +74,7 @@ import Testing
       recorder: recorder, transport: transport)
   }
 
+  /// A response of the scripted server.
   static func respond(_ body: [UInt8], _ fields: HeaderFields = [:], _ status: Int = 200) -> StubAnswer {
     .response(StubResponse(status, fields: fields, body: body))
   }

@@ -273,6 +273,7 @@ import Testing
     let signer = try ListSigner()
     let content = listBytes(serial: 4)
     let good = try signer.signature(of: content)
+    // The end of the first line. The signature does not cover this line.
     let first = try #require(good.firstIndex(of: 0x0a))
     var random = SplitMix64(seed: 0x5167)
     for round in 0..<8_000 {
@@ -296,6 +297,7 @@ import Testing
       // The signature must verify if the lines after the first are unchanged, apart from their line endings.
       // Otherwise it must not verify.
       let meaning = { (bytes: ArraySlice<UInt8>) in bytes.filter { $0 != 0x0d && $0 != 0x0a } }
+      // The end of the first line in the changed file.
       let second = bytes.firstIndex(of: 0x0a) ?? bytes.startIndex
       #expect(isVerified == (meaning(bytes[second...]) == meaning(good[first...])))
     }

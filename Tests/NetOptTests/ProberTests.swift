@@ -18,6 +18,8 @@ import Testing
     let router: Router
     let prober: Prober
 
+    /// - Parameter connect: decides the outcome of each connection attempt of a probe. It moves the clock by
+    ///   the time that the attempt takes.
     init(
       _ addresses: [IPAddress], host: String, concurrency: Int = 64, atStart: Bool = false,
       method: ProbeMethod? = nil,

@@ -21,6 +21,7 @@ import Testing
     private let verifier: SignatureVerifier
     private let seen = Locked<[(NetOptRequest, VerificationReport)]>([])
     var requests: [NetOptRequest] { seen.withLock { $0.map(\.0) } }
+    /// The results of the verification of these requests.
     var reports: [VerificationReport] { seen.withLock { $0.map(\.1) } }
 
     init(clock: Int64, isTLS: Bool = true, age: String? = nil, refusal: Int = 401) {
@@ -74,6 +75,7 @@ import Testing
 
   /// The `Date` of the servers' responses, in seconds since 1970.
   private static let date: Int64 = 1_700_000_000
+  /// The keys of the signer and of the server.
   private static let ring = KeyRing([SigningKey(id: "k", secret: Array("secret".utf8), salt: "s")])
 
   /// A chain that signs requests to api.example.com and sends them to the server.

@@ -211,7 +211,9 @@ import Testing
     await lab.client.shutdown()
   }
 
-  /// The server does not accept the value 1 of a field: it answers with status 503, or closes the connection.
+  /// The server does not accept the value 1 of `X-Odd`: it answers with status 503, or closes the connection.
+  ///
+  /// - Parameter isAnswered: whether it answers with status 503.
   @Test(
     "a failure caused by one caller's header field does not reach calls with other fields",
     arguments: [true, false])
