@@ -2,20 +2,21 @@ import CCurl
 import Glibc
 import NetOptLocking
 
-/// Tracks the memory that libcurl has allocated: easy handles, connections, lists. It shows what a client
-/// leaks.
+/// Tracks all memory that libcurl has allocated and not freed: easy handles, connections, lists. What remains
+/// after a client is released is a leak.
 enum CurlAllocations {
-  /// The size of each allocation, by address.
+  /// The size of each allocation in bytes, by address.
   private static let sizes = Locked<[UInt: Int]>([:])
-  /// How many bytes of an allocation are shown.
+  /// How many bytes of an allocation its description shows.
   private static let shown = 48
 
-  /// The number of allocations that libcurl holds.
+  /// The number of allocations that libcurl has not freed.
   static var live: Int { sizes.withLock { $0.count } }
 
-  /// Describes up to 20 of the allocations that libcurl holds: the size and the text in each.
+  /// Describes up to 20 of the allocations that libcurl has not freed: the size of each, and its first bytes
+  /// as text. Call this only while no thread uses libcurl.
   static var descriptions: [String] {
-    // No other thread uses libcurl during this call, so the allocations stay valid.
+    // No thread uses libcurl during this call, so the allocations stay valid.
     sizes.withLock { sizes in
       sizes.prefix(20).map { address, size in
         guard let pointer = UnsafeRawPointer(bitPattern: address) else { return "" }
@@ -26,8 +27,8 @@ enum CurlAllocations {
     }
   }
 
-  /// Makes libcurl allocate through this table (curl_global_init_mem(3)). Must be called before any other use
-  /// of libcurl: the first initialization counts.
+  /// Makes libcurl allocate through functions that keep this table (curl_global_init_mem(3)). Must be called
+  /// before any other use of libcurl, because only the first initialization of libcurl has an effect.
   static func install() {
     curl_global_init_mem(
       Int(CURL_GLOBAL_DEFAULT),
@@ -48,6 +49,7 @@ enum CurlAllocations {
       { number, size in CurlAllocations.noted(calloc(number, size), number * size) })
   }
 
+  /// Adds an allocation to the table, unless it failed. Returns the pointer.
   @discardableResult
   private static func noted(_ pointer: UnsafeMutableRawPointer?, _ size: Int) -> UnsafeMutableRawPointer? {
     if let pointer { sizes.withLock { $0[UInt(bitPattern: pointer)] = size } }

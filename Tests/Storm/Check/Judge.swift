@@ -1,16 +1,23 @@
 import NetOpt
 import NetOptCore
 
-/// Checks the response to one request: first the head, then each chunk of the body as it arrives.
+/// Checks the response to one request. The caller passes it the head (`head`), then each chunk of the body as
+/// it arrives (`chunk`), and then the end of a complete body (`end`).
 struct Judge {
+  /// The plan of the request.
   private let plan: RequestPlan
+  /// The `Host` field of the request.
   private let authority: String
+  /// The responses that the backend sent for cacheable URLs.
   private let record: CacheRecord
   private let violations: Violations
   /// The expected body; `nil` when the head is too wrong to tell which body belongs to it.
   private var expected: [UInt8]?
+  /// The content of the expected body. It tells where in this body wrong bytes belong.
   private var content: Content?
+  /// The number of body bytes that have arrived.
   private(set) var position = 0
+  /// Whether a byte of the body was wrong. Later chunks are not checked then.
   private var isWrong = false
   /// How the response was delivered, for the text of a violation.
   private var way = ""
@@ -25,9 +32,9 @@ struct Judge {
     self.violations = violations
   }
 
-  /// Checks the head.
+  /// Checks the head, and decides which body belongs to it.
   ///
-  /// - Parameter generator: gives the plans of the requests whose responses may be in a cache.
+  /// - Parameter generator: gives the plans of other requests. A cached response was sent for one of them.
   mutating func head(_ response: NetOptResponse, _ generator: RequestGenerator) {
     let fields = response.headers
     way = describe(response)
@@ -41,11 +48,13 @@ struct Judge {
       return
     }
     let status = response.cacheStatus
+    // Whether the response may be one that the backend sent for another request for the same URL: it comes
+    // from the cache, or from the fetch of another call.
     let isShared = plan.answer.cached != nil && (status.isFromCache || status.isCollapsed)
     guard isShared || id == plan.index else {
       return add(.wrongAnswer, "the answer is the one to request \(id)")
     }
-    // A cached response was sent for another request to the same URL.
+    // The plan of the request for which the backend sent the response.
     let asked = isShared ? generator.plan(id) : plan
     if isShared {
       let isSame = asked.answer.target == plan.answer.target && asked.host.name == plan.host.name
@@ -65,6 +74,11 @@ struct Judge {
     if !plan.answer.hasBody(for: plan.method.rawValue) { expected = [] }
   }
 
+  /// Checks the fields of the response whose names begin with `X-`.
+  ///
+  /// - Parameters:
+  ///   - mine: these fields.
+  ///   - asked: the plan of the request for which the backend sent the response.
   private func judge(_ mine: HeaderFields, of asked: RequestPlan, _ response: NetOptResponse) {
     let received = asked.answer.isEarly ? nil : asked.upload.size
     var wanted = AnswerFields.expected(
@@ -84,6 +98,7 @@ struct Judge {
     add(.wrongFields, "missing \(missing), not expected \(surplus)")
   }
 
+  /// Checks the HTTP version of a response that came over a connection.
   private func judgeVersion(_ response: NetOptResponse) {
     let isHTTP2 = response.version == .http2
     let isAllowed =
@@ -100,6 +115,10 @@ struct Judge {
     if !isAllowed { add(.wrongVersion, "the answer came over HTTP/\(response.version)") }
   }
 
+  /// Checks a response for a cacheable URL: a server sent this version, and the version may come from a cache
+  /// and is not too old.
+  ///
+  /// - Parameter text: the version in the response's field `X-Version`.
   private mutating func judgeCached(_ space: AnswerPlan.Cached, _ text: String?, _ response: NetOptResponse) {
     guard let version = text.flatMap({ Int($0) }) else { return }
     let flavour = space.varies ? plan.flavour : "0"
@@ -114,18 +133,20 @@ struct Judge {
       return
     }
     let age = SystemTimeSource().now() - sent
-    // `max-age` has whole seconds, and the response needed time to arrive.
+    // `max-age` is in whole seconds, and the response needed time to arrive. So a hit may be up to 3 s older
+    // than `max-age`.
     if response.cacheStatus.outcome == .hit, age > .seconds(space.maxAge + 3) {
       add(.wrongCached, "a hit is \(age) old")
     }
   }
 
+  /// Sets the body that belongs to the head.
   private mutating func expect(_ content: Content) {
     self.content = content
     expected = content.bytes(plan.answer.size)
   }
 
-  /// Checks a chunk of the body.
+  /// Checks the next chunk of the body.
   mutating func chunk(_ bytes: [UInt8]) {
     defer { position += bytes.count }
     guard let expected, let content, !isWrong else { return }
@@ -137,13 +158,14 @@ struct Judge {
       "byte \(offset) of \(expected.count), in a piece of \(bytes.count) from \(position) on: \(excerpt)")
   }
 
-  /// Checks the end of a body that the client reports as complete.
+  /// Checks a body that the client reports as complete.
   func end() {
     if isWrong { add(.wrongBody, "the wrong body was taken for whole, with \(position) bytes") }
     guard let expected, !isWrong, position < expected.count else { return }
     add(.shortBody, "\(position) of \(expected.count) bytes were taken for whole")
   }
 
+  /// Describes how the response was delivered: endpoint, HTTP version, reuse of the connection, and cache.
   private func describe(_ response: NetOptResponse) -> String {
     let remote = response.remote.map { "\($0)" } ?? "no endpoint"
     let cache = response.cacheStatus.text ?? "no cache"

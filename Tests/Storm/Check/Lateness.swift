@@ -4,36 +4,47 @@ import NetOptLocking
 import NetOptTestSupport
 import Synchronization
 
-/// Measures how late this machine runs due work. A thread and a task do nothing but sleep, and their
-/// oversleep is measured; so is the time for which the threads of this process wait for a core.
+/// Measures how late this machine runs due work, because the test shares few cores with servers, clients and
+/// other processes. A call may end late for this reason alone. `allowance` computes from the measurements how
+/// late it may end.
 ///
-/// A call may end that much after its deadline, because the test shares few cores with servers, clients and
-/// other processes.
+/// A thread and a task do nothing but sleep, and the measurement is how long after their due time they wake.
+/// The thread also reads how long the threads of this process have waited for a core.
 package final class Lateness: Sendable {
+  /// A measurement above 2 ms. `late` or `waited` is zero when only the other one was measured.
   private struct Sample {
+    /// When the measurement ended.
     var at: MonotonicInstant
+    /// How long after its due time the thread or the task woke.
     var late = Duration.zero
+    /// How long one thread waited for a core since the previous reading: the thread that waited longest.
     var waited = Duration.zero
   }
 
+  /// How long the thread and the task sleep each time.
   private static let step = Duration.milliseconds(10)
-  /// The number of steps between two readings of the threads' waits.
+  /// The number of the thread's steps between two readings of the waits for a core.
   private static let stepsPerReading = 5
+  /// The maximum number of samples. When there are more, the older half is dropped.
   private static let mostSamples = 20_000
 
+  /// The samples, oldest first.
   private let samples = Locked<[Sample]>([])
   private let stopped: StopSignal
+  /// The thread that measures; `nil` after `stop`.
   private let thread = Locked<JoinableThread?>(nil)
+  /// The task that measures; `nil` after `stop`.
   private let task = Locked<Task<Void, Never>?>(nil)
   private let clock = SystemTimeSource()
   private let unjudgedCalls = Atomic(0)
 
-  /// The number of calls that ended late while the machine was too late to judge them.
+  /// The number of calls that `noteUnjudged` counted.
   package var unjudged: Int { unjudgedCalls.load(ordering: .relaxed) }
 
-  /// Counts a call that cannot be judged.
+  /// Counts a call whose end was not judged, because the machine was too late during the call.
   package func noteUnjudged() { unjudgedCalls.add(1, ordering: .relaxed) }
 
+  /// Starts the measurement.
   package init() throws {
     stopped = try StopSignal()
     let thread = try JoinableThread { [unowned self] in measure() }
@@ -57,6 +68,7 @@ package final class Lateness: Sendable {
     await task?.value
   }
 
+  /// The loop of the thread.
   private func measure() {
     var waits = RunQueueWaits()
     var steps = 0
@@ -70,6 +82,7 @@ package final class Lateness: Sendable {
     }
   }
 
+  /// Adds a sample, unless both values are at most 2 ms.
   private func note(late: Duration = .zero, waited: Duration = .zero) {
     guard late > .milliseconds(2) || waited > .milliseconds(2) else { return }
     let now = clock.now()
@@ -79,9 +92,11 @@ package final class Lateness: Sendable {
     }
   }
 
-  /// How long after its planned time an event that happens now may come: 300 ms, plus four times the largest
-  /// lateness since `moment`, plus twice the time that threads waited for a core. The end of a call takes
-  /// several threads and tasks.
+  /// How late an event that happens now may come. It is the sum of three times: 300 ms; four times the
+  /// largest lateness since `moment`, because the end of a call takes several threads and tasks; and twice
+  /// the sum of the waits for a core (`Sample.waited`) since `moment`.
+  ///
+  /// - Parameter moment: when the work began that leads to the event.
   package func allowance(since moment: MonotonicInstant) -> Duration {
     let recent = samples.withLock { samples in samples.reversed().prefix { $0.at > moment } }
     let largest = recent.map(\.late).max() ?? .zero

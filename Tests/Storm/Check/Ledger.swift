@@ -1,20 +1,28 @@
 import NetOptCore
 import NetOptLocking
 
-/// Records the requests that reached the servers.
+/// Records the requests that reached the servers, and checks them: the method, the target, the body, and that
+/// a request that must not be repeated arrived only once.
 package final class Ledger: Sendable {
   private struct State {
-    /// The ids that nginx gave to the arrivals of each request, by the index of the request.
+    /// The arrivals of each request, by the index of the request. Each arrival has the id that nginx gave to
+    /// it (`$request_id`).
     var arrivals: [Int: [String]] = [:]
+    /// The highest index of a request that has arrived.
     var highest = 0
+    /// The arrivals of the requests below this index were removed.
     var pruned = 0
+    /// The number of arrivals so far.
     var total = 0
   }
 
-  /// The number of requests whose arrivals are kept: those of some minutes, which is longer than any call.
+  /// The number of requests whose arrivals are kept. A storm takes minutes to send so many, which is longer
+  /// than any call lasts.
   private static let kept = 20_000
 
+  /// The responses that the backend sent for cacheable URLs.
   let cache: CacheRecord
+  /// Gives the plan of each request.
   private let generator: RequestGenerator
   private let violations: Violations
   private let state = Locked(State())
@@ -28,10 +36,12 @@ package final class Ledger: Sendable {
   /// The number of requests that reached nginx; repeated requests count each time.
   package var total: Int { state.withLock { $0.total } }
 
-  /// Records that a request reached a server.
+  /// Records that a request reached a server. nginx's log and the backend report each arrival, so most
+  /// arrivals are reported twice.
   ///
-  /// - Parameter front: nginx's id of the arrival. nginx's log and the backend report the same arrival under
-  ///   this id.
+  /// - Parameters:
+  ///   - index: the index of the request.
+  ///   - front: the id that nginx gave to the arrival. It is the same in both reports.
   package func reached(_ index: Int, _ method: String, front: String) {
     let arrivals = state.withLock { state in
       var arrivals = state.arrivals[index] ?? []
@@ -56,7 +66,7 @@ package final class Ledger: Sendable {
     }
   }
 
-  /// Records that the backend received a complete request.
+  /// Checks the target and the body of a request that the backend has received to its end.
   func uploaded(_ index: Int, _ body: [UInt8], target: String) {
     let plan = generator.plan(index)
     if plan.answer.target != target {
@@ -74,7 +84,7 @@ package final class Ledger: Sendable {
     }
   }
 
-  /// Reads nginx's access log.
+  /// Records the arrivals in the new lines of an nginx's access log.
   func read(_ log: AccessLogTail) {
     for line in log.lines() {
       // $request_id $http_x_id $request_method $status
@@ -85,9 +95,13 @@ package final class Ledger: Sendable {
   }
 }
 
-/// Bytes in readable form.
+/// Shows bytes in the text of a violation.
 enum Excerpt {
-  /// - Parameter content: the content that the bytes should belong to.
+  /// Describes up to 48 of the bytes: as text, and where in the content they occur.
+  ///
+  /// - Parameters:
+  ///   - offset: the offset of the first byte to describe.
+  ///   - content: the content to which the bytes should belong.
   static func of(_ bytes: [UInt8], at offset: Int, _ content: Content) -> String {
     let there = bytes.dropFirst(offset).prefix(48)
     let position = content.position(of: there).map { "byte \($0) of this content" } ?? "not of this content"

@@ -4,9 +4,12 @@ import TestTools
 
 /// Measures how long the runnable threads of this process wait for a core: proc_pid_schedstat(5).
 struct RunQueueWaits {
+  /// How long each thread had waited for a core until the last call of `longest`, in nanoseconds since the
+  /// start of the thread. The key is the thread id.
   private var before: [String: Int64] = [:]
 
-  /// The longest wait of one thread since the last call; zero where the kernel does not report waits.
+  /// The wait of the thread that has waited longest since the last call. Zero where the kernel does not
+  /// report waits, and for the first call.
   mutating func longest() -> Duration {
     let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
     var now: [String: Int64] = [:]

@@ -1,15 +1,19 @@
 import Glibc
 import NetOptLocking
 
-/// Reads a log file while it grows.
+/// Reads the lines of a log file while another process writes it.
 final class AccessLogTail: Sendable {
   private struct State {
+    /// The descriptor of the current file; `nil` until it is opened, at the first call of `lines` and at the
+    /// next one after `rotate`.
     var descriptor: Int32?
-    /// The beginning of a line whose end is not written yet.
+    /// The bytes that were read but are no whole line yet.
     var rest: [UInt8] = []
+    /// The number of bytes read from the current file.
     var size = 0
   }
 
+  /// The path of the log file.
   let path: String
   private let state = Locked(State())
 
@@ -20,7 +24,7 @@ final class AccessLogTail: Sendable {
   /// The number of bytes read from the current file.
   var size: Int { state.withLock { $0.size } }
 
-  /// The lines written since the last call.
+  /// The lines that were written since the last call. Opens the file if necessary.
   func lines() -> [String] {
     state.withLock { state in
       if state.descriptor == nil { Self.open(path, &state) }
@@ -36,14 +40,14 @@ final class AccessLogTail: Sendable {
     }
   }
 
-  /// Removes the file, and continues with the new file once the writer has opened it. Lines that the writer
-  /// adds to the old file after the next call of `lines` are lost.
+  /// Removes the file. Waits until the writer has created a new file, at most 1 s, and reads the old file to
+  /// its end. Lines that the writer adds to the old file later are lost.
   ///
-  /// - Parameter reopen: makes the writer open the file again.
+  /// - Parameter reopen: makes the writer close the old file and open a new one at the path.
   func rotate(_ reopen: () -> Void) {
     unlink(path)
     reopen()
-    // The old file exists as long as it is open here; its last lines are read before the lines of the new
+    // The old file exists as long as it is open here. So its last lines come before the lines of the new
     // file.
     state.withLock { state in
       for _ in 0..<1000 where access(path, F_OK) != 0 { usleep(1000) }
@@ -60,6 +64,7 @@ final class AccessLogTail: Sendable {
     if descriptor >= 0 { state.descriptor = descriptor }
   }
 
+  /// Reads up to 64 KiB; `nil` when no more bytes are there.
   private static func read(_ state: inout State) -> [UInt8]? {
     guard let descriptor = state.descriptor else { return nil }
     let chunk = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, count in

@@ -3,24 +3,30 @@ import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
 
-/// The application behind every nginx of the storm. It responds as the target of the request says, and
-/// reports each arrival to the ledger.
+/// The application behind both nginx servers of the storm. It responds as the target of the request says
+/// (`AnswerPlan`), and reports each arrival to the ledger.
 ///
-/// Each connection has a thread with blocking calls. nginx keeps few connections.
+/// Each connection has a thread of its own, which uses blocking calls. nginx keeps few connections to the
+/// backend.
 final class Backend: Sendable {
   private struct State {
+    /// The threads of the open connections, by the descriptor of the connection.
     var connections: [Int32: JoinableThread] = [:]
+    /// The threads whose connection has ended. They must still be joined.
     var ended: [JoinableThread] = []
   }
 
+  /// The endpoint on which the backend listens.
   let endpoint: IPEndpoint
   private let ledger: Ledger
+  /// The listening socket.
   private let listener: Int32
   private let stopped: StopSignal
   private let state = Locked(State())
+  /// The thread that accepts connections; `nil` after `stop`.
   private let acceptor = Locked<JoinableThread?>(nil)
 
-  /// Starts the backend.
+  /// Starts the backend at an address, on a port that the system chooses.
   init(on address: IPAddress, _ ledger: Ledger) throws {
     self.ledger = ledger
     stopped = try StopSignal()
@@ -44,6 +50,7 @@ final class Backend: Sendable {
     for thread in state.withLock({ $0.ended }) { thread.join() }
   }
 
+  /// The loop of the accepting thread. Returns after `stop`.
   private func accept() {
     while true {
       var descriptors = [stopped.descriptor, listener].map {
@@ -60,6 +67,7 @@ final class Backend: Sendable {
     }
   }
 
+  /// Starts the thread of a new connection. Joins the threads of ended connections first.
   private func serve(_ descriptor: Int32) {
     let joinable = state.withLock { state in
       defer { state.ended = [] }
@@ -77,6 +85,9 @@ final class Backend: Sendable {
     }
   }
 
+  /// Closes a connection, and notes that its thread ends.
+  ///
+  /// - Parameter byReset: whether to close the connection with a TCP reset.
   private func ended(_ descriptor: Int32, byReset: Bool) {
     state.withLock { state in
       if let thread = state.connections.removeValue(forKey: descriptor) { state.ended.append(thread) }
@@ -84,12 +95,15 @@ final class Backend: Sendable {
     }
   }
 
+  /// Reads requests and responds to them until nginx closes the connection. Throws when the connection
+  /// breaks, and when the plan of a response breaks it.
   private func exchange(over connection: BackendConnection) throws {
     while let head = try connection.readHead() {
       guard let request = BackendRequest(head), let index = request.index,
         let plan = AnswerPlan(target: request.target)
       else {
-        // The client's probes have no id. nginx would send its own requests without an id too, but has none.
+        // The request does not belong to the storm. Each request of the storm has an index, and a target that
+        // encodes an `AnswerPlan`.
         try connection.write("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".utf8)
         continue
       }

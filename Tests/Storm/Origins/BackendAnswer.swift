@@ -4,12 +4,17 @@ import NetOptCore
 /// One response of the backend.
 struct BackendAnswer {
   private let request: BackendRequest
+  /// The index of the request.
   private let index: Int
   private let plan: AnswerPlan
+  /// The complete body of the response, also when it will be cut.
   private let body: [UInt8]
+  /// The chosen response; `nil` when the URL is not cacheable.
   private let cached: CacheRecord.Answer?
+  /// The number of body bytes after which the backend breaks the connection; `nil` for the complete body.
   private let cut: Int?
 
+  /// Chooses the response. For a cacheable URL, the ledger's `CacheRecord` chooses its version.
   init(_ request: BackendRequest, _ index: Int, _ plan: AnswerPlan, _ ledger: Ledger) {
     self.request = request
     self.index = index
@@ -30,10 +35,15 @@ struct BackendAnswer {
 
   private var status: Int { cached?.isNotModified == true ? 304 : plan.status }
   private var hasBody: Bool { plan.hasBody(for: request.method) && status != 304 }
-  /// Whether nginx gets the body in chunks: a chunked body, or one that ends with the client's connection.
+  /// Whether the backend sends the body to nginx in chunks. It also does so when the body ends with the
+  /// connection (`Framing.close`): nginx then removes the chunks, and closes the client's HTTP/1.1 connection
+  /// at the end.
   private var isChunked: Bool { plan.framing != .length }
 
-  /// - Parameter received: the length of the request's body in bytes; `nil` when the body was not read yet.
+  /// Sends the head of the response.
+  ///
+  /// - Parameter received: the length of the request's body in bytes; `nil` when the response begins before
+  ///   the body was read.
   func sendHead(over connection: BackendConnection, received: Int?) throws {
     var lines = ["HTTP/1.1 \(status) Answer"]
     if status != 204, status != 304 {
@@ -59,6 +69,8 @@ struct BackendAnswer {
     try connection.write((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8)
   }
 
+  /// Sends the body, with the pauses of the plan. When the plan cuts the body, sends its first part and
+  /// throws `Gone`, so that the caller resets the connection.
   func sendBody(over connection: BackendConnection) throws {
     guard hasBody else { return }
     let end = min(cut ?? body.count, body.count)
@@ -84,9 +96,16 @@ struct BackendAnswer {
   }
 }
 
-/// The response fields that repeat what was requested.
+/// The fields of a response that show to which request it belongs.
 enum AnswerFields {
-  /// All response fields whose names begin with `X-`, except those of cached responses.
+  /// All fields of the response whose names begin with `X-`, except `X-Version` and `X-Flavour` of cacheable
+  /// responses.
+  ///
+  /// - Parameters:
+  ///   - index: the index of the request.
+  ///   - authority: the `Host` field of the request.
+  ///   - received: the length of the request's body in bytes; `nil` when the response began before the body
+  ///     was read.
   static func expected(
     index: Int, method: String, authority: String, plan: AnswerPlan, received: Int?
   ) -> [HeaderField] {

@@ -3,15 +3,18 @@ import NetOptCore
 
 /// A connection from nginx to the backend, with blocking calls. Only its own thread uses it.
 final class BackendConnection {
-  /// Thrown when the peer has closed the connection.
+  /// Thrown when the exchange cannot continue: nginx has closed the connection, the request is malformed, or
+  /// the plan of the response breaks the connection.
   struct Gone: Error {}
 
   let descriptor: Int32
+  /// The bytes that were received but not read yet.
   private var pending: [UInt8] = []
 
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-  /// Reads up to and including an empty line; returns `nil` when the peer closes between two requests.
+  /// Reads a request head, up to and including the empty line at its end. Returns `nil` when nginx closes the
+  /// connection between two requests.
   func readHead() throws -> [UInt8]? {
     let end = Array("\r\n\r\n".utf8)
     var searched = 0
@@ -35,7 +38,7 @@ final class BackendConnection {
     return Array(pending[..<count])
   }
 
-  /// Reads a line.
+  /// Reads up to the next LF. The result has no LF, but has the CR before it.
   func readLine() throws -> String {
     while true {
       if let end = pending.firstIndex(of: 10) {
@@ -46,6 +49,7 @@ final class BackendConnection {
     }
   }
 
+  /// Writes all bytes.
   func write(_ bytes: some Collection<UInt8>) throws {
     var rest = Array(bytes)[...]
     while !rest.isEmpty {
@@ -56,6 +60,7 @@ final class BackendConnection {
     }
   }
 
+  /// Waits for bytes and adds them to `pending`. Returns false when nginx has closed the connection.
   private func receive() throws -> Bool {
     var count = 0
     let chunk = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, initialized in
@@ -76,6 +81,7 @@ struct BackendRequest {
   let target: String
   private let fields: [(name: Substring, value: Substring)]
 
+  /// Parses a head; returns `nil` when the request line does not have three words.
   init?(_ head: [UInt8]) {
     let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
     let words = lines.first?.split(separator: " ") ?? []
@@ -87,16 +93,21 @@ struct BackendRequest {
     }
   }
 
+  /// The value of the first field with this name; `nil` without one.
+  ///
+  /// - Parameter name: the name in lower case.
   subscript(name: String) -> String? {
     fields.first { $0.name.lowercased() == name }.map { String($0.value) }
   }
 
+  /// The index of the request in the storm, from its field `X-Id`; `nil` for other requests.
   var index: Int? { self["x-id"].flatMap { Int($0) } }
+  /// The value of `X-Flavour`; `"0"` without this field.
   var flavour: String { self["x-flavour"] ?? "0" }
-  /// Host and port as the client sees them. The port implies the scheme.
+  /// The host and port that the client asked for (`Host`). Each port has only one scheme.
   var authority: String { self["host"] ?? "" }
 
-  /// Reads the body.
+  /// Reads the body of the request, with a length or in chunks.
   func readBody(from connection: BackendConnection) throws -> [UInt8] {
     if let length = self["content-length"].flatMap({ Int($0) }) { return try connection.read(length) }
     guard self["transfer-encoding"] != nil else { return [] }

@@ -4,30 +4,37 @@ import NetOptLocking
 import NetOptTestSupport
 import TestTools
 
-/// An nginx in front of the backend. It serves clients over TLS and HTTP, and logs each request with an id of
-/// its own.
+/// An nginx server in front of the backend. It serves clients over TLS and over plain TCP. It gives an id to
+/// each request that arrives (`$request_id`), which it logs and passes to the backend.
 final class StormNginx: Sendable {
-  /// One of the addresses on which nginx listens.
+  /// An endpoint on which nginx listens, with its settings.
   struct Listener: Sendable {
     let endpoint: IPEndpoint
+    /// Whether clients use TLS.
     var isSecure = true
+    /// Whether nginx offers HTTP/2 besides HTTP/1.1.
     var http2 = false
-    /// The maximum number of requests per connection.
+    /// The maximum number of requests per connection. nginx then closes the connection, over HTTP/2 with
+    /// GOAWAY.
     var requests = 1_000_000
     /// The maximum number of concurrent streams per HTTP/2 connection.
     var streams = 128
+    /// The TLS versions, as in nginx's directive `ssl_protocols`.
     var tlsVersions = "TLSv1.2 TLSv1.3"
   }
 
   private let listeners: [Listener]
   private let certificate: TestCertificate
+  /// The endpoint of the backend.
   private let backend: IPEndpoint
+  /// The directory with configuration, logs and temporary files.
   private let directory: String
+  /// The running nginx; `nil` after `stop` or `kill`.
   private let process = Locked<ChildProcess?>(nil)
   /// Reads nginx's access log.
   let log: AccessLogTail
 
-  /// Starts an nginx.
+  /// Starts nginx. Returns when it accepts connections.
   init(_ listeners: [Listener], _ certificate: TestCertificate, backend: IPEndpoint) async throws {
     self.listeners = listeners
     self.certificate = certificate
@@ -48,11 +55,11 @@ final class StormNginx: Sendable {
     try await child.wait(untilReady: { !TextFile.read(idFile).isEmpty })
   }
 
-  /// Ends nginx with SIGTERM. It closes idle connections in order, and resets connections with requests under
-  /// way.
+  /// Ends nginx with SIGTERM. nginx closes idle connections in order, and resets connections with requests
+  /// under way.
   func stop() { process.withLock { $0.take() }?.stop() }
 
-  /// Ends nginx with SIGKILL. It does not log the requests that are under way.
+  /// Ends nginx with SIGKILL. nginx does not log the requests that are under way.
   func kill() {
     let child = process.withLock { $0.take() }
     child?.send(SIGKILL)
@@ -65,7 +72,7 @@ final class StormNginx: Sendable {
   /// Resumes nginx after `freeze`.
   func thaw() { process.withLock { $0 }?.send(SIGCONT) }
 
-  /// Makes nginx write its log to a new file, so that the old file can be removed.
+  /// Makes nginx write its log to a new file, and removes the old file.
   func rotateLog() { log.rotate { process.withLock { $0 }?.send(SIGUSR1) } }
 
   private var configuration: String {
@@ -99,8 +106,9 @@ final class StormNginx: Sendable {
     """
   }
 
-  /// Passes requests and responses on without buffering, so that the backend's cuts and pauses reach the
-  /// client.
+  /// The `server` block of a listener. nginx passes requests and responses on without buffering, so that the
+  /// backend's cuts and pauses reach the client. At `/close`, responses over HTTP/1.1 have no chunks: their
+  /// bodies end with the connection.
   private func server(_ listener: Listener) -> String {
     let tls = listener.isSecure ? " ssl" : ""
     let proxied = """

@@ -5,34 +5,46 @@ import NetOptRouting
 import NetOptTestSupport
 import TestTools
 
-/// The servers of a storm: two nginx in front of one backend, a splice in front of both at a few addresses
-/// that all names share, and a name server.
+/// The servers of a storm: two nginx servers with one backend behind them, a splice in front of both, and a
+/// name server. All host names share the few addresses and ports of the splice.
 final class StormOrigins: Sendable {
-  /// The nginx with long-lived connections.
+  /// The nginx whose connections have no tight limits.
   let lasting: StormNginx
-  /// The nginx with limits: GOAWAY, few requests per connection, TLS 1.2.
+  /// The nginx with tight limits: GOAWAY after 15 requests and few streams, four requests per HTTP/1.1
+  /// connection, or only TLS 1.2.
   let limited: StormNginx
+  /// Accepts the connections of the clients, and forwards them to the nginx servers.
   let splice: Splice
+  /// The name server that the clients ask.
   private let dns: DNSServer
   private let backend: Backend
+  /// The server at `Addresses.hole`, which lets no connection be established.
   private let hole: LoopbackServer
   private let ledger: Ledger
+  /// The addresses that the clients connect to.
   private let addresses: Addresses
+  /// The port numbers. Each is the same at all addresses.
   private let ports: [StormHost.Port: UInt16]
+  /// The file with the certificate of the authority that the clients trust.
   private let authorityFile: String
 
-  /// The addresses of the names.
+  /// The addresses of the host names, in the endpoint list and in DNS.
   private struct Addresses: Sendable {
+    /// An address at which the splice listens; most names have it.
     let first: IPAddress
+    /// Another address at which the splice listens.
     let second: IPAddress
     /// An address on which no server listens.
     let dead: IPAddress
     /// An address where no connection is ever established.
     let hole: IPAddress
+    /// The IPv6 address at which the splice listens; `nil` on a machine without IPv6.
     let six: IPAddress?
 
+    /// The addresses at which the splice listens.
     var open: [IPAddress] { [first, second] + (six.map { [$0] } ?? []) }
 
+    /// The addresses of a name in the endpoint list.
     func listed(_ name: String) -> [IPAddress] {
       switch name {
       case "new.test", "older.test", "mixed.test", "split.test": [first, second]
@@ -44,6 +56,7 @@ final class StormOrigins: Sendable {
       }
     }
 
+    /// The addresses of a name in DNS.
     func inDNS(_ name: String) -> [IPAddress] {
       switch name {
       case "unlisted-new.test", "plain.test", "split.test": [first, second]
@@ -59,13 +72,18 @@ final class StormOrigins: Sendable {
 
   /// Starts all servers.
   ///
-  /// - Parameter fault: returns the fault of a connection by its number.
+  /// - Parameters:
+  ///   - ledger: gets the arrivals of requests.
+  ///   - fault: returns the fault of each connection through the splice, by the number of the connection from
+  ///     0; `nil` for none.
   init(_ ledger: Ledger, fault: @escaping @Sendable (Int) -> SpliceFault?) async throws {
     self.ledger = ledger
     let open = IPAddress.freshLoopback(5)
     addresses = Addresses(
       first: open[0], second: open[1], dead: open[2], hole: open[3],
       six: Self.hasIPv6 ? IPAddress("::1") : nil)
+    // The nginx servers and the backend are at `behind`. The ports of the splice must be free at
+    // `everywhere`.
     let (behind, everywhere) = (open[4], addresses.open + [addresses.dead, addresses.hole])
     var ports: [StormHost.Port: UInt16] = [:]
     for port in StormHost.Port.allCases { ports[port] = try FreePort.find(on: everywhere) }
@@ -73,6 +91,7 @@ final class StormOrigins: Sendable {
     authorityFile = try await TestCertificates.authorityFile()
     backend = try Backend(on: behind, ledger)
     let certificate = try await TestCertificates.certificate(for: StormHost.names)
+    // The endpoints of the nginx servers, three for each.
     let inner = try (0..<6).map { _ in IPEndpoint(behind, port: try FreePort.find(on: [behind])) }
     lasting = try await StormNginx(
       [
@@ -91,8 +110,10 @@ final class StormOrigins: Sendable {
     dns = try await DNSServer.start(Dictionary(uniqueKeysWithValues: records), timeToLive: 2)
   }
 
-  /// The frontends of the splice. The server of a name depends on the address and the port; a name with two
-  /// servers gets them in turn, connection by connection.
+  /// Makes the frontends of the splice. The server behind a name depends on the address and the port.
+  /// Connections to a name with two servers go to these servers in turn.
+  ///
+  /// - Parameter inner: the endpoints of the nginx servers, in the order of their listeners.
   private static func frontends(
     _ addresses: Addresses, _ ports: [StormHost.Port: UInt16], _ inner: [IPEndpoint]
   ) -> [Splice.Frontend] {
@@ -119,10 +140,11 @@ final class StormOrigins: Sendable {
     return frontends
   }
 
-  /// The value of the `Host` field.
+  /// The value of the `Host` field for a host: its name and port.
   func authority(of host: StormHost) -> String { "\(host.name):\(ports[host.port] ?? 0)" }
 
-  /// The settings that all clients of the storm share.
+  /// The settings that all clients of the storm share: the endpoint list, the trusted authority and the name
+  /// server.
   func configuration() -> ClientConfiguration {
     var configuration = ClientConfiguration()
     var entries: [String: HostEntry] = [:]
@@ -139,7 +161,7 @@ final class StormOrigins: Sendable {
     return configuration
   }
 
-  /// Reads the servers' new log lines, and keeps their logs small.
+  /// Passes the new lines of nginx's logs to the ledger. Starts a new log when a log has more than 64 MiB.
   func readLogs() {
     for server in [lasting, limited] {
       ledger.read(server.log)
