@@ -1,5 +1,6 @@
 extension RequestPlan: CustomStringConvertible {
-  /// The index, the request, and its unusual properties.
+  /// The index, the method, host, target and client of the request, and those other properties that differ
+  /// from the defaults.
   package var description: String {
     var words = ["request \(index): \(method) \(host.scheme.rawValue)://\(host.name) (\(host.port) port)"]
     words.append("\(answer.target) by client \(client)")

@@ -2,26 +2,33 @@ import NetOptCore
 
 /// Draws the requests of a storm.
 package struct RequestGenerator: Sendable {
-  /// The number of clients. Those from `firstWithCache` on have a cache.
+  /// The number of clients.
   static let clients = 5
+  /// The number of the first client with a cache. All clients with higher numbers have one too.
   static let firstWithCache = 2
   /// The number of cacheable URLs of each host.
   static let cachedURLs = 12
 
+  /// The seed of the storm.
   let seed: UInt64
-  /// Whether to skip hosts with IPv6 addresses, because this machine has no IPv6.
+  /// Whether this machine has no IPv6. Then another host replaces the one with an IPv6 address (`six.test`).
   var withoutIPv6 = false
 
+  /// Changes each drawn plan.
   private let adapt: @Sendable (inout RequestPlan) -> Void
 
   package init(seed: UInt64) { self.init(seed: seed) { _ in } }
 
-  /// - Parameter adapt: changes each plan, for a storm of one kind. Must be deterministic.
+  /// Makes a generator for requests of one kind.
+  ///
+  /// - Parameter adapt: changes each drawn plan. It must be deterministic, because several places compute the
+  ///   plan of a request independently.
   init(seed: UInt64, adapt: @escaping @Sendable (inout RequestPlan) -> Void) {
     self.seed = seed
     self.adapt = adapt
   }
 
+  /// The methods of requests whose URL is not cacheable. A method is drawn as often as it occurs here.
   private static let methods: [NetOptRequest.Method] = [
     .get, .get, .get, .get, .head, .post, .post, .put, .delete,
   ]
@@ -63,6 +70,7 @@ package struct RequestGenerator: Sendable {
     }
   }
 
+  /// Draws the method, the upload and the response of a request whose URL is not cacheable.
   private func drawOnce(_ random: inout SplitMix64, _ plan: inout RequestPlan) {
     plan.method = random.pick(Self.methods)
     if plan.method == .post || plan.method == .put { plan.upload = upload(&random) }
@@ -70,19 +78,22 @@ package struct RequestGenerator: Sendable {
     plan.answer.status = random.chance(88) ? 200 : random.pick([201, 204, 404, 500, 503])
     plan.answer.size = random.size(upTo: 300_000)
     plan.answer.framing = random.chance(60) ? .length : .chunked
-    // Over plain TCP, a cut of a body that ends with the connection cannot be detected.
+    // Over plain TCP, a client cannot tell whether such a body has ended or was cut off by a fault. So only
+    // `https` hosts get it.
     if plan.host.scheme == .https, random.chance(8) { plan.answer.framing = .close }
     plan.answer.delay = random.chance(25) ? random.number(in: 1...60) : random.chance(4) ? 300 : 0
     plan.answer.pauses = random.chance(15) ? random.number(in: 1...5) : 0
     plan.answer.fields = random.number(in: 0...6)
     plan.answer.isCompressed = random.chance(20)
     plan.answer.isEarly = plan.upload.size > 0 && random.chance(6)
-    // A cut cannot be told from the end of a body that ends with the connection.
+    // The backend does not cut a body that ends with the connection, because a client cannot tell the cut
+    // from the end.
     if plan.answer.framing != .close, plan.answer.size > 0, random.chance(6) {
       plan.answer.cut = random.number(in: 0...plan.answer.size - 1)
     }
   }
 
+  /// Draws the body of a request.
   private func upload(_ random: inout SplitMix64) -> RequestPlan.Upload {
     let size = random.size(upTo: 300_000)
     guard random.chance(50) else { return size == 0 ? .none : .bytes(size) }
@@ -93,7 +104,8 @@ package struct RequestGenerator: Sendable {
     return .stream(stream)
   }
 
-  /// Draws a request for a cacheable URL. The properties of a URL's responses do not depend on the request.
+  /// Draws a request for a cacheable URL. The response depends only on the URL, apart from its flavour and
+  /// version.
   private func drawCached(_ random: inout SplitMix64, _ plan: inout RequestPlan) {
     let number = random.number(in: 0...Self.cachedURLs - 1)
     plan.method = random.chance(90) ? .get : .head
@@ -101,7 +113,7 @@ package struct RequestGenerator: Sendable {
     plan.answer = Self.cachedAnswer(number)
   }
 
-  /// The server's response for one of the cacheable URLs.
+  /// The response of the cacheable URL with this number. It is the same in all storms, whatever the seed.
   static func cachedAnswer(_ number: Int) -> AnswerPlan {
     var properties = SplitMix64(seed: 7, stream: 2, index: number)
     var answer = AnswerPlan()
@@ -113,13 +125,15 @@ package struct RequestGenerator: Sendable {
     answer.pauses = properties.chance(30) ? 3 : 0
     answer.delay = properties.chance(30) ? 20 : 0
     answer.isCompressed = properties.chance(30)
-    // The server decides at which responses of the URL it applies the cut.
+    // The backend cuts only some responses of the URL (`CacheRecord.Answer.breaks`).
     if properties.chance(30), answer.size > 0 {
       answer.cut = properties.number(in: 0...answer.size - 1)
     }
     return answer
   }
 
+  /// Draws what may end the call early or delay it: a short timeout, a cancellation, or how the caller reads
+  /// the body.
   private func drawEnd(_ random: inout SplitMix64, _ plan: inout RequestPlan) {
     switch random.below(100) {
     case ..<6: plan.timeout = random.number(in: 1...100)

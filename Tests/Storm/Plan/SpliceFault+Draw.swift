@@ -1,7 +1,8 @@
 import NetOptCore
 
 extension SpliceFault {
-  /// Draws the fault of a connection by its number; about three of four connections have none.
+  /// Draws the fault of the connection with this number; `nil` for none. About three of four connections have
+  /// none.
   static func draw(seed: UInt64, _ number: Int) -> SpliceFault? {
     var random = SplitMix64(seed: seed, stream: 5, index: number)
     switch random.below(100) {
