@@ -5,21 +5,27 @@ import NetOptRouting
 import NetOptTestSupport
 import TestTools
 
-/// Two listed hosts at one address and port. One of them speaks only HTTP/1.1.
+/// The servers of `SharedAddressTrial`: two hosts at one address and port. One host speaks HTTP/2, the other
+/// only HTTP/1.1.
 ///
-/// A client on libcurl before 8.5 sends another request over a busy HTTP/1.1 connection to this address,
-/// because the connections of the other host multiplex.
+/// libcurl before 8.5 notes for an address, not for each connection, whether connections multiplex. After a
+/// connection to the HTTP/2 host, it may send a request on an HTTP/1.1 connection to this address that still
+/// carries another request. netopt must prevent this (docs/adr/0022).
 package final class SharedAddress: Sendable {
   /// The host that speaks only HTTP/1.1.
   package static let oldHost = "old.test"
   /// The host that speaks HTTP/2.
   package static let newHost = "new.test"
 
+  /// The address and port at which a client reaches both hosts.
   package let endpoint: IPEndpoint
+  /// The server of `newHost`, then the server of `oldHost`. Both listen on another address than `endpoint`.
   private let servers: [NginxOrigin]
+  /// Listens on `endpoint`, and forwards each connection to the server of the host that the TLS handshake
+  /// names.
   private let splice: Splice
 
-  /// Starts the servers.
+  /// Starts the servers and the splice.
   package init() async throws {
     let addresses = IPAddress.freshLoopback(2)
     var settings = NginxSettings()
@@ -36,8 +42,9 @@ package final class SharedAddress: Sendable {
     ])
   }
 
-  /// The nginx locations. Each responds with the request's id, method and host: at once, after 300 ms, or
-  /// half at once and half after 300 ms.
+  /// The locations in nginx's configuration. Each location responds with the request's id (the field `X-Id`),
+  /// method and host. `/quick` responds at once and `/late` after 300 ms. `/halves` sends the first half of
+  /// the body at once and the second half after 300 ms.
   private static let question = """
     location = /quick {
       add_header X-Id $http_x_id always;
@@ -57,7 +64,8 @@ package final class SharedAddress: Sendable {
     }
     """
 
-  /// Makes a client with both hosts in its endpoint list and default settings otherwise.
+  /// Makes a client whose list has both hosts at `endpoint`. The client uses no proxy, has no reachable name
+  /// server and keeps no ranking. Its other settings are the defaults.
   package func client() async throws -> NetOptClient {
     var configuration = ClientConfiguration()
     let entry = HostEntry(port: endpoint.port, endpoints: [ListedEndpoint(endpoint.address)])
@@ -70,10 +78,10 @@ package final class SharedAddress: Sendable {
     return try NetOptClient(configuration)
   }
 
-  /// The number of connections to the address.
+  /// The number of connections to `endpoint` so far, closed ones included.
   package var connections: Int { splice.figures.connections }
 
-  /// Stops the servers.
+  /// Stops the splice and the servers.
   package func stop() {
     splice.stop()
     for server in servers { server.stop() }

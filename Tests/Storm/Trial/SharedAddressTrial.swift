@@ -2,40 +2,43 @@ import NetOpt
 import NetOptCore
 import NetOptLocking
 
-/// Counts responses that belong to another request, at two hosts that share an address.
+/// Sends requests to two hosts that share an address, and counts the responses that belong to another request
+/// than the one that got them.
 ///
-/// A round is one slow request to the HTTP/1.1 host, then one to the HTTP/2 host, then eight to the HTTP/1.1
-/// host while the slow request waits for its response.
+/// A round begins with a slow request to the HTTP/1.1 host. While this request waits for its response, the
+/// client sends one request to the HTTP/2 host, and then eight concurrent requests to the HTTP/1.1 host.
 package final class SharedAddressTrial: Sendable {
   /// The result of the trial.
   package struct Result: Sendable {
-    /// The number of requests with a response, right or wrong.
+    /// The number of requests that got a response, right or wrong.
     package var answers = 0
-    /// The number of responses that belong to another request.
+    /// The number of wrong responses: status, id or body do not fit the request.
     package var wrong = 0
-    /// The number of requests with an error, by error code.
+    /// The number of requests that failed, by the code of the error.
     package var failed: [String: Int] = [:]
-    /// The first wrong responses and errors.
+    /// Descriptions of the first wrong responses and errors, at most ten.
     package var examples: [String] = []
 
     mutating func add(_ example: String) { if examples.count < 10 { examples.append(example) } }
   }
 
-  /// The number of requests after the slow one.
+  /// The number of requests to the HTTP/1.1 host after the slow request of a round.
   private static let followers = 8
-  /// The slow request of each round of a client. The first round opens connections, the later rounds reuse
-  /// them.
+  /// The path of the slow request, for each round of a client. In the first round the client opens its
+  /// connections. In the later rounds it reuses them.
   private static let slowPaths = ["/halves", "/late", "/halves", "/late"]
-  /// The number of concurrent clients.
+  /// The number of clients that run rounds at the same time.
   private static let lanes = 8
 
   private let address: SharedAddress
   private let result = Locked(Result())
+  /// The id of the request that was made last. Ids count from 1.
   private let lastID = Locked(0)
 
   package init(at address: SharedAddress) { self.address = address }
 
-  /// Repeats rounds until there are `answers` responses and errors in total.
+  /// Repeats rounds until there are at least `answers` responses and errors in total. Each client makes one
+  /// round for each of `slowPaths`. Then a new client replaces it.
   package func run(answers: Int) async throws -> Result {
     return try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<Self.lanes {
@@ -52,12 +55,13 @@ package final class SharedAddressTrial: Sendable {
     }
   }
 
+  /// Performs one round. `slow` is the path of the slow request.
   private func round(_ client: NetOptClient, _ slow: String) async {
     await withTaskGroup { group in
       let begun = AsyncStream<Void>.makeStream()
       group.addTask { await self.ask(client, SharedAddress.oldHost, slow) { begun.continuation.finish() } }
-      // Once half of the response is here, its connection is certainly busy. For `/late` nothing shows when
-      // the request is sent; it was started first.
+      // With `/halves`, waits for the head of the slow response, so that the connection is certainly busy.
+      // With `/late`, nothing shows when the request has been sent. It only started first.
       if slow == "/halves" { for await _ in begun.stream {} }
       await ask(client, SharedAddress.newHost, "/quick")
       for _ in 0..<Self.followers {
@@ -66,9 +70,9 @@ package final class SharedAddressTrial: Sendable {
     }
   }
 
-  /// Sends a request and checks its response.
+  /// Sends a request, checks its response, and counts the outcome in `result`.
   ///
-  /// - Parameter whenBegun: called when the head of the response arrives, or on an error.
+  /// - Parameter whenBegun: called when the head of the response arrives, and again when the function ends.
   private func ask(
     _ client: NetOptClient, _ host: String, _ path: String, whenBegun: @Sendable () -> Void = {}
   ) async {
