@@ -1,18 +1,18 @@
 import NetOptTestSupport
-/// The error for a promise that a transport broke.
+/// The error of a check when the transport broke the promise that the check tests.
 package struct ConformanceFailure: Error, Sendable, CustomStringConvertible {
-  /// The expected and the observed behaviour.
+  /// What the transport did wrong, in words.
   package let description: String
 
   init(_ description: String) { self.description = description }
 }
 
-/// Throws unless the condition holds.
+/// Throws a `ConformanceFailure` with the description unless the condition holds.
 func require(_ condition: Bool, _ description: @autoclosure () -> String) throws(ConformanceFailure) {
   if !condition { throw ConformanceFailure(description()) }
 }
 
-/// Throws unless the values are equal.
+/// Throws a `ConformanceFailure` unless the values are equal. `what` names the value in the message.
 func require<Value: Equatable>(
   _ seen: Value, equals expected: Value, _ what: @autoclosure () -> String
 ) throws(ConformanceFailure) {

@@ -1,6 +1,9 @@
 import NetOptTestSupport
 import NetOptCore
 
+// The checks of request and response bodies. `TransportConformance` describes the promise that each method
+// checks.
+
 extension ConformanceRun {
   func reportsCutBodies() async throws {
     let response = try await call(try request(.get, .cut), along: plan(.working))
@@ -65,6 +68,7 @@ extension ConformanceRun {
     }
   }
 
+  /// Makes a body stream that yields the chunks and then ends.
   private static func stream(_ chunks: [[UInt8]]) -> AsyncStream<[UInt8]> {
     AsyncStream { continuation in
       chunks.forEach { continuation.yield($0) }

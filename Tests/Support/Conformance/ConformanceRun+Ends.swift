@@ -1,6 +1,9 @@
 import NetOptTestSupport
 import NetOptCore
 
+// The checks of the ends of calls, of `connect` and of `shutdown`. `TransportConformance` describes the
+// promise that each method checks.
+
 extension ConformanceRun {
   func endsAtDeadline() async throws {
     let limit = Duration.milliseconds(300)
@@ -118,6 +121,8 @@ extension ConformanceRun {
     await bench.transport.shutdown()
   }
 
+  /// Calls `connect` of the transport, which must fail, and returns its error. Throws a `ConformanceFailure`
+  /// if a connection is ready within the limit.
   private func failureToConnect(
     _ behaviour: ConformanceBehaviour, within limit: Duration
   ) async throws -> LegError {
@@ -130,7 +135,8 @@ extension ConformanceRun {
     throw ConformanceFailure("a connection to the \(behaviour.rawValue) address came about")
   }
 
-  /// Throws unless the current time differs from `due` by at most `grace`.
+  /// Throws a `ConformanceFailure` unless the current time differs from `due` by at most the bench's `grace`.
+  /// The caller calls this right after the end that it checks, which `what` names in the message.
   private func requireEnd(at due: MonotonicInstant, _ what: String) throws {
     let late = bench.timeSource.now() - due
     try require(late >= .zero - bench.grace, "\(what) ended \(.zero - late) early")

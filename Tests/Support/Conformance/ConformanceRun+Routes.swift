@@ -1,6 +1,9 @@
 import NetOptTestSupport
 import NetOptCore
 
+// The checks of routes: which legs start, which leg sends the request, and what the report says.
+// `TransportConformance` describes the promise that each method checks.
+
 extension ConformanceRun {
   func answers() async throws {
     let response = try await call(try request(), along: plan(.working))

@@ -2,22 +2,31 @@ import NetOptTestSupport
 import NetOptCore
 import Synchronization
 
-/// The common part of the checks: calls on the transport of a bench.
+/// One run of a check on a bench. The extensions have one method for each case of `TransportConformance`,
+/// with the name of the case. This file has the calls that the methods share.
 struct ConformanceRun: Sendable {
-  /// A stagger longer than any check. A leg that starts earlier was not started by its stagger.
+  /// A stagger longer than any check. When the next leg starts earlier, something other than the stagger has
+  /// started it, such as the failure of a leg.
   static let never = Duration.seconds(60)
 
   let bench: any ConformanceBench
-  /// The thread on which the check runs.
+  /// The thread on which the check and its tasks run, apart from the shared thread pool.
   let thread = DedicatedThread()
 
+  /// The id for the next call. Each call of the process has its own.
   private static let callIDs = Atomic<UInt64>(1)
 
   init(_ bench: any ConformanceBench) { self.bench = bench }
 
+  /// Whether the connections to the bench's servers are expected to speak HTTP/2.
   var multiplexes: Bool { bench.version != .http1 }
 
-  /// A plan with legs to addresses of the bench, and on request a last leg for DNS.
+  /// A plan with a leg to the address of each behaviour, in this order.
+  ///
+  /// - Parameters:
+  ///   - thenDNS: whether a DNS leg follows.
+  ///   - origin: the origin of the plan. Default: the bench's `origin`.
+  ///   - stagger: the stagger of each leg.
   func plan(
     _ behaviours: ConformanceBehaviour..., thenDNS: Bool = false, of origin: Origin? = nil,
     stagger: Duration = ConformanceRun.never
@@ -30,7 +39,7 @@ struct ConformanceRun: Sendable {
       origin: origin ?? bench.origin, policy: .fastest, legs: legs, multiplexes: multiplexes)
   }
 
-  /// A request for a resource. The bench finds the request again by the mark in its query.
+  /// A request for a resource. The query of its URL is `mark`, by which the bench finds the request again.
   func request(
     _ method: NetOptRequest.Method = .get, _ resource: ConformanceResource = .small, mark: String = "",
     of origin: Origin? = nil, body: RequestBody = .none
@@ -53,7 +62,7 @@ struct ConformanceRun: Sendable {
       request, along: plan, in: CallContext(id: id, started: now, deadline: now + limit))
   }
 
-  /// Performs a call that must fail.
+  /// Performs a call that must fail, and returns its error. Throws a `ConformanceFailure` if it succeeds.
   func failure(
     of request: NetOptRequest, along plan: RoutePlan, limit: Duration = .seconds(30)
   ) async throws -> NetOptError {
@@ -64,7 +73,8 @@ struct ConformanceRun: Sendable {
     throw ConformanceFailure("the call succeeded with status \(response.status); it had to fail")
   }
 
-  /// Reads a body that must fail. Returns the number of bytes received and the error.
+  /// Reads a body whose end must be an error. Returns the number of bytes before the error, and the error.
+  /// Throws a `ConformanceFailure` if the body ends without one.
   func failure(of body: ResponseBody) async throws -> (bytes: Int, error: NetOptError) {
     var bytes = 0
     do throws(NetOptError) {
@@ -75,14 +85,14 @@ struct ConformanceRun: Sendable {
     throw ConformanceFailure("the body ended in order after \(bytes) bytes; it had to fail")
   }
 
-  /// The route of an error.
+  /// The route report of an error. Throws a `ConformanceFailure` if the error has none.
   func route(_ error: NetOptError) throws -> RouteReport {
     guard let route = error.route else { throw ConformanceFailure("the error has no route: \(error)") }
     return route
   }
 
-  /// Shuts the transport down, so that all requests have been sent, and returns the addresses that received
-  /// requests.
+  /// Shuts the transport down, so that it sends nothing more, and returns the addresses that received
+  /// requests with the mark.
   func received(_ mark: String, expected: Int) async throws -> [IPAddress] {
     await bench.transport.shutdown()
     return try await bench.received(mark, expected: expected)

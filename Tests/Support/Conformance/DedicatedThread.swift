@@ -1,7 +1,8 @@
 import Dispatch
 
-/// Runs a task and its child tasks outside the shared thread pool. The pool has one thread for each core, so
-/// other tests on the pool would distort a measurement of delays.
+/// A task executor with a serial queue of its own. It runs the task that prefers it, and the child tasks of
+/// that task, outside the shared thread pool. The pool has one thread for each core, so other tests on the
+/// pool would delay the task and distort what it measures.
 package final class DedicatedThread: TaskExecutor {
   private let queue = DispatchQueue(label: "netopt dedicated thread")
 

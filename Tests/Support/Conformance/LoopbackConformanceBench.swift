@@ -2,18 +2,20 @@ package import NetOptTestSupport
 package import NetOptCore
 import Synchronization
 
-/// A bench of real servers on loopback: an `NginxOrigin` and `LoopbackServer`s at one port of several
-/// addresses. A server behind nginx provides the behaviour that nginx does not have.
+/// A bench with real servers on loopback. nginx (`NginxOrigin`) serves the `working`, `alsoWorking` and
+/// `impostor` addresses. A `LoopbackServer` serves the `silent` address, at the same port. nginx forwards
+/// requests for resources that it cannot serve itself, such as `cut`, to another `LoopbackServer`, the
+/// upstream server. Nothing listens at the `refusing` address.
 package final class LoopbackConformanceBench: ConformanceBench {
-  /// The settings for the transport.
+  /// What the transport needs to reach the servers.
   package struct Setting: Sendable {
-    /// The file with the certificate of the trusted authority.
+    /// The file with the certificate of the authority that signed the servers' certificates.
     package let authorityFile: String
-    /// The resolver of the transport.
+    /// The resolver that the transport must use.
     package let resolver: StubResolver
   }
 
-  /// The transport.
+  /// The transport to check.
   package let transport: any Transport
   /// `https://conformance.example`, with the port of the servers.
   package let origin: Origin
@@ -22,8 +24,11 @@ package final class LoopbackConformanceBench: ConformanceBench {
   /// The HTTP version of the requests.
   package let version: RequestOptions.Version
   private let addresses: [ConformanceBehaviour: IPAddress]
+  /// The server of the `working`, `alsoWorking` and `impostor` addresses.
   private let nginx: NginxOrigin
+  /// The server to which nginx forwards requests for `noAnswer`, `dropped`, `cut` and `stalled`.
   private let upstream: LoopbackServer
+  /// The server of the `silent` address.
   private let silent: LoopbackServer
   /// The number of connections to the silent address that `waitForAttempt` has already counted.
   private let attempts = Atomic(0)
@@ -31,8 +36,8 @@ package final class LoopbackConformanceBench: ConformanceBench {
   /// Starts the servers and makes the transport.
   ///
   /// - Parameters:
-  ///   - version: the HTTP version of the requests. Default: HTTP/2.
-  ///   - makeTransport: makes the transport. The check shuts the transport down.
+  ///   - version: the HTTP version of the requests. Default: HTTP/2, which nginx offers.
+  ///   - makeTransport: makes the transport to check. The check shuts the transport down.
   package init(
     version: RequestOptions.Version = .automatic,
     makeTransport: (Setting) async throws -> any Transport
@@ -71,6 +76,7 @@ package final class LoopbackConformanceBench: ConformanceBench {
         resolver: StubResolver(origin.host, [address(.working), address(.refusing)])))
   }
 
+  /// Answers a request that nginx has forwarded. The path ends with the name of the resource.
   private static let serve: @Sendable (LoopbackExchange) throws -> Void = { exchange in
     _ = try exchange.readBody()
     let path = exchange.request.target.prefix { $0 != "?" }
@@ -87,10 +93,10 @@ package final class LoopbackConformanceBench: ConformanceBench {
     }
   }
 
-  /// The loopback address with a behaviour.
+  /// The loopback address that behaves in a given way.
   package func address(_ behaviour: ConformanceBehaviour) -> IPAddress { addresses[behaviour] ?? .loopback }
 
-  /// The path of a resource on nginx or on the server behind nginx.
+  /// The path of a resource. Paths below `/upstream/` are served by `upstream`, all others by nginx.
   package func path(_ resource: ConformanceResource) -> String {
     switch resource {
     case .small: "/"
@@ -100,19 +106,19 @@ package final class LoopbackConformanceBench: ConformanceBench {
     }
   }
 
-  /// Reads the addresses from nginx's access log.
+  /// Reads the addresses from nginx's access log, after it has the expected number of requests.
   package func received(_ mark: String, expected: Int) async throws -> [IPAddress] {
     try await nginx.waitForLog(expected) { $0.target.hasSuffix(mark) }.compactMap(\.address)
   }
 
-  /// Waits until the request reaches the server behind nginx.
+  /// Waits until the request reaches `upstream`.
   package func waitForRequest(_ mark: String) async throws {
     try await wait(for: "a request with the mark \(mark)") {
       upstream.requests.contains { $0.target.hasSuffix(mark) }
     }
   }
 
-  /// Waits for a connection to the silent server.
+  /// Waits for a further connection to `silent`.
   package func waitForAttempt() async throws {
     let known = attempts.load(ordering: .relaxed)
     try await wait(for: "a connection to the silent address") { silent.connections > known }

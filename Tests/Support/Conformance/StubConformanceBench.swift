@@ -2,7 +2,7 @@ import NetOptTestSupport
 package import NetOptCore
 import Synchronization
 
-/// A bench around a `StubTransport`.
+/// A bench with a `StubTransport`, which plays the servers itself.
 package final class StubConformanceBench: ConformanceBench {
   /// `https://conformance.example`.
   package let origin = Origin(.https, host: "conformance.example")
@@ -11,11 +11,12 @@ package final class StubConformanceBench: ConformanceBench {
   /// The HTTP version of the requests.
   package let version: RequestOptions.Version
 
+  /// The transport to check.
   private let stub: StubTransport
   /// The number of attempts to connect to the silent address that `waitForAttempt` has already counted.
   private let attempts = Atomic(0)
 
-  /// Makes a bench.
+  /// Makes a bench. `version` is the HTTP version of the requests.
   package init(version: RequestOptions.Version = .automatic) {
     self.version = version
     let serving = StubOutcome.answer { request, body in Self.answer(request, body) }
@@ -29,16 +30,16 @@ package final class StubConformanceBench: ConformanceBench {
       resolver: StubResolver(origin.host, [Self.address(.working), Self.address(.refusing)]))
   }
 
-  /// The transport.
+  /// The transport to check.
   package var transport: any Transport { stub }
 
-  /// The address with a behaviour, from 192.0.2.0/24.
+  /// The address that behaves in a given way, from 192.0.2.0/24.
   package func address(_ behaviour: ConformanceBehaviour) -> IPAddress { Self.address(behaviour) }
 
-  /// The name of the resource.
+  /// The path of a resource: its name.
   package func path(_ resource: ConformanceResource) -> String { "/\(resource.rawValue)" }
 
-  /// The addresses that received requests according to the stub.
+  /// The addresses of the requests that the stub has recorded. Does not wait for `expected` requests.
   package func received(_ mark: String, expected: Int) async throws -> [IPAddress] {
     stub.received.filter { $0.request.url.target.hasSuffix(mark) }.compactMap(\.address)
   }
@@ -50,7 +51,7 @@ package final class StubConformanceBench: ConformanceBench {
     }
   }
 
-  /// Waits until the stub attempts to connect.
+  /// Waits until the stub has made a further attempt to connect to the `silent` address.
   package func waitForAttempt() async throws {
     let silent = Self.address(.silent)
     let known = attempts.load(ordering: .relaxed)
@@ -65,11 +66,13 @@ package final class StubConformanceBench: ConformanceBench {
   /// Does nothing: the bench has no servers.
   package func stop() async {}
 
+  /// The address of a behaviour: 192.0.2.1 for the first case, and so on.
   private static func address(_ behaviour: ConformanceBehaviour) -> IPAddress {
     let number = ConformanceBehaviour.allCases.firstIndex(of: behaviour) ?? 0
     return IPAddress(v4: 0xc000_0201 + UInt32(number))
   }
 
+  /// The answer of a server to a request with this body. The path of the request names the resource.
   private static func answer(_ request: NetOptRequest, _ body: [UInt8]) -> StubAnswer {
     switch ConformanceResource(rawValue: String(request.url.path.dropFirst())) {
     case .small: .response(StubResponse(body: Array("hello\n".utf8)))

@@ -1,6 +1,7 @@
 import NetOptTestSupport
-/// The promises of the `Transport` protocol, with one check for each. The checks run against any transport:
-/// against the stub, which shows that the checks are correct, and against the real transport.
+/// The promises of the `Transport` protocol. Each case is one promise with its check. The checks can run
+/// against any transport. The tests run them against the stub transport, which shows that the checks are
+/// correct, and against the real transport.
 ///
 /// ```swift
 /// @Test(arguments: TransportConformance.allCases)
@@ -11,27 +12,29 @@ import NetOptTestSupport
 package enum TransportConformance: String, CaseIterable, Sendable {
   /// A request gets a response. The response reports its route, its endpoint, its timings and its security.
   case answers
-  /// A second request to an address uses the connection of the first.
+  /// A second request to an address uses the connection of the first request.
   case reusesConnections
   /// When a leg fails, the next leg starts at once. The report contains the failure of the failed leg.
   case movesOnFromFailure
-  /// A silent leg delays the next leg by the stagger. The report shows the silent leg as failed or cancelled.
+  /// When a leg is silent, the next leg starts after the stagger of the silent leg. The report shows the
+  /// silent leg as failed or cancelled.
   case movesOnFromSilence
-  /// A POST whose first legs are silent or refused reaches one server, once.
+  /// When the first legs of a POST are silent or refused, the POST reaches one server, once.
   case sendsOnce
-  /// The transport does not repeat a POST that was sent and whose connection ended without a response.
+  /// When the connection of a POST ends without a response, the transport does not send the POST again.
   case doesNotRepeat
   /// An address with a certificate for another name never gets a request. When the plan has no other leg, the
   /// call fails with an error that contains both names.
   case refusesImpostors
-  /// Without verification, the transport uses the impostor, and the response reports the missing
-  /// verification.
+  /// When a request turns the verification of certificates off, the transport uses the impostor, and the
+  /// response reports that nothing was verified. A request that requires verification does not get that
+  /// connection.
   case saysWhenUnverified
-  /// When every leg fails, the error reports the reason and the route.
+  /// When every leg fails, the error reports the failure and the route.
   case reportsFailure
-  /// A leg for DNS resolves the name and leads to its addresses.
+  /// A DNS leg looks the name up, and its addresses become legs.
   case looksNamesUp
-  /// A name without addresses is a resolver error.
+  /// When the resolver finds no address for the name, the call fails with `nameNotFound`.
   case reportsUnknownNames
   /// When DNS returns an address that the plan already contains, the transport does not try it twice.
   case triesAddressesOnce
@@ -48,7 +51,7 @@ package enum TransportConformance: String, CaseIterable, Sendable {
   case keepsBodiesInOrder
   /// Request bodies arrive complete: from memory, and as streams with and without a length.
   case sendsBodies
-  /// A stream with another length than announced is an error.
+  /// When the stream of a request body is shorter or longer than its announced length, the call fails.
   case refusesWrongLengths
   /// Many concurrent requests all get responses.
   case carriesManyRequests
@@ -57,13 +60,13 @@ package enum TransportConformance: String, CaseIterable, Sendable {
   case connects
   /// `connect` reports why there is no connection, ends at its time limit, and ends when it is cancelled.
   case reportsFailureToConnect
-  /// `shutdown` fails all calls under way. After it, the transport refuses every call.
+  /// `shutdown` fails all calls under way. Afterwards the transport refuses every call.
   case shutsDown
 
-  /// Runs the check.
+  /// Makes a bench and runs the check of this promise on it.
   ///
-  /// - Parameter makeBench: makes a bench for this check only. The check shuts its transport down and stops
-  ///   the bench.
+  /// - Parameter makeBench: makes a bench for this check only. This function shuts the bench's transport down
+  ///   and stops the bench.
   /// - Throws: `ConformanceFailure` when the transport broke the promise; errors of `makeBench`.
   package func check(_ makeBench: () async throws -> any ConformanceBench) async throws {
     let bench = try await makeBench()
@@ -90,6 +93,7 @@ package enum TransportConformance: String, CaseIterable, Sendable {
     return bytes
   }()
 
+  /// Runs the check of this promise.
   private func perform(_ run: ConformanceRun) async throws {
     switch self {
     case .answers: try await run.answers()
