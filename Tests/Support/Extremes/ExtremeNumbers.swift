@@ -1,8 +1,8 @@
 import NetOptTestSupport
 package import NetOptCore
 
-/// Numbers at which arithmetic fails: the limits of the types, the neighbours of zero, and numbers just
-/// beyond the usual range. A test substitutes them for every number that comes from outside.
+/// Numbers at which arithmetic may fail: the limits of the types, the neighbours of zero, and numbers just
+/// beyond the usual ranges. Tests put them in the place of every number that netopt takes from outside.
 package enum ExtremeNumbers {
   /// Integers for settings.
   package static let integers: [Int] = [
@@ -17,12 +17,12 @@ package enum ExtremeNumbers {
     Duration(attoseconds: .max),
   ]
 
-  /// Times of a clock.
+  /// Moments of the monotonic clock.
   package static let moments: [MonotonicInstant] = [.min, .min + 1, -1, 0, 1, 1 << 53, .max - 1, .max].map {
     MonotonicInstant(nanoseconds: $0)
   }
 
-  /// Numerals for files, fields and command lines.
+  /// Numbers as text, for files, fields and command lines.
   package static let numerals = [
     "-9223372036854775809", "-9223372036854775808", "-2147483649", "-1", "-0", "0", "1", "2147483648",
     "4294967296",
@@ -38,6 +38,6 @@ extension SplitMix64 {
     values[Int(below(UInt64(values.count)))]
   }
 
-  /// Whether a draw with the probability 1 / `rarity` succeeds.
+  /// Draws a Boolean: true with the probability 1 / `rarity`.
   package mutating func isOne(in rarity: UInt64) -> Bool { below(rarity) == 0 }
 }

@@ -2,11 +2,16 @@ import NetOptTestSupport
 import Glibc
 import NetOptCore
 
-/// A request to the controls of the hostile server, over its own socket: the client under test must not
-/// report on itself.
+/// A request to the hostile server that controls it, such as `/received`. It is sent over a plain socket, not
+/// by the client under test, whose faults must not influence what the test learns from the server.
 enum ControlRequest {
-  /// Performs the request and returns the body of the response. Blocks the thread: the controls answer at
-  /// once.
+  /// Sends a request and returns the body of the response. Blocks the calling thread until the response has
+  /// come.
+  ///
+  /// - Parameters:
+  ///   - target: the path of the command.
+  ///   - host: the host name, which selects the state of the server that the command concerns.
+  ///   - endpoint: the server's endpoint for HTTP.
   static func perform(
     _ target: String, of host: String, at endpoint: IPEndpoint, body: [UInt8] = []
   ) throws -> String {
@@ -14,7 +19,7 @@ enum ControlRequest {
     defer { close(descriptor) }
     let head = "POST \(target) HTTP/1.1\r\nHost: \(host)\r\nContent-Length: \(body.count)\r\n\r\n"
     try send(Array(head.utf8) + body, to: descriptor)
-    // The response ends when the server closes the connection.
+    // The server then closes the connection after its response, which ends the response.
     shutdown(descriptor, Int32(SHUT_WR))
     let answer = try receive(from: descriptor)
     guard let end = answer.firstRange(of: Array("\r\n\r\n".utf8)) else {
@@ -23,6 +28,7 @@ enum ControlRequest {
     return String(decoding: answer[end.upperBound...], as: UTF8.self)
   }
 
+  /// Writes all bytes to a non-blocking socket.
   private static func send(_ bytes: [UInt8], to descriptor: Int32) throws {
     var rest = bytes[...]
     while !rest.isEmpty {
@@ -37,6 +43,7 @@ enum ControlRequest {
     }
   }
 
+  /// Reads from a non-blocking socket until the other side closes the connection.
   private static func receive(from descriptor: Int32) throws -> [UInt8] {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)

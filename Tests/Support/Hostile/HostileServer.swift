@@ -3,14 +3,15 @@ import FoundationEssentials
 package import NetOptCore
 import NetOptLocking
 
-/// The server of `Tests/Hostile`. The host name of a request selects how the server misbehaves.
+/// The server of `Tests/Hostile`, a Python program. The host name of a request selects the scenario: how the
+/// server misbehaves.
 package final class HostileServer: Sendable {
   /// The server that all tests share. It ends with the test process.
   package static let shared = Task { try await HostileServer() }
 
-  /// The endpoint for HTTP.
+  /// The server's endpoint for HTTP.
   package let plain: IPEndpoint
-  /// The endpoint for HTTPS.
+  /// The server's endpoint for HTTPS.
   package let secure: IPEndpoint
   /// The file with the certificate of the authority that signed the server's certificate.
   package let authorityFile: String
@@ -45,7 +46,8 @@ package final class HostileServer: Sendable {
     secure = IPEndpoint(.loopback, port: ports[1])
   }
 
-  /// The output since the last call, without the ports: stack traces of faults in the server itself.
+  /// What the server has printed since the last call, apart from its ports: stack traces of faults in the
+  /// server's own code. Empty when there was no such fault.
   package func newFaults() -> String {
     let output = TextFile.read(process.output)
     let known = printed.withLock { printed in
@@ -64,12 +66,13 @@ package final class HostileServer: Sendable {
     return TextFile.read(process.output).split(separator: "\n").map { String($0) }
   }
 
-  /// The requests that a host has received, each as its method and its number `q` in the query.
+  /// The requests that a host has received, in order, each as the text "METHOD NUMBER". The number is `q` in
+  /// the query of the request. Some scenarios add lines of their own.
   package func received(by host: String) async throws -> [String] {
     try await control("/received", of: host).split(separator: "\n").map { String($0) }
   }
 
-  /// Sends the data that the scenarios of a host hold back. Returns after the data is sent.
+  /// Makes the server send the data that the scenario of a host holds back. Returns after the data is sent.
   ///
   /// - Returns: the number of pieces that were held back.
   package func release(_ host: String) async throws -> Int {
@@ -81,9 +84,10 @@ package final class HostileServer: Sendable {
     _ = try await control("/script", of: host, body: bytes)
   }
 
+  /// Sends a command to the server, for a host, and returns the body of the response.
   private func control(_ target: String, of host: String, body: [UInt8] = []) async throws -> String {
-    // Runs outside the threads of the task pool: the pool may have only two threads, and the measured code
-    // runs on them.
+    // The blocking call runs outside the task pool. The pool may have only two threads, and the code that the
+    // test measures runs on them.
     try await Patience.outcome(ofBlocking: { [plain] in
       Result { try ControlRequest.perform(target, of: host, at: plain, body: body) }
     }).get()

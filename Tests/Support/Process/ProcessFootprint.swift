@@ -30,7 +30,7 @@ package struct ProcessFootprint: Sendable, Equatable {
     return unsafeBitCast(symbol, to: (@convention(c) () -> Int).self)()
   }
 
-  /// The name of a thread. `nil` when the thread is ending.
+  /// The name of the thread with this id. `nil` when the thread is ending.
   private static func threadName(_ id: String) -> String? {
     // The format is `ID (NAME) STATE`, six numbers, and the flags. Flag 4 is PF_EXITING.
     let line = TextFile.read("/proc/self/task/\(id)/stat")
@@ -40,12 +40,14 @@ package struct ProcessFootprint: Sendable, Equatable {
     return String(line[line.index(after: start)..<end])
   }
 
+  /// Whether a descriptor of this process, given by its number as text, is a timer (timerfd_create(2)).
   private static func isTimer(_ descriptor: String) -> Bool {
     var target = [UInt8](repeating: 0, count: 64)
     let length = readlink("/proc/self/fd/\(descriptor)", &target, target.count)
     return length > 0 && target.prefix(length).elementsEqual("anon_inode:[timerfd]".utf8)
   }
 
+  /// The names in a directory that do not begin with a dot. Empty when the directory cannot be read.
   private static func entries(_ path: String) -> [String] {
     guard let directory = opendir(path) else { return [] }
     defer { closedir(directory) }

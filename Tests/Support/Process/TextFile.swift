@@ -3,8 +3,12 @@ import Glibc
 
 /// Reads and writes the small files that the test kit exchanges with its programs.
 package enum TextFile {
+  /// Makes a file with this text, or replaces the content of an existing file. Only this user may read a new
+  /// file.
   package static func write(_ text: String, to path: String) throws { try write(Array(text.utf8), to: path) }
 
+  /// Makes a file with these bytes, or replaces the content of an existing file. Only this user may read a
+  /// new file.
   package static func write(_ bytes: [UInt8], to path: String) throws {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw systemError("\(path) could not be written") }
@@ -18,7 +22,7 @@ package enum TextFile {
     }
   }
 
-  /// The text of a file. Empty when the file does not exist.
+  /// The text of a file. Empty when the file cannot be opened.
   package static func read(_ path: String) -> String {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return "" }
