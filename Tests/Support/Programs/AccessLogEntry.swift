@@ -4,9 +4,9 @@ package import NetOptCore
 
 /// One completed request in the log of an `NginxOrigin`.
 package struct AccessLogEntry: Sendable, Hashable, Decodable {
-  /// The address that received the request.
+  /// The IP address of the server at which the request arrived, as text.
   package let serverAddress: String
-  /// The port that received the request.
+  /// The port of the server at which the request arrived.
   package let serverPort: UInt16
   /// The server name from the TLS handshake (SNI). Empty without SNI.
   package let serverName: String
@@ -16,27 +16,27 @@ package struct AccessLogEntry: Sendable, Hashable, Decodable {
   package let version: String
   /// The method.
   package let method: String
-  /// The path and query exactly as received.
+  /// The path and query of the request, as nginx received them.
   package let target: String
-  /// The status of the response. 499 when the client closed the connection first.
+  /// The status of the response. 499 when the client closed the connection before the response.
   package let status: Int
   /// The size of the request in bytes: line, fields and body.
   package let requestLength: Int
-  /// A number that identifies the connection.
+  /// The number that nginx gave the connection. Each connection to the server has its own.
   package let connection: Int
   /// The number of the request on its connection, from 1.
   package let requestOfConnection: Int
   /// Whether the connection resumed a TLS session.
   package let sessionReused: Bool
-  /// The number of bytes sent of the response body.
+  /// The number of bytes of the response body that nginx sent.
   package let bodyBytes: Int
   /// The `User-Agent` field.
   package let userAgent: String
 
-  /// The address that received the request.
+  /// `serverAddress` as a value.
   package var address: IPAddress? { IPAddress(serverAddress) }
 
-  /// The log format, in the syntax of ngx_http_log_module.
+  /// The format of a log line, in the syntax of ngx_http_log_module. Each line is a JSON object.
   static let format = """
     {"serverAddress":"$server_addr","serverPort":$server_port,"serverName":"$ssl_server_name",\
     "host":"$http_host","version":"$server_protocol","method":"$request_method","target":"$request_uri",\
@@ -73,8 +73,8 @@ package struct AccessLogEntry: Sendable, Hashable, Decodable {
 
 extension NginxOrigin {
   /// The completed requests, in the order of their completion. nginx logs a request after it has sent the
-  /// response: the client may have the response before the entry exists. Use `waitForLog` for expected
-  /// entries.
+  /// response, so the client may have the response before the entry exists. To wait for entries, use
+  /// `waitForLog`.
   ///
   /// - Throws: an error that describes a malformed entry.
   package func accessLog() throws -> [AccessLogEntry] {

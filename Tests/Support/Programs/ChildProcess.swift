@@ -3,16 +3,18 @@ import Glibc
 import NetOptCore
 import NetOptLocking
 
-/// A program that runs alongside the tests. `stop` ends the program by its process id. The release of this
-/// object kills a program that still runs. A watchdog kills the program when the test process dies.
+/// A program that runs alongside the tests. `stop` ends the program. If the program still runs when this
+/// object is deallocated, the object kills it. If the program still runs when the test process ends for any
+/// reason, the `Watchdog` kills it.
 package final class ChildProcess: Sendable {
   /// The process id.
   package let id: Int32
-  /// The program's name.
+  /// The program's name or path, as the caller gave it.
   package let name: String
-  /// The file with the program's output.
+  /// The path of the file with the program's standard output and standard error.
   package let output: String
 
+  /// The exit status in the form of waitpid(2); `nil` until `exitStatus` has seen the end of the program.
   private let status = Locked<Int32?>(nil)
 
   /// Starts a program.
@@ -34,13 +36,13 @@ package final class ChildProcess: Sendable {
 
   deinit { stop(with: SIGKILL) }
 
-  /// The exit status in the form of waitpid(2), or `nil` while the program runs.
+  /// Returns the exit status in the form of waitpid(2), or `nil` while the program runs.
   package func exitStatus() -> Int32? {
     status.withLock { status in
       if let status { return status }
       var information = siginfo_t()
-      // WNOWAIT leaves the child a zombie until the watchdog forgets it, so that the system does not reuse
-      // its process id.
+      // With WNOWAIT, the ended child stays a zombie until the call of waitpid below, so the system does not
+      // reuse its process id. Before that call, the watchdog must forget the id.
       let ended = waitid(P_PID, id_t(id), &information, WEXITED | WNOHANG | WNOWAIT) == 0
       // `si_signo` is SIGCHLD when the child has ended. waitid(2) fills in nothing while the child runs.
       guard ended, information.si_signo == SIGCHLD else { return nil }
@@ -62,6 +64,7 @@ package final class ChildProcess: Sendable {
   /// program has ended.
   package func stop() { stop(with: SIGTERM) }
 
+  /// Sends a signal, and waits for the end of the program. Kills the program when it does not end within 1 s.
   private func stop(with signal: Int32) {
     send(signal)
     let clock = SystemTimeSource()
@@ -78,6 +81,7 @@ package final class ChildProcess: Sendable {
 
   /// Waits until the program is ready to serve.
   ///
+  /// - Parameter ready: whether the program is ready. Evaluated repeatedly.
   /// - Throws: `TestSupportError` with the program's output when the program ends first or is not ready in
   ///   time.
   package func wait(untilReady ready: () -> Bool) async throws {

@@ -18,7 +18,8 @@ package final class DNSServer: Sendable {
     }
   }
 
-  /// The endpoint for UDP and TCP. Its description is a valid value for `--dns-servers`.
+  /// The endpoint at which the server answers over UDP and TCP. Its description is a valid value of the
+  /// option `--dns-servers`.
   package let endpoint: IPEndpoint
 
   private let process: ChildProcess
@@ -61,7 +62,7 @@ package final class DNSServer: Sendable {
     return server
   }
 
-  /// The queries so far. dnsmasq logs a query before it answers.
+  /// The queries so far, in order. dnsmasq logs a query before it answers, so an answered query is included.
   package func queries() -> [Query] {
     TextFile.read(process.output).split(separator: "\n").compactMap { line in
       // Example: dnsmasq: query[A] api.example.com from 127.0.0.1

@@ -4,6 +4,7 @@ package enum JSONSchema {
   /// The message for a machine without the validator.
   package static let missing = "python3-jsonschema is not installed: apt-get install python3-jsonschema"
 
+  /// Debian's Python, for which apt installs the validator. `PATH` may find another Python first.
   private static let python = "/usr/bin/python3"
 
   /// Whether the validator is installed.
@@ -43,11 +44,12 @@ package enum JSONSchema {
     return lines
   }
 
-  /// Validates one document.
+  /// Validates one document. Returns its faults; empty for a valid document.
   package static func faults(of document: String, by schema: String) async throws -> String {
     try await faults(of: [document], by: schema)[0]
   }
 
+  /// Runs Python until it ends. Returns its exit status and its output.
   private static func run(_ arguments: [String]) async throws -> (status: Int32?, output: String) {
     let child = try ChildProcess(python, arguments, in: try TemporaryDirectory.make("python"))
     try await wait(for: "\(python) to end", within: .seconds(60)) { child.exitStatus() != nil }

@@ -7,7 +7,8 @@ package enum MinisignProgram {
   ///
   /// - Parameters:
   ///   - arguments: its arguments; file names are relative to the directory.
-  ///   - password: the input for its password prompt, given twice for a new key.
+  ///   - password: the password to type when minisign asks for one. It is in the input twice, because
+  ///     minisign asks twice for the password of a new key.
   /// - Returns: whether minisign succeeded, and its output.
   package static func run(
     _ arguments: [String], in directory: String, password: String? = nil

@@ -3,9 +3,9 @@ import Dispatch
 import Glibc
 import NetOptLocking
 
-/// An isolated network: a thread in a new network namespace (network_namespaces(7)) that runs closures.
-/// Threads, sockets and programs that a closure starts belong to the namespace as well. The namespace
-/// disappears when nothing in it is left. Making a namespace requires root.
+/// An isolated network: a thread in a new network namespace (network_namespaces(7)), which runs closures for
+/// its owner. Threads and programs that a closure starts, and sockets that it opens, belong to the namespace
+/// as well. The namespace disappears when nothing is left in it. Making a namespace requires root.
 package final class NetworkNamespace: Sendable {
   /// The reason for skipping a test where no namespace can be made.
   package static let missing =
@@ -18,7 +18,9 @@ package final class NetworkNamespace: Sendable {
     return true
   }()
 
+  /// The closures for the thread to run.
   private let work = Pipeline()
+  /// The thread in the namespace.
   private let thread: JoinableThread
 
   /// Makes a namespace with its loopback interface up.
@@ -28,7 +30,7 @@ package final class NetworkNamespace: Sendable {
     let started = Pipeline.Answer<Int32>()
     let work = work
     thread = try JoinableThread {
-      // CLONE_NEWNET of sched.h is declared only with _GNU_SOURCE.
+      // The errno of the attempt, or 0.
       let code = unshareNetwork() == 0 ? 0 : errno
       started.give(code)
       if code == 0 { work.run() }
@@ -51,7 +53,7 @@ package final class NetworkNamespace: Sendable {
     guard unshareNetwork() == 0 else { throw systemError("no network namespace could be made") }
   }
 
-  /// Ends the thread.
+  /// Ends the thread after it has run all submitted closures.
   package func end() {
     work.close()
     thread.join()
@@ -76,13 +78,15 @@ package final class NetworkNamespace: Sendable {
     try run { try Self.command("ip", words) }
   }
 
-  /// Makes a network interface and sets it up. No program listens at its other end.
+  /// Makes a network interface (veth(4)) and sets it up. Its other end is up too, but no program listens
+  /// there.
   package func addLink(_ name: String) throws {
     try ip("link add \(name) type veth peer name \(name)-end")
     try ip("link set \(name)-end up")
     try ip("link set \(name) up")
   }
 
+  /// Runs a program and waits for its end. Throws `TestSupportError` unless its exit status is 0.
   private static func command(_ program: String, _ arguments: [String]) throws {
     let id = try Spawn.start(try Spawn.find(program), arguments)
     var status: Int32 = 0
@@ -93,8 +97,11 @@ package final class NetworkNamespace: Sendable {
   }
 }
 
-/// Calls unshare(2) for the network, with the number of the flag: sched.h declares both only as a GNU
-/// extension.
+/// Moves the calling thread into a new network namespace: calls unshare(2) with CLONE_NEWNET. sched.h
+/// declares the function and the flag only with _GNU_SOURCE. So this code finds the function by its name, and
+/// has the flag as a number.
+///
+/// - Returns: 0, or -1 with the reason in `errno`.
 private func unshareNetwork() -> Int32 {
   typealias Unshare = @convention(c) (Int32) -> Int32
   guard let symbol = dlsym(nil, "unshare") else { return -1 }
@@ -102,16 +109,18 @@ private func unshareNetwork() -> Int32 {
   return unsafeBitCast(symbol, to: Unshare.self)(0x4000_0000)
 }
 
-/// A queue of closures for a thread, which runs them in order.
+/// A queue of closures. Any thread submits closures, and one thread runs them in order.
 private final class Pipeline: Sendable {
   private struct State {
     var closures: [@Sendable () -> Void] = []
+    /// Whether the queue takes no further closures.
     var isClosed = false
   }
 
   /// A value that one thread gives and another thread waits for.
   final class Answer<Value: Sendable>: Sendable {
     private let value = Locked<Value?>(nil)
+    /// Signalled when the value has been given.
     private let isThere = DispatchSemaphore(value: 0)
 
     func give(_ value: Value) {
@@ -119,6 +128,7 @@ private final class Pipeline: Sendable {
       isThere.signal()
     }
 
+    /// Waits for the value and returns it.
     func take() -> Value {
       while true {
         isThere.wait()
@@ -128,8 +138,10 @@ private final class Pipeline: Sendable {
   }
 
   private let state = Locked(State())
+  /// Signalled when a closure was submitted, and when the queue was closed.
   private let hasNews = DispatchSemaphore(value: 0)
 
+  /// Adds a closure. Returns false when the queue is closed; the closure does not run then.
   func submit(_ closure: @escaping @Sendable () -> Void) -> Bool {
     let isOpen = state.withLock { state in
       if !state.isClosed { state.closures.append(closure) }
@@ -139,11 +151,13 @@ private final class Pipeline: Sendable {
     return isOpen
   }
 
+  /// Refuses further closures, and makes `run` return after the closures that were submitted before.
   func close() {
     state.withLock { $0.isClosed = true }
     hasNews.signal()
   }
 
+  /// Runs the closures in order on the calling thread, until the queue is closed and empty.
   func run() {
     while true {
       let (closure, isOver) = state.withLock { state -> ((@Sendable () -> Void)?, Bool) in

@@ -2,7 +2,7 @@ import NetOptTestSupport
 import Glibc
 import NetOptCore
 
-/// The files of an `NginxOrigin`. The origin serves:
+/// Writes the configuration and the content of an `NginxOrigin`. The origin serves:
 ///
 /// - `/`: the text `hello` and a line end.
 /// - `/bytes/N`: N zero bytes, for N in `sizes`; supports ranges, `ETag` and `Last-Modified`.
@@ -12,12 +12,14 @@ import NetOptCore
 /// - `/status/N`: the status N, for N in `statuses`.
 /// - `/redirect?to=URL`: 302 to the URL, which is used unchanged; `/redirect/N?to=URL`: the status N, which
 ///   is 301, 302, 303, 307 or 308.
-/// - `/slow?s=0.5`: answers after this number of seconds. `/slow-body?s=0.5`: sends `first`, and after this
-///   number of seconds `last`.
+/// - `/slow?s=SECONDS`: answers `done` after this time; the default is 0.5.
+/// - `/slow-body?s=SECONDS`: answers `first` at once, and `last` after this time; the default is 0.5.
 ///
 /// Every response names the address that served it in `X-Origin`.
 struct NginxConfiguration {
+  /// The sizes in bytes of the files at `/bytes/N`.
   static let sizes = [0, 1, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000]
+  /// The statuses that `/status/N` has.
   static let statuses = [
     200, 201, 202, 204, 206, 304, 400, 401, 403, 404, 405, 408, 409, 410, 412, 415, 416, 421, 425, 429, 500,
     501, 502,
@@ -27,6 +29,7 @@ struct NginxConfiguration {
   let listeners: [NginxOrigin.Listener]
   let port: UInt16
   let settings: NginxSettings
+  /// The directory of the server, in which all of its files are.
   let directory: String
 
   var file: String { "\(directory)/nginx.conf" }
@@ -49,6 +52,7 @@ struct NginxConfiguration {
     try TextFile.write(text, to: file)
   }
 
+  /// The text of nginx.conf.
   private var text: String {
     """
     daemon off;
@@ -83,6 +87,7 @@ struct NginxConfiguration {
     """
   }
 
+  /// The `server` block of a listener, with all resources.
   private func server(_ listener: NginxOrigin.Listener) -> String {
     let address = "\(listener.address.hostText):\(port)"
     let tls = "listen \(address) ssl\(settings.http2 ? " http2" : "") default_server;"
@@ -117,16 +122,19 @@ struct NginxConfiguration {
       .replacing("@BACKEND@", with: "\(directory)/backend")
   }
 
+  /// The directives that set the variable `$pause` to the parameter `s` of the query, or to 0.5.
   private static let pause = "set $pause 0.5; if ($arg_s) { set $pause $arg_s; }"
 
-  /// The directives that pass a request on to the backend. The echo module shows the fields of HTTP/1
-  /// requests only, so nginx passes requests of both versions on as HTTP/1.1. nginx buffers the body first,
-  /// so the backend sees a length even when the client sent none.
+  /// The directives that forward a request to the backend (`backend`). The echo module shows only the fields
+  /// of HTTP/1 requests, so nginx forwards requests of both HTTP versions as HTTP/1.1. nginx buffers the body
+  /// first, so the backend gets a Content-Length even when the client sent none. `server(_:)` puts the path
+  /// of the backend's socket in the place of `@BACKEND@`.
   private static let proxied = """
     proxy_http_version 1.1; proxy_set_header Host $http_host; proxy_set_header Connection ""; \
     proxy_pass http://unix:@BACKEND@;
     """
 
+  /// The `server` block that answers `/echo` and `/upload` on a Unix socket, behind the listeners.
   private var backend: String {
     """
     server {
@@ -138,8 +146,8 @@ struct NginxConfiguration {
     """
   }
 
-  /// The directive that loads the echo module. On Debian the module is a separate file; elsewhere it may be
-  /// built in.
+  /// The directive that loads the echo module (`echo`, `echo_sleep`). On Debian the module is a separate
+  /// file. Empty when there is no such file, because the module may be built in.
   private static var echoModule: String {
     let path = "/usr/lib/nginx/modules/ngx_http_echo_module.so"
     return access(path, R_OK) == 0 ? "load_module \(path);" : ""

@@ -8,13 +8,13 @@ package import NetOptCore
 /// nginx runs as one process in the foreground (`master_process off`), so that ending the process ends the
 /// whole server. This works for root and for other users.
 package final class NginxOrigin: Sendable {
-  /// An address that the origin listens on.
+  /// An address at which the origin listens, with its security.
   package struct Listener: Sendable, Hashable {
     /// The security of connections to the address.
     package enum Security: Sendable, Hashable {
-      /// TLS with this certificate for every requested name.
+      /// TLS. Presents this certificate, whatever name the client asks for.
       case certificate(TestCertificate)
-      /// TLS whose every handshake ends with the alert `unrecognized_name`.
+      /// TLS. Ends every handshake with the alert `unrecognized_name`.
       case rejected
       /// Plain HTTP without TLS.
       case none
@@ -32,7 +32,7 @@ package final class NginxOrigin: Sendable {
     }
   }
 
-  /// The addresses of the server.
+  /// The addresses at which the server listens.
   package let listeners: [Listener]
   /// The port at all addresses.
   package let port: UInt16
@@ -71,7 +71,7 @@ package final class NginxOrigin: Sendable {
     return origin
   }
 
-  /// Starts an origin with one valid certificate for all addresses.
+  /// Starts an origin with the same valid certificate for `names` at all addresses.
   package static func start(
     for names: [String], on addresses: [IPAddress], port: UInt16? = nil,
     settings: NginxSettings = NginxSettings()
@@ -102,8 +102,8 @@ package final class NginxOrigin: Sendable {
     process.stop()
   }
 
-  /// Suspends the server with SIGSTOP. Connections stay open and the kernel accepts more, but the server
-  /// answers none.
+  /// Suspends the server with SIGSTOP. Its connections stay open, and the kernel accepts further connections,
+  /// but the server answers no request.
   package func freeze() { process.send(SIGSTOP) }
 
   /// Resumes the server after `freeze`.

@@ -8,13 +8,14 @@ package struct NginxSettings: Sendable {
   package var keepaliveRequests = 1_000_000
   /// How long nginx keeps an idle connection, in seconds. Default: 75, which is also nginx's default.
   package var keepaliveSeconds = 75
-  /// The most concurrent streams of an HTTP/2 connection. Default: 2,000.
+  /// The maximum number of concurrent streams of an HTTP/2 connection. Default: 2,000.
   package var concurrentStreams = 2000
-  /// The most connections. Requests that nginx proxies to itself count both sides. Default: 4,096.
+  /// The maximum number of open connections. The connections between nginx and its own backend count too, at
+  /// both ends. Default: 4,096.
   package var connections = 4096
-  /// The TLS versions. Default: 1.2 and 1.3.
+  /// The TLS versions, as the directive `ssl_protocols` names them. Default: 1.2 and 1.3.
   package var tlsVersions = "TLSv1.2 TLSv1.3"
-  /// Additional directives for each `server` block, such as further `location`s.
+  /// Additional directives for the `server` block of each listener, such as further `location`s.
   package var directives = ""
 
   /// Makes settings with the defaults.

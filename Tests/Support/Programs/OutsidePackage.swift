@@ -2,16 +2,16 @@ import FoundationEssentials
 import NetOptCore
 import NetOptTestSupport
 
-/// Compiles Swift code as a program outside this package: the program sees only public declarations.
+/// Compiles Swift code as another package would: the code sees only the public declarations of this package.
 package enum OutsidePackage {
-  /// Type-checks a source file that imports modules of this package.
+  /// Type-checks a source file that imports modules of this package. Does not link or run it.
   ///
   /// - Parameters:
   ///   - source: the text of the file.
-  ///   - isScript: whether the statements are at the top level.
-  ///   - modules: the texts of other modules that the file may import, by module name.
+  ///   - isScript: whether the file has statements at the top level, like a `main.swift`.
+  ///   - modules: the source texts of further modules that the file may import, by module name.
   ///   - directory: an empty directory for the files.
-  /// - Throws: `TestSupportError` with the output of the compiler.
+  /// - Throws: `TestSupportError` with the output of the compiler when it finds an error or gives a warning.
   package static func check(
     _ source: String, isScript: Bool = false, beside modules: [String: String] = [:], in directory: String
   ) async throws {
@@ -35,6 +35,9 @@ package enum OutsidePackage {
   /// Compiles a program with statements at the top level, links it with this package's library and test kit,
   /// and runs it.
   ///
+  /// - Parameters:
+  ///   - source: the text of the program.
+  ///   - directory: an empty directory for the files.
   /// - Returns: the output of the program.
   /// - Throws: `TestSupportError` with the output of the compiler, the linker or the program.
   package static func run(_ source: String, in directory: String) async throws -> String {
@@ -55,12 +58,13 @@ package enum OutsidePackage {
     "NetOpt", "NetOptCore", "NetOptLocking", "NetOptCaching", "NetOptCrypto", "NetOptEngine", "NetOptRouting",
     "NetOptSQLite", "NetOptSigning", "NetOptTestSupport",
   ]
+  /// The system's libraries that the modules need, as names for the linker's option `-l`.
   private static let libraries = [
     "curl", "cares", "ssl", "crypto", "sqlite3", "z", "brotlidec", "zstd", "nghttp2",
   ]
 
-  /// The object files of the existing sources. The build directory may also contain object files of sources
-  /// that were deleted.
+  /// The object files of `modules`, one for each source file that exists. The list comes from the sources,
+  /// because the build directory may also contain object files of deleted sources.
   private static var objects: [String] {
     get throws {
       let files = FileManager.default
@@ -73,12 +77,13 @@ package enum OutsidePackage {
     }
   }
 
+  /// Runs the Swift compiler on a file in the directory. A warning counts as an error.
   private static func compile(_ options: [String], _ file: String, in directory: String) async throws {
     let language = ["-swift-version", "6", "-warnings-as-errors"]
     try await ChildProcess.run("swiftc", options + language + ["\(directory)/\(file)"], in: directory)
   }
 
-  /// The directory with the built tests and modules.
+  /// The directory into which SwiftPM built the running test program and the modules.
   private static var built: String {
     get throws {
       FileBytes.folder(of: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))

@@ -2,8 +2,9 @@ import NetOptTestSupport
 import FoundationEssentials
 import Glibc
 
-/// Starts child processes with posix_spawn(3). A child inherits only the three standard descriptors, and no
-/// signal mask. A child has its own process group, so that Ctrl-C in a terminal reaches only the tests.
+/// Starts child processes with posix_spawn(3). A child inherits only the three standard descriptors. Its
+/// signals are not blocked and have their default actions. Its environment has only `PATH` and `LC_ALL=C`. It
+/// has its own process group, so that Ctrl-C in a terminal reaches only the tests.
 enum Spawn {
   /// Starts a program.
   ///
@@ -28,8 +29,8 @@ enum Spawn {
     let flags = output == nil ? O_WRONLY : O_WRONLY | O_CREAT | O_APPEND
     posix_spawn_file_actions_addopen(&actions, 1, output ?? "/dev/null", flags, 0o600)
     posix_spawn_file_actions_adddup2(&actions, 1, 2)
-    // Closing a descriptor that is not open is no error: glibc reports only numbers that no descriptor can
-    // have.
+    // Closing a descriptor that is not open is no error here: glibc refuses only numbers that no descriptor
+    // can have.
     for descriptor in 3...highestDescriptor { posix_spawn_file_actions_addclose(&actions, descriptor) }
 
     var attributes = posix_spawnattr_t()
@@ -53,7 +54,7 @@ enum Spawn {
     return id
   }
 
-  /// Finds the path of a program.
+  /// Finds the path of a program in `searchPath`. Throws `TestSupportError` when it is not installed.
   static func find(_ program: String) throws -> String {
     let directories = searchPath.split(separator: ":")
     guard let directory = directories.first(where: { access("\($0)/\(program)", X_OK) == 0 }) else {
@@ -72,7 +73,7 @@ enum Spawn {
     (getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin") + ":/usr/sbin:/sbin"
   }
 
-  /// The highest descriptor, plus 256 for descriptors that other threads are opening.
+  /// The highest open descriptor, plus 256: other threads may open further descriptors at this moment.
   private static var highestDescriptor: Int32 {
     let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
     return (open.compactMap { Int32($0) }.max() ?? 1023) + 256

@@ -1,7 +1,7 @@
 import NetOptTestSupport
 import NetOptCore
 
-/// A certificate and its key, in files.
+/// The files of a certificate and its key.
 package struct TestCertificate: Sendable, Hashable {
   /// The file with the certificate, in PEM format.
   package let certificateFile: String
@@ -10,9 +10,10 @@ package struct TestCertificate: Sendable, Hashable {
   /// The host names and IP addresses in the certificate.
   package let names: [String]
 
-  /// The same certificate followed by other certificates, as in a server's chain.
+  /// Makes a copy whose certificate file has further certificates after this one, as in the chain that a
+  /// server sends.
   ///
-  /// - Parameter others: certificates in PEM format.
+  /// - Parameter others: the further certificates, in PEM format.
   package func followed(by others: [String]) throws -> TestCertificate {
     let file = "\(try TemporaryDirectory.make("certificates"))/certificates.pem"
     try TextFile.write(TextFile.read(certificateFile) + others.joined(), to: file)
@@ -20,24 +21,25 @@ package struct TestCertificate: Sendable, Hashable {
   }
 }
 
-/// Certificates for tests. The openssl(1) command makes each certificate at its first use, and the test
-/// process keeps it until it ends. Keys are P-256; making a key takes about 10 ms.
+/// Makes certificates for tests. The openssl(1) command makes each certificate at its first use. The
+/// certificate then serves all tests of the process. Keys are P-256; making a key takes about 10 ms.
 package actor TestCertificates {
   /// The kinds of certificate.
   package enum Kind: Hashable, Sendable {
-    /// Signed by the private authority, valid now.
+    /// Signed by the tests' own authority (`authorityFile`), valid now.
     case valid
-    /// Signed by the private authority, valid only on the first day of 2020.
+    /// Signed by the tests' own authority, valid only on the first day of 2020.
     case expired
-    /// Signed by the private authority, valid from 2090 on. A client whose clock was set back sees a valid
-    /// certificate like this.
+    /// Signed by the tests' own authority, valid only on the first day of 2090. To a client whose clock was
+    /// set back, a valid certificate looks like this.
     case notYetValid
     /// Signed with its own key, valid now.
     case selfSigned
-    /// Signed by another private authority with the same name, valid now.
+    /// Signed by another authority that has the same name as the tests' own, valid now.
     case otherAuthority
   }
 
+  /// What `make` can make: one of the two authorities, or a certificate of a kind for names.
   private enum Wanted: Hashable {
     case authority
     case otherAuthority
@@ -46,9 +48,11 @@ package actor TestCertificates {
 
   private static let shared = TestCertificates()
 
+  /// The tasks that make or have made the certificates.
   private var made: [Wanted: Task<TestCertificate, any Error>] = [:]
 
-  /// The file with the certificate of the private authority, as the value of `--cacert`.
+  /// The path of the file with the certificate of the tests' own authority. A client that trusts this file
+  /// accepts certificates of the kind `valid`.
   package static func authorityFile() async throws -> String {
     try await shared.get(.authority).certificateFile
   }
@@ -66,12 +70,14 @@ package actor TestCertificates {
     return try await shared.get(.leaf(kind, names))
   }
 
+  /// Returns a certificate; makes it if nobody has asked for it before.
   private func get(_ wanted: Wanted) async throws -> TestCertificate {
     let task = made[wanted] ?? Task { try await make(wanted) }
     made[wanted] = task
     return try await task.value
   }
 
+  /// Makes a certificate in a new directory.
   private func make(_ wanted: Wanted) async throws -> TestCertificate {
     let directory = try TemporaryDirectory.make("certificate")
     switch wanted {
@@ -95,8 +101,8 @@ package actor TestCertificates {
     }
   }
 
-  /// Makes a certificate with both dates. Only `openssl ca` sets both dates, and it needs a configuration
-  /// file.
+  /// Makes a certificate that is valid between two dates, in the format YYYYMMDDHHMMSSZ. Only `openssl ca`
+  /// can set both dates, and it needs a configuration file.
   private func make(
     for names: [String], from start: String, to end: String, in directory: String
   ) async throws -> TestCertificate {
@@ -125,10 +131,12 @@ package actor TestCertificates {
       in: directory, names: names)
   }
 
+  /// The arguments that make openssl(1) write a new P-256 key to `key.pem`.
   private static let newKey = [
     "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", "@key.pem",
   ]
 
+  /// The arguments that set the names in a certificate of a server.
   private static func subject(_ names: [String]) -> [String] {
     let alternatives = names.map { IPAddress($0) == nil ? "DNS:\($0)" : "IP:\($0)" }
     return [
@@ -137,7 +145,8 @@ package actor TestCertificates {
     ]
   }
 
-  /// Runs openssl(1). An argument that begins with "@" names a file in the directory.
+  /// Runs openssl(1), which writes a certificate and its key. In the place of an argument `@NAME`, openssl(1)
+  /// gets the path of the file NAME in the directory.
   private static func openssl(
     _ arguments: [String], in directory: String, names: [String]
   ) async throws -> TestCertificate {

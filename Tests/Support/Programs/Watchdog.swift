@@ -10,7 +10,7 @@ import Synchronization
 /// the shell kills the remaining children. PR_SET_PDEATHSIG of prctl(2) does not work here: the kernel sends
 /// that signal when the *thread* that started the child ends, and the threads of a pool end at any time.
 final class Watchdog: Sendable {
-  /// The watchdog of this process, or the error that prevented it.
+  /// The watchdog of this process, or the error for which it could not start.
   static let shared: Result<Watchdog, any Error> = Result {
     let watchdog = try Watchdog()
     // At a normal exit, the process waits for the clean-up. After SIGKILL, nothing waits for the clean-up,
@@ -23,9 +23,13 @@ final class Watchdog: Sendable {
 
   /// The directory that the watchdog removes at the end.
   let directory: String
+  /// The process id of the shell that cleans up.
   private let shell: pid_t
+  /// The writing end of the pipe from which the shell reads.
   private let pipe: Int32
 
+  /// The program of the shell. Its argument is `directory`. It reads the lines `watch ID` and `forget ID`
+  /// until the pipe closes.
   private static let script = """
     watched=' '
     while read -r verb id; do
@@ -38,6 +42,7 @@ final class Watchdog: Sendable {
     rm -rf -- "$1"
     """
 
+  /// Makes the directory and starts the shell.
   init() throws {
     directory = try TemporaryDirectory.make("netopt-tests", in: TemporaryDirectory.parent)
     let ends = try Pipe()
@@ -46,19 +51,20 @@ final class Watchdog: Sendable {
     shell = try Spawn.start("/bin/sh", ["-c", Self.script, "watchdog", directory], input: ends.reading)
   }
 
-  /// Starts the clean-up now, and returns after it.
+  /// Closes the pipe, so that the shell cleans up now. Returns when the shell has ended.
   func end() {
     close(pipe)
     waitpid(shell, nil, 0)
   }
 
-  /// Registers a child, which the watchdog then kills when this process ends.
+  /// Registers a child process. If it is still registered when this process ends, the shell kills it.
   func watch(_ id: pid_t) { send("watch \(id)\n") }
 
   /// Unregisters a child that has ended. Must be called before the child is reaped: after that, another
   /// process may get its id.
   func unwatch(_ id: pid_t) { send("forget \(id)\n") }
 
+  /// Writes a line to the pipe.
   private func send(_ line: String) {
     // Short writes to a pipe are atomic (pipe(7)).
     let line = Array(line.utf8)
