@@ -1,9 +1,13 @@
-// Writes, reads and removes entries of a disk cache, as fast as possible, until it is killed: cache-writer
-// DIRECTORY SEED. The fields of an entry determine its body, so that a later reader can check the body.
+// Usage: cache-writer DIRECTORY SEED
+//
+// Writes, reads and removes entries of the disk cache in DIRECTORY, as fast as possible, until it is killed.
+// `CacheKillTests` kills it, and then checks the entries that are left. The fields of an entry determine its
+// body, so the test can check the body.
 import Glibc
 import NetOptCaching
 import NetOptCore
 
+/// The directory of the disk cache.
 let directory = CommandLine.arguments[1]
 guard let seed = UInt64(CommandLine.arguments[2]) else { fatalError("the seed is a number") }
 var random = SplitMix64(seed: seed)
@@ -12,11 +16,12 @@ let store = DiskStore(directory, limits: CacheLimits(maxBytes: 24 << 20, maxEntr
   write(STDOUT_FILENO, line, line.utf8.count)
 }
 while true {
+  // The number of the entry's key, and a random version of its body.
   let number = random.below(200)
   let version = random.next()
   // Every fourth entry is large enough for a file of its own.
   let length = number % 4 == 0 ? 100_001 + random.below(200_000) : random.below(20_000)
-  // The number and the version, which are also in the fields, determine the body.
+  // The sum of the number and the version, which are both in the fields, is the seed of the body's bytes.
   var body = SplitMix64(seed: version &+ number)
   var bytes: [UInt8] = []
   while bytes.count < Int(length) { withUnsafeBytes(of: body.next()) { bytes.append(contentsOf: $0) } }

@@ -1,6 +1,11 @@
-// Replaces a list and its copy repeatedly, as fast as possible, until it is killed: list-writer DIRECTORY KEY
-// URL. DIRECTORY contains list.json with its signature; copies go to DIRECTORY/state. KEY is an unencrypted
-// secret key.
+// Usage: list-writer DIRECTORY KEY URL
+//
+// Replaces a list and the copy of it, again and again, as fast as possible, until it is killed.
+// `ListKillTests` kills it, and then checks that the list and the copy are complete.
+//
+// DIRECTORY contains the list, list.json, and its signature. The copy goes to DIRECTORY/state (`ListStore`).
+// KEY is the file of an unencrypted secret key, which signs each new list. URL is the refresh URL in each
+// list.
 import FoundationEssentials
 import Glibc
 import NetOpt
@@ -17,6 +22,7 @@ let key = try MinisignSecretKey(
 let reader = ListReader(trustedKeys: [key.publicKey], allowPrivateAddresses: true)
 let store = ListStore(directory: "\(directory)/state", for: reader)
 let endpoints = (0..<250).map { #"{"ip":"10.0.\#($0).1","region":"somewhere"}"# }.joined(separator: ",")
+/// The serial of the list in the file. Each new list has the next one.
 var serial = try reader.file("\(directory)/list.json", at: Date(), allowExpired: false).list.serial
 while true {
   serial += 1

@@ -1,7 +1,8 @@
 import Glibc
 
-/// The options of the command line.
+/// The command line of netopt-faults. A wrong command line ends the process with the usage and exit code 64.
 struct Options: Sendable {
+  /// The text of `--help`.
   static let usage = """
     Usage: netopt-faults [--sample N] [--only WORDS] [--short] [--jobs N] [--write FILE] [--list]
            netopt-faults soak [--seconds N] [--seed S] [--rate N] [--most-p99 MS]
@@ -25,13 +26,17 @@ struct Options: Sendable {
     Exit codes: 0 nothing is wrong; 1 there are violations; 2 a cell could not be run; 64 usage.
     """
 
-  /// Whether to run a soak instead of the matrix.
+  /// Whether the first argument is `soak`: the program runs a soak instead of the fault matrix.
   let isSoak: Bool
+  /// Whether `--help` is among the arguments.
   private(set) var asksForHelp = false
+  /// The values of the options that take one, by option, such as `--jobs`.
   private(set) var values: [String: String] = [:]
+  /// The given options that take no value: `--short` and `--list`.
   private(set) var flags: Set<String> = []
 
-  /// Parses the arguments, without the program's name. Ends the process on an invalid argument.
+  /// Parses the arguments, which do not include the program's name. Ends the process on an unknown option and
+  /// on a missing value.
   init(_ arguments: ArraySlice<String>) {
     isSoak = arguments.first == "soak"
     let (known, takeValues): (Set, Set) =
@@ -52,7 +57,8 @@ struct Options: Sendable {
     }
   }
 
-  /// The share of the cells that `--share` selects, and the number of shares.
+  /// The value of `--share`: the number of this process's share, from 0, and the number of shares. `nil`
+  /// without the option. Ends the process on an invalid value.
   var share: (part: Int, count: Int)? {
     guard let text = values["--share"] else { return nil }
     let numbers = text.split(separator: "/").compactMap { Int($0) }
@@ -62,12 +68,14 @@ struct Options: Sendable {
     return (numbers[0], numbers[1])
   }
 
-  /// The arguments that select the cells, for the processes that share them.
+  /// The arguments for the processes of `--jobs`: those that select the cells, and the flags. Each process
+  /// gets `--share` after them.
   var argumentsOfShares: [String] {
     ["--sample", "--only"].flatMap { option in values[option].map { [option, $0] } ?? [] } + flags.sorted()
   }
 
-  /// The value of an option that is a number from 1 to 1,000,000.
+  /// The value of an option that takes a number from 1 to 1,000,000; `usual` without the option. Ends the
+  /// process on an invalid value.
   func number(_ option: String, default usual: Int) -> Int {
     guard let text = values[option] else { return usual }
     guard let number = Int(text), 1...1_000_000 ~= number else { complain(Self.usage) }
@@ -75,7 +83,7 @@ struct Options: Sendable {
   }
 }
 
-/// Prints an error message and ends the process.
+/// Prints an error message and ends the process. `code` is its exit code; 64 means a wrong command line.
 func complain(_ text: String, code: Int32 = 64) -> Never {
   _ = write(STDERR_FILENO, text + "\n", text.utf8.count + 1)
   exit(code)

@@ -2,10 +2,10 @@ import FaultMatrix
 import FoundationEssentials
 import Glibc
 
-/// Prints a line without buffering, so that it is visible even if the program is killed.
+/// Prints a line at once, without a buffer, so that no line is lost if the program is killed.
 @Sendable func say(_ text: String) { _ = write(STDOUT_FILENO, text + "\n", text.utf8.count + 1) }
 
-/// Performs a soak; returns whether it has no violations.
+/// Runs a soak and prints its report. Returns whether there were no violations.
 func soak(_ options: Options) async throws -> Bool {
   let seconds = options.number("--seconds", default: 600)
   let rate = options.number("--rate", default: 200)
@@ -20,7 +20,7 @@ func soak(_ options: Options) async throws -> Bool {
   return report.violations.isEmpty
 }
 
-/// The selected cells.
+/// The cells of the given faults that `--sample` and `--only` select; all of them without these options.
 func cells(_ options: Options, of faults: [Fault]) -> [Cell] {
   let cells =
     options.values["--sample"] == nil
@@ -32,9 +32,10 @@ func cells(_ options: Options, of faults: [Fault]) -> [Cell] {
   return chosen
 }
 
-/// Runs cells; returns whether they have no violations.
+/// Runs the selected cells and prints their results. Returns whether no cell had violations.
 func runCells(_ options: Options) async throws -> Bool {
-  // With --jobs each child process has its own network namespace, and this process needs none.
+  // With more than one job, each child process enters a network namespace of its own, and this process needs
+  // none. Otherwise this process enters one if it may.
   let jobs = options.number("--jobs", default: 1)
   let hasOwnNetwork = jobs > 1 ? MatrixRun.mayEnterNetwork : await MatrixRun.enterNetwork()
   guard hasOwnNetwork || jobs == 1 && options.share == nil else {
@@ -47,6 +48,7 @@ func runCells(_ options: Options) async throws -> Bool {
     for cell in all { say(cell.description) }
     return true
   }
+  // Collects the results, and writes the table for `--write`.
   var record = MatrixRecord(file: options.values["--write"])
   if !hasOwnNetwork {
     say("No network of its own, which takes root: cells with a wire or without a route are left out.")
@@ -60,6 +62,7 @@ func runCells(_ options: Options) async throws -> Bool {
     let run = try SharedRun(count: jobs, arguments: options.argumentsOfShares)
     try await run.results(cells: all.count, done: add)
   } else {
+    // The indices in `all` of this process's share; `nil` when it runs all cells.
     let indices = options.share.map { SharedRun.indices(ofShare: $0.part, of: $0.count, cells: all.count) }
     let own = indices.map { $0.map { all[$0] } } ?? all
     var index = 0

@@ -1,7 +1,7 @@
 import Glibc
 import NetOptSimulation
 
-// Runs the routing policy in simulated networks.
+// Runs the routing policy in simulated networks, one for each seed (docs/simulation.md).
 let usage = """
   Usage: netopt-simulate [--seeds N] [--from SEED] [--only KIND] [--first] [--trace]
 
@@ -12,15 +12,21 @@ let usage = """
   Exit codes: 0 every rule holds; 1 one is broken; 64 usage.
   """
 
+/// Prints an error message and ends the process with the exit code for a wrong command line.
 func complain(_ text: String) -> Never {
   _ = write(STDERR_FILENO, text + "\n", text.utf8.count + 1)
   exit(64)
 }
 
+/// The number of seeds (`--seeds`).
 var count: UInt64 = 5000
+/// The first seed (`--from`).
 var first: UInt64 = 1
+/// The networks to run (`--only`).
 var selection = SimulationSeries.Selection.all
+/// Whether to print all events of the first seed's network (`--trace`).
 var isTraced = false
+/// Whether to end at the first broken rule (`--first`).
 var stopsAtFirst = false
 var arguments = CommandLine.arguments.dropFirst()
 while let argument = arguments.popFirst() {

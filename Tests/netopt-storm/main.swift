@@ -12,15 +12,17 @@ let usage = """
   Exit codes: 0 nothing is wrong; 1 there are violations; 2 the servers could not be started; 64 usage.
   """
 
+/// Prints an error message and ends the process. `code` is its exit code; 64 means a wrong command line.
 func complain(_ text: String, code: Int32 = 64) -> Never {
   _ = write(STDERR_FILENO, text + "\n", text.utf8.count + 1)
   exit(code)
 }
 
-/// Prints a line without buffering, so that it is visible even if the program is killed.
+/// Prints a line at once, without a buffer, so that no line is lost if the program is killed.
 @Sendable func say(_ text: String) { _ = write(STDOUT_FILENO, text + "\n", text.utf8.count + 1) }
 
-/// Performs the trial with two hosts that share an address.
+/// Runs the trial with two hosts that share an address (`SharedAddressTrial`), and prints its result. Returns
+/// whether all responses were right and no request failed.
 func performTrial(answers: Int) async throws -> Bool {
   let address = try await SharedAddress()
   let result = try await SharedAddressTrial(at: address).run(answers: answers)
@@ -31,7 +33,7 @@ func performTrial(answers: Int) async throws -> Bool {
   return result.wrong == 0 && failed.isEmpty
 }
 
-/// Performs a storm.
+/// Runs a storm and prints its report. Returns whether there were no violations.
 func performStorm(seed: UInt64, seconds: Int) async throws -> Bool {
   let hasOwnNetwork = await Storm.prepareProcess()
   let violations = Violations { say("VIOLATION \($0)") }
@@ -44,6 +46,7 @@ func performStorm(seed: UInt64, seconds: Int) async throws -> Bool {
 var arguments = CommandLine.arguments.dropFirst()
 let isTrial = arguments.first == "trial"
 if isTrial { arguments.removeFirst() }
+/// The values of the options, which all take a number. Begins with the defaults.
 var numbers = ["--answers": 10_000, "--seconds": 60, "--seed": 1]
 while let argument = arguments.popFirst() {
   if argument == "--help" {
