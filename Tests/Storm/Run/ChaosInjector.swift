@@ -2,35 +2,46 @@ import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
 
-/// Disturbs clients and servers: kills, stops and freezes servers, replaces clients, changes the network.
-/// Calm periods alternate with the disturbances; during calm only a request's own plan can disturb it.
+/// Disturbs clients and servers: kills, stops and freezes nginx servers, replaces clients, and changes the
+/// network. Disturbed periods and calm periods alternate. In a calm period, a request can fail only because
+/// of its own plan (`RequestPlan.mayFail`).
 final class ChaosInjector: Sendable {
   /// The number of disturbances of each kind so far.
   struct Figures: Sendable {
+    /// The number of ends with SIGKILL.
     var kills = 0
+    /// The number of ends with SIGTERM.
     var stops = 0
+    /// The number of pauses with SIGSTOP and SIGCONT.
     var freezes = 0
+    /// The number of clients that were replaced.
     var replacements = 0
+    /// The number of changes of the default route.
     var networkChanges = 0
   }
 
   private struct State {
     var figures = Figures()
+    /// The number of calm periods that have begun so far.
     var calms = 0
+    /// Whether a calm period is under way.
     var isCalm = false
   }
 
-  /// How long a disturbed period and a calm period last.
+  /// The length of a disturbed period.
   private static let disturbedTime = Duration.seconds(6)
+  /// The length of a calm period.
   private static let calmTime = Duration.seconds(3)
-  /// The time from the last disturbance until its effects are over: a client checks for a new network only
-  /// after half a second.
+  /// The time between the last disturbance and the calm period, in which the effects of the disturbance end.
+  /// For example, a client looks for a new network only half a second after the kernel has reported a change.
   private static let settlingTime = Duration.milliseconds(1200)
 
   private let origins: StormOrigins
   private let clients: StormClients
+  /// Whether the process has its own network namespace, whose network may be changed.
   private let changesNetwork: Bool
   private let violations: Violations
+  /// The seed of the storm, which determines the disturbances.
   private let seed: UInt64
   private let state = Locked(State())
   private let clock = SystemTimeSource()
@@ -46,6 +57,7 @@ final class ChaosInjector: Sendable {
     self.violations = violations
   }
 
+  /// The disturbances so far.
   var figures: Figures { state.withLock { $0.figures } }
 
   /// The number of the current calm period; `nil` outside calm periods.
@@ -72,6 +84,8 @@ final class ChaosInjector: Sendable {
     }
   }
 
+  /// Makes one disturbance, drawn at random. It lasts at most 250 ms. Then an nginx that was stopped is
+  /// started again, and a frozen one resumes.
   private func injectDisturbance(_ random: inout SplitMix64) async throws {
     let server = random.chance(50) ? origins.lasting : origins.limited
     let pause = Duration.milliseconds(random.number(in: 0...250))
@@ -104,6 +118,7 @@ final class ChaosInjector: Sendable {
     }
   }
 
+  /// Replaces a client. Adds a violation if the shutdown of the old client takes too long.
   private func replace(_ number: Int) async throws {
     let watch = Task { [violations] in
       try await Task.sleep(for: .seconds(20))

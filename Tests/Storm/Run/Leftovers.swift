@@ -3,15 +3,17 @@ import NetOptEngine
 import NetOptTestSupport
 import TestTools
 
-/// The system resources that the process holds, to be compared before and after a storm.
+/// The system resources that the process holds at one moment. A storm compares those after its end with those
+/// before its start.
 struct Leftovers {
-  /// The file, socket or other object of each open descriptor.
+  /// What each open descriptor leads to: the link target in /proc/self/fd, such as a path or a socket.
   let descriptors: [String]
-  /// The names of netopt's threads.
+  /// The names of the threads that netopt started.
   let threads: [String]
-  /// The number of libcurl's allocations.
+  /// The number of allocations that libcurl has not freed.
   let curl: Int
 
+  /// The resources at this moment.
   static var now: Leftovers {
     let directory = "/proc/self/fd"
     let numbers = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
@@ -24,7 +26,7 @@ struct Leftovers {
       curl: CurlAllocations.live)
   }
 
-  /// Describes the resources in addition to those before; empty when there are none.
+  /// Describes the kinds of resources of which there are more than in `before`; empty when there are none.
   func additions(to before: Leftovers) -> [String] {
     var faults: [String] = []
     if descriptors.count > before.descriptors.count {

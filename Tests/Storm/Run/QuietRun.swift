@@ -1,16 +1,17 @@
 import NetOpt
 import NetOptCore
 
-/// Sends requests of one kind to servers without disturbances.
+/// Sends requests of one kind to the servers of a storm, without disturbances.
 enum QuietRun {
   /// The number of concurrent requests.
   private static let lanes = 20
 
-  /// Performs requests, and returns the violations. A failed request is a violation too, unless its plan
-  /// explains the failure.
+  /// Performs requests over one client, and returns the violations. A failed request is a violation too,
+  /// unless its plan explains the failure (`RequestPlan.mayFail`).
   ///
   /// - Parameters:
   ///   - count: the number of requests.
+  ///   - seed: the seed from which the plans are drawn.
   ///   - adapt: changes each drawn plan to a request of the wanted kind.
   ///   - change: changes the client's settings.
   static func violations(

@@ -5,19 +5,23 @@ import NetOptTestSupport
 import TestTools
 import Synchronization
 
-/// A load test of the client: many tasks, servers that share addresses and fail, and a check of every
-/// response.
+/// A load test of the client. Many tasks send requests to servers that share addresses and fail, and each
+/// response is checked (docs/storm.md).
 package final class Storm: Sendable {
   /// The maximum number of concurrent requests.
   private static let workers = 28
-  /// How long after its deadline a call counts as hung.
+  /// How long after its deadline a call that has not ended counts as hung.
   private static let patience = Duration.seconds(15)
 
   private let generator: RequestGenerator
   private let violations: Violations
+  /// Whether the process has its own network namespace, so that the storm can change the network.
   private let hasOwnNetwork: Bool
+  /// The figures of the storm so far.
   private let report = Locked(StormReport())
+  /// The index of the next request.
   private let nextIndex = Atomic<Int>(0)
+  /// Whether the tasks should send no more requests.
   private let isOver = Atomic<Bool>(false)
   /// The deadlines of the calls under way, by the index of their plan (`RequestPlan.index`).
   private let underWay = Locked<[Int: MonotonicInstant]>([:])
@@ -35,16 +39,21 @@ package final class Storm: Sendable {
     }
   }
 
-  /// Prepares this process: enters its own network namespace where possible, and starts counting libcurl's
-  /// allocations. Must be called before anything else.
+  /// Prepares this process: starts tracking libcurl's allocations, and enters a new network namespace where
+  /// possible. Must be called before anything else.
   ///
-  /// - Returns: whether the process has a network that can change.
+  /// - Returns: whether the process has its own network, which can change.
   package static func prepareProcess() async -> Bool {
     CurlAllocations.install()
     return await OwnNetwork.enter()
   }
 
   /// Runs a storm in this process, which must do nothing else.
+  ///
+  /// - Parameters:
+  ///   - seconds: the duration of the storm.
+  ///   - hasOwnNetwork: the result of `prepareProcess`.
+  /// - Returns: the figures of the storm.
   package static func run(
     seed: UInt64, seconds: Int, hasOwnNetwork: Bool, _ violations: Violations
   ) async throws -> StormReport {
@@ -65,7 +74,8 @@ package final class Storm: Sendable {
     }
   }
 
-  /// Creates everything that a process creates only once.
+  /// Sends 40 requests before the storm, without disturbances. This creates everything that a process creates
+  /// only once, so that it does not count as left over.
   private func warmUp() async throws {
     _ = try TemporaryDirectory.make("warm-up")
     _ = Content.answer(to: 0).bytes(1000)
@@ -81,6 +91,7 @@ package final class Storm: Sendable {
     origins.stop()
   }
 
+  /// Makes the call of a plan, without performing it.
   private func call(
     _ plan: RequestPlan, _ clients: StormClients, _ origins: StormOrigins, _ ledger: Ledger,
     _ lateness: Lateness
@@ -90,6 +101,8 @@ package final class Storm: Sendable {
       generator: generator, record: ledger.cache, violations: violations, lateness: lateness)
   }
 
+  /// Starts the servers, the clients, the disturbances and the tasks that send requests, and ends them after
+  /// the duration.
   private func run(_ duration: Duration) async throws {
     let ledger = Ledger(generator, violations)
     let seed = generator.seed
@@ -127,7 +140,7 @@ package final class Storm: Sendable {
     }
   }
 
-  /// Sends one request after another.
+  /// Sends one request after another until the storm is over. The storm runs this in several tasks.
   private func work(
     _ clients: StormClients, _ origins: StormOrigins, _ ledger: Ledger, _ lateness: Lateness,
     _ chaos: ChaosInjector
@@ -147,8 +160,8 @@ package final class Storm: Sendable {
     }
   }
 
-  /// Requests everything that the caches may hold, so that entries that no later request uses are checked
-  /// too.
+  /// Requests everything that the caches may hold, from the caches only. So entries that no later request
+  /// uses are checked too.
   private func sweepCaches(
     _ clients: StormClients, _ origins: StormOrigins, _ ledger: Ledger, _ lateness: Lateness
   ) async {
@@ -171,10 +184,10 @@ package final class Storm: Sendable {
     report.withLock { $0.cacheEntries = entries }
   }
 
-  /// Counts a violation when a call failed although nothing disturbed it, or with an error that no
-  /// disturbance explains.
+  /// Adds a violation when a call failed although nothing disturbed it, or with an error that no disturbance
+  /// explains.
   ///
-  /// - Parameter isCalm: whether nothing disturbed the servers and the network during the call.
+  /// - Parameter isCalm: whether the whole call was within one calm period.
   private func judge(_ outcome: StormCall.Outcome, of plan: RequestPlan, isCalm: Bool) {
     guard case .failed(let error) = outcome else { return }
     let text = "\(error.code) in \(error.phase): \(error); \(plan)"
@@ -190,7 +203,8 @@ package final class Storm: Sendable {
     }
   }
 
-  /// Waits for the workers, but not for a hung one.
+  /// Waits until the tasks that send requests have ended, but not for a task whose call hangs. Reports the
+  /// calls that have not ended.
   private func end(_ workers: [Task<Void, Never>]) async {
     let done = Latch()
     Task {
@@ -206,6 +220,8 @@ package final class Storm: Sendable {
     reportHangs(after: .zero)
   }
 
+  /// Reads the logs and looks for hung calls, five times a second. Notes the memory of the process twice a
+  /// minute.
   private func performMaintenance(_ origins: StormOrigins) async {
     var rounds = 0
     while !Task.isCancelled {
@@ -220,6 +236,7 @@ package final class Storm: Sendable {
     }
   }
 
+  /// Reports each call whose deadline passed more than `patience` ago, once.
   private func reportHangs(after patience: Duration) {
     let now = clock.now()
     let hanging = underWay.withLock { underWay in

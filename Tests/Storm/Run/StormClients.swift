@@ -4,18 +4,23 @@ import NetOptLocking
 import NetOptTestSupport
 import TestTools
 
-/// The clients of a storm, each with its own settings. They are replaced while requests are under way.
+/// The clients of a storm, each with its own settings. They are replaced by new ones while requests are under
+/// way.
 final class StormClients: Sendable {
+  /// A reference that does not keep its client allocated.
   private struct WeakClient: Sendable {
     weak let client: NetOptClient?
   }
 
   private struct State {
+    /// The clients in use, by number. Empty after `shutdown`.
     var clients: [NetOptClient] = []
+    /// All clients that were shut down.
     var replaced: [WeakClient] = []
   }
 
   private let origins: StormOrigins
+  /// The directory of the disk cache of client 3. The clients that replace client 3 use it too.
   private let cacheDirectory: String
   private let state = Locked(State())
 
@@ -29,9 +34,10 @@ final class StormClients: Sendable {
     }
   }
 
+  /// The client in use with this number.
   subscript(number: Int) -> NetOptClient { state.withLock { $0.clients[number] } }
 
-  /// Replaces a client with a new one, and shuts the old client down.
+  /// Replaces a client by a new one with the same settings, and shuts the old client down.
   func replace(_ number: Int) async throws {
     let new = try make(number)
     let old = state.withLock { state in
@@ -58,6 +64,8 @@ final class StormClients: Sendable {
   /// The number of clients that were shut down but are still allocated.
   var left: Int { state.withLock { state in state.replaced.count { $0.client != nil } } }
 
+  /// Makes a client with the settings for this number: 0, the default settings; 1, narrow limits and a small
+  /// buffer; 2, a cache in memory; 3, a cache on disk; 4, a small cache and short-lived connections.
   private func make(_ number: Int) throws -> NetOptClient {
     var configuration = origins.configuration()
     switch number {

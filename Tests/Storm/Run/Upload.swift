@@ -1,19 +1,21 @@
 import NetOptCore
 
-/// The body of a request as a stream of chunks.
+/// The body of a request as a stream of chunks, with the pauses and the failure of its plan.
 struct UploadChunks: AsyncSequence, Sendable {
   typealias Element = [UInt8]
   typealias Failure = any Error
 
-  /// The error of a stream that fails.
+  /// The error that the stream throws when its plan says so.
   struct Failed: Error {}
 
+  /// The complete body.
   let content: [UInt8]
   let plan: RequestPlan.Upload.Stream
 
   struct AsyncIterator: AsyncIteratorProtocol {
     let content: [UInt8]
     let plan: RequestPlan.Upload.Stream
+    /// The number of bytes that were returned so far.
     var position = 0
 
     mutating func next() async throws -> [UInt8]? { try await next(isolation: nil) }
@@ -33,9 +35,9 @@ struct UploadChunks: AsyncSequence, Sendable {
 }
 
 extension RequestPlan {
-  /// Makes the request.
+  /// Makes the request of the plan.
   ///
-  /// - Parameter authority: host and port.
+  /// - Parameter authority: the host and port of the URL.
   func request(to authority: String) throws(NetOptError) -> NetOptRequest {
     var request = try NetOptRequest(method, "\(host.scheme.rawValue)://\(authority)\(answer.target)")
     request.headers["X-Id"] = "\(index)"

@@ -2,37 +2,45 @@ import Glibc
 import NetOptCore
 import NetOptTestSupport
 
-/// One connection through a splice. Only the splice's thread uses it.
+/// A client's connection through a splice, with the splice's connection to the server. Only the splice's
+/// thread uses it.
 final class ProxiedConnection {
-  /// One side of the connection.
+  /// One of the two sides: the connection to the client, or the connection to the server.
   struct Side {
+    /// The socket of this side.
     var descriptor: Int32
-    /// Bytes from the other side that are not yet sent to this side.
+    /// The bytes from the other side that still have to be sent to this side.
     var outgoing: [UInt8] = []
-    /// Whether this side has sent its FIN.
+    /// Whether the peer at this side has sent its FIN.
     var hasEnded = false
-    /// Whether the other side's FIN was passed on to this side.
+    /// Whether a FIN was sent to this side, because the peer at the other side had sent its FIN.
     var isShut = false
-    /// The number of bytes received from this side.
+    /// The number of bytes received from this side so far.
     var received = 0
-    /// The events that the poller watches.
+    /// The epoll events for which the socket is watched; `nil` when it is not watched yet.
     var interest: UInt32?
   }
 
-  /// The maximum number of bytes buffered for a side that does not read.
+  /// The splice stops reading from one side while at least this many bytes wait in `outgoing` of the other
+  /// side.
   private static let mostHeld = 65_536
 
+  /// The number of the connection, from 0.
   let number: Int
+  /// The index of the frontend that accepted the connection.
   let frontend: Int
   var client: Side
   /// The server's side; `nil` until the server is known.
   var server: Side?
   /// The first bytes of the client, collected until they contain the server name.
   var hello: [UInt8] = []
+  /// The fault to come; `nil` without one and once it has occurred.
   var fault: SpliceFault?
-  /// Until when the connection passes no bytes.
+  /// Until when no byte passes, because of a stall; `nil` without a stall.
   var stalledUntil: MonotonicInstant?
+  /// When the splice last received from either side; at first when the connection was accepted.
   var lastByte: MonotonicInstant
+  /// When the connection was accepted.
   let opened: MonotonicInstant
 
   init(_ number: Int, frontend: Int, client: Int32, fault: SpliceFault?, at now: MonotonicInstant) {
@@ -44,16 +52,21 @@ final class ProxiedConnection {
     lastByte = now
   }
 
-  /// Whether both directions have ended.
+  /// Whether both directions have ended, so that the connection can be closed.
   var isOver: Bool { client.isShut && (server?.isShut ?? true) }
 
+  /// Whether the splice should now read from a side.
+  ///
+  /// - Parameter other: the other side, which gets the bytes; `nil` until the server is known.
   func wantsRead(from side: Side, to other: Side?) -> Bool {
     !side.hasEnded && stalledUntil == nil && (other?.outgoing.count ?? 0) < Self.mostHeld
   }
 
+  /// Whether the splice should now send bytes to a side.
   func wantsWrite(to side: Side) -> Bool { !side.outgoing.isEmpty && stalledUntil == nil }
 
-  /// When the fault occurs if no byte arrives before; `nil` when the fault depends on bytes only.
+  /// The due time of the fault. For `idle`, each byte moves it to a later time. `nil` without a fault, for a
+  /// fault after a number of bytes, and for `idle` until the server has sent a byte.
   var faultTime: MonotonicInstant? {
     switch fault?.moment {
     case .age(let age): opened + age
@@ -62,7 +75,7 @@ final class ProxiedConnection {
     }
   }
 
-  /// Whether enough bytes have arrived to trigger the fault.
+  /// Whether the number of bytes after which the fault occurs has arrived.
   var hasReachedFaultBytes: Bool {
     switch fault?.moment {
     case .clientBytes(let count): client.received >= count
@@ -80,9 +93,10 @@ final class ProxiedConnection {
 }
 
 extension ProxiedConnection.Side {
+  /// The socket of the side has failed.
   enum Failure: Error { case broken }
 
-  /// Receives the available bytes.
+  /// Receives the bytes that have arrived, at most 16 KiB. Sets `hasEnded` when the peer has sent its FIN.
   mutating func receive() throws(Failure) -> [UInt8] {
     var count = 0
     var code: Int32 = 0
@@ -97,7 +111,7 @@ extension ProxiedConnection.Side {
     return bytes
   }
 
-  /// Sends as many bytes as the socket accepts.
+  /// Sends as many bytes of `outgoing` as the socket accepts.
   mutating func send() throws(Failure) {
     guard !outgoing.isEmpty else { return }
     let count = outgoing.withUnsafeBytes {

@@ -4,15 +4,15 @@ import NetOptTestSupport
 
 /// A TCP proxy that lets several servers share one address and port, and injects faults.
 ///
-/// The splice selects the server by the server name in the ClientHello. Successive connections with the same
-/// name go to the servers of that name in turn. One thread does all the work.
+/// The splice selects the server by the server name in the ClientHello. When a name has several servers,
+/// successive connections with this name go to them in turn. One thread does all the work.
 package final class Splice: Sendable {
-  /// An address that accepts connections.
+  /// An endpoint at which the splice accepts connections, and the servers behind it.
   package struct Frontend: Sendable {
     /// The endpoint on which the frontend listens.
     package let endpoint: IPEndpoint
-    /// The servers by TLS server name. A frontend with the single entry `""` does not read the ClientHello
-    /// and accepts any protocol.
+    /// The servers for each TLS server name. With the single entry `""`, the splice does not read the
+    /// ClientHello and accepts any protocol.
     package let servers: [String: [IPEndpoint]]
 
     package init(_ endpoint: IPEndpoint, _ servers: [String: [IPEndpoint]]) {
@@ -24,20 +24,27 @@ package final class Splice: Sendable {
     var readsHello: Bool { servers.count != 1 || servers[""] == nil }
   }
 
-  /// The figures so far.
+  /// What the splice has done so far.
   package struct Figures: Sendable {
+    /// The number of connections that were accepted.
     package var connections = 0
-    /// The number of open connections.
+    /// The number of connections that are open now.
     package var open = 0
-    /// The number of connections without a server: the name was unknown, or the server refused.
+    /// The number of connections without a working server: the name was unknown, or the server did not accept
+    /// the connection.
     package var refused = 0
+    /// The number of injected resets.
     package var resets = 0
+    /// The number of injected closes.
     package var closes = 0
+    /// The number of injected stalls.
     package var stalls = 0
   }
 
+  /// Ends the loop of the thread.
   private let stopped: StopSignal
   private let state: SpliceState
+  /// Runs the loop (`SpliceLoop`).
   private let thread: JoinableThread
 
   /// Starts listening.
@@ -60,8 +67,8 @@ package final class Splice: Sendable {
 
   package var figures: Figures { state.figures.withLock { $0 } }
 
-  /// Turns the injection of faults on or off. A connection whose fault is due while the injection is off has
-  /// no fault. Default: on.
+  /// Turns the injection of faults on or off. A connection gets no fault if it is accepted while the
+  /// injection is off, or if its fault is due then. Default: on.
   package func setFaults(_ isOn: Bool) { state.injects.withLock { $0 = isOn } }
 
   /// Closes all connections, and returns when no thread and no descriptor is left. May be called again.
@@ -74,7 +81,9 @@ package final class Splice: Sendable {
 /// The state that the splice's thread shares with other threads.
 final class SpliceState: Sendable {
   let figures = Locked(Splice.Figures())
+  /// Whether faults are injected.
   let injects = Locked(true)
+  /// Returns the fault of a connection by its number.
   let fault: @Sendable (Int) -> SpliceFault?
 
   init(_ fault: @escaping @Sendable (Int) -> SpliceFault?) { self.fault = fault }

@@ -12,13 +12,13 @@ package struct SpliceFault: Sendable, Hashable {
 
   /// When the fault occurs.
   package enum Moment: Sendable, Hashable {
-    /// After this many bytes from the client. 0: before the first byte is passed on.
+    /// After this many bytes from the client. With 0, before the first bytes of the client are passed on.
     case clientBytes(Int)
     /// After this many bytes from the server.
     case serverBytes(Int)
-    /// After no byte has passed for this time, once the server has sent a byte.
+    /// When no byte has passed for this time, and the server has sent a byte before.
     case idle(Duration)
-    /// When the connection has this age.
+    /// When this time has passed since the connection was accepted.
     case age(Duration)
   }
 

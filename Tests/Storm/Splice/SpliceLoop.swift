@@ -9,24 +9,34 @@ import NetOptTestSupport
 /// `@unchecked Sendable`: the splice creates the loop and hands the loop to the splice's thread. From then on
 /// only this thread uses the loop.
 final class SpliceLoop: @unchecked Sendable {
+  /// The epoll tag of `stopped`.
   private static let stopTag = UInt64.max
   /// The epoll tag of the first frontend; the other frontends have the next tags. A lower tag belongs to a
   /// connection: twice the connection's number, plus 1 for the side of the server.
   private static let firstFrontendTag = UInt64(1) << 62
 
+  /// The frontends. A connection names its frontend by the index in this array.
   private let frontends: [Splice.Frontend]
+  /// The listening sockets, in the order of the frontends.
   private let listeners: [Int32]
+  /// The figures, and the settings of the faults.
   private let state: SpliceState
+  /// Ends the loop.
   private let stopped: StopSignal
+  /// The epoll descriptor.
   private let poller: Int32
   private let clock = SystemTimeSource()
+  /// The open connections, by number.
   private var connections: [Int: ProxiedConnection] = [:]
-  /// The numbers of the connections for which a stall or a fault has a due time.
+  /// The numbers of the connections with a timer: a stall will end, or a fault has a due time.
   private var timed: Set<Int> = []
+  /// The number of the next connection.
   private var nextNumber = 0
-  /// The number of connections so far for each server name of each frontend.
+  /// The number of connections to servers so far, by the index of the frontend and the server name. It
+  /// decides which of the name's servers is next.
   private var turns: [String: Int] = [:]
 
+  /// Starts listening at the frontends.
   init(_ frontends: [Splice.Frontend], _ state: SpliceState, _ stopped: StopSignal) throws {
     self.frontends = frontends
     self.state = state
@@ -43,6 +53,7 @@ final class SpliceLoop: @unchecked Sendable {
     guard poller >= 0 else { throw TestSupportError("the splice has no epoll descriptor") }
   }
 
+  /// Runs the loop until `stopped` is raised. Then closes all sockets.
   func run() {
     watch(stopped.descriptor, EPOLLIN.rawValue, Self.stopTag, isNew: true)
     for (index, listener) in listeners.enumerated() {
@@ -69,6 +80,7 @@ final class SpliceLoop: @unchecked Sendable {
 
   // MARK: Opening
 
+  /// Accepts all connections that wait at a frontend.
   private func accept(frontend: Int) {
     while true {
       let descriptor = Glibc.accept(listeners[frontend], nil, nil)
@@ -98,6 +110,7 @@ final class SpliceLoop: @unchecked Sendable {
       descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
   }
 
+  /// Connects to the server whose turn it is for a server name. Ends the connection when there is no server.
   private func connect(_ connection: ProxiedConnection, _ name: String) {
     let servers = frontends[connection.frontend].servers[name] ?? []
     let key = "\(connection.frontend) \(name)"
@@ -115,12 +128,16 @@ final class SpliceLoop: @unchecked Sendable {
 
   // MARK: Passing bytes
 
+  /// Handles epoll events of a socket: passes bytes on in both directions.
+  ///
+  /// - Parameter isServer: whether the socket is that of the server's side.
   private func move(_ connection: ProxiedConnection, isServer: Bool, _ events: UInt32) {
     let isBroken = events & (EPOLLERR.rawValue | EPOLLHUP.rawValue) != 0
     let hasEnded = isServer ? connection.server?.hasEnded == true : connection.client.hasEnded
     do throws(ProxiedConnection.Side.Failure) {
-      // epoll reports EPOLLERR and EPOLLHUP again and again, whatever is requested, until the descriptor is
-      // closed.
+      // epoll reports EPOLLERR and EPOLLHUP again and again, whatever events are requested, until the
+      // descriptor is closed. So a broken socket from which the splice would not read ends the connection.
+      // Otherwise `receive` finds the error.
       if isBroken, hasEnded || connection.stalledUntil != nil { throw .broken }
       guard connection.stalledUntil == nil else { return }
       if isServer { try moveFromServer(connection, events) } else { try moveFromClient(connection, events) }
@@ -130,6 +147,8 @@ final class SpliceLoop: @unchecked Sendable {
     if connections[connection.number] != nil { update(connection) }
   }
 
+  /// Handles events of the client's socket. Collects the first bytes until they contain the server name, and
+  /// then connects to the server.
   private func moveFromClient(
     _ connection: ProxiedConnection, _ events: UInt32
   ) throws(ProxiedConnection.Side.Failure) {
@@ -154,6 +173,7 @@ final class SpliceLoop: @unchecked Sendable {
     try connection.server?.send()
   }
 
+  /// Handles events of the server's socket.
   private func moveFromServer(
     _ connection: ProxiedConnection, _ events: UInt32
   ) throws(ProxiedConnection.Side.Failure) {
@@ -170,7 +190,8 @@ final class SpliceLoop: @unchecked Sendable {
     try connection.client.send()
   }
 
-  /// Passes FINs on, updates the events that the poller watches, and closes a finished connection.
+  /// Passes FINs on, closes a finished connection, and sets the events and the timer for the present state of
+  /// a connection.
   private func update(_ connection: ProxiedConnection) {
     guard var server = connection.server else {
       setInterest(&connection.client, EPOLLIN.rawValue, UInt64(connection.number) << 1)
@@ -193,6 +214,7 @@ final class SpliceLoop: @unchecked Sendable {
     setTimer(connection)
   }
 
+  /// The epoll events for which a side must be watched now.
   private func events(
     _ connection: ProxiedConnection, _ side: ProxiedConnection.Side, _ other: ProxiedConnection.Side
   ) -> UInt32 {
@@ -200,12 +222,16 @@ final class SpliceLoop: @unchecked Sendable {
       | (connection.wantsWrite(to: side) ? EPOLLOUT.rawValue : 0)
   }
 
+  /// Watches the socket of a side for these events.
   private func setInterest(_ side: inout ProxiedConnection.Side, _ events: UInt32, _ tag: UInt64) {
     guard side.interest != events else { return }
     watch(side.descriptor, events, tag, isNew: side.interest == nil)
     side.interest = events
   }
 
+  /// Tells epoll the events of a descriptor.
+  ///
+  /// - Parameter isNew: whether epoll does not watch the descriptor yet.
   private func watch(_ descriptor: Int32, _ events: UInt32, _ tag: UInt64, isNew: Bool) {
     var event = epoll_event(events: events, data: epoll_data(u64: tag))
     epoll_ctl(poller, isNew ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event)
@@ -213,6 +239,7 @@ final class SpliceLoop: @unchecked Sendable {
 
   // MARK: Faults and time
 
+  /// Notes in `timed` whether the connection has a timer.
   private func setTimer(_ connection: ProxiedConnection) {
     if connection.stalledUntil != nil || connection.faultTime != nil {
       timed.insert(connection.number)
@@ -221,13 +248,16 @@ final class SpliceLoop: @unchecked Sendable {
     }
   }
 
-  /// - Returns: whether the connection ended, or passes no bytes for now.
+  /// Injects the fault of a connection if it has reached the fault's number of bytes.
+  ///
+  /// - Returns: whether the connection has ended or is stalled.
   private func injectIfDue(_ connection: ProxiedConnection) -> Bool {
     guard connection.hasReachedFaultBytes else { return false }
     inject(connection)
     return connections[connection.number] == nil || connection.stalledUntil != nil
   }
 
+  /// Injects the fault of a connection, unless injection is off. The connection has no fault afterwards.
   private func inject(_ connection: ProxiedConnection) {
     guard let fault = connection.fault else { return }
     connection.fault = nil
@@ -245,6 +275,7 @@ final class SpliceLoop: @unchecked Sendable {
     }
   }
 
+  /// Ends the stalls that are over, and injects the faults that are due.
   private func fireTimers() {
     guard !timed.isEmpty else { return }
     let now = clock.now()
@@ -258,7 +289,7 @@ final class SpliceLoop: @unchecked Sendable {
     }
   }
 
-  /// The time until the next due connection in milliseconds, rounded up.
+  /// The time until the earliest timer in milliseconds, rounded up; -1 without a timer.
   private func timeout() -> Int32 {
     let due = timed.lazy.compactMap { [connections] in connections[$0] }.compactMap {
       $0.stalledUntil ?? $0.faultTime
@@ -268,6 +299,7 @@ final class SpliceLoop: @unchecked Sendable {
     return Int32(clamping: max(0, (due - clock.now()).nanoseconds + 999_999) / 1_000_000)
   }
 
+  /// Closes both sides of a connection and forgets it. Does nothing when it has ended before.
   private func end(_ connection: ProxiedConnection, byReset: Bool) {
     guard connections.removeValue(forKey: connection.number) != nil else { return }
     timed.remove(connection.number)
