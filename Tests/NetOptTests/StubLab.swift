@@ -7,6 +7,7 @@ import NetOptTestSupport
 /// A client that sends its requests to a stub instead of a network, and a host whose addresses are in the
 /// client's endpoint list.
 struct StubLab {
+  /// The name of the host.
   static let host = "api.test"
 
   /// The addresses of the host in the endpoint list, in the order of the list.

@@ -86,6 +86,7 @@ struct Scenario {
   /// The changes, each with its offset from the start of the run. Earlier changes come first.
   var changes: [(at: Duration, change: Change)] = []
 
+  /// Draws the scenario.
   private var random: SplitMix64
 
   /// Draws the scenario of a seed. The kind is `seed` modulo the number of kinds.
@@ -139,6 +140,9 @@ struct Scenario {
   }
 
   // MARK: Kinds
+
+  // Each function draws what is special in runs of the kind with its name: changes, and for some kinds also
+  // the properties of servers and clients.
 
   /// Gives the servers nearly equal round trip times, so that the fastest server varies from measurement to
   /// measurement.

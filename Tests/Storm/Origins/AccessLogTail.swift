@@ -59,6 +59,7 @@ final class AccessLogTail: Sendable {
     }
   }
 
+  /// Opens the file if the writer has created it.
   private static func open(_ path: String, _ state: inout State) {
     let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC)
     if descriptor >= 0 { state.descriptor = descriptor }

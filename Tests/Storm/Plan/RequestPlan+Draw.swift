@@ -54,12 +54,15 @@ package struct RequestGenerator: Sendable {
     return plan
   }
 
+  /// Draws the host of a request.
   private func host(_ random: inout SplitMix64) -> StormHost {
     // Half of all requests go to the hosts that share one address and differ in HTTP version.
     let host = random.chance(50) ? StormHost.all[random.number(in: 0...3)] : random.pick(StormHost.all)
     return withoutIPv6 && host.name == "six.test" ? StormHost.all[0] : host
   }
 
+  /// Draws the HTTP version that a request asks for. Some requests insist on HTTP/2 at hosts where they may
+  /// get only HTTP/1.1. Such requests may fail (`RequestPlan.mayFail`).
   private func version(_ random: inout SplitMix64, _ host: StormHost) -> RequestOptions.Version {
     switch random.below(100) {
     case ..<20: .http1

@@ -65,7 +65,9 @@ package struct RequestPlan: Sendable, Hashable {
   var upload = Upload.none
   /// The response that the backend must give.
   var answer = AnswerPlan()
+  /// The HTTP version that the request asks for.
   var version = RequestOptions.Version.automatic
+  /// Whether the request may use a pooled connection.
   var connection = RequestOptions.ConnectionUse.pooled
   /// Whether the request uses the addresses from DNS even if the list has the host.
   var usesDNS = false
@@ -84,6 +86,7 @@ package struct RequestPlan: Sendable, Hashable {
   var timeout = RequestPlan.usualTimeout
   /// When the caller cancels its task; `nil` when it does not.
   var cancellation: Cancellation?
+  /// How the caller reads the body of the response.
   var reading = Reading.asItComes
   /// The pause before the call begins, in milliseconds.
   var rest = 0

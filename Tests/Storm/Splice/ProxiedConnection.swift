@@ -29,6 +29,7 @@ final class ProxiedConnection {
   let number: Int
   /// The index of the frontend that accepted the connection.
   let frontend: Int
+  /// The client's side.
   var client: Side
   /// The server's side; `nil` until the server is known.
   var server: Side?
