@@ -15,10 +15,12 @@ import numpy as np
 
 
 def close(a, b, tolerance=1e-6):
+    """Whether `a` differs from `b` by at most `tolerance`, relative to `b` when `b` is greater than 1."""
     return abs(a - b) <= tolerance * max(1.0, abs(b))
 
 
 def p_value(x, exact):
+    """The p value of the signed-rank test on the differences `x`: exact, or by the normal approximation."""
     from scipy.stats import wilcoxon
     if not np.any(x):
         return 1.0
@@ -30,16 +32,20 @@ def p_value(x, exact):
 def confidence_interval(x, exact, alpha):
     """The confidence interval of the shift: all shifts that the signed-rank test does not reject at level `alpha`.
 
-    The p value changes only at Walsh averages. Therefore one shift between each two neighbours is tested. `None` if
-    the interval is empty or has no bounds.
+    A Walsh average is the mean of two of the differences `x`, or one of them. The p value changes only at
+    Walsh averages, so the function tests one shift between each two neighbouring Walsh averages. It finds the
+    two ends by binary search. It returns `None` if the interval is empty or has no bounds.
     """
     i, j = np.triu_indices(len(x))
     walsh = np.unique((x[i] + x[j]) / 2)
+    # One shift in each gap between neighbouring Walsh averages, and one beyond each end.
     gaps = np.concatenate([[walsh[0] - 1], (walsh[1:] + walsh[:-1]) / 2, [walsh[-1] + 1]])
 
     def accepted(k):
+        """Whether the test does not reject the shift `gaps[k]`."""
         return p_value(x - gaps[k], exact) > alpha
 
+    # A gap beside the median of the Walsh averages, where the p value is the greatest.
     middle = np.searchsorted(gaps, np.median((x[i] + x[j]) / 2))
     middle = min(max(middle, 0), len(gaps) - 1)
     if middle > 0 and not accepted(middle):
@@ -59,12 +65,14 @@ def confidence_interval(x, exact, alpha):
 
 
 def statistics(path):
+    """Compares the statistics of each data set in a file with those of SciPy and NumPy."""
     from scipy import stats
     with open(path, encoding="utf-8") as file:
         sets = json.load(file)
     checked = 0
     for number, data in enumerate(sets):
         def fault(what, ours, theirs):
+            """Prints a wrong result: `ours` is netopt's, and `theirs` is that of SciPy or NumPy."""
             print(f"set {number}, n={len(data['x'])}: {what}: {ours}, others have {theirs}")
 
         x, y = np.array(data["x"]), np.array(data["y"])
@@ -80,8 +88,9 @@ def statistics(path):
         if not close(data["shift"], theirs):
             fault("shift", data["shift"], theirs)
         for level, ours in data["intervals"]:
-            # The exact test allows no ties. Equal differences are tied at every shift. Others are tied only at their
-            # Walsh average, and `confidence_interval` tests no shift that is a Walsh average.
+            # The exact test allows no ties. Two equal differences are tied at every shift. Two unequal
+            # differences are tied only at the shift that is their Walsh average, and `confidence_interval`
+            # tests no Walsh average.
             has_ties = len(set(d)) < len(d)
             theirs = confidence_interval(d, not has_ties and len(d) <= 50, 1 - level)
             if (ours is None) != (theirs is None):
@@ -126,6 +135,7 @@ def statistics(path):
 
 
 def histograms(path):
+    """Compares netopt's histogram of each data set in a file with the histogram of hdrhistogram."""
     from hdrh.histogram import HdrHistogram
     with open(path, encoding="utf-8") as file:
         sets = json.load(file)

@@ -1,7 +1,11 @@
 """Replays a trace with libCacheSim's policies: cache-peers.py TRACE CAPACITY…
 
-Prints a line for each policy and capacity: policy, capacity, hits, bytes of hits. A line of the trace has a key, or a key and
-a size; comma-separated traces with names above their columns have lbn and size, as libCacheSim's own.
+Prints a line for each capacity and policy: the policy, the capacity in bytes, the number of hits, and the
+bytes that the hits delivered.
+
+Each line of the trace is a request: a key and a size in bytes, or only a key, whose size is then 1. The
+columns are separated by spaces or commas. If the first line has the column names of libCacheSim's own traces,
+the columns `lbn` and `size` are the key and the size.
 """
 
 import sys
@@ -12,6 +16,7 @@ POLICIES = {"s3fifo": libcachesim.S3FIFO, "lru": libcachesim.LRU, "fifo": libcac
 
 
 def requests(path):
+    """Yields the number and the size of each request's key. Equal keys have the same number, from 1."""
     numbers = {}
     columns = (0, 1)
     with open(path, encoding="utf-8") as file:
@@ -25,6 +30,7 @@ def requests(path):
 
 
 def main():
+    """Replays the trace with each policy and each capacity, and prints the hits."""
     trace = list(requests(sys.argv[1]))
     request = libcachesim.Request()
     for capacity in map(int, sys.argv[2:]):

@@ -1,7 +1,8 @@
-"""Writes signing.json, the vectors for every scheme, next to itself.
+"""Writes signing.json beside this file: requests in every signing scheme, each with the right result.
 
-Nothing here uses netopt: netopt1, salted-md5 and sealed-key are written anew from docs/signing.md, RFC 9421 is signed by
-http-message-signatures, SigV4 by botocore, and AWS's and the RFC's own examples are taken as they are published.
+Nothing here uses netopt. netopt1, salted-md5 and sealed-key are implemented a second time from
+docs/signing.md. http-message-signatures signs in RFC 9421, and botocore in SigV4. The examples of AWS and of
+RFC 9421 are copied as they are published.
 
     python3 -m venv venv && venv/bin/pip install http-message-signatures botocore requests
     venv/bin/python Tests/Vectors/generate.py
@@ -9,29 +10,40 @@ http-message-signatures, SigV4 by botocore, and AWS's and the RFC's own examples
 import base64, datetime, hashlib, hmac, json, pathlib, urllib.parse
 
 HERE = pathlib.Path(__file__).parent
+# The time of signing and of verifying, in seconds since 1970, unless a case has another one.
 NOW = 1_700_000_000
+# The nonce of the signatures in netopt1.
 NONCE = "AAECAwQFBgcICQoLDA0ODw"
+# The secret and the salt of the key app1.v2.
 SECRET, SALT = "netopt-test-secret", "salt-2024"
+# The secret of the platform keys of sealed-key.
 PLATFORM = "0123456789abcdef0123456789abcdef"
+# The content of signing.json: the cases, and the key rings by name.
 cases, rings = [], {}
 
 
 def add(name, scheme, action, line, expect, ring="main", **flags):
+    """Adds a case. `action` is "sign" or "verify", `line` the request as netopt's option --jsonl reads it,
+    and `expect` the properties that the result must have. `flags` are allow_weak, explain and algorithm.
+    """
     cases.append({"name": name, "scheme": scheme, "ring": ring, "action": action, **flags,
                   "line": {"scheme": scheme, **line}, "expect": expect})
 
 
 def nonce(n):
+    """The nonce whose 16 bytes are the number `n`."""
     return base64.urlsafe_b64encode(n.to_bytes(16, "big")).decode().rstrip("=")
 
 
 # netopt1 ------------------------------------------------------------------------------------------------------------
 
 def enc(raw, safe="-._~"):
+    """Percent-encodes bytes or a text, apart from letters, digits and `safe`."""
     return urllib.parse.quote(raw, safe=safe)
 
 
 def pairs(query):
+    """The decoded keys and values of a query, in order."""
     out = []
     for piece in query.split("&") if query else []:
         k, _, v = piece.partition("=")
@@ -40,15 +52,22 @@ def pairs(query):
 
 
 def authority(url):
+    """The host of a split URL in lower case, with its port unless that is the default port."""
     default = {"https": ":443", "http": ":80"}[url.scheme]
     return url.netloc.lower().removesuffix(default)
 
 
+# The fields that netopt1 signs when a request has them.
 USUAL = ("content-encoding", "content-type", "idempotency-key")
 
 
 def netopt1(line, secret=SECRET, salt=SALT, key="app1.v2", ts=NOW, nonce_=NONCE, names=None, m=()):
-    """The string and the signature; m are the mistakes to make."""
+    """Signs a request in netopt1. Returns the string to sign, the signature and the Authorization field.
+
+    `names` are the signed fields; None means those of `USUAL` that the request has. `m` are the mistakes that
+    the signer makes, by their codes in the verifier's report. One has no code: with `secret-as-key`, the
+    secret itself is the key of the MAC.
+    """
     url = urllib.parse.urlsplit(line["url"])
     headers = {}
     for k, v in line.get("headers", []):
@@ -75,6 +94,7 @@ def netopt1(line, secret=SECRET, salt=SALT, key="app1.v2", ts=NOW, nonce_=NONCE,
         path = "/".join(enc(urllib.parse.unquote_to_bytes(s)) for s in path.split("/"))
         if "path-encoded-twice" in m: path = path.replace("%", "%25")
     def e(raw):
+        """Encodes a key or a value of the query, with the mistakes that concern the encoding."""
         if "not-encoded" in m: return raw.decode()
         text = enc(raw)
         if "plus-for-space" in m: text = text.replace("%20", "+")
@@ -104,12 +124,16 @@ def netopt1(line, secret=SECRET, salt=SALT, key="app1.v2", ts=NOW, nonce_=NONCE,
 
 
 def signed(line, **how):
+    """The request with a netopt1 signature, to verify at `NOW`. `how` are the arguments of `netopt1`."""
     return {**line, "headers": line.get("headers", []) + [["Authorization", netopt1(line, **how)[2]]], "now": NOW}
 
 
+# The example request of docs/signing.md.
 GOLDEN = {"method": "POST", "url": "https://API.Example.com:443/user/search?q=a%20b%2Bc&tag=%C3%A9&tag=x&empty=",
           "headers": [["content-type", "application/json"]], "body": '{"hello": "world"}'}
+# The fields of a request with a JSON body.
 J = [["Content-Type", "application/json"]]
+# The requests that every implementation of netopt1 must sign and accept, by what is special about them.
 REQUESTS = {
     "golden": GOLDEN,
     "get": {"method": "GET", "url": "https://api.example.com/"},
@@ -137,17 +161,22 @@ for label, line in REQUESTS.items():
     add(f"netopt1 signs: {label}", "netopt1", "sign", {**line, "key_id": "app1.v2", "now": NOW, "nonce": NONCE},
         {"string_to_sign": string, "signature": sig, "headers": [["Authorization", auth]]})
     add(f"netopt1 accepts: {label}", "netopt1", "verify", signed(line), {"valid": True, "reason": "ok", "assurance": "strong"})
+# A request with a field that is signed only when its name is in the option `headers`.
 more = {**GOLDEN, "headers": J + [["X-Trace", "7"], ["x-trace", " 8"]]}
 add("netopt1 signs named fields", "netopt1", "sign", {**more, "key_id": "app1.v2", "now": NOW, "nonce": NONCE, "options": {"headers": ["X-Trace", "content-type"]}},
     {"signature": netopt1(more, names=["content-type", "x-trace"])[1]})
 add("netopt1 accepts named fields", "netopt1", "verify", {**signed(more, names=["content-type", "x-trace"]), "options": {"headers": ["x-trace"]}}, {"valid": True, "reason": "ok"})
 add("netopt1 accepts the edge of the window", "netopt1", "verify", {**signed(GOLDEN), "now": NOW + 300}, {"valid": True, "reason": "ok"})
 
+# The example request with its right signature. The cases below change one thing in it.
 good = signed(GOLDEN)
 def refuse(name, line, reason, **flags):
+    """Adds a case in which the verifier refuses a request in netopt1, for a reason."""
     add(f"netopt1 refuses: {name}", "netopt1", "verify", line, {"valid": False, "reason": reason}, **flags)
+# The example request with other parts. The signature stays as it is.
 def changed(**parts): return {**good, **parts}
 def reauth(old, new):
+    """The example request with one text in its Authorization field replaced by another."""
     return {**good, "headers": [[k, v.replace(old, new) if k == "Authorization" else v] for k, v in good["headers"]]}
 refuse("another method", changed(method="PUT"), "signature-mismatch")
 refuse("method in another case", changed(method="Post"), "signature-mismatch")
@@ -212,20 +241,26 @@ for name, parts in {"bad url": {"url": "nowhere"}, "method with a space": {"meth
     line = {k: v for k, v in line.items() if v is not None}
     refuse(name, line, "malformed-request")
 
-# near misses
+# Near misses: the signer made a mistake, and the verifier must name it. In this request, each mistake of
+# `ALL` changes the signature.
 MISS = {"method": "POST", "url": "https://API.example.com:443/a%2fb/./c?q=a%20b&tag=%C3%A9&tag=x&empty=&a=1",
         "headers": J, "body": '{"b": 1,  "a": [1, 2.50, "x"]}'}
+# The mistakes that `netopt1` makes with `MISS`.
 ALL = ["plus-for-space", "lower-case-hex", "empties-dropped", "encoded-twice", "not-encoded", "trailing-newline", "carriage-returns", "port-kept",
        "path-not-normalised", "path-normalised", "path-encoded-twice", "method-lower-case", "query-left-out", "params-not-sorted",
        "time-in-milliseconds", "body-left-out", "body-line-end"]
 def miss(code, line):
+    """Adds a case in which the verifier refuses a request in netopt1 and names the mistake `code`."""
     add(f"netopt1 names: {code}", "netopt1", "verify", line, {"valid": False, "reason": "signature-mismatch", "near_miss": code}, explain=True)
 for code in ALL: miss(code, signed(MISS, m=(code,)))
 miss("duplicate-order", signed({**MISS, "url": "https://api.example.com/?t=b&t=a"}, m=("duplicate-order",)))
+# A request with a body that Python's json writes without a change of its numbers.
 BODY = {**MISS, "body": '{"b": 1,  "a": [1, 2, "x"]}'}
 for code in ["body-compact", "body-sorted", "body-spaced", "body-sorted-and-spaced"]: miss(code, signed(BODY, m=(code,)))
 miss("older-key-version", signed(MISS, secret="older-secret", salt="salt-2023"))
+# The request with another signature in its Authorization field.
 def resigned(line, sig): return {**line, "headers": [[k, v.rsplit("=", 1)[0] + "=" + sig if k == "Authorization" else v] for k, v in line["headers"]]}
+# The signature with the older version of the key.
 older = netopt1(MISS, secret="older-secret", salt="salt-2023", key="app1.v1")[1]
 miss("older-key-version", resigned(signed(MISS), older))
 miss("wrong-salt", signed(MISS, salt="salt-2023"))
@@ -239,6 +274,7 @@ miss("empties-dropped+wrong-salt", signed(MISS, salt="", m=("empties-dropped",))
 # salted-md5 -----------------------------------------------------------------------------------------------------------
 
 def salted(line, secret="s3cret", salt="pepper", o={}):
+    """The signature of a request in salted-md5. `o` are the options of the scheme."""
     url = urllib.parse.urlsplit(line["url"])
     h = lambda raw: hashlib.new(o.get("hash", "md5"), raw).hexdigest().encode()
     api = o.get("api", url.path[1:]).encode()
@@ -250,6 +286,7 @@ def salted(line, secret="s3cret", salt="pepper", o={}):
         digest = h(digest + salt.encode() if o.get("salt", "suffix") == "suffix" else salt.encode() + digest)
     return digest.decode()
 
+# The example request of salted-md5.
 OLD = {"method": "GET", "url": "https://api.example.com/user/search?q=a%20b&page=1&empty="}
 assert salted(OLD) == "0faad350a8983f8bd1d1e919fad4d3cf"
 assert salted(OLD, o={"rounds": 1}) == "031e668114520f456dbd5c4a793b264a"
@@ -259,7 +296,9 @@ for o in [{}, {"hash": "sha1"}, {"hash": "sha256"}, {"rounds": 1}, {"rounds": 3}
     line = {**OLD, "options": o, "now": NOW}
     add(f"salted-md5 signs {text}", "salted-md5", "sign", {**line, "key_id": "old"}, {"signature": salted(OLD, o=o), "headers": [["X-Netopt-Key", "old"], ["X-Netopt-Sig", salted(OLD, o=o)]]}, allow_weak=True)
     add(f"salted-md5 accepts {text}", "salted-md5", "verify", {**line, "headers": [["X-Netopt-Key", "old"], ["X-Netopt-Sig", salted(OLD, o=o)]]}, {"valid": True, "reason": "ok", "assurance": "weak"}, allow_weak=True)
+# The example request with a signature in salted-md5, for the verifier.
 def old(sig=salted(OLD), key="old", **parts): return {**OLD, "headers": [["X-Netopt-Key", key], ["X-Netopt-Sig", sig]], "now": NOW, **parts}
+# Adds a case for the verifier in salted-md5, by default with the permission to accept weak schemes.
 weak = lambda name, line, expect, **f: add(f"salted-md5 {name}", "salted-md5", "verify", line, expect, **{"allow_weak": True, **f})
 weak("refuses without leave", old(), {"valid": False, "reason": "weak-scheme"}, allow_weak=False)
 weak("refuses a key that is not legacy", old(key="modern"), {"valid": False, "reason": "key-not-legacy"})
@@ -269,6 +308,8 @@ weak("refuses an unknown key", old(key="nobody"), {"valid": False, "reason": "un
 weak("refuses odd digits", old(sig="zz"), {"valid": False, "reason": "malformed-signature"})
 weak("cannot see an empty parameter more", old(url=OLD["url"] + "&zz="), {"valid": True, "reason": "ok", "assurance": "weak"})
 weak("cannot see another body", old(body="x", method="POST"), {"valid": True, "reason": "ok", "assurance": "weak"})
+# A request with one parameter, whose signature is also that of a request with two parameters: salted-md5 does
+# not encode values.
 clash = "https://api.example.com/pay?to=bob%26zamount%3D1"
 weak("cannot tell a value from two parameters", old(url="https://api.example.com/pay?to=bob&zamount=1", sig=salted({"url": clash})), {"valid": True, "reason": "ok", "assurance": "weak"})
 weak("names the hash", old(sig=salted(OLD, o={"hash": "sha1"})), {"valid": False, "reason": "signature-mismatch", "near_miss": "wrong-scheme"}, explain=True)
@@ -279,17 +320,26 @@ weak("names the salt", old(sig=salted(OLD, salt="")), {"valid": False, "reason":
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 def sealed(line, api, platform="platform.v1", key=PLATFORM, own="callers-own-key", n=b"\0" * 11 + b"\1"):
+    """The caller's key `own`, sealed for a request and an API under the platform key `key` with the id
+    `platform`. `n` is the nonce of AES-GCM.
+    """
     url = urllib.parse.urlsplit(line["url"])
     data = f"{line['method']}\n{authority(url)}\n{api}".encode()
     blob = bytes([1, len(platform)]) + platform.encode() + n + AESGCM(key.encode()).encrypt(n, own.encode(), data)
     return base64.urlsafe_b64encode(blob).decode().rstrip("=")
 
+# The default nonce of `sealed`, as the signer's option takes it.
 SEAL_NONCE = base64.urlsafe_b64encode(b"\0" * 11 + b"\1").decode()
+# The request of sealed-key around netopt1, its netopt1 signature with the caller's key, and the fields that
+# carry the sealed key and the signature.
 S = {"method": "POST", "url": "https://api.example.com/user/search?q=1", "headers": J, "body": "{}"}
 inner = netopt1(S, secret="callers-own-key", salt="platform-salt", key="caller")
 strong_headers = [["X-Netopt-Sealed", sealed(S, "/user/search")], ["Authorization", inner[2]]]
 add("sealed-key signs around netopt1", "sealed-key", "sign", {**S, "key_id": "caller", "now": NOW, "nonce": NONCE, "options": {"platform_key_id": "platform.v1", "seal_nonce": SEAL_NONCE}}, {"signature": inner[1], "headers": strong_headers})
 def seal(name, expect, line=S, headers=strong_headers, **f):
+    """Adds a case for the verifier in sealed-key. `headers` are the fields of the sealed key and the
+    signature; `extra` in `f` are further properties of the request.
+    """
     add(f"sealed-key {name}", "sealed-key", "verify", {**line, "headers": line.get("headers", []) + headers, "now": NOW, **f.pop("extra", {})}, expect, **f)
 seal("accepts around netopt1", {"valid": True, "reason": "ok", "assurance": "strong"})
 seal("refuses another method", {"valid": False, "reason": "signature-mismatch"}, {**S, "method": "PUT"})
@@ -300,9 +350,12 @@ seal("refuses an unknown platform", {"valid": False, "reason": "unknown-key"}, h
 seal("refuses what is cut off", {"valid": False, "reason": "malformed-signature"}, headers=[["X-Netopt-Sealed", strong_headers[0][1][:20]], strong_headers[1]])
 seal("refuses another version", {"valid": False, "reason": "malformed-signature"}, headers=[["X-Netopt-Sealed", "Ag" + strong_headers[0][1][2:]], strong_headers[1]])
 seal("refuses without the inner signature", {"valid": False, "reason": "no-signature"}, headers=strong_headers[:1])
+# The request of sealed-key around salted-md5, its salted-md5 signature, and the fields that carry the sealed
+# key and the signature.
 T = {"method": "GET", "url": "https://api.example.com/user/search?q=1"}
 weak_sig = salted(T, secret="callers-own-key", salt="legacy-salt")
 weak_headers = [["X-Netopt-Sealed", sealed(T, "user/search", platform="platform.old")], ["X-Netopt-Key", "caller"], ["X-Netopt-Sig", weak_sig]]
+# The option that selects salted-md5 inside sealed-key.
 W = {"options": {"inner": "salted-md5"}}
 add("sealed-key signs around salted-md5", "sealed-key", "sign", {**T, "key_id": "caller", "now": NOW, "options": {"inner": "salted-md5", "platform_key_id": "platform.old", "seal_nonce": SEAL_NONCE}}, {"signature": weak_sig, "headers": weak_headers}, allow_weak=True)
 seal("accepts around salted-md5", {"valid": True, "reason": "ok", "assurance": "weak"}, T, weak_headers, extra=W, allow_weak=True)
@@ -311,10 +364,14 @@ seal("refuses salted-md5 under a platform key that is not legacy", {"valid": Fal
 
 # rfc9421 --------------------------------------------------------------------------------------------------------------
 
+# The request of the examples in RFC 9421, appendix B.2.
 RFC = {"method": "POST", "url": "https://example.com/foo?param=Value&Pet=dog", "body": '{"hello": "world"}', "headers": [
     ["Date", "Tue, 20 Apr 2021 02:07:55 GMT"], ["Content-Type", "application/json"],
     ["Content-Digest", "sha-512=:WZDPaVn/7XgHaAy8pmojAkGWoRx2UFChF41A2svX+TaPm+AbwAgBWnrIiYllu7BNNyealdVLvRwEmTHWXvJwew==:"], ["Content-Length", "18"]]}
+# The time at which the RFC's examples were signed, in seconds since 1970.
 AT = 1618884473
+# The examples by their section, such as b21 for B.2.1: the value of Signature-Input without its label, and
+# the signature.
 EXAMPLES = {
     "b21": ('();created=1618884473;keyid="test-key-rsa-pss";nonce="b3k2pp5k7z-50gnwp.yemd"', "d2pmTvmbncD3xQm8E9ZV2828BjQWGgiwAaw5bAkgibUopemLJcWDy/lkbbHAve4cRAtx31Iq786U7it++wgGxbtRxf8Udx7zFZsckzXaJMkA7ChG52eSkFxykJeNqsrWH5S+oxNFlD4dzVuwe8DhTSja8xxbR/Z2cOGdCbzR72rgFWhzx2VjBqJzsPLMIQKhO4DGezXehhWwE56YCE+O6c0mKZsfxVrogUvA4HELjVKWmAvtl6UnCh8jYzuVG5WSb/QEVPnP5TmcAnLH1g+s++v6d4s8m0gCw1fV5/SITLq9mhho8K3+7EPYTU8IU1bLhdxO5Nyt8C8ssinQ98Xw9Q=="),
     "b22": ('("@authority" "content-digest" "@query-param";name="Pet");created=1618884473;keyid="test-key-rsa-pss";tag="header-example"', "LjbtqUbfmvjj5C5kr1Ugj4PmLYvx9wVjZvD9GsTT4F7GrcQEdJzgI9qHxICagShLRiLMlAJjtq6N4CDfKtjvuJyE5qH7KT8UCMkSowOB4+ECxCmT8rtAmj/0PIXxi0A0nxKyB09RNrCQibbUjsLS/2YyFYXEu4TRJQzRw1rLEuEfY17SARYhpTlaqwZVtR8NV7+4UKkjqpcAoFqWFQh62s7Cl+H2fjBSpqfZUJcsIk4N6wiKYd4je2U/lankenQ99PZfB4jY3I5rSV2DSBVkSFsURIjYErOs0tFTQosMTAoxk//0RoKUqiYY8Bh0aaUEb0rQl3/XaVe4bXTugEjHSw=="),
@@ -323,6 +380,9 @@ EXAMPLES = {
     "b26": ('("date" "@method" "@path" "@authority" "content-type" "content-length");created=1618884473;keyid="test-key-ed25519"', "wqcAqbmYJ2ji2glfAMaRy4gruYYnx2nEFN2HN6jrnDnQCK1u02Gb04v9EDgwUPiu4A0w6vuQv5lIp5WPpBKRCw=="),
 }
 def rfc(input_, sig, label="sig1", line=RFC, **parts):
+    """A request with these values of Signature-Input and Signature, to verify at `AT`. `parts` replace parts
+    of it.
+    """
     return {**line, "headers": line["headers"] + [["Signature-Input", f"{label}={input_}"], ["Signature", f"{label}=:{sig}:"]], "now": AT, **parts}
 for name, (input_, sig) in EXAMPLES.items():
     strong = {"assurance": "strong"} if name == "b23" else {"assurance": "weak"}
@@ -334,15 +394,19 @@ for name, key, components in [("b25", "test-shared-secret", ["date", "@authority
 
 import requests, http_message_signatures as hms
 from http_message_signatures import algorithms as A
+# The content of a file with a published key.
 pem = lambda name: (HERE / "rfc9421" / name).read_bytes()
+# Gives http-message-signatures the private key for a key id; `names` are the files of the keys.
 class Keys(hms.HTTPSignatureKeyResolver):
     names = {"test-key-ed25519": "test-key-ed25519-private.pem", "test-key-ecc-p256": "test-key-ecc-p256-private.pem", "test-key-rsa": "test-key-rsa-private.pem", "test-key-rsa-2": "test-key-rsa-private.pem"}
     def resolve_private_key(self, key_id):
         if key_id == "test-shared-secret": return base64.b64decode(pem("test-shared-secret"))
         return pem(self.names[key_id])
     resolve_public_key = resolve_private_key
+# For each algorithm: its class in http-message-signatures, and the id of the key.
 ALGORITHMS = {"hmac-sha256": (A.HMAC_SHA256, "test-shared-secret"), "ed25519": (A.ED25519, "test-key-ed25519"), "ecdsa-p256-sha256": (A.ECDSA_P256_SHA256, "test-key-ecc-p256"),
               "rsa-pss-sha512": (A.RSA_PSS_SHA512, "test-key-rsa"), "rsa-v1_5-sha256": (A.RSA_V1_5_SHA256, "test-key-rsa-2")}
+# The components that a strong signature covers.
 FULL = ("@method", "@authority", "@target-uri", "@path", "@query", "content-digest", "content-type")
 for alg, (kind, key) in ALGORITHMS.items():
     message = requests.Request("POST", RFC["url"], headers={"Content-Type": "application/json", "Content-Digest": RFC["headers"][2][1]}, data=RFC["body"].encode()).prepare()
@@ -350,6 +414,7 @@ for alg, (kind, key) in ALGORITHMS.items():
         message, key_id=key, created=datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc), expires=datetime.datetime.fromtimestamp(NOW + 60, datetime.timezone.utc),
         nonce="n-" + alg, label="sig1", covered_component_ids=FULL, body=RFC["body"].encode(), use_existing_digest=True)
     line = {"method": "POST", "url": RFC["url"], "body": RFC["body"], "headers": [[k, v] for k, v in message.headers.items()], "now": NOW}
+    # Adds a case for the verifier, with the algorithm of this turn of the loop.
     case = lambda name, line, valid, reason, **f: add(f"rfc9421 {alg} {name}", "rfc9421", "verify", line, {"valid": valid, "reason": reason, **({"assurance": "strong"} if valid else {})}, algorithm=alg, **f)
     case("accepts what http-message-signatures signed", line, True, "ok")
     case("refuses another method", {**line, "method": "PUT"}, False, "signature-mismatch")
@@ -363,6 +428,7 @@ for alg, (kind, key) in ALGORITHMS.items():
     case("refuses an unknown key", {**line, "headers": [[k, v.replace(key, "nobody")] for k, v in line["headers"]]}, False, "unknown-key")
     case("refuses when more has to be signed", {**line, "headers": line["headers"] + [["X-A", "1"]], "options": {"components": ["x-a"]}}, False, "not-covered")
 line = rfc(*EXAMPLES["b26"])
+# Adds a case in which the verifier refuses a request in rfc9421.
 bad = lambda name, line, reason: add(f"rfc9421 refuses: {name}", "rfc9421", "verify", line, {"valid": False, "reason": reason})
 bad("no signature", {**RFC, "now": AT}, "no-signature")
 bad("no dictionary", rfc("(", "AA=="), "malformed-signature")
@@ -371,6 +437,7 @@ bad("component twice", rfc('("date" "date");created=1618884473;keyid="test-key-e
 bad("field that is not there", rfc('("x-none");created=1618884473;keyid="test-key-ed25519"', "AA=="), "missing-field")
 bad("no time", rfc('("date");keyid="test-key-ed25519"', "AA=="), "not-covered")
 bad("algorithm of another key", rfc('("date");created=1618884473;keyid="test-key-ed25519";alg="hmac-sha256"', "AA=="), "signature-mismatch")
+# The reason must say that this key may not be used with this algorithm.
 cases[-1]["expect"]["reason"] = "scheme-not-allowed"
 bad("unknown algorithm", rfc('("date");created=1618884473;keyid="test-key-ed25519";alg="rot13"', "AA=="), "malformed-signature")
 bad("two labels", {**line, "headers": line["headers"] + [["Signature-Input", 'b=();created=1618884473'], ["Signature", "b=:AA==:"]]}, "malformed-signature")
@@ -379,6 +446,9 @@ bad("too old", {**line, "now": AT + 301}, "too-old")
 # sigv4 ----------------------------------------------------------------------------------------------------------------
 
 def unfold(text):
+    """Reads a raw request of AWS's test suite. Returns it as a line for netopt; folded fields keep their line
+    ends.
+    """
     head, _, body = text.partition("\n\n")
     head = head.rstrip("\n")
     lines, fields = head.split("\n"), []
@@ -389,6 +459,7 @@ def unfold(text):
     host = next(v for k, v in fields if k.lower() == "host").strip()
     return {"method": method, "url": "https://" + host + target, "headers": fields, "body": body}
 
+# The examples of AWS, each in two forms: with the signature in a field and in the query.
 suite = json.loads((HERE / "aws-sigv4.json").read_text())["cases"]
 for c in suite:
     x = c["context"]
@@ -408,6 +479,7 @@ from botocore.auth import SigV4Auth, SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 import botocore.auth
+# botocore signs at `NOW` instead of the present time.
 botocore.auth.get_current_datetime = lambda *a, **k: datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc).replace(tzinfo=None)
 for url, headers, body in [("https://api.example.com/a/b?x=1&y=", {"Content-Type": "text/plain", "X-Amz-Meta": "a  b"}, b"hello"), ("https://api.example.com/", {}, b""),
                            ("https://api.example.com/sp%20ace/%E1%88%B4?b=%20&a=%2B&a=1", {"My-Header": "v"}, b"{}")]:
@@ -419,6 +491,7 @@ for url, headers, body in [("https://api.example.com/a/b?x=1&y=", {"Content-Type
         signer.add_auth(request)
         line = {"method": method, "url": request.url, "headers": [[k, v] for k, v in request.headers.items()], "body": data.decode(), "now": NOW}
         name = f"sigv4 {urllib.parse.urlsplit(url).path} {'query' if presigned else 'header'}"
+        # Adds a case for the verifier of the request that botocore has signed.
         case = lambda what, line, valid, reason, **f: add(f"{name} {what}", "sigv4", "verify", line, {"valid": valid, "reason": reason}, ring="aws", **f)
         case("accepts what botocore signed", line, True, "ok")
         case("refuses another method", {**line, "method": "PUT"}, False, "signature-mismatch")
@@ -433,17 +506,23 @@ for url, headers, body in [("https://api.example.com/a/b?x=1&y=", {"Content-Type
 
 # near misses of the other schemes ---------------------------------------------------------------------------------------
 
+# The functions below make one mistake each, or make the mistakes `m` that concern a body or a string to sign.
+
+# The host of a split URL with its port, also when that is the default port.
 def with_port(url): return url.netloc.lower() if ":" in url.netloc else url.netloc.lower() + {"https": ":443", "http": ":80"}[url.scheme]
 def lower(text):
+    """The text with lower-case hexadecimal digits in its percent-encodings."""
     head, *rest = text.split("%")
     return "%".join([head] + [p[:2].lower() + p[2:] for p in rest])
 def normal(path):
+    """The path without its dot segments and empty segments."""
     kept = []
     for s in path.split("/"):
         if s == "..": kept = kept[:-1]
         elif s and s != ".": kept.append(s)
     return "/" + "/".join(kept) + ("/" if path.endswith("/") and kept else "")
 def body_of(text, m):
+    """The bytes of the body that a signer with these mistakes signs."""
     if "body-left-out" in m: return b""
     if "body-line-end" in m: return text.encode() + b"\n"
     if "body-compact" in m: return json.dumps(json.loads(text), separators=(",", ":")).encode()
@@ -451,12 +530,19 @@ def body_of(text, m):
     if "body-spaced" in m: return json.dumps(json.loads(text)).encode()
     if "body-sorted-and-spaced" in m: return json.dumps(json.loads(text), sort_keys=True).encode()
     return text.encode()
+# The string to sign with the line ends that a signer with these mistakes writes.
 def ended(text, m): return text.replace("\n", "\r\n" if "carriage-returns" in m else "\n") + ("\n" if "trailing-newline" in m else "")
+# The mistakes in the body.
 BODIES = ["body-left-out", "body-line-end", "body-compact", "body-sorted", "body-spaced", "body-sorted-and-spaced"]
+# The request of the near misses in rfc9421 and sealed-key.
 OTHER = {"method": "POST", "url": "https://API.example.com/\u00e9/%2Fb/./c?q=a%20b&tag=%C3%A9&tag=a&empty=&a=1", "headers": J, "body": '{"b": 1,  "a": [1, 2, "x"]}'}
 
 def rfc_near(line, m=(), secret="peer-secret-2", how="sha256", salt=None):
-    """Signed with HMAC in rfc9421; m are the mistakes to make."""
+    """The request signed with HMAC in rfc9421, by a signer that makes the mistakes `m`.
+
+    `secret` is the secret of the key, and `how` the hash of the HMAC. With a `salt`, the signer derives its
+    key as netopt1 does, which is a mistake too.
+    """
     url = urllib.parse.urlsplit(line["url"])
     raw = lambda text: "".join(c if "!" <= c <= "~" else enc(c) for c in text)
     path, query = url.path, raw(url.query)
@@ -479,6 +565,7 @@ def rfc_near(line, m=(), secret="peer-secret-2", how="sha256", salt=None):
     return {**line, "headers": line["headers"] + [["Content-Digest", digest], ["Signature-Input", "sig1=" + params], ["Signature", f"sig1=:{sig}:"]], "now": NOW}
 
 def names(scheme, code, line, reason="signature-mismatch", **flags):
+    """Adds a case in which the verifier refuses a request and names the mistake `code`."""
     add(f"{scheme} names: {code}", scheme, "verify", line, {"valid": False, "reason": reason, "near_miss": code}, explain=True, **flags)
 add("rfc9421 accepts what near misses are made of", "rfc9421", "verify", rfc_near(OTHER), {"valid": True, "reason": "ok", "assurance": "strong"})
 for code in ["plus-for-space", "lower-case-hex", "empties-dropped", "encoded-twice", "not-encoded", "trailing-newline", "carriage-returns", "port-kept", "path-not-normalised",
@@ -491,7 +578,12 @@ names("rfc9421", "lower-case-hex+method-lower-case", rfc_near(OTHER, ("lower-cas
 names("rfc9421", "query-left-out+older-key-version", rfc_near(OTHER, ("query-left-out",), secret="peer-secret-1"))
 
 def sig_near(line, m=(), secret="peer-secret-2", prefix="AWS4", steps=4, service="execute-api"):
-    """Signed in sigv4; m are the mistakes to make."""
+    """The request signed in sigv4, by a signer that makes the mistakes `m`.
+
+    `prefix` is the text before the secret, and `steps` the number of steps that derive the key. Other values
+    than the defaults are mistakes too. With the `service` s3, a path is not normalised and is encoded only
+    once.
+    """
     url = urllib.parse.urlsplit(line["url"])
     path = url.path
     if ("path-not-normalised" not in m and service != "s3") or "path-normalised" in m: path = normal(path)
@@ -521,6 +613,7 @@ def sig_near(line, m=(), secret="peer-secret-2", prefix="AWS4", steps=4, service
     credential = f"AWS4-HMAC-SHA256 Credential=peer.v2/{'/'.join(chain)}, SignedHeaders={';'.join(fields)}, Signature={sig}"
     return {**line, "headers": line["headers"] + [["X-Amz-Date", date], ["Authorization", credential]], "now": NOW}
 
+# The request of the near misses in sigv4.
 AWS = {**OTHER, "url": "https://api.example.com/a%20b/./c?q=a%20b&tag=%C3%A9&tag=a&empty=&a=1"}
 add("sigv4 accepts what near misses are made of", "sigv4", "verify", sig_near(AWS), {"valid": True, "reason": "ok", "assurance": "strong"})
 for code in ["plus-for-space", "lower-case-hex", "empties-dropped", "duplicate-order", "params-not-sorted", "encoded-twice", "not-encoded", "trailing-newline", "carriage-returns", "port-kept",
@@ -539,7 +632,10 @@ stated = {**sig_near(AWS), "headers": sig_near(AWS)["headers"] + [["X-Amz-Conten
 add("sigv4 refuses a stated digest that is not signed", "sigv4", "verify", stated, {"valid": False, "reason": "not-covered"})
 
 def salted_near(line, m=(), secret="legacy-secret-2", salt="pepper-2", how="md5", rounds=2):
-    """Signed in salted-md5; m are the mistakes to make."""
+    """The request signed in salted-md5, by a signer that makes the mistakes `m`.
+
+    `how` is the hash, and `rounds` the number of times that it is applied.
+    """
     url = urllib.parse.urlsplit(line["url"])
     h = lambda raw: hashlib.new(how, raw).hexdigest().encode()
     ps = [(k, v) for k, v in pairs(url.query) if v or "empties-dropped" in m]
@@ -554,12 +650,15 @@ def salted_near(line, m=(), secret="legacy-secret-2", salt="pepper-2", how="md5"
     for _ in range(rounds - 1): digest = h(digest + salt.encode())
     return {**line, "headers": [["X-Netopt-Key", "legacy.v2"], ["X-Netopt-Sig", digest.decode()]], "now": NOW}
 
+# The request of the near misses in salted-md5.
 PAY = {"method": "GET", "url": "https://api.example.com/user/search?q=a%20b&tag=x&page=1&tag=a&empty=&c=%C3%A9"}
+# The flag that lets the verifier accept weak schemes.
 allowed = {"allow_weak": True}
 add("salted-md5 accepts what near misses are made of", "salted-md5", "verify", salted_near(PAY), {"valid": True, "reason": "ok", "assurance": "weak"}, **allowed)
 for code in ["empties-dropped", "duplicate-order", "params-not-sorted", "encoded-twice", "trailing-newline", "query-left-out"]:
     names("salted-md5", code, salted_near(PAY, (code,)), **allowed)
-# Where nothing is encoded, these are made with another one.
+# salted-md5 encodes values only with the option `encode`. Without encoding there are no hexadecimal digits to
+# write in lower case. So this request has the option, and its signature with the mistake is computed here.
 names("salted-md5", "lower-case-hex", {**PAY, "headers": [["X-Netopt-Key", "legacy.v2"], ["X-Netopt-Sig", hashlib.md5(hashlib.md5(b"legacy-secret-2user/search" + b"&".join(sorted(
     lower(enc(k)).encode() + b"=" + lower(enc(v)).encode() for k, v in pairs(urllib.parse.urlsplit(PAY["url"]).query) if v))).hexdigest().encode() + b"pepper-2").hexdigest()]],
     "now": NOW, "options": {"encode": True}}, **allowed)
@@ -570,6 +669,7 @@ names("salted-md5", "wrong-scheme", salted_near(PAY, rounds=3), **allowed)
 names("salted-md5", "empties-dropped+wrong-salt", salted_near(PAY, ("empties-dropped",), salt=""), **allowed)
 
 def sealed_near(m=(), salt="platform-salt"):
+    """The request in sealed-key around netopt1, by a signer that makes the mistakes `m` in netopt1."""
     line = {**OTHER, "url": "https://api.example.com/user/search?q=a%20b&empty="}
     auth = netopt1(line, secret="callers-own-key", salt=salt, key="caller", m=m)[2]
     return {**line, "headers": J + [["X-Netopt-Sealed", sealed(line, "/user/search")], ["Authorization", auth]], "now": NOW}
@@ -577,7 +677,9 @@ add("sealed-key accepts what near misses are made of", "sealed-key", "verify", s
 for code in ["plus-for-space", "empties-dropped", "trailing-newline", "method-lower-case", "query-left-out", "body-compact", "body-sorted"]: names("sealed-key", code, sealed_near((code,)))
 names("sealed-key", "wrong-salt", sealed_near(salt=""))
 
+# A key of a key ring, in the format of the file.
 def key(id, secret, schemes=("netopt1",), **more): return {"id": id, "secret": secret, "schemes": list(schemes), **more}
+# The text of a file with a published key.
 text = lambda name: pem(name).decode()
 rings["main"] = {"schema": 1, "keys": [
     key("app1.v2", SECRET, salt=SALT), key("app1.v1", "older-secret", salt="salt-2023"),

@@ -1,7 +1,9 @@
-"""The other side of the cross-checks: http-message-signatures (RFC 9421) and botocore (SigV4).
+"""Checks netopt's signatures against those of http-message-signatures (RFC 9421) and botocore (SigV4).
 
-    peers.py sign           prints signed requests, a line of JSON each
-    peers.py verify FILE    verifies such lines; prints what is wrong, and last how many were right
+    peers.py sign           signs requests with these packages, and prints them for netopt to verify:
+                            each request is a line of JSON
+    peers.py verify FILE    verifies the requests in FILE, which netopt has signed: each is a line of JSON;
+                            prints each wrong signature, and at last the number of right ones
 """
 import base64, datetime, json, pathlib, random, sys, urllib.parse
 
@@ -13,19 +15,31 @@ from botocore.credentials import Credentials
 from cryptography.hazmat.primitives import serialization
 from http_message_signatures import algorithms as A
 
+# The directory of the published keys of RFC 9421.
 KEYS = pathlib.Path(__file__).parent / "rfc9421"
+# The time of signing, in seconds since 1970.
 NOW = 1_700_000_000
+# The same moment for http-message-signatures and botocore.
 MOMENT = datetime.datetime.fromtimestamp(NOW, datetime.timezone.utc)
+# For each algorithm: its class in http-message-signatures, the id of the key, and the part of the key's file
+# name that identifies the key; None for the shared secret.
 ALGORITHMS = {
     "hmac-sha256": (A.HMAC_SHA256, "test-shared-secret", None), "ed25519": (A.ED25519, "test-key-ed25519", "ed25519"),
     "ecdsa-p256-sha256": (A.ECDSA_P256_SHA256, "test-key-ecc-p256", "ecc-p256"),
     "rsa-pss-sha512": (A.RSA_PSS_SHA512, "test-key-rsa", "rsa"), "rsa-v1_5-sha256": (A.RSA_V1_5_SHA256, "test-key-rsa", "rsa"),
 }
+# The key of SigV4.
 CREDENTIALS = Credentials("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
+# botocore signs at `NOW` instead of the present time.
 botocore.auth.get_current_datetime = lambda *a, **k: MOMENT.replace(tzinfo=None)
 
 
 class Keys(hms.HTTPSignatureKeyResolver):
+    """Gives http-message-signatures the key of one algorithm, whatever key id it asks for.
+
+    `name` is the third element in `ALGORITHMS`.
+    """
+
     def __init__(self, name):
         self.name = name
 
@@ -43,6 +57,7 @@ class Keys(hms.HTTPSignatureKeyResolver):
 
 
 def requests_by_chance(count):
+    """Yields random requests, always the same ones: method, URL, fields and body."""
     rng = random.Random(9421)
     words = ["a", "b1", "c-d", "e%20f", "%C3%A9", "x.y", "~", "%2F"]
     for _ in range(count):
@@ -56,12 +71,14 @@ def requests_by_chance(count):
 
 
 def line(kind, method, url, headers, body):
+    """Prints a signed request as a line of JSON. `kind` is the scheme: "rfc9421" or "sigv4"."""
     print(json.dumps({"kind": kind, "line": {
         "method": method, "url": url, "headers": [[k, v] for k, v in headers.items()], "now": NOW,
         "body_base64": base64.b64encode(body).decode()}}))
 
 
 def sign():
+    """Signs random requests in each way, and prints them."""
     for method, url, headers, body in requests_by_chance(20):
         for name, (algorithm, key, file) in ALGORITHMS.items():
             message = requests.Request(method, url, headers=headers, data=body or None).prepare()
@@ -81,6 +98,10 @@ def sign():
 
 
 def verify(path):
+    """Verifies the requests in a file, and prints the faults and the number of valid signatures.
+
+    The `kind` of a request is "sigv4" or the algorithm of its signature in RFC 9421.
+    """
     right = 0
     for text in open(path):
         item = json.loads(text)
