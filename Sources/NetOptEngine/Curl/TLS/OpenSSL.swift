@@ -154,6 +154,17 @@ struct OpenSSL: Sendable {
     _ = control(context, netopt_ctrl_clear_mode, netopt_mode_release_buffers, nil)
   }
 
+  /// Makes SSL_write(3) report each record that it has written. libcurl 8.7.0 and later passes the head and up
+  /// to 64 KiB of the body to one call. Without this mode, the call reports nothing until all records are
+  /// written. netopt would take a request for unwritten whose head the server has already read, and would send
+  /// a POST again (docs/adr/0026).
+  ///
+  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
+  func reportPartialWrites(of context: OpaquePointer) {
+    // SSL_CTX_set_mode(3) is a macro for this.
+    _ = control(context, netopt_ctrl_set_mode, netopt_mode_partial_write, nil)
+  }
+
   /// Makes connections read only the record that they need. libcurl 8.15.0 and later makes OpenSSL read
   /// several records at once. Then `RecordReader` would not know in which record data arrived, and the gate
   /// would not know whether the bytes that were read are data or tickets.
