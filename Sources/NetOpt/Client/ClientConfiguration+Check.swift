@@ -45,7 +45,7 @@ extension ClientConfiguration {
     }
     // The certificate label of RFC 7468, and the label of OpenSSL for certificates with trust settings.
     let marks = ["-----BEGIN CERTIFICATE-----", "-----BEGIN TRUSTED CERTIFICATE-----"]
-    guard marks.contains(where: { bytes.firstRange(of: Array($0.utf8)) != nil }) else {
+    guard marks.contains(where: { bytes.firstRange(ofBytes: $0) != nil }) else {
       throw NetOptError(
         .invalidConfiguration, phase: .tls,
         "\(path) has no certificate in PEM form, so no authority could be trusted; name a file that begins with -----BEGIN CERTIFICATE-----"

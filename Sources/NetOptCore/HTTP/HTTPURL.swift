@@ -78,7 +78,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     guard text.utf8.count > longestRead else { return text }
     // Begin two bytes early, so that the search finds a "%40" that begins within the 16 KiB.
     let rest = text.utf8.dropFirst(longestRead - 2)
-    guard !rest.contains(UInt8(ascii: "@")), rest.firstRange(of: "%40".utf8) == nil else {
+    guard !rest.contains(UInt8(ascii: "@")), rest.firstRange(ofBytes: "%40") == nil else {
       return text[..<authorityStart(text)] + "…"
     }
     return String(decoding: text.utf8.prefix(longestRead), as: UTF8.self)
@@ -102,7 +102,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     // Comparing such a text as a string would later take seconds (`SlowText`).
     guard !SlowText.hasLongRun(text) else { throw invalid(SlowText.violation) }
     // The search compares bytes: a slash followed by a combining mark is not the `Character` "/".
-    guard let mark = text.utf8.firstRange(of: "://".utf8) else {
+    guard let mark = text.utf8.firstRange(ofBytes: "://") else {
       throw invalid("it has no scheme; begin with https://")
     }
     guard let scheme = Origin.Scheme(rawValue: text[..<mark.lowerBound].loweredASCII) else {

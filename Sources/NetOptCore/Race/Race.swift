@@ -10,10 +10,10 @@
 /// the race starts the next leg: the first waiting leg whose source (list or DNS) has fewer than three legs
 /// under way. The race starts a leg that `startsAlone` only when no leg is under way.
 ///
-/// The DNS look-up comes after the legs to usable endpoints and before the last resorts. But if no leg is
-/// ready 1 s after the first leg opened its socket, the look-up starts out of turn, beside the legs under
-/// way. So a list full of addresses that drop packets delays a call by 1 s at most. The race tries the
-/// addresses from the look-up before the remaining addresses of the list.
+/// The DNS look-up has its place among the plan's legs: normally after the legs to usable endpoints and
+/// before the last resorts. But if no leg is ready 1 s after the first leg opened its socket, the look-up
+/// starts out of turn, beside the legs under way. So a list full of addresses that drop packets delays a call
+/// by 1 s at most. The race tries the addresses from the look-up before the remaining addresses of the list.
 @usableFromInline
 package struct Race: Sendable {
   /// What the caller does next.

@@ -63,7 +63,8 @@ package struct RoutePlan: Sendable {
       case address(IPAddress)
       /// The addresses that the resolver returns when the leg starts.
       case dns
-      /// The plan's HTTP or SOCKS proxy. The proxy resolves the host name.
+      /// The plan's HTTP or SOCKS proxy. The proxy resolves the host name; for SOCKS4 and SOCKS5 without
+      /// remote names, this machine does.
       case proxy
     }
 
@@ -179,8 +180,8 @@ package struct RoutePlan: Sendable {
   package var noneUsable: RouteReport.Fallback? { storage.noneUsable }
   /// Whether the first two legs start together. The planner sets this property when `noneUsable` is
   /// `circuitsOpen`. The first leg then goes to an endpoint that its circuit breaker excludes, because this
-  /// endpoint may work again. The second leg is DNS. A plan that `avoiding` returns keeps the property if the
-  /// plan has at least two legs. The two legs that then start together need not be the endpoint and DNS.
+  /// endpoint may work again. The second leg is DNS. The result of `avoiding(_:)` keeps the property if it
+  /// has at least two legs. Its first two legs may be others than the endpoint and DNS.
   package var startsTwo: Bool { storage.startsTwo }
   /// Whether connections to this origin are expected to speak HTTP/2. A leg that loses the race then keeps
   /// its connection for later requests. On HTTP/1.1 libcurl closes the connection, so the race waits twice

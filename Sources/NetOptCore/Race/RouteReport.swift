@@ -18,14 +18,15 @@ public struct RouteReport: Sendable {
   /// A call does not use the list when the list has expired, or when the caller asked for DNS. Such a call
   /// has no `Fallback`, even if the list contains the host.
   public enum Fallback: String, Hashable, Sendable {
-    /// Each endpoint of the list that the call tried failed. A call whose race began with DNS has this reason
-    /// too, if DNS won or the call ended before it tried an endpoint of the list.
+    /// Each endpoint of the list that the call tried failed. Also the reason of a call that tried no listed
+    /// endpoint, because its race began with DNS: a retry, a hedge, or a call that waited for another call's
+    /// race.
     case allFailed = "all-failed"
     /// No endpoint of the list was usable, and the circuit breaker of at least one excluded it: it was open,
     /// or half-open with its one attempt under way. The others may have been excluded for other reasons. The
     /// call tried DNS and, at the same time, one of the endpoints that circuit breakers excluded. There are
-    /// two exceptions. A call that waited for another call's race, which an address from DNS won, begins with
-    /// this address alone. A retry that avoids the endpoint tries it last, and a hedge does not try it.
+    /// two exceptions. A call that waited for another call's race begins with the address that won that race,
+    /// alone. A retry that avoids the endpoint tries it last, and a hedge does not try it.
     case circuitsOpen = "circuits-open"
     /// All endpoints of the list were excluded, none by its circuit breaker. The reasons are a wrong
     /// certificate and the wrong IP version.
@@ -163,9 +164,9 @@ public struct RouteReport: Sendable {
   package var plan: RoutePlan
   /// The legs that were started, in starting order.
   public var legs: [Leg]
-  /// Whether this call waited for the race of another call, that race failed, and `legs` are its legs. The
-  /// planner counts these legs only for the call that ran the race. Times before the start of this call are
-  /// zero.
+  /// Whether this call waited for another call's race and that race failed. `legs` then has the legs of that
+  /// race. The planner counts these legs only for the call that ran the race. Times before the start of this
+  /// call are zero.
   public var isShared = false
 
   /// The endpoints of the list that the policy considered, best first.

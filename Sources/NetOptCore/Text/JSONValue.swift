@@ -89,9 +89,10 @@ extension JSONValue: CustomStringConvertible {
     return out
   }
 
-  /// Writes the JSON text in UTF-8 on one line, in pieces. Once a piece has 16 KiB, it ends at the next
-  /// escape, or inside the next long string. This bounds the memory for escapes: an escape takes up to six
-  /// bytes for one byte of text, so the whole output could be several times as large as the strings.
+  /// Writes the JSON text in UTF-8 on one line, in pieces. A piece that has reached 16 KiB ends only within a
+  /// string: at the next escape, or after 16 KiB of the string without an escape. This bounds the memory for
+  /// escapes: an escape takes up to six bytes for one byte of text, so the whole output could be several
+  /// times as large as the strings.
   ///
   /// - Throws: the error of the sink. The function writes nothing after an error.
   package func write<Failure: Error>(to sink: ([UInt8]) throws(Failure) -> Void) throws(Failure) {

@@ -50,7 +50,7 @@ package enum SecretParameters {
     guard hasUserInformation(Array(path)) else { return path }
     var shown: [UInt8] = []
     var rest = path
-    while let slashes = rest.firstRange(of: "//".utf8) {
+    while let slashes = rest.firstRange(ofBytes: "//") {
       shown += rest[..<slashes.upperBound]
       rest = rest[slashes.upperBound...]
       let authority = rest.prefix { $0 != UInt8(ascii: "/") }
@@ -116,7 +116,7 @@ package enum SecretParameters {
       if run.dropLast().contains(UInt8(ascii: ":")) { return true }
     }
     var rest = text[...]
-    while let slashes = rest.firstRange(of: "//".utf8) {
+    while let slashes = rest.firstRange(ofBytes: "//") {
       rest = rest[slashes.upperBound...]
       if rest.prefix(while: { !"/?#".utf8.contains($0) }).contains(UInt8(ascii: "@")) { return true }
     }

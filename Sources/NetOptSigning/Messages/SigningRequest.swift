@@ -76,7 +76,7 @@ public struct SigningRequest: Sendable {
     _ method: String, rawURL url: String, headers: HeaderFields, body: [UInt8]
   ) throws(SigningFault) {
     let bytes = url.utf8
-    guard let mark = bytes.firstRange(of: "://".utf8),
+    guard let mark = bytes.firstRange(ofBytes: "://"),
       let scheme = Origin.Scheme(rawValue: String(url[..<mark.lowerBound]).loweredASCII)
     else { throw SigningFault(.malformedRequest, "the URL has no scheme; begin with https:// or http://") }
     let rest = bytes[mark.upperBound...]

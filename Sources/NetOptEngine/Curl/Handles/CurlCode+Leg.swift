@@ -84,7 +84,7 @@ extension CurlCode {
       return LegFailure(.tls, "the TLS handshake with \(peer) failed: \(reason)")
     }
     // The reason has the form `tlsv1 alert internal error`.
-    if let alert = reason.utf8.firstRange(of: " alert ".utf8),
+    if let alert = reason.utf8.firstRange(ofBytes: " alert "),
       reason.hasPrefix("tls") || reason.hasPrefix("ssl")
     {
       return LegFailure(

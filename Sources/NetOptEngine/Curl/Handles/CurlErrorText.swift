@@ -119,7 +119,7 @@ struct CurlErrorText: Sendable {
   /// Whether the text says that the response to CONNECT is longer than libcurl accepts.
   var isAboutLongAnswer: Bool { has("CONNECT response too large") }
 
-  private func has(_ words: String) -> Bool { text.utf8.firstRange(of: words.utf8) != nil }
+  private func has(_ words: String) -> Bool { text.utf8.firstRange(ofBytes: words) != nil }
 }
 
 extension CURLcode {

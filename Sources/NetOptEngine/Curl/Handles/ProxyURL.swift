@@ -69,7 +69,7 @@ package enum ProxyURL {
   private static func parts(of url: String) -> (
     scheme: String, hasScheme: Bool, user: Substring, hostAndPort: String
   ) {
-    let mark = url.utf8.firstRange(of: "://".utf8)
+    let mark = url.utf8.firstRange(ofBytes: "://")
     let scheme = mark.map { url[..<$0.lowerBound].loweredASCII } ?? "http"
     let rest = url.utf8[(mark?.upperBound ?? url.startIndex)...]
     let whole = rest.prefix { !"/?#".utf8.contains($0) }

@@ -24,7 +24,7 @@ extension SigV4: SchemeKind {
     // If both schemes recognised the request, `SchemeName.detected` would choose `sigv4`, which is declared
     // after `rfc9421`. But a request with a Signature-Input field counts as `rfc9421`.
     if RFC9421.recognises(request) { return false }
-    let isPresigned = request.query?.utf8.firstRange(of: "X-Amz-Signature=".utf8) != nil
+    let isPresigned = request.query?.utf8.firstRange(ofBytes: "X-Amz-Signature=") != nil
     return request.headers["Authorization"]?.hasPrefix(label) == true || isPresigned
   }
 }
