@@ -24,7 +24,7 @@ import Testing
         rings[ring.name] = KeyRing(try KeyFile.keys(ring.value))
       }
       self.rings = rings
-      cases = try root.required("cases").elements()
+      cases = Array(try root.required("cases").elements())
     }
   }
 

@@ -234,10 +234,16 @@ package final class DiskInspection {
     return (usage.entries, usage.bytes)
   }
 
+  /// The number of bytes of a key's parts that are shown. Hiding the secrets of a whole text takes up to 0.8 s
+  /// for each MB, and a key has up to the length of a request.
+  private static let longestShown = 16 << 10
+
   /// Splits the text of a key at its first NUL (`CacheKey.text`).
   private static func split(_ text: [UInt8]) -> (api: String, parameters: String) {
     let parts = text.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
-    let texts = parts.map { SlowText.withoutLongRuns(String(decoding: $0, as: UTF8.self)) }
+    let texts = parts.map {
+      SlowText.withoutLongRuns(String(decoding: $0.prefix(longestShown), as: UTF8.self))
+    }
     return (texts.first ?? "", texts.count > 1 ? texts[1] : "")
   }
 

@@ -94,7 +94,8 @@ struct FetchLine: Sendable {
 
   private static func headers(_ root: JSONPart) throws -> HeaderFields {
     var fields = HeaderFields()
-    for pair in try root.member("headers")?.elements() ?? [] {
+    guard let pairs = try root.member("headers")?.elements() else { return fields }
+    for pair in pairs {
       let parts = try pair.elements()
       guard parts.count == 2 else { throw pair.fault("must be a name and a value") }
       let field = HeaderField(try parts[0].string(), try parts[1].string())

@@ -70,13 +70,14 @@ private struct HTTPMessageReader {
   /// Reads the request line, the header fields and the body.
   mutating func request(_ scheme: Origin.Scheme) throws(SigningFault) -> SigningRequest {
     guard let first = try line() else { throw Self.fault("the message has no request line") }
-    let words = first.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-    guard words.count >= 3, let version = words.last, Self.isVersion(version) else {
-      throw Self.fault("the first line is not METHOD TARGET HTTP/1.1")
-    }
+    let bytes = first.utf8
+    guard let start = bytes.firstIndex(of: 0x20), let end = bytes.lastIndex(of: 0x20), start < end,
+      Self.isVersion(String(first[bytes.index(after: end)...]))
+    else { throw Self.fault("the first line is not METHOD TARGET HTTP/1.1") }
     // The target is all text between the first and the last space of the line. It may contain spaces, and
     // stays as it is.
-    let target = words[1..<(words.count - 1)].joined(separator: " ")
+    let method = String(first[..<start])
+    let target = String(first[bytes.index(after: start)..<end])
     let headers = try fields()
     let body = try body(headers)
     if target.hasPrefix("/") {
@@ -86,14 +87,14 @@ private struct HTTPMessageReader {
           hosts.isEmpty ? "the message has no Host field" : "the message has several Host fields")
       }
       var request = SigningRequest(
-        method: words[0], scheme: scheme, authority: hosts[0], path: "/", headers: headers, body: body)
+        method: method, scheme: scheme, authority: hosts[0], path: "/", headers: headers, body: body)
       request.set(target: target)
       return request
     }
     // The authority of an absolute target overrides the Host field: RFC 9112, section 3.2.2.
     var others = headers
     others["Host"] = nil
-    var request = try SigningRequest(words[0], rawURL: target, headers: others, body: body)
+    var request = try SigningRequest(method, rawURL: target, headers: others, body: body)
     request.headers = headers
     if headers.contains(name: "Host") { request.headers["Host"] = request.authority }
     return request

@@ -12,7 +12,8 @@ package enum SchemeOptions {
   ///     verifier requires no component, and a signature that leaves part of the request unsigned is valid
   ///     with the assurance `weak`. If false, the signature must cover everything that a signer signs by
   ///     default.
-  ///   - keys: the key ring. `sealed-key` takes the platform's key from it.
+  ///   - keys: the key ring. A signer in `sealed-key` finds there the key that `platform_key_id` names, with
+  ///     which it encrypts the caller's key.
   /// - Throws: `OptionFault` for an unknown option or an invalid value.
   package static func scheme(
     _ name: SchemeName, _ options: JSONPart?, isLenient: Bool, keys: KeyRing

@@ -113,7 +113,8 @@ package struct SigningLine: Sendable {
   /// space.
   private static func headers(_ root: JSONPart) throws(JSONFault) -> HeaderFields {
     var fields = HeaderFields()
-    for pair in try root.member("headers")?.elements() ?? [] {
+    guard let pairs = try root.member("headers")?.elements() else { return fields }
+    for pair in pairs {
       let parts = try pair.elements()
       guard parts.count == 2 else { throw pair.fault("must be a name and a value") }
       let field = HeaderField(try parts[0].string(), SigningRequest.unfolded(try parts[1].string()))

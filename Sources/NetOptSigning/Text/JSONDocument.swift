@@ -96,13 +96,9 @@ package struct JSONPart: Sendable {
   }
 
   /// The elements of an array.
-  package func elements() throws(JSONFault) -> [JSONPart] {
+  package func elements() throws(JSONFault) -> JSONElements {
     guard node.kind == .array else { throw fault("must be an array") }
-    var child = index + 1
-    return (0..<node.count).map { position in
-      defer { child = document.nodes[child].next }
-      return JSONPart(document: document, index: child, path: "\(path)[\(position)]")
-    }
+    return JSONElements(document: document, first: index + 1, count: node.count, path: path)
   }
 
   /// The value as a string, without its quotes and escapes.
