@@ -107,8 +107,8 @@ package struct RequestGenerator: Sendable {
     return .stream(stream)
   }
 
-  /// Draws a request for a cacheable URL. The response depends only on the URL, apart from its flavour and
-  /// version.
+  /// Draws a request for a cacheable URL. The response depends only on the URL, on its version, and, if
+  /// the URL varies, on the request's field `X-Flavour` (`flavour`).
   private func drawCached(_ random: inout SplitMix64, _ plan: inout RequestPlan) {
     let number = random.number(in: 0...Self.cachedURLs - 1)
     plan.method = random.chance(90) ? .get : .head

@@ -41,6 +41,8 @@ final class ChaosInjector: Sendable {
   /// Whether the process has its own network namespace, whose network may be changed.
   private let changesNetwork: Bool
   private let violations: Violations
+  /// Tells how late the effects of a disturbance may be, because the machine is late.
+  private let lateness: Lateness
   /// The seed of the storm, which determines the disturbances.
   private let seed: UInt64
   private let state = Locked(State())
@@ -48,13 +50,14 @@ final class ChaosInjector: Sendable {
 
   init(
     _ origins: StormOrigins, _ clients: StormClients, seed: UInt64, changesNetwork: Bool,
-    _ violations: Violations
+    _ violations: Violations, _ lateness: Lateness
   ) {
     self.origins = origins
     self.clients = clients
     self.seed = seed
     self.changesNetwork = changesNetwork
     self.violations = violations
+    self.lateness = lateness
   }
 
   /// The disturbances so far.
@@ -74,7 +77,11 @@ final class ChaosInjector: Sendable {
         try? await Task.sleep(for: .milliseconds(random.number(in: 200...1200)))
       }
       origins.splice.setFaults(false)
+      let last = clock.now()
       try? await Task.sleep(for: Self.settlingTime)
+      // On a machine that is late, so are the effects: another process that takes the cores for a second keeps
+      // a client from reading that a connection has ended.
+      try? await Task.sleep(for: lateness.allowance(since: last))
       state.withLock { state in
         state.calms += 1
         state.isCalm = true

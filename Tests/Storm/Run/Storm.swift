@@ -110,7 +110,8 @@ package final class Storm: Sendable {
     defer { origins.stop() }
     let clients = try StormClients(origins)
     let lateness = try Lateness()
-    let chaos = ChaosInjector(origins, clients, seed: seed, changesNetwork: hasOwnNetwork, violations)
+    let chaos = ChaosInjector(
+      origins, clients, seed: seed, changesNetwork: hasOwnNetwork, violations, lateness)
     let start = clock.now()
     let chaosTask = Task { try await chaos.run() }
     let maintenance = Task { await performMaintenance(origins) }
