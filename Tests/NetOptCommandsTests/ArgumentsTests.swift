@@ -41,6 +41,7 @@ import Testing
     #expect(try arguments(["--dns-servers=a"], environment).value(of: dns) == "a")
     #expect(try arguments(["--dns-servers=a"], environment).name(of: dns) == "--dns-servers")
     #expect(try arguments([], ["TEST_DNS": ""]).value(of: dns) == nil)
+    // Without a value, the name of the variable is used too.
     #expect(try arguments([]).name(of: dns) == "TEST_DNS")
   }
 

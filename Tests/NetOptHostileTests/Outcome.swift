@@ -7,7 +7,7 @@ struct Outcome: Sendable {
   static let mostBytes = 64 << 10
 
   private enum Result {
-    /// The head, the part that the cache had in the response, and the body.
+    /// The head, whether the response came from the cache or the server, and the body.
     case answer(ResponseHead, CacheStatus.Outcome, body: [UInt8])
     case failure(NetOptError)
   }

@@ -72,8 +72,9 @@ import Testing
     await transport.shutdown()
   }
 
-  /// The client left a network before it learned anything there. `networkChanged` then returns `nil`, because
-  /// the file may have a ranking of that network.
+  /// The client left a network before it learned anything there. When the machine returns, `networkChanged`
+  /// gives `nil`, so that the caller reads the saved ranking from the file. An empty ranking in memory would
+  /// hide it.
   @Test("a network left before any result has no ranking in memory")
   func visitWithoutResults() {
     var configuration = ClientConfiguration()
@@ -115,8 +116,9 @@ import Testing
     await prober.waitForFirstAnswer(to: request, until: nil)
     _ = try router.plan(for: request, nil)
     try await wait(for: "its probes") { prober.taskCount == 0 }
-    // The stub keeps its pooled connections when the network changes. So the full sample of the probe uses
-    // the pooled connection, and the two quick samples open one connection each.
+    // The stub keeps its pooled connections when the network changes. A probe takes one full sample, which
+    // uses the pooled connection here, and then two quick samples, each of which opens a connection
+    // (`Prober+Samples`).
     #expect(transport.opened.count == atStart + 2)
     _ = router.beginNetwork(at: .now)
     prober.probeAgain(known: [])

@@ -47,6 +47,7 @@ import Testing
     }
   }
 
+  /// Compiles ReadmeExample.swift, which `ReadmeTests` compares with README.md.
   @Test("the example of README.md compiles in another package")
   func readme() async throws {
     try await OutsidePackage.check(

@@ -20,10 +20,11 @@ final class Prober: Sendable {
 
   /// How far the first probes of a host have come, and whether requests wait for them.
   private enum HostState {
-    /// Nothing has probed the host yet. The first request starts the probes, and waits for them.
+    /// Nothing has probed the host in this network yet. The first request starts the probes, and waits for
+    /// them.
     case unused
-    /// Nothing has probed the host yet, but its ranking was restored from an earlier run or an earlier stay
-    /// in this network. The first request starts the probes, and does not wait for them.
+    /// Nothing has probed the host in this network yet, but its ranking was restored from an earlier run or
+    /// an earlier stay in this network. The first request starts the probes, and does not wait for them.
     case remembered
     /// The first probes of the host run, and no endpoint has answered yet. The value has the continuations of
     /// the requests that wait, by number.

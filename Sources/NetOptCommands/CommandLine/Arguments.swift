@@ -28,8 +28,9 @@ struct Arguments: Sendable {
   /// Whether an option is on the command line.
   func has(_ option: Option) -> Bool { given.contains { $0.option == option } }
 
-  /// Returns the name to use in messages about the value of an option: the name of its environment variable
-  /// if the value comes from there, else the name of the option.
+  /// Returns the name to use in messages about the value of an option: the name of the option if it
+  /// was given, otherwise the name of its environment variable, even if that is not set. An option without a
+  /// variable always has its own name.
   func name(of option: Option) -> String {
     has(option) ? option.name : option.environment ?? option.name
   }

@@ -27,7 +27,7 @@ struct KeptPlan: Sendable {
   /// The index in `HostRoutes.endpoints` of the plan's first endpoint; `nil` when no endpoint was usable.
   let front: Int?
   /// When the plan may no longer be reused: the first moment at which the reason for the exclusion of an
-  /// endpoint changes. The latest moment when no reason changes without an event.
+  /// endpoint changes. The moment with the value `.max` if time alone changes no reason.
   let until: MonotonicInstant
 }
 

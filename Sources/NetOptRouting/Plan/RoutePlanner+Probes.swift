@@ -34,8 +34,8 @@ extension RoutePlanner {
   /// between these probes double from 1 s to 60 s.
   ///
   /// The caller must pass the result of each probe to `record(probe:of:for:from:at:)`, even if the probe was
-  /// cancelled: the circuit breaker of a half-open endpoint waits for the result. The result of an ICMP echo
-  /// request is not passed to this function, so a due probe must not use ICMP.
+  /// cancelled: the circuit breaker of a half-open endpoint waits for the result. The results of ICMP echo
+  /// requests are not passed to it, so a due probe must not use ICMP.
   ///
   /// - Returns: the probes. The planner counts them as made: an endpoint is due again only when its interval
   ///   is over.

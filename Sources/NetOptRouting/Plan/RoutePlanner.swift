@@ -144,12 +144,13 @@ package struct RoutePlanner: Sendable {
       verifies: options.verification == .full)
   }
 
-  /// Why a request does not use the list, if not because of a proxy, a pinned address or an expired list.
+  /// Why a request does not use the list. The callers handle proxies, pinned addresses and expired lists
+  /// before.
   private func directOff(_ origin: Origin, _ options: RequestOptions) -> RoutePlan.DirectOff {
     if options.routing == .dns { return .requested }
     guard let entry = list?.hosts[origin.host], !entry.endpoints.isEmpty else { return .noList }
-    // The entry has the port of the request, but the planner did not use the entry. The only reason is that
-    // the host is an IP address: `entry(of:)` ignores the list for such a host.
+    // If the ports differ, the reason is the port. If they are equal, the host is an IP address, for which
+    // `entry(of:)` ignores the list.
     return entry.port == origin.port ? .noList : .port
   }
 

@@ -2,7 +2,8 @@ import NetOpt
 import NetOptCore
 import NetOptStorm
 
-/// Sends a cell's requests with netopt, one at a time in each lane.
+/// Sends the requests of one cell of the fault matrix (a fault, and the requests that meet it) with netopt.
+/// Each lane is a task that sends one request at a time.
 struct NetOptLanes: Caller {
   let cell: Cell
   let caller: NetOptCaller

@@ -6,8 +6,8 @@ protocol Probe: Sendable {
   /// The probe method of the quick samples that follow the full sample.
   var furtherSampleMethod: ProbeMethod { get }
   /// Whether a result counts for or against the endpoint. If this is false, the prober does not pass the
-  /// results to the planner. Then set `showsRecovery` to false too: the planner waits for the result of each
-  /// due probe, and this method would report none.
+  /// results to the planner, and `showsRecovery` must be false too. Otherwise due probes would use this
+  /// method, and the planner would wait for results that never come.
   var judgesEndpoint: Bool { get }
   /// Whether a success shows that a failed endpoint works again. If this is false, due probes use the default
   /// method of the origin instead (`Prober.probe(_:)`): `tls`, or `tcp` for port 80.
@@ -17,8 +17,8 @@ protocol Probe: Sendable {
   ///
   /// - Returns: a report with the durations of the handshakes or of the echo; or the failure. For an `https`
   ///   origin, a success whose `tls` is `nil` (a new connection without a TLS handshake) does not show that
-  ///   the endpoint works. The planner records its round-trip time, takes it as a sign that this machine's
-  ///   network works, and gives back the one attempt of a half-open endpoint.
+  ///   the endpoint works. The planner records the round-trip time and counts this machine's network as
+  ///   working. If the endpoint is half-open, its one attempt is free again.
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError>
 }
 

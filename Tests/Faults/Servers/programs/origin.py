@@ -2,7 +2,8 @@
 
 Usage: origin.py NAME ADDRESS PORT CERTIFICATES CONTROL LOG
 
-CERTIFICATES is a folder with valid.pem, wrong.pem, expired.pem and early.pem, each with its key. LOG gets a
+CERTIFICATES is a folder with valid.pem, wrong.pem, expired.pem and early.pem, each with its key. CONTROL is
+the file from which the server reads its commands after each SIGUSR1 (control.py). LOG gets a
 line for each event: the time in nanoseconds, "open", "arrive" or "refuse", and the id of the request.
 """
 
@@ -70,8 +71,8 @@ class Origin:
         before, self.fault = self.fault, fault
         if before == "no-descriptors":
             resource.setrlimit(resource.RLIMIT_NOFILE, self._limit)
-        # The connections of the last fault end too, unless it only changed the limit of streams: an open
-        # connection follows that change.
+        # The connections made during the fault that ends now are ended too, unless that fault only changed the
+        # limit of streams: open connections adopt the new limit.
         if fault in ENDS_CONNECTIONS or before not in ("none", *origin_http2.LIMITS):
             self._end_connections()
             # The resources of a connection are free only when its thread has ended.
@@ -180,6 +181,7 @@ def main() -> None:
     if len(sys.argv) != 7:
         sys.exit(__doc__)
     name, address, port, certificates, file, log = sys.argv[1:]
+    # Blocks SIGUSR1 before the first thread starts, so that only `obey` receives it.
     control.block()
     origin = Origin(name, address, int(port), certificates, log)
     control.obey(file, origin.apply)
