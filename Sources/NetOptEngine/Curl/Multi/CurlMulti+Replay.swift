@@ -52,7 +52,12 @@ extension CurlMulti {
   ///   - failure: why the leg could not open another connection.
   func resendFailed(_ exchange: Exchange, from peer: String, _ failure: LegFailure, at endpoint: IPEndpoint?)
   {
-    if let winner = exchange.race.winner { exchange.setReport(of: winner) { $0.failure = failure } }
+    // The race, the loss and the refusal may all come in one turn of the loop. Then `reachedGate` has not
+    // reported the win.
+    if let winner = exchange.race.winner {
+      exchange.setReport(of: winner) { ($0.outcome, $0.failure) = (.won, failure) }
+    }
+    exchange.context.attempt?.recordSend(to: endpoint)
     fail(
       exchange,
       NetOptError(
