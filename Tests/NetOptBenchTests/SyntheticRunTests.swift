@@ -56,6 +56,15 @@ import Testing
     #expect(Double(significant) / Double(runs) > 0.5, "\(significant) of \(runs)")
   }
 
+  @Test("the number of rounds that a run needs is clamped when no integer can hold it")
+  func hugeNumberOfRounds() {
+    for (shift, halfWidth) in [(1e-9, 1e12), (.leastNonzeroMagnitude, 1), (0, 1), (1, .infinity)] {
+      let rounds = SignedRankPower.rounds(for: shift, halfWidth: halfWidth, count: 850, confidence: 0.95)
+      #expect(rounds > Int.max / 2)
+    }
+    #expect(SignedRankPower.rounds(for: 0, halfWidth: 0, count: 850, confidence: 0.95) == 850)
+  }
+
   /// The test finds a shift of 2 % about as often as `SignedRankPower` predicts.
   @Test(
     "the test finds a shift of 2 % with the predicted power",
