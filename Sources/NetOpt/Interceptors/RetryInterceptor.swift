@@ -1,9 +1,9 @@
 import NetOptCore
 import NetOptRouting
 
-/// Sends a request again when its connection failed after the request was sent, when no server processed the
-/// request, or when the response is a 421, 502, 503 or 504 (docs/adr/0015). The next attempt goes to another
-/// endpoint if there is one.
+/// Sends a request again when its connection failed after the request was sent, when the server broke the
+/// rules of HTTP, when no server processed the request, or when the response is a 421, 502, 503 or 504
+/// (docs/adr/0015). The next attempt goes to another endpoint if there is one.
 ///
 /// This interceptor calls the route interceptor itself, instead of having it as the next link of the chain.
 /// So a waiting call has one async frame for both.

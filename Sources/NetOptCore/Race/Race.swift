@@ -66,9 +66,10 @@ package struct Race: Sendable {
   /// How many legs `advance` has still to start at the beginning of the race, without waiting for the
   /// stagger. At first 1, or 2 if the plan `startsTwo`.
   private var initialStartsLeft: Int
-  /// The index of the front leg: the leg, other than the DNS look-up, that started last. A look-up opens no
-  /// socket, so its stagger would never begin. The front leg may have failed since. After `withdrawRequest`,
-  /// it is the leg from which the request was taken. `nil` before the first start.
+  /// The index of the front leg: the leg, other than the DNS look-up, that started last. The look-up never is
+  /// the front leg, because a stagger begins when a socket opens and a look-up opens none. The front leg may
+  /// have failed since. After `withdrawRequest`, it is the leg from which the request was taken. `nil` before
+  /// the first start.
   package private(set) var front: Int?
   /// The stagger timer of the front leg.
   private var clock = Clock.notStarted

@@ -168,8 +168,8 @@ package struct RetryPolicy: Sendable {
   }
 
   /// Whether the request was sent, but no server processed it (for example, a refused stream), and no leg was
-  /// left to send it. The leg that had sent it is no longer the winner, so `winner == nil` with the code
-  /// `sendFailed` does not mean that nothing was sent.
+  /// left to send it. Such a leg is no longer the winner. So `sendFailed` without a winner means that the
+  /// request was sent and then taken back, not that it was never sent.
   private static func wasUnprocessed(_ error: NetOptError) -> Bool {
     error.code == .sendFailed && error.isRetryable && error.route?.winner == nil
   }

@@ -73,9 +73,8 @@ extension CurlMulti {
     return transfer.withdrawRequest()
   }
 
-  /// Whether a transfer failed in a way in which the server may have left the request unprocessed: its
-  /// connection or stream ended, and the failure is due neither to the response nor to the request's body
-  /// stream.
+  /// Whether a transfer failed because its connection or stream ended, and not because of a faulty response
+  /// or a failed body stream. The server may then have left the request unprocessed.
   func mayBeUnprocessed(_ transfer: Transfer, _ code: CURLcode) -> Bool {
     CurlCode.mayLeaveUnprocessed(code) && transfer.fault == nil && transfer.exchange.upload?.failure == nil
   }

@@ -22,7 +22,7 @@ struct RequestLoss: Equatable {
     /// it.
     var count = 0
 
-    /// The end of the message about a request whose last send was not processed.
+    /// The last part of the error message when no server processed the last send.
     ///
     /// - If the request may not be repeated, netopt sends it again only if no server processed the previous
     ///   send. So no server processed any send, and the message says that the request took no effect.
@@ -37,7 +37,7 @@ struct RequestLoss: Equatable {
     }
   }
 
-  /// The failure of the leg from which the request came back, when another leg sends the request instead.
+  /// The failure to report for a leg that lost the request to the next leg.
   func failure(at peer: String) -> LegFailure {
     let kind: LegFailure.Kind =
       switch fate {

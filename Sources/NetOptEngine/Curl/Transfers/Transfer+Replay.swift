@@ -13,7 +13,7 @@ extension Transfer {
       on: FrameObserver.observesRequests ? .http2(lastStream: connection?.lastStream) : .unseen)
   }
 
-  /// How the request would be lost if its connection or stream ended now.
+  /// What is known about the request's fate at this moment, as if its connection had just ended.
   var loss: RequestLoss {
     RequestLoss(
       fate: fate, wasSilent: connection?.isSilent == true, wasLeaving: connection?.lastStream != nil,

@@ -202,8 +202,8 @@ final class Transfer {
     chunks = ChunkReader()
     readBytes = 0
     earlyEnd = .none
-    // libcurl rewinds the request's body only if it has written a part. It may have taken a part and written
-    // none, so netopt rewinds too. The race does not resend a stream that cannot be rewound.
+    // libcurl does not rewind a body that it has read from netopt but not yet written to the socket, so
+    // netopt rewinds it. The race does not resend a stream that cannot be rewound.
     _ = rewind(to: 0)
     return true
   }
