@@ -317,4 +317,22 @@ struct DiskStoreTests {
       ])
     #expect(items.allSatisfy { $0.parameters == "token=[hidden]&q=1" })
   }
+
+  @Test("an inspection shows nothing of a long key that may be a password, wherever its @ stands")
+  func inspectionHidesLongPasswords() throws {
+    let store = store()
+    let long = "letmein" + String(repeating: "x", count: 20_000)
+    let url = "GET https://a.test/proxy/https://u:\(long)@b.test/"
+    store.insert(Samples.entry(try CacheKey(api: url, parameters: "to=https://u:\(long)%40b.test/")))
+    store.insert(Samples.entry(try CacheKey(api: "GET https://a.test/\(long)", parameters: "q=\(long)")))
+    let items = try DiskInspection(directory).items(upTo: 9)
+    #expect(items.count == 2)
+    for item in items {
+      let isHidden = !item.api.contains("letmein") && !item.parameters.contains("letmein")
+      let isShown = item.api.hasPrefix("GET https://a.test/letmein") && item.parameters.hasPrefix("q=letmein")
+      #expect(isHidden || isShown)
+      #expect(item.api.utf8.count < 17_000 && item.parameters.utf8.count < 17_000)
+    }
+    #expect(items.count { $0.api.contains("letmein") } == 1)
+  }
 }

@@ -147,7 +147,7 @@ package final class DiskInspection {
       let key = CacheKey(text: "", digest: MD5Digest([UInt8](repeating: 0, count: 16)))
       let entry = EntryCoding.entry(key, selectors: selectors, head: row.bytes(3), body: [])
       return Item(
-        api: Self.shown(api), parameters: SecretParameters.hidden(inQuery: parameters),
+        api: Self.shown(api), parameters: SecretParameters.hidden(inQuery: HTTPURL.start(of: parameters)),
         partition: Self.partition(row.bytes(1)),
         varies: (EntryCoding.selectors(selectors) ?? []).map(\.name), status: entry?.status,
         bodyBytes: row.integer(4), bytes: row.integer(5), hits: row.integer(6),
@@ -234,16 +234,10 @@ package final class DiskInspection {
     return (usage.entries, usage.bytes)
   }
 
-  /// The number of bytes of a key's parts that are shown. Hiding the secrets of a whole text takes up to 0.8 s
-  /// for each MB, and a key has up to the length of a request.
-  private static let longestShown = 16 << 10
-
   /// Splits the text of a key at its first NUL (`CacheKey.text`).
   private static func split(_ text: [UInt8]) -> (api: String, parameters: String) {
     let parts = text.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
-    let texts = parts.map {
-      SlowText.withoutLongRuns(String(decoding: $0.prefix(longestShown), as: UTF8.self))
-    }
+    let texts = parts.map { SlowText.withoutLongRuns(String(decoding: $0, as: UTF8.self)) }
     return (texts.first ?? "", texts.count > 1 ? texts[1] : "")
   }
 
@@ -252,7 +246,8 @@ package final class DiskInspection {
   private static func shown(_ api: String) -> String {
     guard let space = api.firstIndex(of: " ") else { return api }
     let rest = api[api.index(after: space)...]
-    return rest.contains("://") ? api[...space] + HTTPURL.shown(given: String(rest)) : api
+    guard rest.utf8.firstRange(ofBytes: "://") != nil else { return api }
+    return api[...space] + HTTPURL.shown(given: HTTPURL.start(of: String(rest)))
   }
 
   /// The text for `Item.partition`. `owner` is the SHA-256 of the partition's name (`EntryCoding.owner`).

@@ -70,11 +70,10 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// The first 200 characters of `shown`, for messages. Reads only the first 16 KiB of a longer URL.
   package var brief: String { SecretParameters.hidden(inURL: Self.start(of: description)).printable(200) }
 
-  /// Returns the part of a URL from which a message is made: the first 16 KiB. A message shows 200
-  /// characters, but hiding the secrets of a whole text takes up to 0.8 s for each MB. If an "@" follows the
-  /// first 16 KiB, the first 16 KiB may contain a password. Then the function returns only the scheme and
-  /// "…".
-  private static func start(of text: String) -> String {
+  /// Returns the part of a URL or of a query that is shown: the first 16 KiB. Hiding the secrets of a whole
+  /// text takes up to 0.8 s for each MB. If an "@" follows the first 16 KiB, the first 16 KiB may contain a
+  /// password. Then the function returns only the scheme and "…".
+  package static func start(of text: String) -> String {
     guard text.utf8.count > longestRead else { return text }
     // Begin two bytes early, so that the search finds a "%40" that begins within the 16 KiB.
     let rest = text.utf8.dropFirst(longestRead - 2)
