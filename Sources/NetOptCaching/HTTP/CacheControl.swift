@@ -206,8 +206,10 @@ enum FieldText {
   /// response head have up to 250 KB. The repair of bytes that are not UTF-8 can triple this length.
   static let mostBytes = 16 * 1024
 
-  /// Whether lines have at most `mostBytes` bytes together.
-  static func isShort(_ lines: [String]) -> Bool { lines.reduce(0) { $0 + $1.utf8.count } <= mostBytes }
+  /// Whether lines have at most this many bytes together.
+  static func isShort(_ lines: [String], most: Int = mostBytes) -> Bool {
+    lines.reduce(0) { $0 + $1.utf8.count } <= most
+  }
 
   /// The non-empty members of a list; `nil` when the list has more than `mostMembers` members, or the values
   /// have more than `mostBytes` bytes together.

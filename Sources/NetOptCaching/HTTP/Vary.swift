@@ -70,7 +70,7 @@ package enum Vary: Hashable, Sendable {
     guard !values.isEmpty else { return nil }
     let isListed = listed.contains(name)
     let isText = isListed || name == "accept"
-    let isShort = values.reduce(0) { $0 + $1.utf8.count } <= mostBytes
+    let isShort = FieldText.isShort(values, most: mostBytes)
     if isListed, isShort { return normalized(values).loweredASCII }
     let joined = values.map { FieldText.trimmed($0[...]) }.joined(separator: ", ")
     if isText, isShort { return joined }

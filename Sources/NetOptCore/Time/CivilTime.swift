@@ -88,7 +88,7 @@ package struct CivilTime: Hashable, Sendable {
   ///   of `present`, or from the century before if it would otherwise be more than fifty years ahead.
   ///   Default: `nil`, for a year from 2000 to 2099.
   package init?(http text: some StringProtocol, near present: Int64? = nil) {
-    // The longest form has 35 bytes: `Wednesday, 06-Nov-94 08:49:37 GMT`, with a margin.
+    // The longest form, `Wednesday, 06-Nov-94 08:49:37 GMT`, has 33 bytes.
     guard text.utf8.count <= 40 else { return nil }
     let bytes = text.utf8.map(ByteClass.lowered)
     guard let start = bytes.firstIndex(where: { $0 == 0x2c || $0 == 0x20 }), start >= 3 else { return nil }
