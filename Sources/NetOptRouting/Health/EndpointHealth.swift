@@ -91,7 +91,8 @@ struct EndpointHealth: Sendable {
   func state(at now: MonotonicInstant, unverified: Bool = false) -> CircuitState {
     let state = circuit.state(at: now)
     guard let quarantine, !unverified else { return state }
-    return state == .open || now < quarantine.endsAt || isAttemptUnderWay(at: now) ? .quarantined : .halfOpen
+    return state == .open || now < quarantine.requestsMayCheckAt || isAttemptUnderWay(at: now)
+      ? .quarantined : .halfOpen
   }
 
   /// Whether the endpoint's certificate was wrong when it was last checked.
@@ -149,7 +150,7 @@ struct EndpointHealth: Sendable {
   func nextChange(after now: MonotonicInstant) -> MonotonicInstant? {
     if isHealthy { return slownessDue }
     let next = circuit.nextChange(after: now).earlier(penalisedUntil, after: now)
-    return next.earlier(quarantine?.endsAt, after: now).earlier(slownessDue, after: now)
+    return next.earlier(quarantine?.requestsMayCheckAt, after: now).earlier(slownessDue, after: now)
   }
 
   // MARK: Events

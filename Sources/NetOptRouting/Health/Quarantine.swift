@@ -40,7 +40,7 @@ struct Quarantine: Hashable, Sendable {
 
   /// When requests may make the check, and plans no longer exclude the endpoint: at `due` or, when probes
   /// check certificates, 1 s later. The quarantine itself ends only when the certificate is verified.
-  var endsAt: MonotonicInstant { due + pace.lead }
+  var requestsMayCheckAt: MonotonicInstant { due + pace.lead }
 
   /// Begins a quarantine after a certificate failure.
   init(

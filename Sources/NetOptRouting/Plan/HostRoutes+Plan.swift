@@ -75,7 +75,7 @@ extension HostRoutes {
   ///   ready in time, so these plans do not take the endpoint's one attempt.
   ///
   /// Normally probes check a wrong certificate again. An endpoint in quarantine becomes half-open only when
-  /// no probe has made a due check in time (`Quarantine.endsAt`).
+  /// no probe has made a due check in time (`Quarantine.requestsMayCheckAt`).
   mutating func plan(
     _ constraints: PlanConstraints, at now: MonotonicInstant, using random: inout SplitMix64
   ) -> RoutePlan {
