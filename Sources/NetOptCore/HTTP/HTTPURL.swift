@@ -57,9 +57,6 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// parameters, secrets included: use `shown` for logs.
   public var description: String { origin.description + target }
 
-  /// The length of `description` in bytes. Faster than creating the whole text.
-  package var length: Int { origin.description.utf8.count + target.utf8.count }
-
   /// The URL for logs and other stored text, without the secrets that `description` contains. The value of a
   /// parameter whose name suggests a secret is replaced by `[hidden]`:
   /// `https://a.test/?q=1&access_token=[hidden]`. This covers parameters in the path and query,

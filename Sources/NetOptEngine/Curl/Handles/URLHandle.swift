@@ -23,7 +23,7 @@ final class URLHandle {
       let reason = String(cString: curl_url_strerror(code))
       throw NetOptError(
         .invalidURL, phase: .send,
-        "libcurl rejects the URL \(url.brief) of \(url.length) bytes: \(reason)")
+        "libcurl rejects the URL \(url.brief) of \(url.description.utf8.count) bytes: \(reason)")
     }
   }
 
@@ -35,8 +35,8 @@ struct URLHandles {
   /// The maximum number of URLs in the cache. When the cache is full, all URLs are removed before the next
   /// one is added. A caller that requests ever new URLs gains nothing from the cache anyway.
   static let most = 512
-  /// The maximum length in bytes of a URL in the cache. A parsed URL takes several times the memory of its
-  /// text.
+  /// The maximum length in bytes of the path and query of a URL in the cache. A parsed URL takes several
+  /// times the memory of its text.
   static let longest = 16 * 1024
 
   private var handles: [HTTPURL: URLHandle] = [:]
@@ -46,7 +46,7 @@ struct URLHandles {
   /// Returns the parsed form of a URL. The caller must keep the `URLHandle` alive while libcurl uses it.
   mutating func handle(for url: HTTPURL) throws(NetOptError) -> URLHandle {
     if let last, last.url == url { return last.handle }
-    guard url.length <= Self.longest else { return try URLHandle(url) }
+    guard url.target.utf8.count <= Self.longest else { return try URLHandle(url) }
     let handle: URLHandle
     if let known = handles[url] {
       handle = known
