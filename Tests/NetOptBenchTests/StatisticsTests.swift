@@ -20,6 +20,34 @@ import Testing
     #expect(abs(ranks.lowerBound - 998_938) <= 2 && abs(ranks.upperBound - 999_063) <= 2, "\(ranks)")
   }
 
+  /// Where the variance is large, the ranks come from the normal distribution. The test compares both sides of
+  /// that limit with exact probabilities.
+  @Test("the interval of a percentile misses it on each side with at most 2.5 %, and is as short as possible")
+  func shortestRanks() throws {
+    var noise = Noise(seed: 17)
+    for percentile in Percentile.reported {
+      let limit = 1e6 / (percentile.share * (1 - percentile.share))
+      for scale in [0.00001, 0.001, 0.1, 0.999, 1.001, 3] {
+        let count = Int(limit * scale * (1 + 0.0001 * noise.uniform()))
+        guard let ranks = OrderStatistics().ranks(of: percentile, count: count) else { continue }
+        func below(_ rank: Int) -> Double {
+          BinomialDistribution.lowerTail(rank - 1, of: count, probability: percentile.share)
+        }
+        // Near the limit an end may be two ranks further out than necessary.
+        let slack = scale > 1 ? 3 : 1
+        #expect(below(ranks.lowerBound) <= 0.025 && below(ranks.lowerBound + slack) > 0.025)
+        #expect(1 - below(ranks.upperBound) <= 0.025 && 1 - below(ranks.upperBound - slack) > 0.025)
+      }
+    }
+  }
+
+  @Test("the ranks of 2^40 values are as far apart as the normal distribution says")
+  func mostValues() throws {
+    let ranks = try #require(OrderStatistics().ranks(of: .p50, count: 1 << 40))
+    let width = Double(ranks.upperBound - ranks.lowerBound)
+    #expect(abs(width / 1.959964 / Double(1 << 20) - 1) < 1e-5, "\(ranks)")
+  }
+
   @Test("six differences of one sign are the fewest that are significant")
   func fewestDifferences() {
     #expect(SignedRank([1, 2, 3, 4, 5, 6]).p == 2.0 / 64)

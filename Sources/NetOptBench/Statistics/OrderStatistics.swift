@@ -30,24 +30,51 @@ package struct OrderStatistics: Hashable, Sendable {
   /// - Returns: `nil` when there are too few values.
   package func ranks(of percentile: Percentile, count: Int) -> ClosedRange<Int>? {
     guard count >= needed(for: percentile) else { return nil }
-    func below(_ rank: Int) -> Double {
-      BinomialDistribution.lowerTail(rank - 1, of: count, probability: percentile.share)
-    }
-    // X is the number of values below the percentile. The lower end is the largest rank with P(X < rank) ≤
-    // tail. The upper end is the smallest rank with P(X ≥ rank) ≤ tail.
-    let low = Self.first(in: 1...count + 1) { below($0) > tail } - 1
-    let high = Self.first(in: 1...count + 1) { 1 - below($0) <= tail }
+    let (low, high) = Self.ends(of: percentile.share, count, tail)
     guard low >= 1, high <= count else { return nil }
     return low...max(low, high)
   }
 
+  /// The variance from which the ends are taken from the normal distribution. Its error is then below one
+  /// rank. The time for an exact probability grows with the standard deviation.
+  private static let largeVariance = 1e6
+
+  /// The ends of an interval. X is the number of values below the percentile. The lower end is the largest
+  /// rank with P(X < rank) ≤ tail. The upper end is the smallest rank with P(X ≥ rank) ≤ tail. When the
+  /// variance of X is large, each end may be two ranks further out.
+  private static func ends(of share: Double, _ count: Int, _ tail: Double) -> (low: Int, high: Int) {
+    let variance = Double(count) * share * (1 - share)
+    // The expansion of Cornish and Fisher for the quantiles of the binomial distribution.
+    let z = -NormalDistribution.quantile(tail)
+    let middle = Double(count) * share + (1 - 2 * share) * (z * z - 1) / 6
+    let low = Int(clamped: (middle - z * variance.squareRoot()).rounded(.down))
+    let high = Int(clamped: (middle + z * variance.squareRoot()).rounded(.up))
+    guard variance < largeVariance else { return (low - 1, high + 1) }
+    func below(_ rank: Int) -> Double {
+      BinomialDistribution.lowerTail(rank - 1, of: count, probability: share)
+    }
+    return (
+      first(in: 1...count + 1, near: low) { below($0) > tail } - 1,
+      first(in: 1...count + 1, near: high) { 1 - below($0) <= tail }
+    )
+  }
+
   /// The first number in a range for which `holds` is true, or the last number when it is never true. When
-  /// `holds` is true for a number, it must be true for all later numbers.
-  private static func first(in range: ClosedRange<Int>, where holds: (Int) -> Bool) -> Int {
+  /// `holds` is true for a number, it must be true for all later numbers. The function asks for a few numbers
+  /// only when `guess` is near the result.
+  private static func first(in range: ClosedRange<Int>, near guess: Int, where holds: (Int) -> Bool) -> Int {
     var (low, high) = (range.lowerBound, range.upperBound)
+    var (middle, step) = (min(max(guess, low), high - 1), 1)
     while low < high {
-      let middle = low + (high - low) / 2
-      if holds(middle) { high = middle } else { low = middle + 1 }
+      if holds(middle) {
+        high = middle
+        middle = max(low, high - step)
+      } else {
+        low = middle + 1
+        middle = min(high - 1, low + step)
+      }
+      // After the steps have passed the result, the rest is halved.
+      step = step < (high - low) / 2 ? 2 * step : max(1, (high - low) / 2)
     }
     return low
   }
