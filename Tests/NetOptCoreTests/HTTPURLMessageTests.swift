@@ -11,8 +11,8 @@ import Testing
 
   @Test("messages show the start of a long URL and hide its secret parameter")
   func longURLs() throws {
-    let tail = String(repeating: "%41&b=", count: 2_000_000)
-    let message = try #require(refusal(of: "ftp://a.test/?token=secret&a=" + tail))
+    let tail = String(repeating: "%41&b=", count: 10_000)
+    let message = try #require(refusal(of: "ftp://a.test/?token=secret&a=" + tail + tail))
     let brief = try HTTPURL("https://a.test/?token=secret&a=" + tail).brief
     for text in [message, brief] {
       #expect(text.contains("?token=[hidden]&a=%41&b="))
@@ -105,7 +105,7 @@ import Testing
         "\"https://a.test/\u{fffd}[2J\u{fffd}\u{fffd}\u{fffd}\u{fffd}x\" is not a usable URL: "))
   }
 
-  /// Each argument describes a URL: the text before 100,000 copies of a character, the character, and the
+  /// Each argument describes a URL: the text before 30,000 copies of a character, the character, and the
   /// text after the copies.
   @Test(
     "the message for a URL with a very long part is shorter than 400 characters",
@@ -117,7 +117,7 @@ import Testing
       ("", "x", "@"),
     ])
   func shortMessages(_ before: String, _ repeated: String, _ after: String) throws {
-    let message = try #require(refusal(of: before + String(repeating: repeated, count: 100_000) + after))
+    let message = try #require(refusal(of: before + String(repeating: repeated, count: 30_000) + after))
     #expect(message.unicodeScalars.count < 400)
     #expect(message.contains("…"))
   }

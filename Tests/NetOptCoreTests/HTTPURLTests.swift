@@ -112,6 +112,15 @@ import Testing
     #expect(error?.message.contains(rule) == true, "\(error?.message ?? "")")
   }
 
+  @Test("a URL has at most 64 KiB")
+  func longestURL() throws {
+    let longest = "https://a.test/" + String(repeating: "a", count: HTTPURL.longest - 15)
+    #expect(try HTTPURL(longest).description == longest)
+    let error = #expect(throws: NetOptError.self) { try HTTPURL(longest + "a") }
+    #expect(error?.code == .invalidURL)
+    #expect(error?.message.contains("it has 65537 bytes, and netopt sends at most 64 KiB") == true)
+  }
+
   @Test("parsing accepts a host name of the maximum length, 253 bytes")
   func longestHost() throws {
     let label = String(repeating: "a", count: 63)

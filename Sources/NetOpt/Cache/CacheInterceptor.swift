@@ -8,8 +8,9 @@ struct CacheInterceptor: Interceptor {
 
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
-    // Values with long runs of combining marks would take seconds to compare. The transport refuses them too,
-    // but only after the cache has compared and hashed the values.
+    // Very many fields, and values with long runs of combining marks, would take seconds to compare. The
+    // transport refuses them too, but only after the cache has compared and hashed the fields.
+    if let fault = request.headers.sizeFault { throw NetOptError(.invalidRequest, phase: .send, fault) }
     for field in request.headers {
       if let fault = HeaderFields.longRunFault(of: field) {
         throw NetOptError(.invalidRequest, phase: .send, fault)

@@ -29,20 +29,15 @@ package enum Freshening {
       fetchMicroseconds: entry.fetchMicroseconds)
   }
 
-  /// The maximum number of fields of an updated entry, and the maximum size of all names and values in bytes.
-  /// The transport has the same limits for a response head. An entry could exceed them, because each update
-  /// may add fields.
-  package static let most = (fields: 2000, bytes: 256 * 1024)
-
   /// Whether the updated entry may be stored. It may not when its fields now forbid storing, when
-  /// `StoredFields.dropsCachingTerms` is true for the new fields, or when it exceeds `most` or
-  /// `Vary.mostNames`.
+  /// `StoredFields.dropsCachingTerms` is true for the new fields, or when it exceeds `HeaderFields.most` or
+  /// `Vary.mostNames`. Each update may add fields, so an entry could become larger than a response head.
   package static func mayBeStored(_ updated: CacheEntry, after newFields: HeaderFields) -> Bool {
     let control = updated.terms.control
     return !StoredFields.dropsCachingTerms(of: newFields, CacheControl(newFields))
       && !control.forbidsStoring && Vary(updated.fields) != .everything
-      && updated.selectors.count <= Vary.mostNames && updated.fields.count <= most.fields
-      && updated.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count } <= most.bytes
+      && updated.selectors.count <= Vary.mostNames && updated.fields.count <= HeaderFields.most.fields
+      && updated.fields.size <= HeaderFields.most.bytes
   }
 
   /// The effect of a response to HEAD on a stored response (section 4.3.5).

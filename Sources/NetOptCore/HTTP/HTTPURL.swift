@@ -83,12 +83,20 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// The maximum number of bytes of a URL that `start` returns.
   private static let longestRead = 16 * 1024
 
-  /// Parses an absolute URL.
+  /// The maximum length in bytes of a URL, and of the path and query of a request. RFC 9110, section 4.1,
+  /// recommends that servers support at least 8,000 bytes. Most servers refuse more than 8 to 32 KiB. The
+  /// limit bounds the time for hashing, comparing and signing a URL.
+  package static let longest = 64 * 1024
+
+  /// Parses an absolute URL of at most 64 KiB.
   ///
   /// - Throws: `NetOptError.Code.invalidURL`, with the violated rule in the message.
   public init(_ text: String) throws(NetOptError) {
     func invalid(_ rule: String) -> NetOptError {
       NetOptError(.invalidURL, phase: .resolve, "\(Self.quoted(text)) is not a usable URL: \(rule)")
+    }
+    guard text.utf8.count <= Self.longest else {
+      throw invalid("it has \(text.utf8.count) bytes, and netopt sends at most \(Self.longest >> 10) KiB")
     }
     if let bad = text.utf8.first(where: { $0 <= 0x20 || $0 == 0x7f }) {
       throw invalid(

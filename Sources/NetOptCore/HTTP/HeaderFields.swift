@@ -114,6 +114,24 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
 
   private static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5a).contains(byte) ? byte | 0x20 : byte }
 
+  /// The maximum number of fields of a head, and the maximum size of all names and values in bytes. The
+  /// limits apply to requests, received responses and stored responses. They bound the time for looking up,
+  /// sorting and signing fields.
+  @inlinable package static var most: (fields: Int, bytes: Int) { (2000, 256 * 1024) }
+
+  /// The size of all names and values in bytes.
+  package var size: Int { fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count } }
+
+  /// Returns the reason why the fields cannot be sent together; `nil` if they can.
+  package var sizeFault: String? {
+    if count > Self.most.fields {
+      return "the request has \(count) header fields, and netopt sends at most \(Self.most.fields)"
+    }
+    let size = size
+    guard size > Self.most.bytes else { return nil }
+    return "the header fields have \(size) bytes, and netopt sends at most \(Self.most.bytes >> 10) KiB"
+  }
+
   /// Returns the reason why a field cannot be sent; `nil` if it can. The name must be a token, and the value
   /// must not contain a line end or NUL (RFC 9110, section 5.5). Otherwise a value with line ends could add a
   /// field or even a request to the connection.

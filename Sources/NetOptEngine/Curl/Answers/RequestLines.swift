@@ -10,6 +10,12 @@ enum RequestLines {
     if let length = request.body.length, length < 0 {
       return "the length of the body is \(length) bytes; leave it out when you do not know the length"
     }
+    // Signing, references and percent-encoding make a URL longer.
+    let target = request.url.target.utf8.count
+    if target > HTTPURL.longest {
+      return "path and query have \(target) bytes, and netopt sends at most \(HTTPURL.longest >> 10) KiB"
+    }
+    if let fault = request.headers.sizeFault { return fault }
     for field in request.headers {
       if let fault = HeaderFields.fault(of: field) ?? fault(of: field, in: request) { return fault }
     }
@@ -19,7 +25,7 @@ enum RequestLines {
   /// Returns why a request with this method cannot be sent; `nil` if it can.
   private static func methodFault(of request: NetOptRequest) -> String? {
     guard HeaderFields.isToken(request.method.rawValue) else {
-      return "the method \"\(request.method)\" is not a token"
+      return "the method \"\(request.method.rawValue.printable(60))\" is not a token"
     }
     if request.method.rawValue == "CONNECT" { return "CONNECT is only for proxies; configure a proxy" }
     if request.method == .head, request.body.length != 0 {

@@ -22,10 +22,10 @@ struct ResponseHeadReader {
   private enum State { case statusLine, fields, complete }
 
   /// The maximum number of bytes of all heads together, including interim heads and trailers.
-  static let limit = 256 * 1024
+  static var limit: Int { HeaderFields.most.bytes }
   /// The maximum number of lines of all heads together. libcurl keeps a few hundred bytes per line, even
   /// after the call.
-  static let mostLines = 2000
+  static var mostLines: Int { HeaderFields.most.fields }
   /// The maximum number of folds in all heads together: lines that continue the field before them. libcurl
   /// copies the whole field for each fold.
   static let mostFolds = 64
