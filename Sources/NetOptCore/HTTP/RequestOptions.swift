@@ -65,8 +65,9 @@ public struct RequestOptions: Hashable, Sendable {
   /// How the request uses pooled connections and cached connection data. Default: `pooled`.
   public var connection: ConnectionUse = .pooled
 
-  /// Whether the client asks for compressed responses (gzip, deflate, br, zstd) and decodes them. Default:
-  /// true.
+  /// Whether the client asks for compressed responses (gzip, deflate, br, zstd) and decodes them. The client
+  /// does not ask for them in a request with a `Range`: a part of a compressed body cannot be decoded.
+  /// Default: true.
   public var decompress = true
 
   /// The maximum number of redirects to follow. With 0, the call returns the redirect itself. Default: 10.

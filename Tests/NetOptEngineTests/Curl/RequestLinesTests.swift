@@ -4,8 +4,20 @@ import Testing
 
 @testable import NetOptEngine
 
-/// The limits for the head of a request.
+/// The header lines of a request, and the limits for its head.
 @Suite struct RequestLinesTests {
+  /// The ranges of a compressed body are ranges of the compressed bytes, so a part cannot be decoded.
+  @Test("a request asks for compressed responses unless it has a Range")
+  func compression() throws {
+    func lines(_ fields: [HeaderField]) throws -> [String] {
+      RequestLines.make(for: try request(fields), userAgent: "")
+    }
+    #expect(try lines([]) == ["Accept-Encoding: \(ContentDecoder.codings)"])
+    #expect(try lines([HeaderField("range", "bytes=0-9")]) == ["range: bytes=0-9"])
+    let own = [HeaderField("Range", "bytes=0-9"), HeaderField("Accept-Encoding", "gzip")]
+    #expect(try lines(own) == ["Range: bytes=0-9", "Accept-Encoding: gzip"])
+  }
+
   /// Returns a request with a target of `length` bytes and the given fields.
   private func request(_ fields: [HeaderField] = [], target length: Int = 1) throws -> NetOptRequest {
     let origin = try HTTPURL("https://a.test/").origin

@@ -61,7 +61,9 @@ enum RequestLines {
     if !userAgent.isEmpty, !request.headers.contains(name: "User-Agent") {
       lines.append("User-Agent: \(userAgent)")
     }
-    if request.options.decompress, !request.headers.contains(name: "Accept-Encoding") {
+    if request.options.decompress, !request.headers.contains(name: "Accept-Encoding"),
+      !request.headers.contains(name: "Range")
+    {
       lines.append("Accept-Encoding: \(ContentDecoder.codings)")
     }
     for field in request.headers where !HeaderFields.equal(field.name, "content-length") {
