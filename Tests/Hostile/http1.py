@@ -106,11 +106,16 @@ def serve(connection: Connection) -> None:
         head, pending = pending.split(b"\r\n\r\n", 1)
         found = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
         length = int(found[1]) if found else 0
-        if re.search(rb"(?i)\r\nexpect:", head):
+        found = re.search(rb"(?i)\r\nhost: *([^\r]*)", head)
+        name = found[1].decode() if found else ""
+        scenario = TABLE.get(host(name).scenario)
+        is_early = scenario is not None and scenario.is_early and not head.startswith(b"CONNECT ")
+        if is_early or re.search(rb"(?i)\r\nexpect:", head):
             # The request is answered before its body comes. The body is read all the same (RFC 9110, section
             # 10.1.1).
-            found = re.search(rb"(?i)\r\nhost: *([^\r]*)", head)
-            answer(Exchange(connection, found[1].decode() if found else "", head, b""))
+            answer(Exchange(connection, name, head, b""))
+            if connection.sock.fileno() < 0:
+                raise Gone
             while len(pending) < length:
                 pending += connection.receive()
             pending = pending[length:]
@@ -127,9 +132,7 @@ def serve(connection: Connection) -> None:
                 scenario.on_second_tunnel(connection)
             tunnel(connection, int(port))
             return
-        found = re.search(rb"(?i)\r\nhost: *([^\r]*)", head)
-        exchange = Exchange(connection, found[1].decode() if found else "", head, body)
-        answer(exchange)
+        answer(Exchange(connection, name, head, body))
         if connection.sock.fileno() < 0:
             raise Gone
 

@@ -128,6 +128,12 @@ def tls_reset(exchange: Exchange) -> None:
     exchange.reset()
 
 
+@http1("reset-behind-the-head", is_early=True)
+def reset_behind_the_head(exchange: Exchange) -> None:
+    """The server knows the request, and resets the connection before the body has come."""
+    exchange.reset()
+
+
 def tunnel_without_end(connection: Connection) -> None:
     """Refuses a tunnel by a response whose trailers never end."""
     connection.send(b"HTTP/1.1 407 No\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")

@@ -28,8 +28,8 @@ class Scenario:
     on_request: Callable[[Exchange], None] | None = None
     # Answers an HTTP/2 request.
     on_stream: Callable[[Stream], None] | None = None
-    # Whether `on_stream` is called when the head of a request has arrived. If false, it is called when the
-    # request has ended.
+    # Whether `on_request` or `on_stream` is called when the head of a request has arrived. If false, it is
+    # called when the request has ended.
     is_early: bool = False
     # Answers the first `width` requests of a host's first connection together, when the last of them has
     # arrived. Requests for /right do not count.
@@ -62,11 +62,11 @@ Play1 = Callable[["Exchange"], None]
 Play2 = Callable[["Stream"], None]
 
 
-def http1(name: str, *, tls: int = 3, tickets: int = 2) -> Callable[[Play1], Play1]:
+def http1(name: str, *, tls: int = 3, tickets: int = 2, is_early: bool = False) -> Callable[[Play1], Play1]:
     """Decorates a function that answers an HTTP/1.1 request: adds it to the table as a scenario."""
 
     def register(play: Play1) -> Play1:
-        add(Scenario(name, tls=tls, tickets=tickets, on_request=play))
+        add(Scenario(name, tls=tls, tickets=tickets, on_request=play, is_early=is_early))
         return play
 
     return register

@@ -16,6 +16,8 @@ package final class HostileServer: Sendable {
   /// The file with the certificate of the authority that signed the server's certificate.
   package let authorityFile: String
   private let process: ChildProcess
+  /// The network that the server is in; `nil` for this machine's network.
+  private let namespace: NetworkNamespace?
   /// The length in bytes of the output that is already known: the line of the ports, and the faults that
   /// `newFaults` has returned.
   private let printed: Locked<Int>
@@ -24,18 +26,26 @@ package final class HostileServer: Sendable {
   /// another Python first.
   private static let python = "/usr/bin/python3"
 
-  private init() async throws {
+  /// Starts a server.
+  ///
+  /// - Parameter namespace: the network that the server is in; `nil` for this machine's network.
+  package init(in namespace: NetworkNamespace? = nil) async throws {
+    self.namespace = namespace
     // libcurl resolves the name of a proxy itself, and resolves names below localhost to this machine (RFC
     // 6761, section 6.3).
     let certificate = try await TestCertificates.certificate(
       for: ["*.hostile.test", "*.proxy.localhost", "\(IPAddress.loopback)"])
     authorityFile = try await TestCertificates.authorityFile()
-    process = try ChildProcess(
-      Self.python,
-      [
-        "-B", RepositoryFile.path("Tests/Hostile/server.py"), certificate.certificateFile,
-        certificate.keyFile, "\(IPAddress.loopback)",
-      ], in: try TemporaryDirectory.make("hostile-server"))
+    let directory = try TemporaryDirectory.make("hostile-server")
+    let start: @Sendable () throws -> ChildProcess = {
+      try ChildProcess(
+        Self.python,
+        [
+          "-B", RepositoryFile.path("Tests/Hostile/server.py"), certificate.certificateFile,
+          certificate.keyFile, "\(IPAddress.loopback)",
+        ], in: directory)
+    }
+    process = try namespace?.run(start) ?? start()
     let output = process.output
     try await process.wait { TextFile.read(output).contains("ready\n") }
     let line = TextFile.read(output)
@@ -88,8 +98,11 @@ package final class HostileServer: Sendable {
   private func control(_ target: String, of host: String, body: [UInt8] = []) async throws -> String {
     // The blocking call runs outside the task pool. The pool may have only two threads, and the code that the
     // test measures runs on them.
-    try await Patience.outcome(ofBlocking: { [plain] in
-      Result { try ControlRequest.perform(target, of: host, at: plain, body: body) }
+    try await Patience.outcome(ofBlocking: { [plain, namespace] in
+      let perform: @Sendable () throws -> String = {
+        try ControlRequest.perform(target, of: host, at: plain, body: body)
+      }
+      return Result { try namespace?.run(perform) ?? perform() }
     }).get()
   }
 }
