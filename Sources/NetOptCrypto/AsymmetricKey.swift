@@ -29,14 +29,21 @@ package final class AsymmetricKey: @unchecked Sendable {
   /// than 16,384 bits (OPENSSL_RSA_MAX_MODULUS_BITS).
   private static let bits: ClosedRange<Int32> = 2048...16_384
 
+  /// The maximum length of a PEM text in bytes. A private RSA key of 16,384 bits has 13,000. A file of 564 KB
+  /// may describe an RSA key of 20,000 primes, for which libcrypto takes 4 GB before it reports the size.
+  private static let longest = 32 * 1024
+
   /// Reads a key.
   ///
   /// - Parameters:
-  ///   - pem: the text with its BEGIN and END lines. Encrypted keys are refused.
+  ///   - pem: the text with its BEGIN and END lines, at most 32 KiB. Encrypted keys are refused.
   ///   - isPrivate: whether to read a private key. If false, reads a public key.
   /// - Throws: when the text is not such a key, or the key's kind or size is not supported.
   package init(pem: SecretBytes, isPrivate: Bool) throws(CryptoError) {
     let operation = isPrivate ? "reading a private key (PEM)" : "reading a public key (PEM)"
+    guard pem.count <= Self.longest else {
+      throw CryptoError(operation, "the text has more than \(Self.longest >> 10) KiB")
+    }
     let key = pem.withUnsafeBytes { isPrivate ? Self.privateKey($0) : Self.publicKey($0) }
     guard let key else { throw CryptoError(failed: operation) }
     guard let kind = Self.kind(of: key) else {

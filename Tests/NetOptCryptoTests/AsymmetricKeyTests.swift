@@ -70,12 +70,21 @@ import Testing
       #expect(
         try AsymmetricKey(pem: rsa(bits: bits, isPrivate: isPrivate), isPrivate: isPrivate).kind == .rsa)
     }
-    for bits in [2040, 16_392, 65_536] {
+    for bits in [2040, 16_392, 32_768] {
       let error = #expect(throws: CryptoError.self) {
         try AsymmetricKey(pem: rsa(bits: bits, isPrivate: isPrivate), isPrivate: isPrivate)
       }
       #expect(error?.description.contains("2048 to 16384 bits") == true, "\(error?.description ?? "")")
     }
+  }
+
+  /// libcrypto takes memory for each prime of an RSA key before it reports the size of the key.
+  @Test("a text of more than 32 KiB is refused before it is read", arguments: [true, false])
+  func longTexts(isPrivate: Bool) {
+    let error = #expect(throws: CryptoError.self) {
+      try AsymmetricKey(pem: rsa(bits: 262_144, isPrivate: isPrivate), isPrivate: isPrivate)
+    }
+    #expect(error?.description.contains("more than 32 KiB") == true, "\(error?.description ?? "")")
   }
 
   @Test(
