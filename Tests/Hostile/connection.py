@@ -275,6 +275,15 @@ class Handshake:
         return TLSConnection(self.tcp.sock, self.context, self.hello)
 
 
+def begins_handshake(sock: socket.socket) -> bool:
+    """Whether the first byte of a connection begins a TLS handshake. Leaves the byte for the next reader."""
+    sock.settimeout(PATIENCE)
+    try:
+        return sock.recv(1, socket.MSG_PEEK) == b"\x16"
+    except OSError as error:
+        raise Gone from error
+
+
 def client_hello(sock: socket.socket) -> tuple[bytes, str]:
     """Reads a ClientHello. Returns its bytes, and the server name that it asks for, or an empty name."""
     sock.settimeout(PATIENCE)

@@ -45,7 +45,7 @@ import tls_control  # noqa: F401
 import tls_proxy  # noqa: F401
 import tls_records  # noqa: F401
 import tls_sealed  # noqa: F401
-from connection import Connection, Gone, Handshake, TLSConnection, client_hello
+from connection import Connection, Gone, Handshake, TLSConnection, begins_handshake, client_hello
 from host import host
 from http2 import Session
 from scenarios import TABLE, Scenario
@@ -84,7 +84,10 @@ class Server:
         http1.serve(Connection(sock))
 
     def serve_secure(self, sock: socket.socket) -> None:
-        """Serves a connection with TLS."""
+        """Serves a connection with TLS, or without it if the first byte is not that of a TLS handshake."""
+        if not begins_handshake(sock):
+            self.serve_plain(sock)
+            return
         hello, name = client_hello(sock)
         state = host(name)
         number = state.connected()

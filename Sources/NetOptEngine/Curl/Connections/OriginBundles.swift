@@ -3,7 +3,7 @@ import Synchronization
 
 /// Which connections of libcurl's pool a transfer may use, and which HTTP versions its new connection offers.
 struct ConnectionClass: Hashable {
-  /// The number of the bundle, set as CURLOPT_ADDRESS_SCOPE(3). 0 means that no number is set.
+  /// The number of the bundle, set as CURLOPT_ADDRESS_SCOPE(3). Never 0.
   let bundle: UInt32
   /// Whether the TLS handshake offers HTTP/2.
   let offersHTTP2: Bool
@@ -13,9 +13,10 @@ struct ConnectionClass: Hashable {
 ///
 /// libcurl keeps connections in bundles, one for each address. libcurl before 8.5 marks a bundle, not a
 /// connection, as multiplexing. It then gives a busy HTTP/1.1 connection of that bundle to a second transfer,
-/// and responses go to the wrong request. The key of a bundle contains CURLOPT_ADDRESS_SCOPE. A separate
-/// number for each origin, and for each offer of HTTP/2, therefore keeps apart connections that must not
-/// share a bundle (docs/adr/0022). A transfer that offers only HTTP/1.1 never gets a busy connection.
+/// and responses go to the wrong request. libcurl 8.14 gives a TLS connection to a request for http:// at the
+/// same port. The key of a bundle contains CURLOPT_ADDRESS_SCOPE. A separate number for each origin, and for
+/// each offer of HTTP/2, therefore keeps apart connections that must not share a bundle (docs/adr/0022). A
+/// transfer that offers only HTTP/1.1 never gets a busy connection.
 ///
 /// When an endpoint chooses HTTP/1.1, later requests to it offer only HTTP/1.1 for the time `memory`.
 /// Connections to the endpoint stay usable: their bundle becomes the bundle for HTTP/1.1, and later offers of
@@ -51,8 +52,8 @@ final class OriginBundles {
   private let isSecure: Bool
   /// The bundles of the endpoints that have no `Choice`: for transfers that offer only HTTP/1.1, and for
   /// those that offer HTTP/2.
-  private let http1 = OriginBundles.nextNumber()
-  private let http2 = OriginBundles.nextNumber()
+  private let http1 = OriginBundles.newNumber()
+  private let http2 = OriginBundles.newNumber()
   /// The bundle of connections to a proxy for plain HTTP. Each origin has its own: a connection to the proxy
   /// may hold bytes that one server sent without a request, and these must not answer a request to another
   /// origin.
@@ -68,12 +69,6 @@ final class OriginBundles {
     [:]
 
   init(of origin: Origin) { isSecure = origin.scheme == .https }
-
-  /// Returns a number for a bundle that only libcurl before 8.5 needs: a new number, or 0 with a later
-  /// libcurl.
-  private static func nextNumber() -> UInt32 {
-    CurlLibrary.handsOutBusyConnections ? newNumber() : 0
-  }
 
   /// Returns a number that no other bundle in the process has. Never 0.
   private static func newNumber() -> UInt32 {
@@ -171,6 +166,6 @@ final class OriginBundles {
     }
     if let known { choices.remove(at: known) }
     if choices.count == Self.mostEndpoints { choices.removeAll() }
-    choices.append(Choice(endpoint: endpoint, http1: current, http2: Self.nextNumber(), until: until))
+    choices.append(Choice(endpoint: endpoint, http1: current, http2: Self.newNumber(), until: until))
   }
 }

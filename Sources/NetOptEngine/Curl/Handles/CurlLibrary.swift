@@ -6,10 +6,6 @@ package enum CurlLibrary {
   /// Whether libcurl was set up successfully. The first access sets libcurl up (curl_global_init(3)).
   static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-  /// Whether this libcurl may give a busy HTTP/1.1 connection to a second transfer. All releases before 8.5.0
-  /// do (`ConnectionExists` in lib/url.c). docs/adr/0022 describes the workaround.
-  static let handsOutBusyConnections = isBefore(0x08_05_00)
-
   /// Whether this libcurl stops in the middle of an HTTP/2 head that is longer than its receive buffer
   /// (CURLOPT_BUFFERSIZE(3)). All releases before 8.1.0 do (`on_frame_recv` in lib/http2.c).
   package static let stopsAtLongHeads = isBefore(0x08_01_00)
