@@ -182,7 +182,9 @@ let package = Package(
     tests(
       "NetOptFault",
       ["FaultMatrix", "netopt-faults", "NetOpt", "NetOptCore", "NetOptTestSupport", "TestTools"]),
-    tests("NetOptHostile", ["NetOpt", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "TestTools"]),
+    tests(
+      "NetOptHostile",
+      ["NetOpt", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptTestSupport", "TestTools"]),
     tests("NetOptFuzzing", ["NetOptFuzzing", "NetOptCore", "NetOptTestSupport", "TestTools"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "TestTools", "NetOptCore"]),
   ]

@@ -165,6 +165,20 @@ static int closed(nghttp2_session *session, int32_t stream, uint32_t error, void
   return result;
 }
 
+// The first callback with which libcurl gives nghttp2 the body of a request. The observer replaces only this
+// one.
+static _Atomic(nghttp2_data_source_read_callback) original_body;
+
+// nghttp2 calls this for the content of a DATA frame, in place of `original_body`.
+static ssize_t reads_body(
+    nghttp2_session *session, int32_t stream, uint8_t *bytes, size_t room, uint32_t *flags,
+    nghttp2_data_source *source, void *data) {
+  ssize_t count = atomic_load(&original_body)(session, stream, bytes, room, flags, source, data);
+  void *easy = is_ours && count > 0 ? nghttp2_session_get_stream_user_data(session, stream) : NULL;
+  // nghttp2 then resets the stream and sends no frame with these bytes.
+  return easy && !handlers.sends(easy, (size_t)count) ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : count;
+}
+
 // Whether nghttp2 ends a stream with this error code because received data breaks a rule. STREAM_CLOSED and
 // CANCEL do not count: with these codes nghttp2 ends streams because libcurl asked for it.
 static int rejects_stream(uint32_t code) {
@@ -300,6 +314,36 @@ INTERPOSED int nghttp2_submit_rst_stream(
   // still expects its callback for the end of the stream.
   if (is_ours && error == NGHTTP2_STREAM_CLOSED) nghttp2_session_set_stream_user_data(session, stream, NULL);
   return submit(session, flags, stream, error);
+}
+
+// Replaces the callback for the body of a request. libcurl from 8.1.0 on may call a newer function of nghttp2,
+// which the observer does not replace: those releases do not repeat parts of a body.
+INTERPOSED int32_t nghttp2_submit_request(
+    nghttp2_session *session, const nghttp2_priority_spec *priority, const nghttp2_nv *fields, size_t count,
+    const nghttp2_data_provider *body, void *stream_data) {
+  static _Atomic(void *) known;
+  int32_t (*submit)(
+      nghttp2_session *, const nghttp2_priority_spec *, const nghttp2_nv *, size_t,
+      const nghttp2_data_provider *, void *) = next(__func__, &known);
+  nghttp2_data_provider ours;
+  nghttp2_data_source_read_callback first = NULL;
+  if (is_ours && body && body->read_callback &&
+      (atomic_compare_exchange_strong(&original_body, &first, body->read_callback) ||
+       first == body->read_callback)) {
+    ours = *body;
+    ours.read_callback = reads_body;
+    body = &ours;
+  }
+  return submit(session, priority, fields, count, body, stream_data);
+}
+
+// libcurl calls this before it passes a part of a body to nghttp2, and sometimes afterwards.
+INTERPOSED int nghttp2_session_resume_data(nghttp2_session *session, int32_t stream) {
+  static _Atomic(void *) known;
+  int (*resume)(nghttp2_session *, int32_t) = next(__func__, &known);
+  void *easy = is_ours ? nghttp2_session_get_stream_user_data(session, stream) : NULL;
+  if (easy) handlers.resumes(easy);
+  return resume(session, stream);
 }
 
 void netopt_observe_frames(struct netopt_frame_handlers new_handlers) {

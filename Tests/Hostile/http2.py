@@ -5,6 +5,7 @@ Sections in comments are those of RFC 9113.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import struct
 import threading
@@ -52,6 +53,8 @@ class Stream:
         # The test's number of the request, from the path's `q=`. Every right response carries it.
         found = re.search(rb"q=(\d+)", self.path)
         self.question = int(found[1]) if found else 0
+        # The digest of the part of the request's body that has arrived.
+        self.digest = hashlib.sha256()
 
     @property
     def body(self) -> bytes:
@@ -199,6 +202,8 @@ class Session:
             if flags & END_HEADERS:
                 self._open[number] = Stream(self, number, self._decoder.decode(self._block))
                 self._block = b""
+        elif kind == DATA and number in self._open:
+            self._open[number].digest.update(payload)
         if number in self._open:
             is_early = self.scenario is not None and self.scenario.is_early
             if kind in (DATA, HEADERS) and flags & END_STREAM or is_early and flags & END_HEADERS:

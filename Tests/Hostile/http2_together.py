@@ -6,17 +6,20 @@ of all requests on the connection.
 
 from __future__ import annotations
 
+import re
 import struct
 import time
 
 from hpack import indexed_literal, integer, literal
 from host import PATIENCE
-from http2 import ACK, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, WINDOW_UPDATE, Stream, frame, settings
-from scenarios import http2, http2_together
+from http2 import ACK, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, WINDOW_UPDATE, Session, Stream, frame, settings
+from scenarios import Scenario, add, http2, http2_together
 
 # A PING frame on stream 1. PING is allowed only on stream 0, so the client must end the connection (RFC 9113,
 # section 6.7).
 BAD = frame(PING, 0, 1, bytes(8))
+# Opens the flow-control windows of a connection and its streams as far as possible.
+WIDE_WINDOWS = settings((4, 0x7FFFFFFF)) + frame(WINDOW_UPDATE, 0, 0, struct.pack("!I", 0x7FFF0000))
 # A pause between two sends, in seconds. It is so long that the client normally reads what comes before it and
 # what comes after it in different turns of its event loop.
 PAUSE = 0.05
@@ -175,9 +178,8 @@ def deaf(stream: Stream) -> None:
     if stream.session.is_deaf:
         return
     stream.session.is_deaf = True
-    # Opens the flow-control windows as far as possible. Only the full socket then stops the client from
-    # sending.
-    stream.send(settings((4, 0x7FFFFFFF)) + frame(WINDOW_UPDATE, 0, 0, struct.pack("!I", 0x7FFF0000)))
+    # Only the full socket then stops the client from sending.
+    stream.send(WIDE_WINDOWS)
     # /release sets `late.due`, and then waits for `late.done`.
     late = stream.session.host.late()
     end = time.monotonic() + PATIENCE
@@ -198,3 +200,29 @@ def slow(stream: Stream) -> None:
         stream.send(stream.data(b"", end=True))
 
     stream.session.beside(play)
+
+
+def open_windows(session: Session) -> None:
+    """Opens the flow-control windows, and sends PING frames until the connection ends.
+
+    The acknowledgements are small frames, which the client sends between the DATA frames of its requests.
+    """
+    session.send(WIDE_WINDOWS)
+
+    def play() -> None:
+        while True:
+            session.send(frame(PING, 0, 0, bytes(8)))
+            time.sleep(PAUSE / 10)
+
+    session.beside(play)
+
+
+def check_body(stream: Stream) -> None:
+    """Compares the digest of the request's body with the parameter `digest` of its URL."""
+    found = re.search(rb"digest=(\w+)", stream.path)
+    if found is None or found[1].decode() != stream.digest.hexdigest():
+        stream.session.host.note(f"{stream.method.decode()} {stream.question} altered")
+    stream.send(stream.right())
+
+
+add(Scenario("h2-checks-bodies", protocol="h2", on_session=open_windows, on_stream=check_body))

@@ -1,43 +1,100 @@
 import NetOpt
 import NetOptCore
+import NetOptCrypto
 import NetOptTestSupport
 import TestTools
 import Testing
 
-/// A POST over TLS of which the network takes only a part. libcurl from 8.7 on passes head and body to one
-/// call of SSL_write(3), which is several records. When the connection breaks between them, the server has the
-/// head, although SSL_write has reported nothing.
-@Suite struct SplitUploadTests {
-  /// The case of the scenario that the test uses. `HostileServerTests` checks that every scenario has a case.
-  static let cases: [HostileCase] = .fails(as: .lost, ["reset-behind-the-head"])
+/// Request bodies of which the network takes only a part at a time. The buffers of the sockets are so small
+/// (tcp(7)) that libcurl often cannot write.
+@Suite(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable }) struct SplitUploadTests {
+  /// The cases of the scenarios that the tests use. `HostileServerTests` checks that every scenario has a
+  /// case.
+  static let cases: [HostileCase] = .together(
+    .fails(as: .lost, ["reset-behind-the-head"]), .h2(.answers(["checks-bodies"])))
 
-  /// The buffers of the namespace's sockets hold one TLS record (tcp(7)).
+  /// A server and a client in a network of their own.
+  private struct Lab {
+    let namespace: NetworkNamespace
+    let server: HostileServer
+    let client: NetOptClient
+
+    /// - Parameters:
+    ///   - send: the size of the send buffers in bytes.
+    ///   - receive: the size of the receive buffers in bytes.
+    init(send: Int, receive: Int) async throws {
+      namespace = try NetworkNamespace()
+      try namespace.run {
+        try TextFile.write("4096 \(send) \(send)", to: "/proc/sys/net/ipv4/tcp_wmem")
+        try TextFile.write("4096 \(receive) \(receive)", to: "/proc/sys/net/ipv4/tcp_rmem")
+      }
+      server = try await HostileServer(in: namespace)
+      client = try namespace.run { [server] in try NetOptClient(server.clientConfiguration) }
+    }
+
+    func end() async {
+      #expect(server.newFaults().isEmpty)
+      await client.shutdown()
+      namespace.end()
+    }
+  }
+
+  /// libcurl from 8.7 on passes head and body to one call of SSL_write(3), which is several records. When the
+  /// connection breaks between them, the server has the head, although SSL_write has reported nothing. The
+  /// send buffer holds one record.
   @Test(
     "a POST is sent once when its connection breaks between two of its TLS records",
-    .enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable },
-    arguments: 1...8 as ClosedRange<UInt64>)
+    arguments: 1...4 as ClosedRange<UInt64>)
   func partialWrites(_ seed: UInt64) async throws {
-    let namespace = try NetworkNamespace()
-    defer { namespace.end() }
-    try namespace.run {
-      try TextFile.write("4096 16384 16384", to: "/proc/sys/net/ipv4/tcp_wmem")
-      try TextFile.write("4096 4096 4096", to: "/proc/sys/net/ipv4/tcp_rmem")
-    }
-    let server = try await HostileServer(in: namespace)
-    let client = try namespace.run { try NetOptClient(server.clientConfiguration) }
+    let lab = try await Lab(send: 16_384, receive: 4096)
     var random = SplitMix64(seed: seed)
     for number in 0..<4 {
       let host = "reset-behind-the-head--split-\(number).hostile.test"
-      var request = try NetOptRequest(.post, "https://\(host):\(server.secure.port)/broken?q=\(number)")
-      request.options.routing = .pinned(server.secure.address)
+      let target = "https://\(host):\(lab.server.secure.port)/broken?q=\(number)"
+      var request = try NetOptRequest(.post, target)
+      request.options.routing = .pinned(lab.server.secure.address)
       request.options.timeout = .seconds(20)
       let count = 20_000 + Int(random.below(100_000))
       request.body = .bytes([UInt8](repeating: 0x61, count: count))
-      let outcome = await Outcome(of: request, by: client)
+      let outcome = await Outcome(of: request, by: lab.client)
       #expect(outcome.fault(.fails(.lost), for: number) == nil, "\(count) bytes")
-      #expect(try await server.received(by: host) == ["POST \(number)"], "\(count) bytes")
+      #expect(try await lab.server.received(by: host) == ["POST \(number)"], "\(count) bytes")
     }
-    #expect(server.newFaults().isEmpty)
-    await client.shutdown()
+    await lab.end()
+  }
+
+  /// libcurl 7.88.0 to 8.0.1 may pass a part of a body to nghttp2 twice (`SentBody`). netopt then ends the
+  /// request.
+  @Test(
+    "no server sees the end of an HTTP/2 request's body that is not the caller's",
+    arguments: 1...4 as ClosedRange<UInt64>)
+  func multiplexedBodies(_ seed: UInt64) async throws {
+    let lab = try await Lab(send: 4096, receive: 8192)
+    var random = SplitMix64(seed: seed)
+    let host = "h2-checks-bodies--split.hostile.test"
+    func request(_ method: NetOptRequest.Method, _ target: String) throws -> NetOptRequest {
+      try lab.server.http2Request(method, host, target, within: .seconds(30))
+    }
+    // The connection exists before the uploads begin.
+    let first = await Outcome(of: try request(.get, "/right?q=0"), by: lab.client)
+    #expect(first.fault(.answers(.usual), for: 0) == nil)
+    let calls = try (1...24).map { question in
+      // Each line of 16 bytes has a number, so no part of the body equals another part.
+      let lines = 500 + Int(random.below(8000))
+      let body = Array(
+        (0..<lines).map { "\(1_000_000_000 + question * 1_000_000 + $0)-line\n" }.joined().utf8)
+      let digest = try Digest.of(body, .sha256)
+      var request = try request(.post, "/broken?q=\(question)&digest=\(Hex.text(digest))")
+      request.body = .bytes(body)
+      return (question, Task { [request] in await Outcome(of: request, by: lab.client) })
+    }
+    for (question, call) in calls {
+      let fault = await call.value.fault(.either(.usual, .lost), for: question)
+      #expect(fault == nil, "seed \(seed)")
+    }
+    let received = try await lab.server.received(by: host)
+    #expect(received.filter { $0.hasSuffix("altered") } == [], "seed \(seed)")
+    #expect(Set(received).count == received.count, "seed \(seed)")
+    await lab.end()
   }
 }

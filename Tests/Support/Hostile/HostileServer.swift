@@ -103,6 +103,10 @@ package final class HostileServer: Sendable {
         try ControlRequest.perform(target, of: host, at: plain, body: body)
       }
       return Result { try namespace?.run(perform) ?? perform() }
-    }).get()
+    }).mapError { [process] error in
+      guard let status = process.exitStatus() else { return error }
+      return TestSupportError(
+        "the hostile server has ended with status \(status): \(TextFile.read(process.output)) (\(error))")
+    }.get()
   }
 }

@@ -22,6 +22,9 @@ enum ResponseFault: Hashable, Sendable {
   /// The server rejected the Expect field that the caller set (417). libcurl drops such a response and wants
   /// to send the request again, which netopt prevents.
   case expectationRefused
+  /// libcurl was about to send a part of the request's body twice (`SentBody`). A response is for another body
+  /// than the caller's.
+  case bodyRepeated
   /// The body ends with its TLS connection, and the connection ended without close_notify. An attacker
   /// between server and client may have cut the body short.
   case unannouncedEnd
@@ -34,7 +37,8 @@ enum ResponseFault: Hashable, Sendable {
   ///   - mayBeRepeated: whether the request may be sent again.
   func error(from peer: String, _ endpoint: IPEndpoint?, mayBeRepeated: Bool) -> NetOptError {
     func made(_ code: NetOptError.Code, _ phase: NetOptError.Phase, _ message: String) -> NetOptError {
-      let isRetryable = mayBeRepeated && (code == .receiveFailed || code == .protocolViolation)
+      let isRetryable =
+        mayBeRepeated && (code == .receiveFailed || code == .protocolViolation || code == .sendFailed)
       return NetOptError(code, phase: phase, message, endpoint: endpoint, isRetryable: isRetryable)
     }
     switch self {
@@ -85,6 +89,11 @@ enum ResponseFault: Hashable, Sendable {
       return made(
         .unsupported, .send,
         "\(peer) rejected the request's Expect field (417); remove the field")
+    case .bodyRepeated:
+      return made(
+        .sendFailed, .send,
+        "libcurl \(CurlLibrary.release) was about to send a part of the body twice to \(peer), so netopt ended the request; whether it took effect is not known; libcurl 8.1.0 and later do not have this fault"
+      )
     case .unannouncedEnd:
       return made(
         .receiveFailed, .receive,

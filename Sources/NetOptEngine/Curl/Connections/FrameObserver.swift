@@ -10,7 +10,9 @@ enum FrameObserver {
     netopt_observe_frames(
       netopt_frame_handlers(
         ending: ending, received: received, requested: requested, closed: closed, refused: refused,
-        leaving: leaving, rejected: rejected, failed: failed, deleted: deleted, hides_reset: hidesReset))
+        leaving: leaving, rejected: rejected, failed: failed, deleted: deleted, resumes: resumes,
+        sends: sends,
+        hides_reset: hidesReset))
   }
 
   /// Whether the observer sees the frames of all HTTP/2 connections of this thread. False if no connection
@@ -83,6 +85,7 @@ private func requested(
 ) {
   guard let easy, let session, let transfer = EasyHandle.transfer(of: easy) else { return }
   transfer.sent.writes(on: stream, limit: limit)
+  transfer.sentBody.beginStream()
   transfer.connection?.setSession(session)
 }
 
@@ -117,6 +120,18 @@ private func failed(_ session: UnsafeRawPointer?, _ failure: netopt_failure) {
   case netopt_callback_failed: connection.wasRejected(CurlLibrary.refusesInvalidFrames ? .refusal : .room)
   default: break
   }
+}
+
+/// libcurl passes a part of a request's body to nghttp2.
+private func resumes(_ easy: UnsafeMutableRawPointer?) {
+  guard let easy else { return }
+  EasyHandle.transfer(of: easy)?.sentBody.beginPart()
+}
+
+/// nghttp2 has taken bytes of a request's body. Returns whether they may be sent.
+private func sends(_ easy: UnsafeMutableRawPointer?, _ bytes: Int) -> Int32 {
+  guard let easy, let transfer = EasyHandle.transfer(of: easy) else { return 1 }
+  return transfer.maySend(frameOf: bytes) ? 1 : 0
 }
 
 /// Whether to hide a reset of a stream with NO_ERROR from libcurl. When such a reset follows a complete

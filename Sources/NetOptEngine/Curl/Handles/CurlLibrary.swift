@@ -19,6 +19,10 @@ package enum CurlLibrary {
   /// lib/http2.c).
   static let dropsAnswersAtResets = isBefore(0x08_01_00)
 
+  /// Whether this libcurl may send a part of a request's body twice over HTTP/2. The releases from 7.88.0 to
+  /// 8.0.1 do (`cf_h2_send` in lib/http2.c; see `SentBody`).
+  static let repeatsUploads = !isBefore(0x07_58_00) && isBefore(0x08_01_00)
+
   /// Whether this libcurl stores TLS sessions as bytes (i2d_SSL_SESSION(3)). All releases from 8.10.0 on do
   /// (`Curl_ossl_add_session` in lib/vtls/openssl.c).
   static let encodesSessions = !isBefore(0x08_0a_00)

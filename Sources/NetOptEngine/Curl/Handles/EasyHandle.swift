@@ -331,6 +331,13 @@ final class EasyHandle {
     return value
   }
 
+  /// The number of bytes of the request's body that libcurl takes for sent.
+  var uploadedBytes: Int {
+    var value: curl_off_t = 0
+    netopt_getinfo_off(raw, CURLINFO_SIZE_UPLOAD_T, &value)
+    return Int(value)
+  }
+
   func info(_ key: CURLINFO) -> String? {
     var value: UnsafeMutablePointer<CChar>?
     netopt_getinfo_string(raw, key, &value)

@@ -224,7 +224,7 @@ extension CurlMulti {
   private static func isWhole(_ transfer: Transfer) -> Bool {
     switch transfer.exchange.request.body.source {
     case .none: true
-    case .bytes(let bytes): bytes.count <= largestWholeBody && transfer.sentBytes == bytes.count
+    case .bytes(let bytes): bytes.count <= largestWholeBody && transfer.sentBody.bytes == bytes.count
     case .stream: false
     }
   }

@@ -67,7 +67,7 @@ final class Transfer {
   @exclusivity(unchecked) private(set) var head = ResponseHeadReader()
   @exclusivity(unchecked) private var body: ReceivedBody
   /// The fault of the response; `nil` when it has none.
-  private(set) var fault: ResponseFault?
+  var fault: ResponseFault?
   private(set) var chunks = ChunkReader()
   /// Why nghttp2 rejected the stream; `nil` when it did not.
   private(set) var http2Fault: HTTP2Fault?
@@ -94,14 +94,13 @@ final class Transfer {
   /// Whether the transfer ever paused. libcurl may then still hold a piece of the body.
   private(set) var hasPaused = false
   /// Whether libcurl waits for more of the request's body.
-  private(set) var isSendPaused = false
+  var isSendPaused = false
   /// How often libcurl called the progress callback while opening a connection; `nil` when it opens none.
   var tunnelReads: Int? = 0
   /// Whether the transfer drops what libcurl still delivers.
   private var isDiscarding = false
-  /// How many bytes of the request's body libcurl has taken, and whether it has taken the end of the body.
-  private(set) var sentBytes = 0
-  private var sentEnd = false
+  /// How much of the request's body libcurl and nghttp2 have taken.
+  var sentBody = SentBody()
   /// Whether the transfer is in `callbackState.touched`.
   private var isTouched = false
 
@@ -339,30 +338,6 @@ final class Transfer {
     callbackState.receiving.spent += (decoder?.spent ?? 0) - before
     return count
   }
-
-  /// Copies more of the request's body to libcurl's buffer.
-  func fill(_ buffer: UnsafeMutableRawBufferPointer) -> UploadStep {
-    let step = exchange.fill(buffer, from: sentBytes)
-    switch step {
-    case .bytes(let count):
-      sentBytes += count
-      sentEnd = count == 0
-      sentAt = now()
-    case .notYet: isSendPaused = true
-    case .failed: break
-    }
-    return step
-  }
-
-  /// Makes the request's body begin again, if it can. Returns whether it does. `offset` must be 0.
-  func rewind(to offset: Int64) -> Bool {
-    guard offset == 0, exchange.upload?.rewind() ?? true else { return false }
-    (sentBytes, sentEnd) = (0, false)
-    return true
-  }
-
-  /// Whether libcurl has taken the whole request body.
-  var hasSentBody: Bool { exchange.request.body.length.map { sentBytes >= $0 } ?? sentEnd }
 
   // MARK: After callbacks
 
