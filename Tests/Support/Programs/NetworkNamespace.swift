@@ -1,6 +1,7 @@
 import NetOptTestSupport
 import Dispatch
 import Glibc
+import NetOptCore
 import NetOptLocking
 
 /// An isolated network: a thread in a new network namespace (network_namespaces(7)), which runs closures for
@@ -22,20 +23,26 @@ package final class NetworkNamespace: Sendable {
   private let work = Pipeline()
   /// The thread in the namespace.
   private let thread: JoinableThread
+  /// The network of the thread that made this object, as a descriptor for setns(2).
+  private let original: Int32
+  /// The name of the namespace, as /proc shows it; empty if there is no namespace.
+  private let name: String
 
   /// Makes a namespace with its loopback interface up.
   ///
   /// - Throws: `TestSupportError` when the system does not permit a namespace.
   package init() throws {
-    let started = Pipeline.Answer<Int32>()
+    let started = Pipeline.Answer<(code: Int32, name: String)>()
     let work = work
+    original = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)
     thread = try JoinableThread {
       // The errno of the attempt, or 0.
       let code = unshareNetwork() == 0 ? 0 : errno
-      started.give(code)
+      started.give((code, code == 0 ? Self.network(of: "thread-self") ?? "" : ""))
       if code == 0 { work.run() }
     }
-    let code = started.take()
+    let (code, name) = started.take()
+    self.name = name
     guard code == 0 else {
       thread.join()
       throw systemError("no network namespace could be made", code: code)
@@ -43,7 +50,10 @@ package final class NetworkNamespace: Sendable {
     try run { try Self.command("ip", ["link", "set", "lo", "up"]) }
   }
 
-  deinit { end() }
+  deinit {
+    end()
+    close(original)
+  }
 
   /// Moves the calling thread into a new namespace permanently. Threads and programs that the thread starts
   /// later are in the namespace as well. The loopback interface is down.
@@ -53,10 +63,53 @@ package final class NetworkNamespace: Sendable {
     guard unshareNetwork() == 0 else { throw systemError("no network namespace could be made") }
   }
 
-  /// Ends the thread after it has run all submitted closures.
+  /// Ends the thread after it has run all submitted closures, and takes the threads of libdispatch out of the
+  /// namespace. libdispatch starts a thread when there is work and all its threads are busy. If a thread in
+  /// the namespace gives it the work, for example the event loop of a client, the new thread begins there too
+  /// and would later run other tests.
   package func end() {
     work.close()
     thread.join()
+    let clock = SystemTimeSource()
+    let deadline = clock.now() + .seconds(20)
+    while hasThreads {
+      precondition(
+        clock.now() < deadline, "a thread that libdispatch does not own is in a namespace that ends")
+      let original = original
+      for qualityOfService in [DispatchQoS.QoSClass.background, .utility, .default, .userInitiated] {
+        for _ in 0..<8 {
+          DispatchQueue.global(qos: qualityOfService).async { [name] in
+            if Self.network(of: "thread-self") == name { setNetwork(original) }
+            // While this thread waits, another one takes the next block.
+            usleep(1000)
+          }
+        }
+      }
+      usleep(5000)
+    }
+  }
+
+  /// Whether a thread of this process is in the namespace. Always true before `end`.
+  package var hasThreads: Bool {
+    guard let directory = opendir("/proc/self/task") else { return false }
+    defer { closedir(directory) }
+    while let entry = readdir(directory) {
+      let id = withUnsafePointer(to: &entry.pointee.d_name) {
+        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if Self.network(of: "self/task/\(id)") == name { return true }
+    }
+    return false
+  }
+
+  /// The name of the network namespace of a thread.
+  ///
+  /// - Parameter thread: its directory below /proc.
+  private static func network(of thread: String) -> String? {
+    var target = [CChar](repeating: 0, count: 100)
+    let count = readlink("/proc/\(thread)/ns/net", &target, target.count)
+    return count < 0
+      ? nil : String(decoding: target.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
   /// Runs a closure in the namespace and returns after it. Blocks the calling thread, so the closure must be
@@ -107,6 +160,15 @@ private func unshareNetwork() -> Int32 {
   guard let symbol = dlsym(nil, "unshare") else { return -1 }
   // This is the type of the C library's `unshare`.
   return unsafeBitCast(symbol, to: Unshare.self)(0x4000_0000)
+}
+
+/// Moves the calling thread into another network namespace: calls setns(2) with CLONE_NEWNET. Found like
+/// `unshareNetwork`.
+private func setNetwork(_ descriptor: Int32) {
+  typealias SetNamespace = @convention(c) (Int32, Int32) -> Int32
+  guard let symbol = dlsym(nil, "setns") else { return }
+  // This is the type of the C library's `setns`.
+  _ = unsafeBitCast(symbol, to: SetNamespace.self)(descriptor, 0x4000_0000)
 }
 
 /// A queue of closures. Any thread submits closures, and one thread runs them in order.
