@@ -15,13 +15,11 @@
 // and structures may differ in another one.
 static const int netopt_openssl_major = OPENSSL_VERSION_MAJOR;
 
-// Commands of SSL_CTX_ctrl(3) and some of their values: SSL_CTX_clear_mode(3), SSL_CTX_set_mode(3),
-// SSL_CTX_set_read_ahead(3), SSL_CTX_set_max_cert_list(3).
+// Commands of SSL_CTX_ctrl(3) and some of their values: SSL_CTX_clear_mode(3), SSL_CTX_set_read_ahead(3),
+// SSL_CTX_set_max_cert_list(3).
 static const int netopt_ctrl_clear_mode = SSL_CTRL_CLEAR_MODE;
 static const int netopt_ctrl_set_read_ahead = SSL_CTRL_SET_READ_AHEAD;
 static const long netopt_mode_release_buffers = SSL_MODE_RELEASE_BUFFERS;
-static const int netopt_ctrl_set_mode = SSL_CTRL_MODE;
-static const long netopt_mode_partial_write = SSL_MODE_ENABLE_PARTIAL_WRITE;
 static const int netopt_ctrl_set_max_cert_list = SSL_CTRL_SET_MAX_CERT_LIST;
 // The option that refuses compressed certificates (RFC 8879): SSL_CTX_set_options(3). It exists since OpenSSL
 // 3.2. Older releases ignore its bit.

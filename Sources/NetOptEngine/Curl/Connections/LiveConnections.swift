@@ -31,6 +31,8 @@ final class LiveConnection {
   /// Includes bytes that libcurl had not read by then. 0 before the first request, without TLS, and where
   /// netopt cannot use OpenSSL's functions.
   private var receivedAtRequest = 0
+  /// How many TLS records OpenSSL has begun to write since the last HTTP/1.1 request passed the gate.
+  private var recordsOfRequest = 0
   /// Whether libcurl has received data over TLS whose record began to arrive before the last HTTP/1.1 request
   /// was sent. Such data is no part of the response to that request. Never becomes false again.
   private(set) var hasUnsolicitedData = false
@@ -88,8 +90,18 @@ final class LiveConnection {
   ///
   /// - Parameter reader: the reader of the connection's TLS; `nil` without TLS.
   func noteRequestSent(_ reader: RecordReader?) {
+    recordsOfRequest = 0
     guard let reader else { return }
     receivedAtRequest = reader.received(hasUnreadBytes ? Int(netopt_unread_bytes(descriptor)) : 0)
+  }
+
+  /// Records that OpenSSL begins to write a TLS record. The socket has taken the record before it, so the
+  /// server may read the beginning of the request. libcurl does not report this yet: libcurl 8.7.0 and later
+  /// passes the head and up to 64 KiB of the body to one call of SSL_write(3), which reports nothing until all
+  /// records are written.
+  func beginsRecord() {
+    recordsOfRequest += 1
+    if recordsOfRequest == 2 { carrier?.sent.wasWritten() }
   }
 
   /// Records that libcurl received data over TLS.

@@ -170,7 +170,6 @@ private func configureContext(
   if let context = context.map({ OpaquePointer($0) }), let openSSL = OpenSSL.loaded {
     openSSL.keepSessions(of: context)
     openSSL.keepBuffers(of: context)
-    openSSL.reportPartialWrites(of: context)
     openSSL.readRecordByRecord(in: context)
     openSSL.limitGroups(of: context)
     openSSL.limitCertificates(of: context)

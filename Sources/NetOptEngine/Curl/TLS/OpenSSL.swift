@@ -154,17 +154,6 @@ struct OpenSSL: Sendable {
     _ = control(context, netopt_ctrl_clear_mode, netopt_mode_release_buffers, nil)
   }
 
-  /// Makes SSL_write(3) report each record that it has written. libcurl 8.7.0 and later passes the head and up
-  /// to 64 KiB of the body to one call. Without this mode, the call reports nothing until all records are
-  /// written. netopt would take a request for unwritten whose head the server has already read, and would send
-  /// a POST again (docs/adr/0026).
-  ///
-  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
-  func reportPartialWrites(of context: OpaquePointer) {
-    // SSL_CTX_set_mode(3) is a macro for this.
-    _ = control(context, netopt_ctrl_set_mode, netopt_mode_partial_write, nil)
-  }
-
   /// Makes connections read only the record that they need. libcurl 8.15.0 and later makes OpenSSL read
   /// several records at once. Then `RecordReader` would not know in which record data arrived, and the gate
   /// would not know whether the bytes that were read are data or tickets.
@@ -237,17 +226,19 @@ struct OpenSSL: Sendable {
     }
   }
 
-  /// Reports each record of application data to its `LiveConnection` until `TLSConnection.endWatch`, and
-  /// checks certificates (`checkCertificates`). Replaces the callback with which libcurl would show TLS
-  /// messages.
+  /// Reports each received record of application data, and each record that is written, to its
+  /// `LiveConnection` until `TLSConnection.endWatch`, and checks certificates (`checkCertificates`). Replaces
+  /// the callback with which libcurl would show TLS messages.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func watchRecords(of context: OpaquePointer) {
     setWatch(context) { isSent, version, kind, bytes, count, ssl, _ in
       OpenSSL.checkCertificates(isSent, version, kind, bytes, count)
-      guard isSent == 0, kind == netopt_record_header || kind == netopt_record_inner_type, count > 0,
-        let bytes,
-        let ssl,
+      if isSent != 0 {
+        if kind == netopt_record_header, let ssl { TLSConnection.record(of: ssl)?.beginsRecord() }
+        return
+      }
+      guard kind == netopt_record_header || kind == netopt_record_inner_type, count > 0, let bytes, let ssl,
         bytes.load(as: UInt8.self) == netopt_record_application_data,
         let connection = TLSConnection.record(of: ssl),
         let reader = RecordReader.of(ssl)
