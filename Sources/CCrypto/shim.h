@@ -23,8 +23,11 @@ static const char *const netopt_mac_digest = OSSL_MAC_PARAM_DIGEST;
 // Makes a number from big-endian bytes: BN_bin2bn(3). The caller frees the number. Returns NULL when there is
 // no memory.
 static inline BIGNUM *netopt_bn_read(const unsigned char *bytes, int count) { return BN_bin2bn(bytes, count, NULL); }
-// The value that asks a decoder for a public key: OSSL_DECODER_CTX_new_for_pkey(3).
+// The form of the bytes that a decoder reads: OSSL_DECODER_CTX_new_for_pkey(3).
+static const char *const netopt_form_der = "DER";
+// The values that ask a decoder for a public key, and for a private key: OSSL_DECODER_CTX_new_for_pkey(3).
 static const int netopt_select_public_key = EVP_PKEY_PUBLIC_KEY;
+static const int netopt_select_key_pair = EVP_PKEY_KEYPAIR;
 // Sets the tag that the decryption must match: EVP_EncryptInit(3), GCM. count: the length of the tag in
 // bytes. Returns 1 for success.
 static inline int netopt_gcm_set_tag(EVP_CIPHER_CTX *context, int count, const void *tag) {
@@ -34,10 +37,4 @@ static inline int netopt_gcm_set_tag(EVP_CIPHER_CTX *context, int count, const v
 // Returns 1 for success.
 static inline int netopt_gcm_get_tag(EVP_CIPHER_CTX *context, int count, void *tag) {
   return EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, count, tag);
-}
-// A password callback of PEM_read_bio_PrivateKey(3) that has no password. With it, libcrypto refuses an
-// encrypted PEM file instead of asking for the password on the terminal.
-static inline int netopt_no_password(char *buffer, int size, int writing, void *context) {
-  (void)buffer; (void)size; (void)writing; (void)context;
-  return -1;
 }

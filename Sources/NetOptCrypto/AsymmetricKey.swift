@@ -44,8 +44,12 @@ package final class AsymmetricKey: @unchecked Sendable {
     guard pem.count <= Self.longest else {
       throw CryptoError(operation, "the text has more than \(Self.longest >> 10) KiB")
     }
-    let key = pem.withUnsafeBytes { isPrivate ? Self.privateKey($0) : Self.publicKey($0) }
-    guard let key else { throw CryptoError(failed: operation) }
+    let key = pem.withUnsafeBytes { Self.key(in: $0, isPrivate: isPrivate) }
+    ERR_clear_error()
+    guard let key else {
+      throw CryptoError(
+        operation, "it is damaged, encrypted, or no key of Ed25519, P-256 or RSA in PEM form")
+    }
     guard let kind = Self.kind(of: key) else {
       EVP_PKEY_free(key)
       throw CryptoError(operation, "it is neither Ed25519, nor P-256, nor RSA with 2048 to 16384 bits")
@@ -58,34 +62,116 @@ package final class AsymmetricKey: @unchecked Sendable {
   // EVP_PKEY_free(3) wipes a private key.
   deinit { EVP_PKEY_free(key) }
 
-  /// Reads a private key; `nil` if the text is none, or the key is encrypted.
-  private static func privateKey(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
-    guard let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return nil }
-    defer { BIO_free(bio) }
-    return PEM_read_bio_PrivateKey(bio, nil, netopt_no_password, nil)
+  /// The labels of the supported PEM forms, and for each the types of keys that it may hold: the general forms
+  /// (RFC 5958; RFC 7468, section 13), and those of RSA (RFC 8017, appendix A.1) and of elliptic curves (RFC
+  /// 5915). A type is the name of libcrypto's decoder and the object identifier that names the type in the
+  /// general forms.
+  private static let types: [KeyType] = [
+    KeyType("ED25519", [0x06, 0x03, 0x2b, 0x65, 0x70]),
+    KeyType("EC", [0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01]),
+    KeyType("RSA", [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01]),
+    KeyType("RSA-PSS", [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0a]),
+  ]
+
+  /// A type of key that is read.
+  private struct KeyType {
+    /// The name of libcrypto's decoder.
+    let name: String
+    /// The object identifier of the type, in DER.
+    let identifier: [UInt8]
+
+    init(_ name: String, _ identifier: [UInt8]) {
+      self.name = name
+      self.identifier = identifier
+    }
   }
 
-  /// Reads the general form of public keys (`PUBLIC KEY`; RFC 7468, section 13), and the form that only RSA
-  /// keys have (`RSA PUBLIC KEY`; RFC 8017, appendix A.1.1):
-  /// OSSL_DECODER_CTX_new_for_pkey(3).
-  private static func publicKey(_ bytes: UnsafeRawBufferPointer) -> OpaquePointer? {
+  /// Reads the first block of a PEM text that is a key; `nil` if the text has none, or the key is encrypted or
+  /// of another type. libcrypto is asked only for the supported types: it may take minutes to decode a DSA or
+  /// Diffie-Hellman key, and a tenth of a second for an elliptic curve that is given by parameters.
+  private static func key(in pem: UnsafeRawBufferPointer, isPrivate: Bool) -> OpaquePointer? {
+    guard let bio = BIO_new_mem_buf(pem.baseAddress, Int32(clamping: pem.count)) else { return nil }
+    defer { BIO_free(bio) }
+    while true {
+      var label: UnsafeMutablePointer<CChar>?
+      var header: UnsafeMutablePointer<CChar>?
+      var bytes: UnsafeMutablePointer<UInt8>?
+      var count = 0
+      guard PEM_read_bio(bio, &label, &header, &bytes, &count) == 1, let label, let header, let bytes else {
+        return nil
+      }
+      defer {
+        CRYPTO_free(label, nil, 0)
+        CRYPTO_free(header, nil, 0)
+        CRYPTO_clear_free(bytes, count, nil, 0)
+      }
+      let der = UnsafeRawBufferPointer(start: bytes, count: count)
+      let found: [KeyType]
+      switch (String(cString: label), isPrivate) {
+      case ("PRIVATE KEY", true), ("PUBLIC KEY", false):
+        found = types.filter { contains(der, $0.identifier) }
+      case ("RSA PRIVATE KEY", true), ("RSA PUBLIC KEY", false): found = [types[2]]
+      case ("EC PRIVATE KEY", true): found = [types[1]]
+      // `openssl ecparam -genkey` writes a block with the name of the curve first.
+      default: continue
+      }
+      // A header says that the block is encrypted (RFC 1421).
+      guard header.pointee == 0, !describesCurve(der) else { return nil }
+      for type in found {
+        if let key = decode(der, type.name, isPrivate) { return key }
+      }
+      return nil
+    }
+  }
+
+  /// Decodes a key of one type: OSSL_DECODER_CTX_new_for_pkey(3).
+  private static func decode(
+    _ der: UnsafeRawBufferPointer, _ type: String, _ isPrivate: Bool
+  ) -> OpaquePointer? {
     var key: OpaquePointer?
+    let selection = isPrivate ? netopt_select_key_pair : netopt_select_public_key
+    // The decoder keeps the pointer to the name of the form.
     guard
-      let decoder = OSSL_DECODER_CTX_new_for_pkey(
-        &key, "PEM", nil, nil, netopt_select_public_key, nil, nil)
+      let decoder = OSSL_DECODER_CTX_new_for_pkey(&key, netopt_form_der, nil, type, selection, nil, nil)
     else { return nil }
     defer { OSSL_DECODER_CTX_free(decoder) }
-    var start = bytes.bindMemory(to: UInt8.self).baseAddress
-    var count = bytes.count
+    var start = der.bindMemory(to: UInt8.self).baseAddress
+    var count = der.count
     return OSSL_DECODER_from_data(decoder, &start, &count) == 1 ? key : nil
+  }
+
+  /// Whether the bytes contain an identifier of the parameters of an elliptic curve (RFC 3279, section 2.3.5).
+  /// RFC 5480, section 2.1.1, allows only named curves.
+  private static func describesCurve(_ der: UnsafeRawBufferPointer) -> Bool {
+    let parameters: [UInt8] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x01]
+    return contains(der, parameters + [1]) || contains(der, parameters + [2])
+  }
+
+  private static func contains(_ der: UnsafeRawBufferPointer, _ part: [UInt8]) -> Bool {
+    guard der.count >= part.count else { return false }
+    return (0...der.count - part.count).contains { der[$0...].starts(with: part) }
+  }
+
+  /// Whether the size of an RSA key is permitted, and none of its numbers is longer than the modulus. The time
+  /// of a signature grows with the length of each number.
+  private static func isUsableRSA(_ key: OpaquePointer) -> Bool {
+    guard bits.contains(EVP_PKEY_get_bits(key)) else { return false }
+    let indices = (1...10).map { "\($0)" }
+    let names = ["d"] + indices.flatMap { ["rsa-factor" + $0, "rsa-exponent" + $0, "rsa-coefficient" + $0] }
+    return names.allSatisfy { name in
+      var number: OpaquePointer?
+      guard EVP_PKEY_get_bn_param(key, name, &number) == 1 else { return true }
+      defer { BN_clear_free(number) }
+      return BN_num_bits(number) <= EVP_PKEY_get_bits(key)
+    }
   }
 
   /// Returns the kind of a key; `nil` if its type, curve or size is not supported.
   private static func kind(of key: OpaquePointer) -> Kind? {
     switch EVP_PKEY_get_id(key) {
     case EVP_PKEY_ED25519: return .ed25519
-    case EVP_PKEY_RSA: return bits.contains(EVP_PKEY_get_bits(key)) ? .rsa : nil
-    case EVP_PKEY_RSA_PSS: return bits.contains(EVP_PKEY_get_bits(key)) ? .rsaPSS : nil
+    case EVP_PKEY_RSA: return isUsableRSA(key) ? .rsa : nil
+    case EVP_PKEY_RSA_PSS: return isUsableRSA(key) ? .rsaPSS : nil
     case EVP_PKEY_EC:
       var name = [CChar](repeating: 0, count: 64)
       var count = 0

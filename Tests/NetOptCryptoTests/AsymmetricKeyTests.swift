@@ -49,19 +49,67 @@ import Testing
   /// Returns an RSA key of a given size in PEM and PKCS#1 (RFC 8017, appendix A.1). The key cannot sign,
   /// because its factors are not prime. `AsymmetricKey` does not check this when it reads a key.
   private func rsa(bits: Int, isPrivate: Bool) -> SecretBytes {
-    // Returns a field of ASN.1 in DER. Three bytes give its length.
-    func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
-      [tag, 0x83] + [16, 8, 0].map { UInt8(content.count >> $0 & 255) } + content
-    }
-    // Returns a number of this many bits, which are all 1.
-    func number(_ bits: Int) -> [UInt8] { element(2, [0] + [UInt8](repeating: 255, count: bits / 8)) }
     let publicPart = number(bits) + element(2, [1, 0, 1])
     // The private exponent, the two primes, and three numbers for the Chinese remainder theorem.
-    let rest = number(bits) + [1, 1, 1, 1, 1].flatMap { number($0 * bits / 2) }
-    let bytes = element(0x30, isPrivate ? element(2, [0]) + publicPart + rest : publicPart)
-    let name = isPrivate ? "RSA PRIVATE KEY" : "RSA PUBLIC KEY"
-    let text = Data(bytes).base64EncodedString(options: .lineLength64Characters)
-    return SecretBytes(copying: Array("-----BEGIN \(name)-----\n\(text)\n-----END \(name)-----\n".utf8))
+    let rest = [bits] + [Int](repeating: bits / 2, count: 5)
+    return isPrivate
+      ? pem("RSA PRIVATE KEY", element(2, [0]) + publicPart + rest.flatMap(number))
+      : pem("RSA PUBLIC KEY", publicPart)
+  }
+
+  /// Returns a field of ASN.1 in DER. Three bytes give its length.
+  private func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
+    [tag, 0x83] + [16, 8, 0].map { UInt8(content.count >> $0 & 255) } + content
+  }
+
+  /// Returns a number of this many bits, which are all 1, in DER.
+  private func number(_ bits: Int) -> [UInt8] { element(2, [0] + [UInt8](repeating: 255, count: bits / 8)) }
+
+  /// Returns a sequence of fields as a PEM text.
+  private func pem(_ label: String, _ fields: [UInt8]) -> SecretBytes {
+    let text = Data(element(0x30, fields)).base64EncodedString(options: .lineLength64Characters)
+    return SecretBytes(copying: Array("-----BEGIN \(label)-----\n\(text)\n-----END \(label)-----\n".utf8))
+  }
+
+  /// The sizes of the numbers of an RSA key of 2048 bits, one of which is too long: exponent, primes, and the
+  /// numbers for the Chinese remainder theorem.
+  @Test("an RSA key with a number that is longer than its modulus is refused", arguments: 0..<6)
+  func longNumbers(_ index: Int) {
+    var sizes = [2048] + [Int](repeating: 1024, count: 5)
+    sizes[index] = 100_000
+    let fields = element(2, [0]) + number(2048) + element(2, [1, 0, 1]) + sizes.flatMap(number)
+    let error = #expect(throws: CryptoError.self) {
+      try AsymmetricKey(pem: pem("RSA PRIVATE KEY", fields), isPrivate: true)
+    }
+    #expect(error?.description.contains("2048 to 16384 bits") == true, "\(error?.description ?? "")")
+  }
+
+  /// libcrypto would compute the public half of such a key for minutes. The key has the general form (RFC
+  /// 5958), and the parameters contain the identifiers of the supported types.
+  @Test("a key of another type is refused without being decoded", .timeLimit(.minutes(1)))
+  func otherTypes() {
+    let dsa: [UInt8] = [0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x38, 0x04, 0x01]
+    let diffieHellman: [UInt8] = [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x03, 0x01]
+    let rsa: [UInt8] = [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01]
+    for type in [dsa, diffieHellman] {
+      let parameters = element(0x30, number(80_000) + number(256) + number(79_000))
+      for decoy in [[], rsa, [0x06, 0x03, 0x2b, 0x65, 0x70]] {
+        let fields =
+          element(2, [0]) + element(0x30, type + parameters) + element(4, number(30_000)) + element(4, decoy)
+        let error = #expect(throws: CryptoError.self) {
+          try AsymmetricKey(pem: pem("PRIVATE KEY", fields), isPrivate: true)
+        }
+        #expect(error?.description.contains("no key of Ed25519, P-256 or RSA") == true)
+      }
+    }
+  }
+
+  @Test("the name of a curve may precede a key in the form of RFC 5915")
+  func curveNames() throws {
+    let key = try RepositoryFile.bytes("Tests/Vectors/rfc9421/test-key-ecc-p256-private.pem")
+    let name = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
+    let both = SecretBytes(copying: Array(name.utf8) + key)
+    #expect(try AsymmetricKey(pem: both, isPrivate: true).kind == .p256)
   }
 
   @Test("RSA keys of 2048 to 16384 bits are read, and other sizes are refused", arguments: [true, false])
