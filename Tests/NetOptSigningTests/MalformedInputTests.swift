@@ -1,3 +1,4 @@
+import Foundation
 import NetOptCore
 import NetOptCrypto
 import NetOptTestSupport
@@ -239,6 +240,52 @@ import Testing
         let error = #expect(throws: NetOptError.self) { try sign(count, scheme, options) }
         #expect(error?.message.contains("256") == true, "\(error?.message ?? "")")
       }
+    }
+  }
+
+  /// `salted-md5` hashes the salt in each round, and the verifier searches all versions of a key.
+  @Test("a key ring has at most 10,000 keys, and secrets and salts of at most 64 KiB")
+  func largeKeyRings() throws {
+    func ring(_ members: [String]) throws -> KeyRing {
+      let keys = members.enumerated().map { "{\"id\":\"k.\($0)\",\"schemes\":[\"netopt1\"],\($1)}" }
+      let text = "{\"schema\":1,\"keys\":[\(keys.joined(separator: ","))]}"
+      return try KeyRing(json: SecretBytes(copying: Array(text.utf8)))
+    }
+    func text(_ count: Int) -> String { String(repeating: "a", count: count) }
+    for count in [65_536, 65_537] {
+      for members in [
+        "\"secret\":\"\(text(count))\"", "\"secret\":\"s\",\"salt\":\"\(text(count))\"",
+        "\"secret_base64\":\"\(Data(text(count).utf8).base64EncodedString())\"",
+      ] {
+        if count == 65_536 {
+          _ = try ring([members])
+        } else {
+          let fault = #expect(throws: JSONFault.self) { try ring([members]) }
+          #expect(fault?.rule == "must have at most 64 KiB")
+        }
+      }
+    }
+    let fault = #expect(throws: JSONFault.self) {
+      try ring([String](repeating: "\"secret\":\"s\"", count: 10_001))
+    }
+    #expect(fault?.rule == "has more than 10000 keys")
+  }
+
+  /// Each attempt of the search may hash the whole body.
+  @Test("the search for a signer's mistake leaves out requests of more than 1 MiB")
+  func largeSearches() throws {
+    for count in [1 << 20 - 1, 1 << 20] {
+      var request = GoldenVectorTests.request
+      request.body = [UInt8](repeating: 0x61, count: count - 1) + [0x0a]
+      let signed = try NetOpt1().sign(request, with: GoldenVectorTests.key, at: GoldenVectorTests.moment)
+      for field in signed.headers { request.headers[field.name] = field.value }
+      request.body.removeLast()
+      var policy = SignatureVerifier.Policy()
+      policy.diagnose = true
+      let verifier = SignatureVerifier(keys: KeyRing([GoldenVectorTests.key]), nonces: nil, policy: policy)
+      let report = verifier.verify(request, .init(now: Self.now))
+      #expect(!report.isValid)
+      #expect((report.nearMiss != nil) == (count < 1 << 20 - 1000), "\(count)")
     }
   }
 

@@ -56,6 +56,10 @@ enum KeyFile {
     "salt",
     "schemes", "legacy", "not_before", "not_after", "scopes", "session_token", "note",
   ]
+  /// The rule that a secret or salt of more than `SecretSource.limit` bytes breaks.
+  private static let tooLong = "must have at most \(SecretSource.limit >> 10) KiB"
+  /// The maximum number of keys in a ring.
+  private static let mostKeys = 10_000
   /// The members that give the secret or key pair of a key. A key has exactly one of them.
   private static let sources = [
     "secret", "secret_base64", "secret_env", "secret_command", "public_key_pem", "private_key_pem",
@@ -67,7 +71,9 @@ enum KeyFile {
     guard try schema.integer() == 1 else { throw schema.fault("this program reads only schema 1") }
     var ids: Set<String> = []
     var keys: [SigningKey] = []
-    for part in try root.required("keys").elements() {
+    let parts = try root.required("keys").elements()
+    guard parts.count <= mostKeys else { throw root.fault("has more than \(mostKeys) keys") }
+    for part in parts {
       let key = try key(part)
       guard ids.insert(key.id).inserted else { throw part.fault("another key has the same id") }
       keys.append(key)
@@ -106,6 +112,8 @@ enum KeyFile {
     guard let member = try part.member("salt") else { return "" }
     let salt = try member.string()
     guard !salt.utf8.contains(0) else { throw member.fault("a salt must not contain a NUL") }
+    // `salted-md5` hashes the salt in each of up to 1,000 rounds.
+    guard salt.utf8.count <= SecretSource.limit else { throw member.fault(tooLong) }
     return salt
   }
 
@@ -137,10 +145,12 @@ enum KeyFile {
         throw member.fault("must be base64 with padding, and not empty")
       }
       defer { wipe(&bytes) }
+      guard bytes.count <= SecretSource.limit else { throw member.fault(tooLong) }
       return .secret(.bytes(SecretBytes(copying: bytes)))
     default:
       let secret = try member.secret()
       guard secret.count > 0 else { throw member.fault("must not be empty") }
+      guard secret.count <= SecretSource.limit else { throw member.fault(tooLong) }
       return .secret(.bytes(secret))
     }
   }

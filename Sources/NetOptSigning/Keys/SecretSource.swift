@@ -24,7 +24,7 @@ enum SecretSource: Sendable {
     return isName || getenv(name) != nil ? name : "that its secret_env names"
   }
 
-  /// The maximum length of a secret from a command in bytes: 64 KiB.
+  /// The maximum length in bytes of a secret from a command or a key ring, and of a salt: 64 KiB.
   static let limit = 64 * 1024
 
   /// The longest time that a command may run, unless a caller says otherwise.

@@ -170,12 +170,15 @@ package struct SealedKey: SigningScheme {
       )
     }
     // `salted-md5` does not sign the caller's id. So if the ring has a key with this id, the sealed key must
-    // be that key.
+    // be that key. The verifier refuses a key that is not for `sealed-key` (`limitingKey`).
     if let known = ring[claim.keyID], known.schemes.contains(.sealedKey), try known.secret() != own {
       throw SigningFault(.signatureMismatch, "the sealed key is not the key \(known.id)")
     }
     return Self.caller(claim.keyID, own, platform)
   }
+
+  /// The caller's key of the ring. Its owner may have ended or limited the key since the platform got it.
+  package func limitingKey(of claim: Claim, in ring: KeyRing) -> SigningKey? { ring[claim.keyID] }
 
   /// Decrypts the caller's key with the secret of the platform's key. Returns `nil` if the caller's key was
   /// encrypted for another method, authority, path or API, or under another key.

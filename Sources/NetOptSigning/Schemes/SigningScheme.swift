@@ -37,6 +37,10 @@ package protocol SigningScheme: Sendable {
   ///   `malformedRequest` when the signature or the request breaks a rule.
   func claim(in request: SigningRequest) throws(SigningFault) -> Claim
 
+  /// Returns a key of the ring whose limits also apply to a claim: its schemes, validity and scopes. `nil` if
+  /// there is none, which is the default.
+  func limitingKey(of claim: Claim, in ring: KeyRing) -> SigningKey?
+
   /// Returns the key that a claim names; `nil` if the ring does not have the key. `sealed-key` decrypts the
   /// key from the request instead. Default: the key of the ring with the id of the claim.
   func key(
@@ -99,6 +103,8 @@ extension SigningScheme {
   package var additionalKeys: [SigningKey] { [] }
 
   package var isWeak: Bool { name.isWeak }
+
+  package func limitingKey(of claim: Claim, in ring: KeyRing) -> SigningKey? { nil }
 
   /// Refuses a response, unless the scheme is `rfc9421`. The other schemes sign only requests.
   func checkKind(of request: SigningRequest) throws(SigningFault) {

@@ -19,8 +19,11 @@ struct NearMissSearch {
   /// The maximum number of attempts. The search tries all single mistakes, including all single wrong uses of
   /// a key, even beyond this limit, because they are few.
   static let limit = 1000
-  /// The size in bytes of the largest body that the search changes: 1 MiB.
-  private static let largestBody = 1 << 20
+  /// The size in bytes of the largest request that is searched: 1 MiB in the body and the string to sign.
+  /// Each attempt may hash all of it.
+  private static let largestRequest = 1 << 20
+  /// The maximum number of other versions of the key that are tried.
+  private static let mostVersions = 100
   /// The mistakes in the signed body that the search tries.
   private static let bodies: [SignerMistake] = [
     .bodyLeftOut, .bodyLineEnd, .bodyCompact, .bodySorted, .bodySpaced, .bodySortedAndSpaced,
@@ -36,8 +39,10 @@ struct NearMissSearch {
 
   /// Tries mistakes and pairs of mistakes until one explains the signature.
   ///
-  /// - Returns: the mistakes; `nil` when none explains the signature, or when the limit is reached.
+  /// - Returns: the mistakes; `nil` when none explains the signature, when the limit is reached, or when the
+  ///   request is larger than `largestRequest`.
   func run() -> VerificationReport.NearMiss? {
+    guard request.body.count + strings.toSign.count <= Self.largestRequest else { return nil }
     var left = Self.limit
     let singles = candidates()
     for candidate in singles {
@@ -91,9 +96,9 @@ struct NearMissSearch {
   private var changedBodies: [(SignerMistake, SigningRequest)] { signsBody ? Self.bodies(of: request) : [] }
 
   /// For each mistake in the body: the mistake, and the request with the body that a signer with this mistake
-  /// signed. Leaves out mistakes that do not change the body. Empty if the body is larger than `largestBody`.
+  /// signed. Leaves out mistakes that do not change the body. Empty if the body is larger than `largestRequest`.
   private static func bodies(of request: SigningRequest) -> [(SignerMistake, SigningRequest)] {
-    guard request.body.count <= largestBody else { return [] }
+    guard request.body.count <= largestRequest else { return [] }
     return bodies.compactMap { mistake in
       guard let body = Mistakes([mistake]).body(request.body), body != request.body else { return nil }
       var changed = request
@@ -147,7 +152,7 @@ struct NearMissSearch {
   /// wrong uses that the scheme knows.
   private func keyCandidates() -> [KeyCandidate] {
     var candidates: [KeyCandidate] = []
-    for other in ring.otherVersions(of: claim.keyID) {
+    for other in ring.otherVersions(of: claim.keyID).prefix(Self.mostVersions) {
       let (scheme, claim) = (scheme, claim)
       candidates.append(
         KeyCandidate(
@@ -160,13 +165,13 @@ struct NearMissSearch {
       // put the id of that version into the string.
       var renamed = claim
       renamed.keyID = other.id
-      let whole = try? scheme.strings(renamed, request, [])
+      let (claimed, request) = (renamed, request)
       candidates.append(
         KeyCandidate(
           mistake: .otherKeyVersion,
           detail: "the message was signed with and for \(other.id), but names \(claim.keyID)"
         ) { _ throws(SigningFault) in
-          guard let whole else { return false }
+          let whole = try scheme.strings(claimed, request, [])
           return try scheme.isValidSignature(claim, of: whole.toSign, by: other)
         })
       if let salted = try? other.secret(), other.salt != key.salt, !other.salt.isEmpty,

@@ -147,7 +147,9 @@ public struct SignatureVerifier: Sendable {
       let found = try scheme.key(of: claim, request, in: keys)
       // The decoy for an unknown key goes through the same checks as a key, so that both take equally long.
       let key = found ?? scheme.decoy(for: claim)
-      var fault = key.fault(scheme.name, request, at: now)
+      var fault =
+        key.fault(scheme.name, request, at: now)
+        ?? scheme.limitingKey(of: claim, in: keys)?.fault(scheme.name, request, at: now)
       if fault == nil, scheme.isWeak, !policy.allowWeak {
         fault = SigningFault(
           .weakScheme, "\(scheme.name.rawValue) is weak, and weak schemes are not allowed (--allow-weak)")
