@@ -16,8 +16,7 @@ extension ClientConfiguration.Cache {
     let fields = credentials()
     if fields.text != Self().credentials().text { choices.append(Array(fields.text.utf8)) }
     if let authorities {
-      choices.append(
-        try FileBytes.read(authorities, upTo: 1 << 24, as: "the file with the authorities", in: .tls))
+      choices.append(try AuthorityFile.read(authorities))
     }
     if choices.isEmpty { return "" }
     do throws(CryptoError) {

@@ -38,8 +38,7 @@ extension ClientConfiguration {
     }
     let bytes: [UInt8]
     do throws(NetOptError) {
-      // CA bundles have some hundred kilobytes.
-      bytes = try FileBytes.read(path, upTo: 1 << 24, as: "the file with the authorities", in: .tls)
+      bytes = try AuthorityFile.read(path)
     } catch {
       throw NetOptError(.invalidConfiguration, phase: .tls, error.message, underlying: error.underlying)
     }
@@ -49,6 +48,12 @@ extension ClientConfiguration {
       throw NetOptError(
         .invalidConfiguration, phase: .tls,
         "\(path) has no certificate in PEM form, so no authority could be trusted; name a file that begins with -----BEGIN CERTIFICATE-----"
+      )
+    }
+    guard !AuthorityFile.describesCurve(bytes) else {
+      throw NetOptError(
+        .invalidConfiguration, phase: .tls,
+        "\(path) has a certificate whose key is on an elliptic curve that is given by parameters; replace it by one with a named curve (RFC 5480)"
       )
     }
   }

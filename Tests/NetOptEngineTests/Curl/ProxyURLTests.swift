@@ -14,6 +14,11 @@ import Testing
     ])
   func validURLs(_ url: String) { #expect(ProxyURL.fault(of: url) == nil) }
 
+  @Test("user name and password together have at most 2048 bytes")
+  func longCredentials() {
+    #expect(ProxyURL.fault(of: "u:" + String(repeating: "a", count: 2046) + "@proxy.test") == nil)
+  }
+
   @Test(
     "the fault of an invalid proxy URL names the invalid part",
     arguments: [
@@ -24,6 +29,7 @@ import Testing
       ("socks5h://us%0der@proxy.test", "control character"),
       ("http://user:%00@proxy.test", "control character"),
       ("user:%7f@proxy.test", "control character"),
+      ("https://u:" + String(repeating: "a", count: 2047) + "@proxy.test", "more than 2048 bytes"),
     ])
   func invalidURLs(_ url: String, _ part: String) {
     #expect(ProxyURL.fault(of: url)?.contains(part) == true)

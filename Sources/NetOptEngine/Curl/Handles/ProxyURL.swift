@@ -4,6 +4,12 @@ import NetOptCore
 package enum ProxyURL {
   private static let schemes: Set = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
 
+  /// The maximum length of user name and password together, in bytes. If a socket does not take the whole head
+  /// of a CONNECT at once, libcurl 7.88.1 reads the bodies of later requests from freed memory
+  /// (`Curl_buffer_send` in lib/http.c). With such credentials a head has less than 4 KiB, for which every new
+  /// socket has room (tcp(7)).
+  private static let longestCredentials = 2048
+
   /// Whether the connection to the proxy uses TLS.
   static func isSecure(_ url: String) -> Bool { parts(of: url).scheme == "https" }
 
@@ -48,6 +54,9 @@ package enum ProxyURL {
     }
     if url.utf8.contains(where: { $0 <= 0x20 || $0 == 0x7f }) {
       return "it has a space or a control character"
+    }
+    if parts.user.utf8.count > longestCredentials {
+      return "its user name and password have more than \(longestCredentials) bytes"
     }
     if PercentEncoding.decoded(parts.user.utf8).contains(where: { $0 < 0x20 || $0 == 0x7f }) {
       return "its user name or password has a control character"

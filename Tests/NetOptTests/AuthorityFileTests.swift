@@ -1,0 +1,51 @@
+import Foundation
+import NetOptCore
+import NetOptTestSupport
+import TestTools
+import Testing
+
+@testable import NetOpt
+
+/// Files of certificate authorities that OpenSSL would read for seconds.
+@Suite struct AuthorityFileTests {
+  /// Returns a PEM block with these bytes in lines of `width` characters.
+  private func block(_ bytes: [UInt8], width: Int) -> String {
+    let text = Array(Data(bytes).base64EncodedString())
+    let lines = stride(from: 0, to: text.count, by: width).map {
+      String(text[$0..<min($0 + width, text.count)])
+    }
+    return (["-----BEGIN CERTIFICATE-----"] + lines + ["-----END CERTIFICATE-----", ""]).joined(
+      separator: "\n")
+  }
+
+  @Test(
+    "the parameters of a curve are found wherever they stand in a certificate",
+    arguments: 1...50 as ClosedRange<UInt64>)
+  func curves(_ seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    func bytes(_ count: UInt64) -> [UInt8] { (0..<count).map { _ in UInt8(random.below(256)) } }
+    let parameters: [UInt8] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x01, UInt8(1 + random.below(2))]
+    let width = 20 + Int(random.below(60))
+    let others = (0..<random.below(5)).map { _ in block(bytes(random.below(2000)), width: width) }
+    let found = block(bytes(random.below(2000)) + parameters + bytes(random.below(2000)), width: width)
+    #expect(!AuthorityFile.describesCurve(Array(others.joined().utf8)), "seed \(seed)")
+    let position = Int(random.below(UInt64(others.count + 1)))
+    let all = others[..<position].joined() + found + others[position...].joined()
+    #expect(AuthorityFile.describesCurve(Array(all.utf8)), "seed \(seed)")
+  }
+
+  @Test("a client refuses a file with such a certificate, and a file of more than 1 MiB")
+  func refusedFiles() throws {
+    let path = try TemporaryDirectory.make("authorities") + "/ca.pem"
+    let curve = block([0x2a, 0x86, 0x48, 0xce, 0x3d, 0x01, 0x01], width: 64)
+    let large = block([UInt8](repeating: 1, count: 1 << 20), width: 64)
+    for (text, reason) in [(curve, "elliptic curve"), (large, "more than 1 MiB")] {
+      try TextFile.write(text, to: path)
+      var configuration = ClientConfiguration()
+      configuration.list = .none
+      configuration.tls.caFile = path
+      let error = #expect(throws: NetOptError.self) { try NetOptClient(configuration) }
+      #expect(error?.code == .invalidConfiguration && error?.message.contains(reason) == true)
+    }
+  }
+}
