@@ -190,8 +190,8 @@ libcurl-matrix: dependencies ## Run MATRIX_TESTS on other releases of libcurl: t
 kill-list: dependencies ## Kill a process that replaces lists, 200 times, and look whether there is always a whole one
 	KILL_ROUNDS=$(KILL_ROUNDS) $(TEST) --filter ListKillTests
 
-# The compiler alone is told of the fuzzer: linked by the driver, libFuzzer would bring a main of its own. What it finds is new is
-# kept below Fuzz/.build; the inputs that break a rule are there too.
+# Only the compiler gets the option for the fuzzer: if the driver linked libFuzzer, it would add a second main. New
+# inputs, and inputs that break a rule, are kept below Fuzz/.build.
 fuzz-build: dependencies
 	@library=$$(echo "$$(dirname "$$(readlink -f "$$(command -v $(SWIFT))")")"/../lib/clang/*/lib/linux/libclang_rt.fuzzer_no_main-$$(uname -m).a); \
 	if [[ ! -f "$$library" ]]; then echo "this toolchain has no libFuzzer: $$library" >&2; exit 1; fi; \

@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Every module is compiled the same way: Swift 6 language mode, warnings are errors, and imports stay internal
-/// unless they are written `public import`, so that a C type cannot slip into a public signature.
+/// Every module is compiled the same way: Swift 6 language mode, warnings are errors, and imports stay
+/// internal unless they are written `public import`, so that a C type cannot slip into a public signature.
 let settings: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .treatAllWarnings(as: .error),
@@ -72,7 +72,8 @@ let package = Package(
     .executableTarget(name: "netopt-cli", dependencies: ["NetOptCommands"], swiftSettings: settings),
 
     module("NetOptTestSupport", ["NetOpt", "NetOptCore", "NetOptLocking"]),
-    // What only this package's tests need: other programs, the conformance suite, hostile servers, extreme values.
+    // What only this package's tests need: other programs, the conformance suite, hostile servers, extreme
+    // values.
     .target(
       name: "TestTools", dependencies: ["NetOptCore", "NetOptLocking", "NetOptTestSupport"],
       path: "Tests/Support", swiftSettings: settings),
@@ -105,7 +106,8 @@ let package = Package(
       path: "Tests/netopt-simulate",
       swiftSettings: settings),
 
-    // Loads a client with servers that share addresses and fail, and checks every answer; the program runs for hours.
+    // Loads a client with servers that share addresses and fail, and checks every answer; the program runs
+    // for hours.
     .target(
       name: "NetOptStorm",
       dependencies: [
@@ -116,7 +118,7 @@ let package = Package(
       name: "netopt-storm", dependencies: ["NetOptStorm"], path: "Tests/netopt-storm", swiftSettings: settings
     ),
 
-    // Holds netopt beside curl while servers, and the ways to them, fail in each of many ways; the program runs for hours.
+    // Compares netopt with curl while servers and the network fail in many ways. The program runs for hours.
     .target(
       name: "FaultMatrix",
       dependencies: [

@@ -77,7 +77,7 @@ import Testing
         """)
   }
 
-  @Test("the text report of a run with failures only counts the failures and ranks no target")
+  @Test("when all requests of a run failed, the text report counts the failures and ranks no target")
   func failedRun() async throws {
     let text = TextReport(try await Fixtures.failing()).text
     #expect(

@@ -79,6 +79,7 @@ import Testing
     #expect(FinishedExchange.failure(url: "x", error).description.hasSuffix("}," + tail))
   }
 
+  /// A route is shared when the call used the result of another call's race.
   @Test("the JSON and the text say that a race was shared and that the network seems down")
   func sharedRace() {
     let route = Samples.shared

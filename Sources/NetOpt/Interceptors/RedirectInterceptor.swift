@@ -65,8 +65,8 @@ struct RedirectInterceptor: Interceptor {
         "too many redirects: after \(followed) redirects, \(request.url.brief) redirects again, to \(following.url.brief)",
         endpoint: response.remote, route: response.route)
     }
-    // Releasing the redirect response ends the transfer of its body, unless the body came with the head.
-    // Otherwise, when the redirect leads to its own URL, the next request would wait in the cache until this
+    // Release the redirect response, which ends the transfer of a body that is still arriving. If the
+    // response were kept, a redirect to its own URL would make the next request wait in the cache until this
     // body has ended.
     _ = consume response
     let answer = try await next.proceed(following)

@@ -45,8 +45,8 @@ public struct EndpointProbe: Sendable {
   /// would try this endpoint first. With the policy `balanced`, the next request may try another endpoint
   /// first.
   public var chosen: Bool
-  /// Why the probe failed. When the probe did not fail and requests exclude the endpoint, the last failure of
-  /// the endpoint; otherwise `nil`.
+  /// Why the probe failed. If the probe did not fail, but requests exclude the endpoint: the last failure of
+  /// the endpoint. Otherwise `nil`.
   public var failure: LegFailure?
 
   /// Makes a result.

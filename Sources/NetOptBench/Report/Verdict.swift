@@ -35,9 +35,10 @@ struct Verdict {
     let tests = "Holm, \(asked) test\(asked == 1 ? "" : "s")"
     if let most = others.lazy.compactMap({ target in faster.first { $0.a == target.target.id } }).first {
       // The fastest by p50 among the targets that are significantly faster than the reference.
-      let isDirect = reference.target.kind == .dns
+      // Compared with DNS, every address of the list is "direct".
+      let isAgainstDNS = reference.target.kind == .dns
       sentence =
-        "\(isDirect ? "direct" : most.a) beats \(name) by \(Self.shift(most, time)) at p50 "
+        "\(isAgainstDNS ? "direct" : most.a) beats \(name) by \(Self.shift(most, time)) at p50 "
         + "(\(PValue.text(most.adjusted)), \(tests))"
     } else if !reference.failsOften, !comparisons.isEmpty,
       comparisons.allSatisfy({ $0.isSignificant && $0.shift > 0 })

@@ -31,7 +31,7 @@ struct BenchDrill {
     guard !live.isEmpty else { return [] }
     let drill = Drill(
       live: live, now: { Int64(context.now().timeIntervalSince1970 * 1e6) },
-      calls: { addresses, count in await calls(addresses, count, dead: addresses.first) })
+      calls: { addresses, count in await calls(addresses, count) })
     var results: [Drill.Result] = []
     for target in report.targets {
       // An address that was excluded for its status accepts connections, so it is not dead.
@@ -47,11 +47,11 @@ struct BenchDrill {
   /// the task.
   ///
   /// - Parameters:
-  ///   - addresses: the addresses of the host in the list of the client, in this order.
-  ///   - dead: the first of `addresses`. For the client with usable addresses only, it is not a dead address.
-  ///     A call is affected if it tried `dead` without success.
+  ///   - addresses: the addresses of the host in the list of the client, in this order. The first is the dead
+  ///     address, except for the client that has only usable addresses. A call is affected if it tried the
+  ///     first address without success.
   /// - Returns: the results of the calls. Empty if the client could not be created.
-  private func calls(_ addresses: [IPAddress], _ count: Int, dead: IPAddress?) async -> [Drill.Call] {
+  private func calls(_ addresses: [IPAddress], _ count: Int) async -> [Drill.Call] {
     var configuration = configuration
     let origin = request.url.origin
     configuration.list = .list(
@@ -73,7 +73,7 @@ struct BenchDrill {
         found.append(
           Drill.Call(
             duration: clock.now() - started,
-            isAffected: route?.legs.contains { $0.address == dead && $0.outcome != .won } ?? false,
+            isAffected: route?.legs.contains { $0.address == addresses.first && $0.outcome != .won } ?? false,
             isAnswered: isAnswered))
       }
       return found

@@ -24,7 +24,8 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
     /// This machine cannot reach the address: it has no route to it, or does not support its address family.
     case unreachable
     /// The endpoint accepted requests and sent no responses, while other endpoints worked. Or the connection
-    /// that carried the request is dead, while this or another endpoint works.
+    /// that carried the request is dead, although this endpoint (over another connection) or another endpoint
+    /// works.
     case silent
     /// The endpoint accepted no request on a working HTTP/2 connection: it refused the stream
     /// (REFUSED_STREAM; RFC 9113, section 8.7), or allowed no streams.

@@ -85,9 +85,9 @@ public struct RequestOptions: Hashable, Sendable {
   /// the server broke the rules of HTTP, the endpoint went silent, or the status was 421, 502, 503 or 504.
   /// The client retries any other request only if no server processed it and its body is not a stream.
   ///
-  /// The retry uses another endpoint if there is one. Each retry uses a part of the client's retry budget,
-  /// unless the connection went silent before the server's kernel acknowledged the request. The client does
-  /// not retry if too little time is left until the deadline.
+  /// The retry uses another endpoint if there is one. Each retry uses a part of the client's retry budget.
+  /// There is one exception: the connection went silent before the server's kernel acknowledged the request.
+  /// The client does not retry if too little time is left until the deadline.
   public var maxAttempts = 3
 
   /// Whether the client hedges the request: it sends a second copy to another endpoint if the response takes

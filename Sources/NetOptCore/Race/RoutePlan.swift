@@ -174,9 +174,9 @@ package struct RoutePlan: Sendable {
   @inlinable package var legs: [Leg] { storage.legs }
   /// Why no endpoint of the list is usable. `nil` if one is usable, or if the request does not use the list.
   ///
-  /// With `circuitsOpen`, the planner still begins the plan with one endpoint of the list that its circuit
-  /// breaker excludes. With `excluded`, the plan has no leg to an endpoint of the list. A plan that
-  /// `avoiding` returns keeps the reason. Its legs may be in another order, and some may be missing.
+  /// With `circuitsOpen`, the plan still begins with a listed endpoint, although its circuit breaker excludes
+  /// it. With `excluded`, the plan has no leg to an endpoint of the list. A plan that `avoiding` returns
+  /// keeps the reason. Its legs may be in another order, and some may be missing.
   package var noneUsable: RouteReport.Fallback? { storage.noneUsable }
   /// Whether the first two legs start together. The planner sets this property when `noneUsable` is
   /// `circuitsOpen`. The first leg then goes to an endpoint that its circuit breaker excludes, because this

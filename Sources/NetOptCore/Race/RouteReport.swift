@@ -140,8 +140,9 @@ public struct RouteReport: Sendable {
     /// The source of the address.
     public let source: AddressSource
     /// Why the endpoint was excluded when the plan was made, or `nil` if it was not. If the circuit breaker
-    /// excluded the endpoint, the plan may still have a leg to it as a last resort, after DNS. `nil` also for
-    /// the endpoint with which the plan begins because no endpoint was usable (`Fallback.circuitsOpen`).
+    /// excluded the endpoint, the plan may still have a leg to it as a last resort, after DNS. With
+    /// `Fallback.circuitsOpen`, also `nil` for the plan's first endpoint, although its circuit breaker
+    /// excludes it.
     public let excluded: ExclusionReason?
     /// The certificate failure for which the endpoint is not tried, or `nil` if it is tried or excluded for
     /// another reason.

@@ -58,7 +58,8 @@ package final class Echo: LoopTimer, LoopWork, ReadinessHandler, @unchecked Send
   ) async -> Outcome {
     let echo = Echo(address, within: limit, on: loop)
     await withTaskCancellationHandler {
-      // Checked: the loop may resume it before this task is suspended (docs/adr/0006).
+      // A checked continuation: if the loop resumes an unsafe one before this task is suspended, the thread
+      // sanitizer reports a race that does not exist (docs/adr/0006).
       await withCheckedContinuation { caller in
         echo.caller = caller
         if !loop.submit(echo) { caller.resume() }

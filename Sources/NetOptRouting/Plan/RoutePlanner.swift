@@ -149,8 +149,8 @@ package struct RoutePlanner: Sendable {
   private func directOff(_ origin: Origin, _ options: RequestOptions) -> RoutePlan.DirectOff {
     if options.routing == .dns { return .requested }
     guard let entry = list?.hosts[origin.host], !entry.endpoints.isEmpty else { return .noList }
-    // If the ports differ, the reason is the port. If they are equal, the host is an IP address, for which
-    // `entry(of:)` ignores the list.
+    // If the ports differ, the reason is the port. The ports are equal here only if the URL's host is an IP
+    // address, because `entry(of:)` ignores the list for those.
     return entry.port == origin.port ? .noList : .port
   }
 

@@ -145,9 +145,9 @@ package struct RetryPolicy: Sendable {
     return .decideLater(after: pause)
   }
 
-  /// Whether the retry takes nothing from the budget now. True when netopt took the request from a silent
-  /// endpoint or a dead connection. `WaitWatch` then took the retry from the budget at that moment. The retry
-  /// of a request that the endpoint's kernel had not acknowledged costs nothing.
+  /// Whether the retry is already paid: `WaitWatch` took it from the budget when it moved the request away
+  /// from a silent endpoint or a dead connection. The retry of a request that the endpoint's kernel had not
+  /// acknowledged costs nothing.
   private static func isPaid(_ outcome: Outcome) -> Bool {
     if case .failure(let error) = outcome { error.route?.winner?.failure?.kind == .silent } else { false }
   }
@@ -168,8 +168,8 @@ package struct RetryPolicy: Sendable {
   }
 
   /// Whether the request was sent, but no server processed it (for example, a refused stream), and no leg was
-  /// left to send it. Such a leg is no longer the winner. So `sendFailed` without a winner means that the
-  /// request was sent and then taken back, not that it was never sent.
+  /// left to send it. The leg that had sent it is then no longer the winner. So `sendFailed` without a winner
+  /// means that the request was sent and then taken back, not that it was never sent.
   private static func wasUnprocessed(_ error: NetOptError) -> Bool {
     error.code == .sendFailed && error.isRetryable && error.route?.winner == nil
   }

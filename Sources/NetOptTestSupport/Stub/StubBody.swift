@@ -19,9 +19,9 @@ final class StubBody: BodySource {
   /// The deadline of the call, on the clock of the transport; `nil` for none.
   private let deadline: MonotonicInstant?
   private let transport: StubTransport
-  /// The connection of the response; `nil` when the connection does not return to the pool. An HTTP/1.1
-  /// connection returns to the pool when the body has been read to its end. An HTTP/2 connection is in the
-  /// pool all the time.
+  /// The connection of the response; `nil` when the request does not pool its connection
+  /// (`ConnectionUse.fresh`). An HTTP/1.1 connection goes back to the pool when the body has been read to its
+  /// end. An HTTP/2 connection never leaves the pool.
   private let connection: StubTransport.Connection?
   private let state = Locked(State())
 

@@ -3,8 +3,8 @@ import NetOptRouting
 
 /// The probe method `tcp`, which completes a TCP handshake.
 struct TCPProbe: Probe {
-  /// False: a middlebox may complete the handshake for an endpoint that is down. This has no effect for port
-  /// 80: `tcp` is the default method there, so due probes use it, and its success counts in full.
+  /// False: a middlebox may complete the handshake for an endpoint that is down. For port 80, due probes use
+  /// `tcp` anyway, because it is the default method there. Its success then counts in full.
   var showsRecovery: Bool { false }
 
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {

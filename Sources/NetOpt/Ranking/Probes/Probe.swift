@@ -16,9 +16,9 @@ protocol Probe: Sendable {
   /// Takes a sample.
   ///
   /// - Returns: a report with the durations of the handshakes or of the echo; or the failure. For an `https`
-  ///   origin, a success whose `tls` is `nil` (a new connection without a TLS handshake) does not show that
-  ///   the endpoint works. The planner records the round-trip time and counts this machine's network as
-  ///   working. If the endpoint is half-open, its one attempt is free again.
+  ///   origin, a new connection without a TLS handshake (`tls` is `nil`) is only a measurement. It does not
+  ///   show that the endpoint works. The planner records the round-trip time and counts this machine's
+  ///   network as working. If the endpoint is half-open, its one attempt is free again.
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError>
 }
 

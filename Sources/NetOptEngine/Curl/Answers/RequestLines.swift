@@ -10,7 +10,8 @@ enum RequestLines {
     if let length = request.body.length, length < 0 {
       return "the length of the body is \(length) bytes; leave it out when you do not know the length"
     }
-    // Signing, references and percent-encoding make a URL longer.
+    // The URL may have become longer since it was parsed: by signing, by resolving a reference such as
+    // `Location`, or by percent-encoding.
     let target = request.url.target.utf8.count
     if target > HTTPURL.longest {
       return "path and query have \(target) bytes, and netopt sends at most \(HTTPURL.longest >> 10) KiB"

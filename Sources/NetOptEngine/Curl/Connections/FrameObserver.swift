@@ -15,8 +15,9 @@ enum FrameObserver {
         hides_reset: hidesReset))
   }
 
-  /// Whether the observer sees the frames of all HTTP/2 connections of this thread. False if no connection
-  /// has used HTTP/2 yet, or if libcurl contains nghttp2 itself instead of the shared library.
+  /// Whether the observer has seen the frames of an HTTP/2 connection of this thread. It then sees those of
+  /// all connections, because libcurl sets the same callbacks for each. False if no connection has used
+  /// HTTP/2 yet, or if libcurl contains nghttp2 itself instead of the shared library.
   static var isActive: Bool { netopt_frames_are_observed() != 0 }
 
   /// Whether the observer also sees when each request's head is about to be written.

@@ -33,8 +33,8 @@ final class LiveConnection {
   private var receivedAtRequest = 0
   /// How many TLS records OpenSSL has begun to write since the last HTTP/1.1 request passed the gate.
   private var recordsOfRequest = 0
-  /// Whether libcurl has received data over TLS whose record began to arrive before the last HTTP/1.1 request
-  /// was sent. Such data is no part of the response to that request. Never becomes false again.
+  /// Whether libcurl has received TLS data that began to arrive before the last HTTP/1.1 request was sent.
+  /// Such data is no part of the response to that request. Never becomes false again.
   private(set) var hasUnsolicitedData = false
   /// Whether the socket had unread bytes when the gate last checked an HTTP/1.1 connection for arrived data.
   var hasUnreadBytes = false
@@ -97,8 +97,8 @@ final class LiveConnection {
 
   /// Records that OpenSSL begins to write a TLS record. The socket has taken the record before it, so the
   /// server may read the beginning of the request. libcurl does not report this yet: libcurl 8.7.0 and later
-  /// passes the head and up to 64 KiB of the body to one call of SSL_write(3), which reports nothing until all
-  /// records are written.
+  /// passes the head and up to 64 KiB of the body to one call of SSL_write(3), which reports nothing until
+  /// all records are written.
   func beginsRecord() {
     recordsOfRequest += 1
     if recordsOfRequest == 2 { carrier?.sent.wasWritten() }

@@ -13,9 +13,8 @@ enum CurlCode {
       .curl, code: Int32(code.rawValue), text: errorText?.shown ?? String(cString: curl_easy_strerror(code)))
   }
 
-  /// The codes for a lost connection or stream. An HTTP/2 stream that ends early is like an HTTP/1.1
-  /// connection that ends early: a proxy resets the stream when its own server is gone (RFC 9113, section
-  /// 5.4.2). This breaks no rule.
+  /// The codes for a lost connection or stream. An HTTP/2 stream that ends early counts as a lost connection
+  /// and breaks no rule: a proxy may reset the stream when its own server is gone (RFC 9113, section 5.4.2).
   private static let connectionLost = [
     CURLE_PARTIAL_FILE, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2_STREAM,
   ]

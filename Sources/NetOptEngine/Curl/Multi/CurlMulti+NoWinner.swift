@@ -133,8 +133,8 @@ extension CurlMulti {
 
 extension NetOptError {
   /// Returns the error with an addition to its message: why the plan excludes the first of its excluded
-  /// addresses. Returns the error unchanged if the plan has a usable endpoint of the list, does not use the
-  /// list, excludes no address, or excludes an address for its certificate (`Candidate.failure`).
+  /// addresses. Changes the error only if the plan uses the list and no endpoint is usable, some are
+  /// excluded, and none is excluded for its certificate (`Candidate.failure`).
   fileprivate func with(exclusionsOf plan: RoutePlan) -> NetOptError {
     let excluded = plan.candidates.filter { $0.excluded != nil }
     guard plan.noneUsable != nil, !excluded.contains(where: { $0.failure != nil }),

@@ -51,8 +51,9 @@ extension CurlMulti {
       // The new leg does not start alone, even if the planned one does (`startsAlone`): the endpoint works.
       exchange.race.putFirst(RoutePlan.Leg(target, source: planned.source, stagger: planned.stagger))
     } else if source == .dns, exchange.race.legs.contains(where: { $0.target == .dns }) {
-      // The plan has no leg to this address. An address from DNS goes first, because the plan has a DNS leg.
-      // An endpoint of the list stays out, because the plan excludes this endpoint for a reason.
+      // The plan has no leg to this address. If the winner's address came from DNS, it goes first, because
+      // this plan may use DNS too. If it came from the list, it is not added, because this plan left it out
+      // on purpose.
       exchange.race.putFirst(RoutePlan.Leg(target, source: .dns))
     }
   }

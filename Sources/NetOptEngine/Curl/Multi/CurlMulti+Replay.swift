@@ -21,9 +21,9 @@ extension CurlMulti {
       endpoint: transfer.endpoint
     )
     if refusal.mayReconnect {
-      // If this is the exchange's first refusal and the refused connection is leaving or given up, the new
-      // transfer may use another open connection: libcurl does not give it the refused one. In all other
-      // cases the new transfer opens a connection.
+      // After a first refusal of a connection that is leaving or given up, the new transfer may use another
+      // open connection, because libcurl does not give out the refused one again. Otherwise it opens a
+      // connection. In all other cases the new transfer opens a connection.
       let opensNew = !refusal.mayReuseOther || exchange.wasGivenUselessConnection
       exchange.wasGivenUselessConnection = true
       let other = connect(

@@ -1,5 +1,6 @@
-/// The progress of a request that passed the gate. If the request gets no response, `fate(on:)` says whether
-/// a server may have processed it (docs/adr/0026).
+/// The progress of a request that passed the gate, the last check of a ready connection before the first byte
+/// is written (`Transfer+Gate.swift`). If the request gets no response, `fate(on:)` says whether a server may
+/// have processed it (docs/adr/0026).
 ///
 /// A value without I/O. The fate is `unknown` unless sending the request again is certainly safe.
 struct SentRequest: Equatable {

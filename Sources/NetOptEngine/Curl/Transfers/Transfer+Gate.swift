@@ -7,8 +7,8 @@ enum GateRefusal: Hashable {
   /// The connection speaks HTTP/1.1 and carries another transfer.
   case busy
   /// A connection from the pool must not carry this request. It belongs to another bundle
-  /// (`LiveConnection.bundle`), has ended, was idle for too long, or has or may get bytes that no request
-  /// asked for. Such bytes must not be taken for a response (RFC 9112, section 9.2).
+  /// (`LiveConnection.bundle`), has ended, or was idle for too long. Or bytes that no request asked for have
+  /// arrived or may still arrive. Such bytes must not be taken for a response (RFC 9112, section 9.2).
   case stale
   /// The peer sent data on a new connection before the request.
   case unsolicited
@@ -172,14 +172,13 @@ extension Transfer {
       guard let connection else { return nil }
       if connection.isGivenUp { return .givenUp }
       if connection.lastStream != nil { return .leaving }
-      // The unread data may be a response on the stream that the request is about to open. Earlier
-      // releases of libcurl have read the data by now.
+      // The unread data may be a response on the stream that the request is about to open. Earlier releases of libcurl have read at least one TLS record by now.
       return CurlLibrary.readsIdleConnectionsSeldom && connection.hasCarried && connection.isIdle
         && connection.hasArrivals ? .stale : nil
     }
     guard let connection else {
-      // netopt cannot tell whether another transfer uses the connection. libcurl shares only connections that
-      // it takes for HTTP/2.
+      // The connection is unknown, so another transfer may use it. libcurl shares only connections that it
+      // takes for HTTP/2.
       return connectionClass.offersHTTP2 && descriptor == nil ? .busy : nil
     }
     // Without an offer of HTTP/2, libcurl gives no transfer a connection that is in use.
