@@ -23,6 +23,8 @@ static _Thread_local int misses_requests;
 // Whether the server has ever ended a stream of this thread before the whole request was sent. Only then does
 // the observer call `handlers.closed`.
 static _Thread_local int has_early_ends;
+// Whether a request of this thread had a body. Only then does the observer call `handlers.resumes`.
+static _Thread_local int has_bodies;
 
 // A set of sessions of this thread. An empty set holds no memory, so a thread that ends with empty sets leaks
 // nothing. count: the number of sessions in `list`. room: the number that fits.
@@ -333,6 +335,7 @@ INTERPOSED int32_t nghttp2_submit_request(
     ours = *body;
     ours.read_callback = reads_body;
     body = &ours;
+    has_bodies = 1;
   }
   return submit(session, priority, fields, count, body, stream_data);
 }
@@ -341,7 +344,7 @@ INTERPOSED int32_t nghttp2_submit_request(
 INTERPOSED int nghttp2_session_resume_data(nghttp2_session *session, int32_t stream) {
   static _Atomic(void *) known;
   int (*resume)(nghttp2_session *, int32_t) = next(__func__, &known);
-  void *easy = is_ours ? nghttp2_session_get_stream_user_data(session, stream) : NULL;
+  void *easy = is_ours && has_bodies ? nghttp2_session_get_stream_user_data(session, stream) : NULL;
   if (easy) handlers.resumes(easy);
   return resume(session, stream);
 }

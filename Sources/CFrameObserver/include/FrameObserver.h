@@ -41,7 +41,8 @@ struct netopt_frame_handlers {
   void (*failed)(const void *session, enum netopt_failure failure);
   // nghttp2 is about to free a session. A later session may have the same address.
   void (*deleted)(const void *session);
-  // libcurl is about to pass a part of a request's body to nghttp2, or has just done so.
+  // libcurl is about to pass a part of a request's body to nghttp2, or has just done so. The observer may call
+  // the function for requests without a body too.
   void (*resumes)(void *easy);
   // nghttp2 has taken bytes of a request's body for the next DATA frame. Returns whether the frame may be
   // sent; if not, nghttp2 resets the stream.
