@@ -1,4 +1,5 @@
 import CCrypto
+import NetOptCore
 
 /// A public key, or a private key with its public half, read from PEM (RFC 7468): Ed25519, ECDSA on P-256, or
 /// RSA with 2048 to 16,384 bits. Safe to use from any thread.
@@ -44,8 +45,9 @@ package final class AsymmetricKey: @unchecked Sendable {
     guard pem.count <= Self.longest else {
       throw CryptoError(operation, "the text has more than \(Self.longest >> 10) KiB")
     }
+    // Attempts that fail leave errors in the queue of the thread.
+    defer { ERR_clear_error() }
     let key = pem.withUnsafeBytes { Self.key(in: $0, isPrivate: isPrivate) }
-    ERR_clear_error()
     guard let key else {
       throw CryptoError(
         operation, "it is damaged, encrypted, or no key of Ed25519, P-256 or RSA in PEM form")
@@ -62,33 +64,25 @@ package final class AsymmetricKey: @unchecked Sendable {
   // EVP_PKEY_free(3) wipes a private key.
   deinit { EVP_PKEY_free(key) }
 
-  /// The labels of the supported PEM forms, and for each the types of keys that it may hold: the general forms
-  /// (RFC 5958; RFC 7468, section 13), and those of RSA (RFC 8017, appendix A.1) and of elliptic curves (RFC
-  /// 5915). A type is the name of libcrypto's decoder and the object identifier that names the type in the
-  /// general forms.
-  private static let types: [KeyType] = [
-    KeyType("ED25519", [0x06, 0x03, 0x2b, 0x65, 0x70]),
-    KeyType("EC", [0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01]),
-    KeyType("RSA", [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01]),
-    KeyType("RSA-PSS", [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0a]),
-  ]
-
-  /// A type of key that is read.
+  /// A type of key: the name of libcrypto's decoder, and the object identifier in DER that names the type in
+  /// the general forms of keys (RFC 5958; RFC 7468, section 13).
   private struct KeyType {
-    /// The name of libcrypto's decoder.
     let name: String
-    /// The object identifier of the type, in DER.
     let identifier: [UInt8]
 
-    init(_ name: String, _ identifier: [UInt8]) {
-      self.name = name
-      self.identifier = identifier
-    }
+    static let ed25519 = KeyType(name: "ED25519", identifier: [0x06, 0x03, 0x2b, 0x65, 0x70])
+    static let curve = KeyType(
+      name: "EC", identifier: [0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01])
+    static let rsa = KeyType(
+      name: "RSA", identifier: [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01])
+    static let rsaPSS = KeyType(
+      name: "RSA-PSS", identifier: [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0a])
+    static let all = [ed25519, curve, rsa, rsaPSS]
   }
 
-  /// Reads the first block of a PEM text that is a key; `nil` if the text has none, or the key is encrypted or
-  /// of another type. libcrypto is asked only for the supported types: it may take minutes to decode a DSA or
-  /// Diffie-Hellman key, and a tenth of a second for an elliptic curve that is given by parameters.
+  /// Reads the first block of a PEM text that is a key; `nil` if the text has none, or the key is encrypted
+  /// or of another type. libcrypto is asked only for the supported types: it may take minutes to decode a DSA
+  /// or Diffie-Hellman key.
   private static func key(in pem: UnsafeRawBufferPointer, isPrivate: Bool) -> OpaquePointer? {
     guard let bio = BIO_new_mem_buf(pem.baseAddress, Int32(clamping: pem.count)) else { return nil }
     defer { BIO_free(bio) }
@@ -106,18 +100,19 @@ package final class AsymmetricKey: @unchecked Sendable {
         CRYPTO_clear_free(bytes, count, nil, 0)
       }
       let der = UnsafeRawBufferPointer(start: bytes, count: count)
-      let found: [KeyType]
+      let types: [KeyType]
       switch (String(cString: label), isPrivate) {
       case ("PRIVATE KEY", true), ("PUBLIC KEY", false):
-        found = types.filter { contains(der, $0.identifier) }
-      case ("RSA PRIVATE KEY", true), ("RSA PUBLIC KEY", false): found = [types[2]]
-      case ("EC PRIVATE KEY", true): found = [types[1]]
+        types = KeyType.all.filter { der.firstRange(ofBytes: $0.identifier) != nil }
+      // RFC 8017, appendix A.1, and RFC 5915.
+      case ("RSA PRIVATE KEY", true), ("RSA PUBLIC KEY", false): types = [.rsa]
+      case ("EC PRIVATE KEY", true): types = [.curve]
       // `openssl ecparam -genkey` writes a block with the name of the curve first.
       default: continue
       }
       // A header says that the block is encrypted (RFC 1421).
-      guard header.pointee == 0, !describesCurve(der) else { return nil }
-      for type in found {
+      guard header.pointee == 0, !CurveParameters.occur(in: der) else { return nil }
+      for type in types {
         if let key = decode(der, type.name, isPrivate) { return key }
       }
       return nil
@@ -140,20 +135,8 @@ package final class AsymmetricKey: @unchecked Sendable {
     return OSSL_DECODER_from_data(decoder, &start, &count) == 1 ? key : nil
   }
 
-  /// Whether the bytes contain an identifier of the parameters of an elliptic curve (RFC 3279, section 2.3.5).
-  /// RFC 5480, section 2.1.1, allows only named curves.
-  private static func describesCurve(_ der: UnsafeRawBufferPointer) -> Bool {
-    let parameters: [UInt8] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x01]
-    return contains(der, parameters + [1]) || contains(der, parameters + [2])
-  }
-
-  private static func contains(_ der: UnsafeRawBufferPointer, _ part: [UInt8]) -> Bool {
-    guard der.count >= part.count else { return false }
-    return (0...der.count - part.count).contains { der[$0...].starts(with: part) }
-  }
-
-  /// Whether the size of an RSA key is permitted, and none of its numbers is longer than the modulus. The time
-  /// of a signature grows with the length of each number.
+  /// Whether the size of an RSA key is permitted, and none of its numbers is longer than the modulus. The
+  /// time of a signature grows with the length of each number.
   private static func isUsableRSA(_ key: OpaquePointer) -> Bool {
     guard bits.contains(EVP_PKEY_get_bits(key)) else { return false }
     let indices = (1...10).map { "\($0)" }

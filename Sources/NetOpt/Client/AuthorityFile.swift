@@ -21,8 +21,7 @@ enum AuthorityFile {
     return bytes
   }
 
-  /// Whether a certificate has a key on an elliptic curve that is given by parameters instead of a name (RFC
-  /// 5480, section 2.1.1, forbids them). OpenSSL takes a tenth of a second for each.
+  /// Whether a certificate has a key on an elliptic curve that is given by parameters (`CurveParameters`).
   static func describesCurve(_ bytes: [UInt8]) -> Bool {
     var block: [UInt8]?
     for line in bytes.split(separator: 0x0a) {
@@ -30,7 +29,7 @@ enum AuthorityFile {
         block = []
       } else if line.starts(with: "-----END ".utf8) {
         let der = Data(base64Encoded: Data(block ?? []), options: .ignoreUnknownCharacters) ?? Data()
-        if parameters.contains(where: { der.firstRange(of: $0) != nil }) { return true }
+        if CurveParameters.occur(in: der) { return true }
         block = nil
       } else {
         block?.append(contentsOf: line)
@@ -38,7 +37,4 @@ enum AuthorityFile {
     }
     return false
   }
-
-  /// The object identifiers prime-field and characteristic-two-field (RFC 3279, section 2.3.5).
-  private static let parameters = [1, 2].map { Data([0x2a, 0x86, 0x48, 0xce, 0x3d, 0x01, $0]) }
 }

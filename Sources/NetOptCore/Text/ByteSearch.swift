@@ -2,12 +2,17 @@ import Glibc
 
 extension Collection<UInt8> {
   /// The first occurrence of a text's bytes; `nil` if there is none. For bytes in one piece, as those of a
-  /// `String` or an array, it is many times as fast as `firstRange(of:)`. Use it for texts of files and peers.
+  /// `String` or an array, it is many times as fast as `firstRange(of:)`. Use it for texts of files and
+  /// peers.
   ///
   /// - Parameter wanted: the text, which must not be empty. The time grows with its length if many places
   ///   begin like it.
   package func firstRange(ofBytes wanted: String) -> Range<Index>? {
-    let wanted = Array(wanted.utf8)
+    firstRange(ofBytes: Array(wanted.utf8))
+  }
+
+  /// The first occurrence of some bytes, which must not be empty; `nil` if there is none.
+  package func firstRange(ofBytes wanted: [UInt8]) -> Range<Index>? {
     let offset: Int?? = withContiguousStorageIfAvailable { bytes in
       Self.offset(of: wanted, in: UnsafeRawBufferPointer(bytes))
     }

@@ -1,4 +1,5 @@
 import COpenSSL
+import NetOptCore
 
 // Limits what a server's certificates may cost before OpenSSL verifies them.
 
@@ -31,9 +32,7 @@ extension OpenSSL {
   }
 
   /// Refuses a list with too many certificates, or with a key on a curve that is given by parameters instead
-  /// of by name. RFC 5480, section 2.1.1, forbids the parameters. When OpenSSL decodes a certificate with
-  /// parameters, it computes points of the curve, which can take a tenth of a second. OpenSSL does so before
-  /// it verifies anything.
+  /// of by name (`CurveParameters`). OpenSSL decodes the keys before it verifies anything.
   ///
   /// The parameters are those of a message callback (SSL_CTX_set_msg_callback(3)). OpenSSL calls the callback
   /// after it has read a message and before it decodes the message.
@@ -44,7 +43,7 @@ extension OpenSSL {
       bytes.load(as: UInt8.self) == netopt_message_certificate
     else { return }
     let message = UnsafeRawBufferPointer(start: bytes, count: count)
-    let describesCurve = describesCurve(message)
+    let describesCurve = CurveParameters.occur(in: message)
     guard describesCurve || hasTooMany(message, isOfTLS13: version == netopt_tls_1_3) else { return }
     // libcurl's error text repeats this error, and `CurlErrorText.tlsReason` turns it into netopt's message.
     Errors.loaded?.add(describesCurve ? Errors.curve : Errors.length)
@@ -55,20 +54,6 @@ extension OpenSSL {
     // versions the highest byte of the list's length (RFC 5246, section 7.4.2).
     UnsafeMutableRawPointer(mutating: bytes).storeBytes(
       of: 0xff, toByteOffset: Int(netopt_message_head_length), as: UInt8.self)
-  }
-
-  /// Whether a certificate list contains one of the object identifiers prime-field and
-  /// characteristic-two-field (RFC 3279, section 2.3.5). All parameters of curves contain one of them. No
-  /// name of a curve and no other part of a certificate begins with them.
-  private static func describesCurve(_ message: UnsafeRawBufferPointer) -> Bool {
-    guard message.count >= 8 else { return false }
-    // The comparison skips the tag and the length, for which OpenSSL accepts several encodings. At least one
-    // byte always follows the identifier.
-    for offset in 0...message.count - 8 {
-      let bytes = UInt64(bigEndian: message.loadUnaligned(fromByteOffset: offset, as: UInt64.self)) >> 8
-      if bytes == 0x2a_8648_ce3d_0101 || bytes == 0x2a_8648_ce3d_0102 { return true }
-    }
-    return false
   }
 
   /// Whether a certificate list has more than `mostCertificates` certificates.
