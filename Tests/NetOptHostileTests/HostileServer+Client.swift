@@ -15,18 +15,28 @@ extension HostileServer {
     return configuration
   }
 
-  /// A request over HTTP/2 to this server, with a single attempt.
+  /// A request to this server's port for HTTPS.
   ///
   /// - Parameters:
   ///   - host: the host name, which selects the scenario.
   ///   - target: the path and the query of the URL.
+  ///   - scheme: the scheme of the URL. The port also serves plain HTTP.
+  func request(
+    _ method: NetOptRequest.Method, _ host: String, _ target: String, scheme: String = "https",
+    within timeout: Duration
+  ) throws(NetOptError) -> NetOptRequest {
+    var request = try NetOptRequest(method, "\(scheme)://\(host):\(secure.port)\(target)")
+    request.options.routing = .pinned(secure.address)
+    request.options.timeout = timeout
+    return request
+  }
+
+  /// A request over HTTP/2 to this server, with a single attempt. `host` and `target` are as in `request`.
   func http2Request(
     _ method: NetOptRequest.Method, _ host: String, _ target: String, within timeout: Duration
   ) throws(NetOptError) -> NetOptRequest {
-    var request = try NetOptRequest(method, "https://\(host):\(secure.port)\(target)")
-    request.options.routing = .pinned(secure.address)
+    var request = try request(method, host, target, within: timeout)
     request.options.version = .http2
-    request.options.timeout = timeout
     request.options.maxAttempts = 1
     return request
   }

@@ -22,12 +22,10 @@ import Testing
         question += 1
         let scheme = random.below(2) == 0 ? "https" : "http"
         let host = "right--of-\(seed)-shared.hostile.test"
-        var request = try NetOptRequest(
-          random.below(2) == 0 ? .get : .post, "\(scheme)://\(host):\(server.secure.port)/right?q=\(question)"
-        )
-        request.options.routing = .pinned(server.secure.address)
+        var request = try server.request(
+          random.below(2) == 0 ? .get : .post, host, "/right?q=\(question)", scheme: scheme,
+          within: .seconds(20))
         request.options.version = random.below(2) == 0 ? .http1 : .automatic
-        request.options.timeout = .seconds(20)
         return (scheme, question, Task { [request] in await Outcome(of: request, by: client) })
       }
       for (scheme, question, call) in batch {

@@ -32,8 +32,19 @@ import Testing
       client = try namespace.run { [server] in try NetOptClient(server.clientConfiguration) }
     }
 
-    func end() async {
-      #expect(server.newFaults().isEmpty)
+    /// Runs a test, and then ends the client and the namespace, in this order, also when the test throws.
+    /// Until the client has ended, its event loop is a thread in the namespace.
+    static func with(send: Int, receive: Int, _ test: (Lab) async throws -> Void) async throws {
+      let lab = try await Lab(send: send, receive: receive)
+      do { try await test(lab) } catch {
+        await lab.end()
+        throw error
+      }
+      #expect(lab.server.newFaults().isEmpty)
+      await lab.end()
+    }
+
+    private func end() async {
       await client.shutdown()
       namespace.end()
     }
@@ -46,22 +57,19 @@ import Testing
     "a POST is sent once when its connection breaks between two of its TLS records",
     arguments: 1...4 as ClosedRange<UInt64>)
   func partialWrites(_ seed: UInt64) async throws {
-    let lab = try await Lab(send: 16_384, receive: 4096)
-    var random = SplitMix64(seed: seed)
-    for number in 0..<4 {
-      let host = "reset-behind-the-head--split-\(number).hostile.test"
-      let target = "https://\(host):\(lab.server.secure.port)/broken?q=\(number)"
-      var request = try NetOptRequest(.post, target)
-      request.options.routing = .pinned(lab.server.secure.address)
-      request.options.timeout = .seconds(20)
-      let count = 20_000 + Int(random.below(100_000))
-      request.body = .bytes([UInt8](repeating: 0x61, count: count))
-      let outcome = await Outcome(of: request, by: lab.client)
-      #expect(outcome.fault(.fails(.lost), for: number) == nil, "\(count) bytes")
-      let received = try await lab.server.received(by: host)
-      #expect(received == ["POST \(number)"], "\(count) bytes: \(outcome.error.map { "\($0)" } ?? "")")
+    try await Lab.with(send: 16_384, receive: 4096) { lab in
+      var random = SplitMix64(seed: seed)
+      for number in 0..<4 {
+        let host = "reset-behind-the-head--split-\(number).hostile.test"
+        var request = try lab.server.request(.post, host, "/broken?q=\(number)", within: .seconds(20))
+        let count = 20_000 + Int(random.below(100_000))
+        request.body = .bytes([UInt8](repeating: 0x61, count: count))
+        let outcome = await Outcome(of: request, by: lab.client)
+        #expect(outcome.fault(.fails(.lost), for: number) == nil, "\(count) bytes")
+        let received = try await lab.server.received(by: host)
+        #expect(received == ["POST \(number)"], "\(count) bytes: \(outcome.error.map { "\($0)" } ?? "")")
+      }
     }
-    await lab.end()
   }
 
   /// libcurl 7.88.0 to 8.0.1 may pass a part of a body to nghttp2 twice (`SentBody`). netopt then ends the
@@ -70,32 +78,32 @@ import Testing
     "no server sees the end of an HTTP/2 request's body that is not the caller's",
     arguments: 1...4 as ClosedRange<UInt64>)
   func multiplexedBodies(_ seed: UInt64) async throws {
-    let lab = try await Lab(send: 4096, receive: 8192)
-    var random = SplitMix64(seed: seed)
-    let host = "h2-checks-bodies--split.hostile.test"
-    func request(_ method: NetOptRequest.Method, _ target: String) throws -> NetOptRequest {
-      try lab.server.http2Request(method, host, target, within: .seconds(60))
+    try await Lab.with(send: 4096, receive: 8192) { lab in
+      var random = SplitMix64(seed: seed)
+      let host = "h2-checks-bodies--split.hostile.test"
+      func request(_ method: NetOptRequest.Method, _ target: String) throws -> NetOptRequest {
+        try lab.server.http2Request(method, host, target, within: .seconds(60))
+      }
+      // The connection exists before the uploads begin.
+      let first = await Outcome(of: try request(.get, "/right?q=0"), by: lab.client)
+      #expect(first.fault(.answers(.usual), for: 0) == nil)
+      let calls = try (1...24).map { question in
+        // Each line of 16 bytes has a number, so no part of the body equals another part.
+        let lines = 500 + Int(random.below(8000))
+        let body = Array(
+          (0..<lines).map { "\(1_000_000_000 + question * 1_000_000 + $0)-line\n" }.joined().utf8)
+        let digest = try Digest.of(body, .sha256)
+        var request = try request(.post, "/broken?q=\(question)&digest=\(Hex.text(digest))")
+        request.body = .bytes(body)
+        return (question, Task { [request] in await Outcome(of: request, by: lab.client) })
+      }
+      for (question, call) in calls {
+        let fault = await call.value.fault(.either(.usual, .lost), for: question)
+        #expect(fault == nil, "seed \(seed)")
+      }
+      let received = try await lab.server.received(by: host)
+      #expect(received.filter { $0.hasSuffix("altered") } == [], "seed \(seed)")
+      #expect(Set(received).count == received.count, "seed \(seed)")
     }
-    // The connection exists before the uploads begin.
-    let first = await Outcome(of: try request(.get, "/right?q=0"), by: lab.client)
-    #expect(first.fault(.answers(.usual), for: 0) == nil)
-    let calls = try (1...24).map { question in
-      // Each line of 16 bytes has a number, so no part of the body equals another part.
-      let lines = 500 + Int(random.below(8000))
-      let body = Array(
-        (0..<lines).map { "\(1_000_000_000 + question * 1_000_000 + $0)-line\n" }.joined().utf8)
-      let digest = try Digest.of(body, .sha256)
-      var request = try request(.post, "/broken?q=\(question)&digest=\(Hex.text(digest))")
-      request.body = .bytes(body)
-      return (question, Task { [request] in await Outcome(of: request, by: lab.client) })
-    }
-    for (question, call) in calls {
-      let fault = await call.value.fault(.either(.usual, .lost), for: question)
-      #expect(fault == nil, "seed \(seed)")
-    }
-    let received = try await lab.server.received(by: host)
-    #expect(received.filter { $0.hasSuffix("altered") } == [], "seed \(seed)")
-    #expect(Set(received).count == received.count, "seed \(seed)")
-    await lab.end()
   }
 }
