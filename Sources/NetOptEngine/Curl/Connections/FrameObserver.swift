@@ -11,8 +11,7 @@ enum FrameObserver {
       netopt_frame_handlers(
         ending: ending, received: received, requested: requested, closed: closed, refused: refused,
         leaving: leaving, rejected: rejected, failed: failed, deleted: deleted, resumes: resumes,
-        sends: sends,
-        hides_reset: hidesReset))
+        sends: sends, hides_reset: hidesReset))
   }
 
   /// Whether the observer has seen the frames of an HTTP/2 connection of this thread. It then sees those of

@@ -172,7 +172,8 @@ extension Transfer {
       guard let connection else { return nil }
       if connection.isGivenUp { return .givenUp }
       if connection.lastStream != nil { return .leaving }
-      // The unread data may be a response on the stream that the request is about to open. Earlier releases of libcurl have read at least one TLS record by now.
+      // The unread data may be a response on the stream that the request is about to open. Earlier
+      // releases of libcurl have read at least one TLS record by now.
       return CurlLibrary.readsIdleConnectionsSeldom && connection.hasCarried && connection.isIdle
         && connection.hasArrivals ? .stale : nil
     }
