@@ -107,7 +107,7 @@ import Testing
 
         SERVER   198.51.100.4:443, new connection, 2 attempts
         TLS      TLSv1.3, certificate NOT VERIFIED (-k)
-        ROUTE    DNS; no listed address was ready before it
+        ROUTE    DNS; no listed address was ready in time
         BODY     1234 bytes
 
          #  CANDIDATE         SCORE

@@ -1,7 +1,8 @@
 import NetOptCore
 import Testing
 
-/// Thousands of simulated races whose legs behave at random.
+/// Thousands of simulated races (`Race`). The legs, which are connection attempts to the addresses of a plan,
+/// behave at random.
 @Suite struct RaceSimulationTests {
   @Test("random races follow the rules of the model, and every rule is at work", arguments: 1...8)
   func randomRaces(_ seed: UInt64) {

@@ -33,7 +33,7 @@ import Testing
     #expect((0..<500).map { one.ask($0) } != (0..<500).map { other.ask($0) })
   }
 
-  @Test("a plan of ten minutes has every suitable fault, every server, and every request in both versions")
+  @Test("a ten-minute plan has every suitable fault, every server, and all requests in both HTTP versions")
   func hasAll() {
     let plan = SoakPlan(seed: 1, length: .seconds(600))
     let suiting = Set(Fault.all.filter(SoakPlan.suits).map(\.name))

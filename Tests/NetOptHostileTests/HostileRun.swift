@@ -15,8 +15,8 @@ struct HostileRun: Sendable {
     /// The request uses a pooled connection with TLS that has carried a right response. It is a POST, unless
     /// the case has its own method or fields.
     case pooled
-    /// The request is sent twice by a client with a cache. netopt may make the default number of attempts for
-    /// it, or one attempt if only the first connection misbehaves.
+    /// The request is sent twice by a client with a cache. It has the default limit of attempts. If only the
+    /// first connection misbehaves, the limit is one attempt, because a second one would hide the fault.
     case cached
     /// The request goes over TLS to a proxy, and without TLS from there to the server.
     case proxied

@@ -192,7 +192,7 @@ import Testing
   }
 
   @Test(
-    "the cache serves neither of two responses out of order, because it cannot tell which is newer"
+    "when two responses arrive in the other order than their requests, the cache serves neither of them later"
   )
   func answersOutOfOrder() async throws {
     let gate = Latch()

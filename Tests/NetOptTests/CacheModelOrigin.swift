@@ -384,8 +384,8 @@ final class CacheModelOrigin: Sendable {
     guard let answers = state.answers[representation] else { return report("a version that nobody gave") }
     // If the clock was set during the call, the time at which the cache decided is not known.
     guard settings == state.settings, !setsClockBack else { return }
-    // The cache's clock stands still, but a retry takes time on the monotonic clock. By this time, less than
-    // a second, the cache may take a response for younger than it is.
+    // During a retry the monotonic clock advances and the cache's clock does not. So the cache may take a
+    // response for younger than it is, by the time of the retry: less than a second.
     let slack: Int64 = 999
     switch response.cacheStatus.outcome {
     case .hit where !answers.contains { state.now - $0.given < $0.lifetime + slack }:

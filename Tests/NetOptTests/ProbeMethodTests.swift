@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test(
-    "the icmp method measures endpoints and reports no failure",
+    "the icmp method measures also an endpoint that refuses TCP, without a failure",
     .enabled("this process may not send ICMP: run as root, or see net.ipv4.ping_group_range") { mayPing })
   func icmp() async throws {
     // The second address refuses TCP connections, but replies to echo requests.

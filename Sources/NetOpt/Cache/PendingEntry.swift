@@ -26,8 +26,9 @@ struct PendingEntry: Sendable {
   let begun: MonotonicInstant
   /// The deadline of the call that fetches the response; `nil` for a call without a time limit.
   let deadline: MonotonicInstant?
-  /// The count of `ResourceChanges` for the key when the fetch began, plus the changes that the call's own
-  /// request made. If the count is different at the end of the body, the cache does not store the response.
+  /// How often the resource had been changed, such as by a POST, when the fetch began (`ResourceChanges`).
+  /// Includes the changes that the call's own request made. If the count is different at the end of the body,
+  /// the response may be out of date, and the cache does not store it.
   let changeCount: UInt32
   /// Whether to store the response. If false, it is a 5xx response, which only goes to the waiting calls.
   let shouldStore: Bool

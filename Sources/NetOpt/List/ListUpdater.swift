@@ -187,8 +187,8 @@ actor ListUpdater {
     if let error = await refreshOnce() { throw error }
   }
 
-  /// Begins a refresh, or waits for the running one. Returns the reason why it brought no good list; `nil`
-  /// after a success.
+  /// Begins a refresh, or waits for the running one. Returns why it brought no good list, or why the list,
+  /// which is in use, could not be saved; otherwise `nil`.
   private func refreshOnce() async -> NetOptError? {
     let task = refreshing ?? beginRefresh()
     // Other callers may wait for this refresh, so a caller that is cancelled must not cancel the refresh. The
@@ -214,7 +214,7 @@ actor ListUpdater {
     return task
   }
 
-  /// Performs a refresh. Returns the reason why it brought no good list; `nil` after a success.
+  /// Performs a refresh. Returns the same as `refreshOnce`.
   private func fetchNewer() async -> NetOptError? {
     defer {
       refreshing = nil

@@ -104,8 +104,8 @@ extension Prober {
     return samples
   }
 
-  /// Tells the planner that the prober does not perform a probe. If the planner gave this probe the one
-  /// attempt of a half-open endpoint, another request or probe can then make the attempt.
+  /// Tells the planner that the prober does not perform a probe. If this probe held the one
+  /// attempt of a half-open endpoint, the planner gets the attempt back.
   private func giveUp(_ target: Target) {
     let never = LegError(LegFailure(.other, "the time limit passed before the probe"), isInconclusive: true)
     router.record(

@@ -51,8 +51,8 @@ final class Prober: Sendable {
 
   private struct State {
     var list: EndpointList?
-    /// The states of the hosts of the list, by name. A host without a state counts as settled. Without
-    /// `Probing.atStart`, every host has no state or is settled.
+    /// The states of the hosts of the list, by name. A host without a state counts as settled. If
+    /// `Probing.atStart` is false, a host has no state or is settled.
     var hosts: [String: HostState] = [:]
     /// The number of the last waiting request.
     var lastWait: UInt64 = 0
@@ -185,8 +185,8 @@ final class Prober: Sendable {
 
   // MARK: The first request
 
-  /// Whether a request need not wait for a probe. A request has to wait, or to start the first probes of its
-  /// host, while these probes have no result.
+  /// Whether a request need not wait for a probe. If false, the request starts the first probes of its host,
+  /// or waits for their result.
   func isSettled(_ request: NetOptRequest) -> Bool {
     // The usual case, without a look-up of the host.
     if unsettled.load(ordering: .acquiring) == 0 { return true }

@@ -27,8 +27,8 @@ package final class CacheEntry: Sendable {
   /// system clock. `nil` for an entry of `http` mode, for which RFC 9111 decides whether it is fresh, and for
   /// an entry of `versioned` mode, for which its version decides.
   package let declaredExpiry: Int64?
-  /// The version of the resource that the request named in `versioned` mode, or that a seed pack states;
-  /// otherwise `nil`.
+  /// The version of the resource that the request named in `versioned` mode, or that a seed pack (resources
+  /// that ship with the service) states; otherwise `nil`.
   package let resourceVersion: Int64?
   /// The time from the sending of the request until the body was complete, in microseconds. The disk tier
   /// prefers to keep entries that took long to fetch.

@@ -27,9 +27,9 @@ struct BenchCommand: Command {
       With -q, bench measures each time from the scheduled time of the request. A stalled server therefore \
       shows in all requests that were scheduled during the stall.
 
-      --drill measures the cost of each address that could not be used, 12 times for each address. It \
-      compares the first call of a new client whose list begins with the address with the first call of a \
-      new client without the address. It also measures how many of 10 calls try the address, and after what \
+      --drill measures the cost of each address that could not be used, 12 times for each address. It times \
+      the first calls of two new clients. The list of one client begins with the address; the list of the \
+      other does not have it. It also measures how many of 10 calls try the address, and after what \
       time calls no longer try it.
 
       A run stops at 1,000,000 samples. A signal (Ctrl-C) stops the run; bench then prints the report of the \

@@ -118,9 +118,9 @@ struct Waterfall: Sendable {
     }
     switch route.fallback {
     case .allFailed: return "DNS; no listed address worked for this request"
-    case .circuitsOpen: return "DNS; no listed address is usable; some failed too often recently"
+    case .circuitsOpen: return "DNS; no listed address is usable; some failed or asked for a rest"
     case .excluded: return "DNS; all listed addresses are excluded"
-    case .noAnswerInTime: return "DNS; no listed address was ready before it"
+    case .noAnswerInTime: return "DNS; no listed address was ready in time"
     case nil:
       return route.source == .list ? "direct, from the list, policy \(route.plan.policy.rawValue)" : "DNS"
     }

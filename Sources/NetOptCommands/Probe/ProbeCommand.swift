@@ -20,8 +20,8 @@ struct ProbeCommand: Command {
     summary: "probe the endpoints of the IP list and print their ranking",
     details: """
       Probes every endpoint of the IP list, or only the endpoints of the given hosts, and prints the \
-      endpoints in the order in which requests try them. The command fails when a host has no endpoint that \
-      answers.
+      endpoints in the order in which requests try them. Without --watch, the command fails when a \
+      host has no endpoint that answers.
 
       With --method http, it requests the host's health path from each endpoint, and expects the status that \
       the list gives. For a host without a health path it requests /, and accepts any status below 500. \

@@ -77,9 +77,9 @@ public struct AttemptReport: Sendable {
   /// The route of the attempt; `nil` if the attempt ended before it had a route.
   public var route: RouteReport?
   /// How often the attempt sent the request. The number is more than 1 if the client sent the request again
-  /// within the attempt: a pooled connection was dead, or the server did not process the request. For an
-  /// attempt without a response, resends are not counted: the number is 0 if the attempt sent nothing or no
-  /// server processed the request, and 1 otherwise.
+  /// within the attempt: the server did not process the request, or the request may be repeated and a pooled
+  /// connection was dead. For an attempt without a response, resends are not counted: the number is 0 if the
+  /// attempt sent nothing or no server processed the request, and 1 otherwise.
   public var sends: Int
 
   /// Creates a report.

@@ -23,8 +23,8 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
     case authorities
     /// This machine cannot reach the address: it has no route to it, or does not support its address family.
     case unreachable
-    /// The endpoint accepted requests and sent no responses, while other endpoints worked. Or the connection
-    /// that carried the request is dead, although this endpoint (over another connection) or another endpoint
+    /// The endpoint accepted requests and sent no responses, while other endpoints worked. Or only the
+    /// connection of the request is dead: this endpoint works over another connection, or another endpoint
     /// works.
     case silent
     /// The endpoint accepted no request on a working HTTP/2 connection: it refused the stream

@@ -227,9 +227,9 @@ public struct NetOptError: Error, Sendable {
   public var endpoint: IPEndpoint? { storage.endpoint }
   /// The error of the C library or the system that caused this error; `nil` if there is none.
   public var underlying: Underlying? { storage.underlying }
-  /// Whether the caller may safely send the same request again, and the request may then succeed, later or at
-  /// another endpoint. False if a server may have processed the request and the request may not be repeated
-  /// (`NetOptRequest.mayBeRepeated`).
+  /// Whether the caller may safely send the same request again, with a chance of success. False if the same
+  /// failure would follow, as with an invalid URL. Also false if a server may have processed the request and
+  /// the request may not be repeated (`NetOptRequest.mayBeRepeated`).
   public var isRetryable: Bool { storage.isRetryable }
   /// The route of the call until it failed, with every leg; `nil` if the call failed before it had a route.
   /// If the call made several attempts, this is the route of the attempt that failed with this error.

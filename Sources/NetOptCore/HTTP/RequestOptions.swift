@@ -76,9 +76,9 @@ public struct RequestOptions: Hashable, Sendable {
   /// The maximum number of attempts, for each hop of a redirected call. 1 or less disables retries and
   /// hedges. Default: 3.
   ///
-  /// Within one attempt, the client may send the request several times: it sends the request again when a
-  /// pooled connection was dead, and when the server did not process the request. `maxAttempts` does not
-  /// limit these resends. `NetOptResponse.attempts` counts them.
+  /// Within one attempt, the client may send the request several times. It sends any request again when the
+  /// server did not process it. It sends a request that may be repeated again when a pooled connection was
+  /// dead. `maxAttempts` does not limit these resends. `NetOptResponse.attempts` counts them.
   ///
   /// The client retries a request that may be repeated (`NetOptRequest.mayBeRepeated`) after one of these
   /// events, if the caller does not have a response yet: the connection failed after the request was sent,

@@ -14,13 +14,14 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
   /// The request allows only one IP version, which is the associated value, and the endpoint's address has
   /// the other version.
   case family(IPAddress.Family)
-  /// The circuit breaker is open because the last `inARow` attempts failed. `last` is the last failure.
+  /// The circuit breaker is open because the last `inARow` attempts failed. A response with a
+  /// status of 502, 503 or 504 counts as half a failure. `last` is the last failure.
   case failures(inARow: Int, last: LegFailure?)
-  /// The circuit breaker is open because `failed` of `attempts` attempts within 30 s failed. `last` is the
-  /// last failure.
+  /// The circuit breaker is open because `failed` of `attempts` attempts within 30 s failed, or because the
+  /// endpoint stopped answering requests that wait. `last` is the last failure.
   case failureRate(failed: Int, attempts: Int, last: LegFailure?)
-  /// The endpoint asked with `Retry-After` that clients do not use it for a time. `for` is the remaining
-  /// time. `last` is the endpoint's last failure.
+  /// The endpoint asked with `Retry-After` that clients do not use it for a time. `for` is the whole
+  /// time, not what is left of it. `last` is the endpoint's last failure.
   case resting(for: Duration, last: LegFailure?)
   /// The circuit breaker is half-open: it allows one attempt, and this attempt is under way.
   case attemptUnderWay

@@ -3,7 +3,8 @@
 /// `Race` is a state machine without I/O. The caller opens the connections. It reports events to the race and
 /// carries out the `Step` that the race returns. When the connection of a leg is ready, the caller calls
 /// `ready`, which is the gate, before the leg sends the first byte of the request. The first leg at the gate
-/// wins. So only one leg sends the request: the leg that completed the TLS handshake first.
+/// wins. So only one leg sends the request: the leg that completed the TLS handshake first. If
+/// the server did not process the request (`withdrawRequest`), the next leg that is ready sends it.
 ///
 /// The front leg is the connecting leg that started last. Its stagger (`RoutePlan.Leg.stagger`) is the time
 /// that it has before the race starts another leg beside it. When the stagger is over, or when any leg fails,

@@ -21,8 +21,9 @@ package protocol CandidateSource: Sendable {
 /// and a `Transport` performs it.
 @usableFromInline
 package struct RoutePlan: Sendable {
-  /// Who chose the legs. The first three cases are the policies of `RoutingConfiguration`. A plan without
-  /// endpoints of the list also has the configured policy, unless the caller named the address.
+  /// Who chose the legs. The first three cases are the policies of `RoutingConfiguration`. A plan that uses
+  /// no listed endpoint also has one of these: the configured policy, or `pinned` if the caller named the
+  /// address.
   package enum Policy: String, Hashable, Sendable {
     /// The policy `fastest` chose the legs.
     case fastest
@@ -175,13 +176,13 @@ package struct RoutePlan: Sendable {
   /// Why no endpoint of the list is usable. `nil` if one is usable, or if the request does not use the list.
   ///
   /// With `circuitsOpen`, the plan still begins with a listed endpoint, although its circuit breaker excludes
-  /// it. With `excluded`, the plan has no leg to an endpoint of the list. A plan that `avoiding` returns
-  /// keeps the reason. Its legs may be in another order, and some may be missing.
+  /// it. With `excluded`, the plan has no leg to an endpoint of the list. The result of `avoiding(_:)`
+  /// has the same value, but its legs may be in another order, and some may be missing.
   package var noneUsable: RouteReport.Fallback? { storage.noneUsable }
   /// Whether the first two legs start together. The planner sets this property when `noneUsable` is
   /// `circuitsOpen`. The first leg then goes to an endpoint that its circuit breaker excludes, because this
   /// endpoint may work again. The second leg is DNS. The result of `avoiding(_:)` keeps the property if it
-  /// has at least two legs. Its first two legs may be others than the endpoint and DNS.
+  /// has at least two legs. These may be other legs than the endpoint and DNS.
   package var startsTwo: Bool { storage.startsTwo }
   /// Whether connections to this origin are expected to speak HTTP/2. A leg that loses the race then keeps
   /// its connection for later requests. On HTTP/1.1 libcurl closes the connection, so the race waits twice

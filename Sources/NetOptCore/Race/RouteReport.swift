@@ -18,15 +18,14 @@ public struct RouteReport: Sendable {
   /// A call does not use the list when the list has expired, or when the caller asked for DNS. Such a call
   /// has no `Fallback`, even if the list contains the host.
   public enum Fallback: String, Hashable, Sendable {
-    /// Each endpoint of the list that the call tried failed. Also the reason of a call that tried no listed
-    /// endpoint, because its race began with DNS: a retry, a hedge, or a call that waited for another call's
-    /// race.
+    /// Each endpoint of the list that the call tried failed. Also when the race began with DNS and tried
+    /// no listed endpoint, as the race of a retry, of a hedge, or of a call that waited for another race may.
     case allFailed = "all-failed"
     /// No endpoint of the list was usable, and the circuit breaker of at least one excluded it: it was open,
     /// or half-open with its one attempt under way. The others may have been excluded for other reasons. The
     /// call tried DNS and, at the same time, one of the endpoints that circuit breakers excluded. There are
-    /// two exceptions. A call that waited for another call's race begins with the address that won that race,
-    /// alone. A retry that avoids the endpoint tries it last, and a hedge does not try it.
+    /// two exceptions. A call that waited for another call's race may begin with the address that won that
+    /// race, alone. A retry that avoids the endpoint tries it last, and a hedge does not try it.
     case circuitsOpen = "circuits-open"
     /// All endpoints of the list were excluded, none by its circuit breaker. The reasons are a wrong
     /// certificate and the wrong IP version.
@@ -141,7 +140,7 @@ public struct RouteReport: Sendable {
     public let source: AddressSource
     /// Why the endpoint was excluded when the plan was made, or `nil` if it was not. If the circuit breaker
     /// excluded the endpoint, the plan may still have a leg to it as a last resort, after DNS. With
-    /// `Fallback.circuitsOpen`, also `nil` for the plan's first endpoint, although its circuit breaker
+    /// `Fallback.circuitsOpen`, the plan's first endpoint has `nil` here, even though its circuit breaker
     /// excludes it.
     public let excluded: ExclusionReason?
     /// The certificate failure for which the endpoint is not tried, or `nil` if it is tried or excluded for

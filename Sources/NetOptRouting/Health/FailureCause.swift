@@ -13,8 +13,7 @@ enum FailureCause: Hashable, Sendable {
   /// This machine's network. The endpoint gets a penalty, so it ranks behind other endpoints for a while. Its
   /// circuit breaker does not count the failure.
   case localNetwork
-  /// Something that the planner does not blame on an endpoint, because another endpoint would not avoid it,
-  /// such as DNS or a proxy. Nothing is counted.
+  /// A cause with which every endpoint would fail, such as DNS or a proxy. Nothing is counted.
   case unattributed
 
   /// Whether the failure may be a sign that this machine's network does not work.

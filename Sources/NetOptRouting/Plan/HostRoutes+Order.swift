@@ -77,8 +77,9 @@ extension HostRoutes {
     }
   }
 
-  /// Handles the changes in `timed` that are due: updates the slowness of the endpoints if its review is due,
-  /// and recomputes their ranks.
+  /// Handles each endpoint in `timed` whose change is due. Compares its response times again with those that
+  /// are usual for the origin (`EndpointHealth.updateSlowness`), if that is due, and ranks the endpoint
+  /// again.
   mutating func review(at now: MonotonicInstant) {
     let bound = usual.bound ?? .max
     for (index, due) in timed where due <= now {

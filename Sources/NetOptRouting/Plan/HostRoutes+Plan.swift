@@ -224,7 +224,7 @@ extension HostRoutes {
   ///
   /// When circuit breakers exclude endpoints, the plan begins with one of these endpoints, because it may
   /// work again. The chosen endpoint is the one whose last failure is the oldest. An endpoint that asked for
-  /// a rest (`Retry-After`) is chosen only when all endpoints that circuit breakers exclude asked for a rest.
+  /// a rest (`Retry-After`) is chosen only if all of them asked for a rest.
   /// DNS starts at the same time as the chosen endpoint. When no circuit breaker excludes an endpoint, the
   /// plan uses DNS alone.
   private func planWithoutUsableEndpoint(

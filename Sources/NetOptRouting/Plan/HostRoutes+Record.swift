@@ -2,7 +2,7 @@ import NetOptCore
 
 extension HostRoutes {
   /// Handles a report of the usual kind: a pooled connection to the healthy winner of the last race carried
-  /// the request, which got a response or whose outcome is not known. Such a report normally changes no rank,
+  /// the request, and a response came or the report has no outcome. Such a report normally changes no rank,
   /// so this path costs next to nothing.
   ///
   /// - Returns: whether the report was of this kind, and was handled.

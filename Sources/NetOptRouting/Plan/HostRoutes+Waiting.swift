@@ -84,8 +84,8 @@ extension HostRoutes {
         suspect(index, since: first, limit, isProbed: isProbed, at: now)
         if isProbed { findings.probes += self.probes(of: index, at: now) }
       }
-      // Unacknowledged data may still be on its way, or lost with its connection. The second retransmission
-      // tells which.
+      // Unacknowledged data may still be on its way, or lost with its connection. With the second
+      // retransmission, `delivery` changes from `pending` to `lost`; until then nothing is decided.
       if endpoints[index].health.silence?.connection == .works,
         evidence.contains(where: { $0.delivery == .pending })
       {
@@ -241,8 +241,8 @@ extension HostRoutes {
     return attempt.map { now + $0 + Silence.margin < deadline } ?? false
   }
 
-  /// The shortest stagger of the usable endpoints: the time within which nearly every connection to the
-  /// quickest one is ready. `nil` when no endpoint is usable.
+  /// The time that another attempt takes at least: the shortest stagger of the usable endpoints, within which
+  /// nearly every connection to the quickest one is ready. `nil` when no endpoint is usable.
   ///
   /// - Parameter index: the index of an endpoint to leave out.
   private func leastAttempt(besides index: Int? = nil) -> Duration? {

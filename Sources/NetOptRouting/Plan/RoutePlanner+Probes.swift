@@ -22,8 +22,9 @@ extension RoutePlanner {
   /// Takes the probes that are due now. Only origins in use are probed: those for which a plan was made in
   /// the last 5 minutes.
   ///
-  /// - The one attempt of a half-open circuit breaker is due at once. The probe takes this attempt, so that
-  ///   no request takes it.
+  /// - The one attempt of a half-open circuit breaker is due at once, if the last failure was that the
+  ///   endpoint was unreachable. The probe takes this attempt, so that no request takes it. After any other
+  ///   failure only a response shows that the endpoint works again, so a request makes the attempt.
   /// - A check of a wrong certificate is due after waits that double from 1 s to 60 s.
   /// - A routine probe of any other endpoint is due every few minutes, with jitter, and less often in a long
   ///   list. On average, an origin gets at most one routine probe every 2 s. All origins together get at most

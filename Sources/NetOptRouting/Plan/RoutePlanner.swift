@@ -149,8 +149,8 @@ package struct RoutePlanner: Sendable {
   private func directOff(_ origin: Origin, _ options: RequestOptions) -> RoutePlan.DirectOff {
     if options.routing == .dns { return .requested }
     guard let entry = list?.hosts[origin.host], !entry.endpoints.isEmpty else { return .noList }
-    // If the ports differ, the reason is the port. The ports are equal here only if the URL's host is an IP
-    // address, because `entry(of:)` ignores the list for those.
+    // If the ports differ, the reason is the port. Equal ports come here only if the URL's host is an IP
+    // address: `entry(of:)` does not look up IP addresses in the list.
     return entry.port == origin.port ? .noList : .port
   }
 
@@ -190,9 +190,9 @@ package struct RoutePlanner: Sendable {
   /// Learns the speed and health of endpoints from a call.
   ///
   /// A leg that was ready counts as a success, even when another leg won. A leg counts as a failure when it
-  /// had used up its stagger and a leg that started later won. Otherwise an address that drops all packets
-  /// would cost its stagger on every new connection. Legs that were under way when the caller ended the call
-  /// do not count. The outcome of the request counts for the endpoint of the leg that won.
+  /// had used up its stagger and a leg that started later won. If it did not count, an address that drops all
+  /// packets would delay every new connection by its stagger. Legs that were under way when the caller ended
+  /// the call do not count. The outcome of the request counts for the endpoint of the leg that won.
   ///
   /// - Parameters:
   ///   - report: the outcomes of the legs.
@@ -213,7 +213,7 @@ package struct RoutePlanner: Sendable {
       if !network.hasNoFailures { network.succeeded() }
       return
     }
-    // The legs of a shared race, which had no winner, count with the call that started them.
+    // A shared race without a winner is recorded once, with the report of the call that started it.
     if report.isShared { return giveBackAttempt(of: report.plan, at: now) }
     let adjusted = hosts[hostIndex].adjustedOutcome(outcome, of: report, from: begun, at: now)
     judgeNetwork(by: report, adjusted, at: now)

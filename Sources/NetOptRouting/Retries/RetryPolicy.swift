@@ -56,7 +56,7 @@ package struct RetryPolicy: Sendable {
   /// The longest wait that a server may ask for in `Retry-After`. When a server asks for a longer wait, the
   /// caller gets the response of this server.
   package static let longestWait = Duration.seconds(10)
-  /// The wait before the first retry that waits, before jitter. It doubles with each further retry.
+  /// The wait before the second attempt when it has to wait, before jitter. It doubles with each attempt.
   static let firstWait = Duration.milliseconds(50)
   /// The longest wait that the policy chooses by itself, before jitter. A server may ask for a longer one.
   static let longestOwnWait = Duration.seconds(2)

@@ -12,7 +12,8 @@ protocol SchemeKind: Sendable {
   ///   - options: a JSON object whose members all have names in `optionNames`; `nil` for the default options.
   ///   - isLenient: whether a verifier in `rfc9421` requires only the components that the options name. The
   ///     other schemes ignore it.
-  ///   - keys: the key ring. `sealed-key` takes the platform's key from it.
+  ///   - keys: the key ring. `sealed-key` takes from it the key with which a signer encrypts the caller's
+  ///     key.
   /// - Throws: `JSONFault` for a value that an option cannot have.
   /// - Returns: the scheme, or the fault of values that do not fit together.
   static func scheme(

@@ -27,7 +27,8 @@ public struct VerificationReport: Sendable {
     public let detail: String
   }
 
-  /// The first byte at which the verifier's string, or the body of the request, differs from the signer's.
+  /// The first byte at which two texts differ: the string to sign, the canonical request or the body, as the
+  /// verifier has it and as the signer has it.
   public struct Difference: Hashable, Sendable {
     /// The number of the line, counted from 1.
     public let line: Int

@@ -94,9 +94,10 @@ import Testing
     #expect(ContinuousClock.now - began < .seconds(10))
   }
 
-  /// `setInterest` takes the events on a socket that libcurl wants to be told of, and returns what the loop
-  /// must do.
-  @Test("the loop watches a socket that the table does not know exactly as libcurl asks")
+  /// `setInterest` takes the events of which libcurl wants to be told, and returns what the loop must do.
+  /// `isWanted` says whether to tell libcurl of an event. It is false only for connections that are known and
+  /// idle.
+  @Test("for an unknown socket, the loop does what libcurl asks, and tells libcurl of every event")
   func unknownSocket() {
     var table = ConnectionTable()
     let answers = [table.setInterest(5, .read), table.setInterest(5, .read), table.setInterest(5, [])]

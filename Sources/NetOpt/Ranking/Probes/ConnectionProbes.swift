@@ -3,8 +3,8 @@ import NetOptRouting
 
 /// The probe method `tcp`, which completes a TCP handshake.
 struct TCPProbe: Probe {
-  /// False: a middlebox may complete the handshake for an endpoint that is down. For port 80, due probes use
-  /// `tcp` anyway, because it is the default method there. Its success then counts in full.
+  /// False: a middlebox may complete the handshake for an endpoint that is down. Due probes therefore use the
+  /// default method instead, which is `tcp` itself for port 80. There its success counts in full.
   var showsRecovery: Bool { false }
 
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {

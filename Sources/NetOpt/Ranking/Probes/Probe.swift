@@ -18,7 +18,8 @@ protocol Probe: Sendable {
   /// - Returns: a report with the durations of the handshakes or of the echo; or the failure. For an `https`
   ///   origin, a new connection without a TLS handshake (`tls` is `nil`) is only a measurement. It does not
   ///   show that the endpoint works. The planner records the round-trip time and counts this machine's
-  ///   network as working. If the endpoint is half-open, its one attempt is free again.
+  ///   network as working. If the endpoint's circuit breaker is half-open, another probe or a
+  ///   request may now make its one attempt.
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError>
 }
 

@@ -10,8 +10,9 @@ package enum CurlLibrary {
   /// (CURLOPT_BUFFERSIZE(3)). All releases before 8.1.0 do (`on_frame_recv` in lib/http2.c).
   package static let stopsAtLongHeads = isBefore(0x08_01_00)
 
-  /// Whether this libcurl appends a fold before the first field to a field of the previous transfer, which is
-  /// already freed. All releases before 8.1.0 do (`Curl_headers_push` in lib/headers.c).
+  /// Whether this libcurl uses freed memory when a head begins with a continuation line (obs-fold): it
+  /// appends the line to the last field of the previous transfer. All releases before 8.1.0 do
+  /// (`Curl_headers_push` in lib/headers.c).
   static let foldsIntoFreedFields = isBefore(0x08_01_00)
 
   /// Whether this libcurl drops received data of a response that it has not delivered when the server resets

@@ -21,9 +21,8 @@ extension CurlMulti {
       endpoint: transfer.endpoint
     )
     if refusal.mayReconnect {
-      // After a first refusal of a connection that is leaving or given up, the new transfer may use another
-      // open connection, because libcurl does not give out the refused one again. Otherwise it opens a
-      // connection. In all other cases the new transfer opens a connection.
+      // The new transfer opens a connection. Exception: after a first refusal, because the connection was
+      // leaving or given up, it may use another open one. libcurl does not give out the refused one again.
       let opensNew = !refusal.mayReuseOther || exchange.wasGivenUselessConnection
       exchange.wasGivenUselessConnection = true
       let other = connect(

@@ -5,8 +5,8 @@ import NetOptCore
 // out. Over HTTP/2 only the stream ends with the call, so the next call would use the same connection.
 
 extension CurlMulti {
-  /// Records that a call timed out after its request was sent. When this is the second such call in a row
-  /// during which no byte arrived on the connection, ends the connection with everything on it.
+  /// Records that a call timed out after its request was sent. When two calls in a row have timed out and no
+  /// byte arrived on the connection meanwhile, ends the connection with all its streams.
   func noteStall(of transfer: Transfer) {
     let now = loop.now()
     guard let sent = transfer.readyAt, let descriptor = connections.socket(of: transfer),

@@ -4,8 +4,8 @@
 /// nothing; `win` then returns false, and `finish` returns `nil`. No transition leads out of `finished`.
 enum ExchangeState {
   /// No multi handle has admitted the exchange to a race yet. This is the first state. An exchange returns to
-  /// it when it has read its body stream (`readingBody`), and when it waited for a race and the network has
-  /// changed, so that another multi handle must admit it.
+  /// it in two cases: it has read its body stream (`readingBody`), or the network changed while it waited for
+  /// a race, so that another multi handle must admit it.
   case queued
   /// The body stream was announced with 0 bytes. Before the request is sent, the exchange reads the stream to
   /// its end, to check that it is empty (`UploadStream.endsFirst`).

@@ -11,7 +11,7 @@ struct ReplayCounts: Equatable {
   /// request may meet several ending connections in a row.
   static let mostEnds = 10
 
-  /// The leg whose returns are counted: the one from which the request last came back. `nil` before the first
+  /// The leg from which the request last came back; the counts below are for this leg. `nil` before the first
   /// return.
   private var leg: Int?
   /// How often the request came back from `leg`, by the kind of its fate. Each kind has its own limit.

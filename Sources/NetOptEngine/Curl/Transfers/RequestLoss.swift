@@ -65,7 +65,7 @@ struct RequestLoss: Equatable {
   private func cause(at peer: String, usual: String) -> String {
     switch fate {
     case .unknown where wasSilent:
-      "\(peer) stopped answering, and netopt closed the connection before the response began"
+      "\(peer) stopped answering, and the connection ended before the response began"
     case .unknown:
       wasLeaving
         ? "\(peer) announced the end of the connection (GOAWAY); the connection then ended before the response began"

@@ -182,7 +182,7 @@ extension Transfer {
       // takes for HTTP/2.
       return connectionClass.offersHTTP2 && descriptor == nil ? .busy : nil
     }
-    // Without an offer of HTTP/2, libcurl gives no transfer a connection that is in use.
+    // libcurl gives a connection that is in use only to transfers that offer HTTP/2.
     if connectionClass.offersHTTP2, let carrier = connection.carrier, carrier.holdsConnection { return .busy }
     // libcurl 8.21 and later disregards the bundle of plain HTTP through a proxy.
     if let bundle = connection.bundle, bundle != connectionClass.bundle { return .stale }
