@@ -39,7 +39,7 @@ import Testing
     let configuration = try await configuration([])
     #expect(file(of: configuration) == "built in")
     #expect(!configuration.allowPrivateAddresses)
-    #expect(configuration.probing.atStart)
+    #expect(configuration.probing.atStart && !configuration.probing.includesUnusedHosts)
     // `get` ends before a refresh could fetch a newer list.
     #expect(!configuration.listUpdates.refresh)
     #expect(configuration.dns.servers.isEmpty)

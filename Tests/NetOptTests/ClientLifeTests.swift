@@ -9,6 +9,19 @@ import Testing
 /// The resources of a client (threads, descriptors, files), and its life from the first request to the
 /// shutdown.
 @Suite struct ClientLifeTests {
+  @Test("a client has no list by default, and probes of the compiled-in list only the hosts of its requests")
+  func unaskedTraffic() async throws {
+    #expect(try NetOptClient(ClientConfiguration(), transport: StubTransport()).list == nil)
+    var configuration = ClientConfiguration()
+    configuration.list = .builtIn
+    let endpoints = try #require(EndpointList.builtIn.hosts["dns.google"]).endpoints.map(\.address)
+    let transport = StubTransport(Dictionary(uniqueKeysWithValues: endpoints.map { ($0, .respond()) }))
+    let client = try NetOptClient(configuration, transport: transport)
+    _ = try await client.execute(NetOptRequest(.get, "https://dns.google/"))
+    await client.shutdown()
+    #expect(!transport.opened.isEmpty && Set(transport.opened).isSubset(of: endpoints))
+  }
+
   @Test("a client leaves no descriptor and no loop thread behind, with and without a shutdown")
   func leftResources() async throws {
     await #expect(processExitsWith: .success) {

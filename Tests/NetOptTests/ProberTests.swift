@@ -22,13 +22,14 @@ import Testing
     ///   the time that the attempt takes.
     init(
       _ addresses: [IPAddress], host: String, concurrency: Int = 64, atStart: Bool = false,
-      method: ProbeMethod? = nil,
+      includesUnusedHosts: Bool = true, method: ProbeMethod? = nil,
       _ connect: @escaping @Sendable (ManualTimeSource, ConnectRequest) -> Result<ConnectReport, LegError>
     ) {
       let list = EndpointList(hosts: [host: HostEntry(endpoints: addresses.map { ListedEndpoint($0) })])
       var configuration = ClientConfiguration()
       configuration.proxy = .none
       configuration.probing.atStart = atStart
+      configuration.probing.includesUnusedHosts = includesUnusedHosts
       configuration.probing.concurrency = concurrency
       configuration.probing.method = method
       router = Router(list, configuration, clock)
@@ -165,6 +166,27 @@ import Testing
     try await told.wait(for: "the end of the probes at start") { $0.count == 1 }
     _ = try await bench.prober.probe(hosts: nil, method: nil)
     #expect(told.events.count == 2)
+    bench.prober.stop()
+  }
+
+  @Test("hosts without requests are not probed if the configuration excludes them")
+  func unusedHosts() async throws {
+    let asked = EventRecorder<IPAddress>()
+    let bench = Bench([a], host: origin.host, atStart: true, includesUnusedHosts: false) { clock, request in
+      asked.record(request.endpoint.address)
+      return Self.ready(clock, after: 2)
+    }
+    bench.prober.start()
+    let list = EndpointList(hosts: [
+      origin.host: HostEntry(endpoints: [ListedEndpoint(a)]),
+      "b.test": HostEntry(endpoints: [ListedEndpoint(b)]),
+    ])
+    bench.router.adopt(list)
+    bench.prober.adopt(list)
+    #expect(bench.prober.taskCount == 0)
+    await bench.prober.waitForFirstAnswer(to: try NetOptRequest(.get, "https://b.test/"), until: nil)
+    try await wait(for: "the end of the probes") { bench.prober.taskCount == 0 }
+    #expect(!asked.events.isEmpty && asked.events.allSatisfy { $0 == b })
     bench.prober.stop()
   }
 

@@ -10,7 +10,8 @@ public import NetOptSigning
 public struct ClientConfiguration: Sendable {
   /// The source of the list of server IPs.
   public enum ListSource: Sendable {
-    /// The list compiled into the library: public services with stable addresses.
+    /// The list compiled into the library: public services with stable addresses. It is for demonstrations.
+    /// The client probes a host of this list only when the program sends a request to it.
     case builtIn
     /// No list: every request goes over DNS.
     case none
@@ -35,8 +36,9 @@ public struct ClientConfiguration: Sendable {
     public var stateDirectory: String?
   }
 
-  /// The source of the list of server IPs. Default: `builtIn`.
-  public var list = ListSource.builtIn
+  /// The source of the list of server IPs. Default: `none`, so a client contacts only the hosts of its
+  /// requests.
+  public var list = ListSource.none
   /// How the client keeps its list up to date.
   public var listUpdates = ListUpdates()
   /// The public keys of the issuers of lists. With at least one key, the client uses a list from a file or a
@@ -101,9 +103,12 @@ public struct ClientConfiguration: Sendable {
   /// How the client probes endpoints.
   public struct Probing: Sendable {
     /// Whether the client probes the endpoints of the list when it is made, and requests wait for the first
-    /// probes. When the list has more than 256 endpoints, the client does not probe all of them at start; it
-    /// probes a host at the first request to it. Default: yes.
+    /// probes. When the list has more than 256 endpoints, or is `ListSource.builtIn`, the client does not
+    /// probe all of them at start; it probes a host at the first request to it. Default: yes.
     public var atStart = true
+    /// Whether `atStart` includes the hosts to which the program has sent no request yet. If false, the first
+    /// request to a host starts the probes of the host.
+    package var includesUnusedHosts = true
     /// Whether the client sends background probes, at a low rate, while requests are sent. It probes an
     /// endpoint that failed as soon as its circuit breaker allows it, an endpoint with a wrong certificate
     /// after 1 s to 1 min, and every other endpoint every few minutes. A client that sends no requests sends

@@ -103,8 +103,10 @@ public final class NetOptClient: Sendable {
     let network = NetworkFingerprint.current
     ranking = RankingMemory(router, configuration, network: network, timeSource)
     loopExecutor = engine.loop.map { LoopTaskExecutor($0) } ?? globalConcurrentExecutor
+    var probing = configuration.probing
+    if case .builtIn = configuration.list { probing.includesUnusedHosts = false }
     let prober = Prober(
-      router, engine, start.choice?.list, known: ranking.restore(), configuration.probing, timeSource)
+      router, engine, start.choice?.list, known: ranking.restore(), probing, timeSource)
     self.prober = prober
     backgroundProbes = BackgroundProbes(router, prober, ranking, configuration.probing, timeSource)
     retries = Retries(timeSource, observers: configuration.observers)
@@ -149,7 +151,7 @@ public final class NetOptClient: Sendable {
       let monitor = NetworkMonitor(loop, network: network) { transition.perform($0) }
       engine.begin(monitor)
     }
-    if configuration.probing.atStart { prober.start() }
+    prober.start()
     updater?.start(on: engine.loop, identities: start.identities)
   }
 

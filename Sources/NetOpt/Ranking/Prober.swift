@@ -81,7 +81,6 @@ final class Prober: Sendable {
 
   /// The list whose endpoints the prober probes; `nil` without a list.
   var list: EndpointList? { state.withLock(\.list) }
-
   /// The number of running tasks of first probes and of `startProbes`.
   var taskCount: Int { state.withLock(\.tasks.count) }
 
@@ -107,8 +106,8 @@ final class Prober: Sendable {
   /// The prober does not call it when due probes have ended.
   func whenProbed(_ handler: @escaping @Sendable () -> Void) { state.withLock { $0.whenProbed = handler } }
 
-  /// Switches to another list. If the new list has at most `mostAtStart` endpoints, starts to probe its new
-  /// hosts, and the hosts with new endpoints or another port. The requests that wait for the probes of a host
+  /// Switches to another list. If the new list is probed as a whole, starts to probe its new hosts, and the
+  /// hosts with new endpoints or another port. The requests that wait for the probes of a host
   /// that is not in the new list continue at once.
   func adopt(_ list: EndpointList) {
     let (others, waiting) = state.withLock { state in
@@ -127,14 +126,15 @@ final class Prober: Sendable {
       return (Array(others.keys), removed.values.flatMap(\.waiters))
     }
     for continuation in waiting { continuation.resume() }
-    guard configuration.atStart, list.endpointCount <= Self.mostAtStart else { return }
-    begin(direct(others))
+    if probesWhole(list) { begin(direct(others)) }
   }
 
-  /// Starts to probe the whole list, unless it has more than `mostAtStart` endpoints.
-  func start() {
-    guard configuration.atStart, let list, list.endpointCount <= Self.mostAtStart else { return }
-    begin(direct(Array(list.hosts.keys)))
+  /// Starts to probe the whole list, if it is to be probed as a whole.
+  func start() { if let list, probesWhole(list) { begin(direct(Array(list.hosts.keys))) } }
+
+  /// Whether the prober probes the hosts of a list before the first requests to them.
+  private func probesWhole(_ list: EndpointList) -> Bool {
+    configuration.atStart && configuration.includesUnusedHosts && list.endpointCount <= Self.mostAtStart
   }
 
   /// Starts anew in another network. Cancels the tasks of first probes and of `startProbes`. Then probes the

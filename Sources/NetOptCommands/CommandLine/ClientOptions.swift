@@ -62,7 +62,7 @@ enum ClientOptions {
     _ arguments: Arguments, in context: CommandContext
   ) throws -> ClientConfiguration {
     var configuration = ClientConfiguration()
-    if let file = arguments.value(of: list) { configuration.list = .file(file) }
+    configuration.list = arguments.value(of: list).map { .file($0) } ?? .builtIn
     configuration.trustedKeys = try trustedKeys(arguments)
     // Most commands end too early for a refresh of the list. A command uses the list that it starts with.
     // `iplist update` fetches newer lists.
@@ -77,8 +77,10 @@ enum ClientOptions {
       }
       configuration.routing.policy = policy
     }
-    // With `--no-direct`, no request uses the list's endpoints, so the client does not probe them.
+    // With `--no-direct`, no request uses the list's endpoints, so the client does not probe them. In any
+    // case, a command contacts only the hosts that its arguments name.
     configuration.probing.atStart = !arguments.has(noDirect)
+    configuration.probing.includesUnusedHosts = false
     if let text = arguments.value(of: dnsServers) {
       configuration.dns.servers = try servers(text, arguments.name(of: dnsServers))
     }
