@@ -57,13 +57,37 @@ package final class Database: @unchecked Sendable {
     handle = opened
     self.path = path
     sqlite3_busy_timeout(opened, patience)
-    sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, Self.longestValue)
+    sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, Self.longestUncheckedValue)
+    watch(every: 1)
+  }
+
+  /// Makes SQLite call `mustEnd` after each `steps` instructions.
+  private func watch(every steps: Int32) {
     sqlite3_progress_handler(
-      opened, Self.stepsPerLook,
+      handle, steps,
       { context in
         guard let context else { return 0 }
         return Unmanaged<Database>.fromOpaque(context).takeUnretainedValue().mustEnd() ? 1 : 0
       }, Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  /// The maximum size of a value in bytes until `definitions` has returned. SQLite computes expressions when
+  /// it loads the schema: a column of `sqlite_stat1` may be generated. One instruction can then take a time
+  /// that grows with the square of the size, and nothing can interrupt it.
+  private static let longestUncheckedValue: Int32 = 16 << 10
+  /// The most CPU time of a statement until `definitions` has returned, in nanoseconds: 2 s. Waits for locks
+  /// do not count.
+  private static let longestUncheckedStatement: Int64 = 2_000_000_000
+  /// Whether `definitions` has returned.
+  private var isChecked = false
+  /// The CPU time of this thread when the statement began, in nanoseconds. Only until `isChecked` is set.
+  private var begun: Int64 = 0
+
+  /// The CPU time of this thread in nanoseconds.
+  private static var threadTime: Int64 {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
   }
 
   /// The number of instructions that SQLite's virtual machine executes between two calls of `mustEnd`.
@@ -85,13 +109,17 @@ package final class Database: @unchecked Sendable {
   /// Restarts the count of instructions. Call this before each statement. A statement that executes more
   /// instructions than the file's size allows is interrupted: sqlite3_progress_handler(3). Without this
   /// limit, a statement would never end in a file whose pages form a cycle.
-  func begin() { (looks, mostLooks) = (0, Self.leastLooks) }
+  func begin() {
+    (looks, mostLooks) = (0, Self.leastLooks)
+    if !isChecked { begun = Self.threadTime }
+  }
 
   /// Records that the statement has executed another `stepsPerLook` instructions.
   ///
   /// - Returns: whether the statement has executed more instructions than the file's size allows, so that
   ///   SQLite must interrupt it.
   private func mustEnd() -> Bool {
+    if !isChecked { return Self.threadTime > begun + Self.longestUncheckedStatement }
     looks += 1
     if looks == Self.leastLooks {
       let bytes = ["", "-wal"].reduce(Int64(0)) { sum, suffix in
@@ -138,13 +166,18 @@ package final class Database: @unchecked Sendable {
 
   /// The statements that created the tables, indices, triggers and views of the database, as SQLite keeps
   /// them: without `IF NOT EXISTS`. A trigger or a view can run for ever. So a caller that opens a file of
-  /// unknown origin first compares these statements with those with which it would create the database.
+  /// unknown origin first compares these statements with those with which it would create the database. Until
+  /// this method has returned, values are small and time is short.
   package func definitions() throws(SQLiteError) -> Set<String> {
     // ANALYZE creates the tables `sqlite_stat*`, which belong to SQLite.
     let statement = try Statement(
       "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND NOT (type = 'table' AND name GLOB 'sqlite_stat*')",
       in: self)
-    return Set(try statement.rows { $0.text(0) ?? "" })
+    let definitions = Set(try statement.rows { $0.text(0) ?? "" })
+    isChecked = true
+    sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.longestValue)
+    watch(every: Self.stepsPerLook)
+    return definitions
   }
 
   /// The number of rows that the last INSERT, UPDATE or DELETE changed.
