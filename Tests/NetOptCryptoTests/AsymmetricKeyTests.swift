@@ -84,6 +84,18 @@ import Testing
     #expect(error?.description.contains("2048 to 16384 bits") == true, "\(error?.description ?? "")")
   }
 
+  @Test("an RSA key with a public exponent of more than 256 bits is refused", arguments: [true, false])
+  func longExponent(isPrivate: Bool) {
+    for (bits, isUsable) in [(248, true), (264, false), (150_000, false)] {
+      let publicPart = number(2048) + number(bits)
+      let rest = ([2048] + [Int](repeating: 1024, count: 5)).flatMap(number)
+      let text =
+        isPrivate
+        ? pem("RSA PRIVATE KEY", element(2, [0]) + publicPart + rest) : pem("RSA PUBLIC KEY", publicPart)
+      #expect(((try? AsymmetricKey(pem: text, isPrivate: isPrivate)) != nil) == isUsable, "\(bits)")
+    }
+  }
+
   /// libcrypto would compute the public half of such a key for minutes. The key has the general form (RFC
   /// 5958), and the parameters contain the identifiers of the supported types.
   @Test("a key of another type is refused without being decoded", .timeLimit(.minutes(1)))
