@@ -39,6 +39,46 @@ static _Thread_local struct sessions abandoned;
 // search through the list is fast enough.
 static _Thread_local struct sessions failed;
 
+// The bytes at which a session must continue, because nghttp2 has stopped before the end of the bytes that it
+// was given. libcurl before 8.1.0 keeps them in place for the next call.
+struct rest {
+  const void *session;
+  const uint8_t *next;
+  size_t count;
+};
+// The rests of this thread. Few sessions have one at a time: those with a stream whose reader is slow.
+static _Thread_local struct {
+  struct rest *list;
+  int count, room;
+} rests;
+
+// Returns the index of a session's rest; -1 when the session has none.
+static int find_rest(const void *session) {
+  for (int index = 0; index < rests.count; index++)
+    if (rests.list[index].session == session) return index;
+  return -1;
+}
+
+static void remove_rest(int index) {
+  rests.list[index] = rests.list[--rests.count];
+  if (rests.count) return;
+  free(rests.list);
+  rests.list = NULL;
+  rests.room = 0;
+}
+
+static void add_rest(struct rest rest) {
+  if (rests.count == rests.room) {
+    int room = rests.room ? 2 * rests.room : 16;
+    struct rest *list = realloc(rests.list, (size_t)room * sizeof *list);
+    // As in `add`.
+    if (!list) abort();
+    rests.list = list;
+    rests.room = room;
+  }
+  rests.list[rests.count++] = rest;
+}
+
 // Returns the index of a session in a set; -1 when the set does not have the session.
 static int find(const struct sessions *some, const void *session) {
   for (int index = 0; index < some->count; index++)
@@ -279,12 +319,29 @@ static enum netopt_failure failure_of(ssize_t result) {
 // session stopped in the middle of a frame. libcurl before 8.1.0 would pass it the same bytes again, and
 // later other bytes of the connection. The session would then read new frames from the inside of one of
 // the peer's frames.
+//
+// The same would happen to a session that has stopped because a stream's reader is slow. libcurl before 8.1.0
+// forgets the bytes that the session has not read when that stream ends and the idle connection is used again
+// (`http2_connisdead`): it gives the session the next bytes of the connection. So a session must continue
+// where it has stopped.
 INTERPOSED ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const uint8_t *bytes, size_t count) {
   static _Atomic(void *) known;
   ssize_t (*receive)(nghttp2_session *, const uint8_t *, size_t) = next(__func__, &known);
   if (!is_ours) return receive(session, bytes, count);
   if (failed.count && find(&failed, session) >= 0) return NGHTTP2_ERR_CALLBACK_FAILURE;
+  int index = rests.count ? find_rest(session) : -1;
+  if (index >= 0) {
+    int continues = bytes == rests.list[index].next && count == rests.list[index].count;
+    remove_rest(index);
+    if (!continues) {
+      add(&failed, session);
+      add(&abandoned, session);
+      return NGHTTP2_ERR_CALLBACK_FAILURE;
+    }
+  }
   ssize_t result = receive(session, bytes, count);
+  if (handlers.keeps_rests && result >= 0 && (size_t)result < count)
+    add_rest((struct rest){session, bytes + result, count - (size_t)result});
   if (result < 0) {
     add(&failed, session);
     add(&abandoned, session);
@@ -300,6 +357,8 @@ INTERPOSED void nghttp2_session_del(nghttp2_session *session) {
   if (is_ours) {
     remove_session(&failed, session);
     remove_session(&abandoned, session);
+    int index = rests.count ? find_rest(session) : -1;
+    if (index >= 0) remove_rest(index);
     if (session) handlers.deleted(session);
   }
   delete(session);
@@ -353,6 +412,8 @@ void netopt_observe_frames(struct netopt_frame_handlers new_handlers) {
   handlers = new_handlers;
   is_ours = 1;
 }
+
+int netopt_has_rest(const void *session) { return rests.count && find_rest(session) >= 0; }
 
 int netopt_frames_are_observed(void) { return is_observed; }
 

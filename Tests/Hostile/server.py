@@ -40,6 +40,7 @@ import http2_floods  # noqa: F401
 import http2_frames  # noqa: F401
 import http2_lengths  # noqa: F401
 import http2_refusals  # noqa: F401
+import http2_rests  # noqa: F401
 import http2_together  # noqa: F401
 import tls_control  # noqa: F401
 import tls_proxy  # noqa: F401

@@ -49,11 +49,18 @@ struct netopt_frame_handlers {
   int (*sends)(void *easy, size_t bytes);
   // RST_STREAM with NO_ERROR has arrived. Returns whether to hide it from libcurl.
   int (*hides_reset)(void *easy);
+  // Whether libcurl keeps the bytes that a session has not read in place, and passes exactly these bytes next.
+  // The observer then makes a session fail that does not continue with them. libcurl before 8.1.0 does.
+  int keeps_rests;
 };
 
 // Sets the handlers for this thread. The observer calls them for the sessions that libcurl sets up on this
 // thread from now on. A repeated call replaces the handlers.
 void netopt_observe_frames(struct netopt_frame_handlers handlers);
+
+// Whether a session of this thread has stopped before the end of the bytes that it was given. Always 0 unless
+// `keeps_rests` is set.
+int netopt_has_rest(const void *session);
 
 // Whether the observer has replaced libcurl's callback for received frames in a session of this thread. The
 // observer then tells the handlers of all frames of this session.

@@ -33,7 +33,7 @@ import Testing
         ending: { _, _ in }, received: { _, _, _ in }, requested: { _, _, _, _ in }, closed: { _ in },
         refused: { _, _ in },
         leaving: { _, _ in }, rejected: { _, _, _ in }, failed: { _, _ in }, deleted: { _ in },
-        resumes: { _ in }, sends: { _, _ in 1 }, hides_reset: { _ in 0 }))
+        resumes: { _ in }, sends: { _, _ in 1 }, hides_reset: { _ in 0 }, keeps_rests: 0))
   }
 
   /// Makes sessions, and gives each of them a frame at which it fails, and then more input.

@@ -11,8 +11,12 @@ enum FrameObserver {
       netopt_frame_handlers(
         ending: ending, received: received, requested: requested, closed: closed, refused: refused,
         leaving: leaving, rejected: rejected, failed: failed, deleted: deleted, resumes: resumes,
-        sends: sends, hides_reset: hidesReset))
+        sends: sends, hides_reset: hidesReset, keeps_rests: CurlLibrary.forgetsInput ? 1 : 0))
   }
+
+  /// Whether libcurl holds received bytes of a connection that nghttp2 has not read, because a stream's
+  /// reader was slow. Always false if `CurlLibrary.forgetsInput` is false.
+  static func hasRest(_ session: UnsafeRawPointer) -> Bool { netopt_has_rest(session) != 0 }
 
   /// Whether the observer has seen the frames of an HTTP/2 connection of this thread. It then sees those of
   /// all connections, because libcurl sets the same callbacks for each. False if no connection has used

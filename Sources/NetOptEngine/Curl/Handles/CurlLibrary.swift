@@ -20,6 +20,10 @@ package enum CurlLibrary {
   /// lib/http2.c).
   static let dropsAnswersAtResets = isBefore(0x08_01_00)
 
+  /// Whether this libcurl may forget received bytes of an idle HTTP/2 connection, and read the connection on
+  /// in the middle of a frame. All releases before 8.1.0 may (`http2_connisdead` in lib/http2.c).
+  static let forgetsInput = isBefore(0x08_01_00)
+
   /// Whether this libcurl may send a part of a request's body twice over HTTP/2. The releases from 7.88.0 to
   /// 8.0.1 do (`cf_h2_send` in lib/http2.c; see `SentBody`).
   static let repeatsUploads = !isBefore(0x07_58_00) && isBefore(0x08_01_00)
@@ -45,6 +49,16 @@ package enum CurlLibrary {
   /// Whether this libcurl makes nghttp2 fail when a frame breaks a rule. All releases from 8.13.0 on do
   /// (`cf_h2_on_invalid_frame_recv` in lib/http2.c).
   static let refusesInvalidFrames = !isBefore(0x08_0d_00)
+
+  /// The file of authorities that libcurl was built with (CURLINFO_CAINFO(3)); `nil` if it was built without
+  /// one.
+  static let authorityFile: String? = {
+    guard isReady, let easy = curl_easy_init() else { return nil }
+    defer { curl_easy_cleanup(easy) }
+    var path: UnsafeMutablePointer<CChar>?
+    netopt_getinfo_string(easy, CURLINFO_CAINFO, &path)
+    return path.map { String(cString: $0) }
+  }()
 
   /// libcurl's version, such as "7.88.1".
   static let release = text(netopt_version_info()?.pointee.version) ?? ""

@@ -172,6 +172,8 @@ extension Transfer {
       guard let connection else { return nil }
       if connection.isGivenUp { return .givenUp }
       if connection.lastStream != nil { return .leaving }
+      // The bytes may be a response on the stream that the request is about to open.
+      if let session = connection.session, FrameObserver.hasRest(session), connection.isIdle { return .stale }
       // The unread data may be a response on the stream that the request is about to open. Earlier
       // releases of libcurl have read at least one TLS record by now.
       return CurlLibrary.readsIdleConnectionsSeldom && connection.hasCarried && connection.isIdle
