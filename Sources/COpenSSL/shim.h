@@ -7,20 +7,23 @@
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/objects.h>
+#include <openssl/pem.h>
 #include <openssl/prov_ssl.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
 
 // The major version of the headers. The loaded library must have the same major version, because constants
 // and structures may differ in another one.
 static const int netopt_openssl_major = OPENSSL_VERSION_MAJOR;
 
 // Commands of SSL_CTX_ctrl(3) and some of their values: SSL_CTX_clear_mode(3), SSL_CTX_set_read_ahead(3),
-// SSL_CTX_set_max_cert_list(3).
+// SSL_CTX_set_max_cert_list(3), SSL_CTX_set1_verify_cert_store(3).
 static const int netopt_ctrl_clear_mode = SSL_CTRL_CLEAR_MODE;
 static const int netopt_ctrl_set_read_ahead = SSL_CTRL_SET_READ_AHEAD;
 static const long netopt_mode_release_buffers = SSL_MODE_RELEASE_BUFFERS;
 static const int netopt_ctrl_set_max_cert_list = SSL_CTRL_SET_MAX_CERT_LIST;
+static const int netopt_ctrl_set_verify_store = SSL_CTRL_SET_VERIFY_CERT_STORE;
 // The option that refuses compressed certificates (RFC 8879): SSL_CTX_set_options(3). It exists since OpenSSL
 // 3.2. Older releases ignore its bit.
 #ifdef SSL_OP_NO_RX_CERTIFICATE_COMPRESSION
@@ -78,3 +81,15 @@ static const int netopt_bio_get_ktls_receive = BIO_CTRL_GET_KTLS_RECV;
 static const int netopt_bio_read = BIO_FLAGS_READ;
 static const int netopt_bio_should_retry = BIO_FLAGS_SHOULD_RETRY;
 static const int netopt_bio_retry_flags = BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY;
+
+// The library and the reason of the error with which PEM_read_bio_X509_AUX(3) ends at the end of a text, and
+// those of an error code (ERR_get_error(3)).
+static const int netopt_error_library_pem = ERR_LIB_PEM;
+static const int netopt_error_no_start_line = PEM_R_NO_START_LINE;
+static inline int netopt_error_library(unsigned long code) { return ERR_GET_LIB(code); }
+static inline int netopt_error_reason(unsigned long code) { return ERR_GET_REASON(code); }
+
+// Flags of X509_STORE_set_flags(3).
+static const unsigned long netopt_trusted_first = X509_V_FLAG_TRUSTED_FIRST;
+static const unsigned long netopt_partial_chain = X509_V_FLAG_PARTIAL_CHAIN;
+static const unsigned long netopt_check_revocation = X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;

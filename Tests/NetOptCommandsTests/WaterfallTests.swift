@@ -210,7 +210,9 @@ import Testing
   @Test(
     "the ROUTE line states why the request fell back to DNS",
     arguments: [
-      (RouteReport.Fallback.circuitsOpen, "DNS; no listed address is usable; some failed or asked for a rest"),
+      (
+        RouteReport.Fallback.circuitsOpen, "DNS; no listed address is usable; some failed or asked for a rest"
+      ),
       (.excluded, "DNS; all listed addresses are excluded"),
     ])
   func fallback(reason: RouteReport.Fallback, words: String) throws {

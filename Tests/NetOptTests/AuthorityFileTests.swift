@@ -5,6 +5,7 @@ import TestTools
 import Testing
 
 @testable import NetOpt
+@testable import NetOptEngine
 
 /// Files of certificate authorities that OpenSSL would read for seconds.
 @Suite struct AuthorityFileTests {

@@ -147,6 +147,9 @@ extension CacheCall {
     fetch.begun = cache.timeSource.now()
     fetch.deadline = next.deadline
     fetch.changeCount = cache.changes.changeCount(of: key)
+    // The response belongs to other settings than the key. A count that is never reached keeps it out of the
+    // store.
+    if settingsChanges != cache.settingsChanges { fetch.changeCount &+= 1 << 31 }
     do throws(NetOptError) {
       let response = try await next.proceed(forwarded)
       fetch = fetch.sent(for: response, of: next)

@@ -29,6 +29,8 @@ struct CacheCall: Sendable {
   let rules: Rules
   /// The cache of the client.
   let cache: ResponseCache
+  /// The value of `ResponseCache.settingsChanges` for which `key` was computed.
+  let settingsChanges: UInt32
 
   /// Prepares a call. Returns `nil` when the cache is off for the request, and when no key can be computed.
   init?(_ request: NetOptRequest, _ cache: ResponseCache) {
@@ -38,6 +40,7 @@ struct CacheCall: Sendable {
     self.request = request
     self.cacheRequest = cacheRequest
     self.cache = cache
+    settingsChanges = cache.settingsChanges
     do {
       let partition = try Self.partition(of: cacheRequest, request, cache)
       (key, rules) = try Self.key(options.mode, request, cacheRequest, cache.policy, partition)

@@ -24,20 +24,19 @@ package struct CacheExplanation: Sendable {
   ///   - configuration: the cache configuration, with the directory.
   ///   - signing: how the client would sign the request.
   ///   - userAgent: the `User-Agent` of a request whose caller sets none.
-  ///   - authorities: the path of the file of certificate authorities that the client would trust instead of
-  ///     the system's.
+  ///   - tls: the TLS settings of the client.
   ///   - warn: receives errors of the directory.
   /// - Throws: `invalidRequest` for a request that does not use the cache; `unreadableFile` for a seed pack
-  ///   or the file of certificate authorities.
+  ///   or a file of the TLS settings.
   package static func of(
     _ request: NetOptRequest, _ configuration: ClientConfiguration.Cache,
     signing: ClientConfiguration.Signing? = nil, userAgent: String = ClientConfiguration().userAgent,
-    authorities: String? = nil,
+    tls: ClientConfiguration.TLS = ClientConfiguration.TLS(),
     warn: @escaping @Sendable (NetOptError) -> Void
   ) async throws(NetOptError) -> CacheExplanation {
     let cache = try ResponseCache(
       configuration, SystemTimeSource(), signing: signing, proxies: ProxyChoice(.environment),
-      settingsDigest: try configuration.settingsDigest(authorities: authorities), userAgent: userAgent,
+      settingsDigest: try configuration.settingsDigest(try LoadedTLS(tls)), userAgent: userAgent,
       mayChange: false,
       warn: warn)
     guard let call = CacheCall(request, cache) else {

@@ -3,21 +3,18 @@ import NetOptCore
 import NetOptCrypto
 
 extension ClientConfiguration.Cache {
-  /// The part of each partition that depends on the client's certificate authorities and credential fields.
-  /// Clients with the same directory share responses only if these settings are equal. Otherwise a client
-  /// could receive a response from a server that it does not trust, or the response to another user. Empty
-  /// for the default settings; otherwise a digest of the settings in hexadecimal.
+  /// The part of each partition that depends on the client's TLS settings and credential fields. Clients with
+  /// the same directory share responses only if these settings are equal. Otherwise a client could receive a
+  /// response from a server that it does not trust, or the response to another user, whom the server knows by
+  /// the client certificate. Empty for the default settings; otherwise a digest of the settings in
+  /// hexadecimal.
   ///
-  /// - Parameter authorities: the path of the file of certificate authorities that the client trusts instead
-  ///   of the system's; `nil` for the system's.
-  /// - Throws: `unreadableFile` for this file; `libraryFailed` when libcrypto fails.
-  func settingsDigest(authorities: String?) throws(NetOptError) -> String {
+  /// - Throws: `libraryFailed` when libcrypto fails.
+  func settingsDigest(_ tls: LoadedTLS) throws(NetOptError) -> String {
     var choices: [[UInt8]] = []
     let fields = credentials()
     if fields.text != Self().credentials().text { choices.append(Array(fields.text.utf8)) }
-    if let authorities {
-      choices.append(try AuthorityFile.read(authorities))
-    }
+    choices += tls.trustTexts
     if choices.isEmpty { return "" }
     do throws(CryptoError) {
       let digests = try choices.map { bytes throws(CryptoError) in try Digest.of(bytes, .sha256) }

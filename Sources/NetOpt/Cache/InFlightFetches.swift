@@ -162,7 +162,7 @@ final class InFlightFetches: Sendable {
     /// The failures that every request with the same options would also have.
     private static let failuresBeforeSending: Set<NetOptError.Code> = [
       .shutDown, .nameNotFound, .resolverFailed, .connectFailed, .proxyFailed, .tlsFailed, .certificateName,
-      .certificateUntrusted, .certificateExpired, .noAuthorities,
+      .certificateUntrusted, .certificateExpired, .certificatePin, .noAuthorities,
     ]
 
     /// The failures that every request with the same options and the same fields would also have. A server

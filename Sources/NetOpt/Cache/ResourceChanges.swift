@@ -132,6 +132,11 @@ final class ResourceChanges: Sendable {
   /// Records a change of a key's resource. The caller then forgets the stored responses of the key.
   func recordChange(of key: CacheKey) { shard(of: key).state.withLock { $0.changeCount &+= 1 } }
 
+  /// Records a change of all resources.
+  func recordChangeOfAll() {
+    for shard in shards { shard.state.withLock { $0.changeCount &+= 1 } }
+  }
+
   /// Records a response that is not stored but makes stored responses outdated. The caller then forgets
   /// these.
   ///

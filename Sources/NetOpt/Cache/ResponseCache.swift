@@ -27,9 +27,13 @@ final class ResponseCache: Sendable {
   let entryLimit: Int
   /// The request fields that carry credentials.
   let credentialFields: CredentialFields
-  /// The part of each partition that depends on the client's certificate authorities and credential fields
-  /// (`ClientConfiguration.Cache.settingsDigest`); empty for the default settings.
-  let settingsDigest: String
+  /// The settings on which partitions depend, and how often they have changed.
+  private struct Settings {
+    var digest: String
+    var changes: UInt32 = 0
+  }
+
+  private let settings: Locked<Settings>
   /// The `User-Agent` of requests whose caller sets none.
   let userAgent: String
   /// The running fetches that further calls may share.
@@ -88,7 +92,7 @@ final class ResponseCache: Sendable {
     options = configuration.options
     entryLimit = configuration.maxEntryBytes
     credentialFields = configuration.credentials()
-    self.settingsDigest = settingsDigest
+    settings = Locked(Settings(digest: settingsDigest))
     self.userAgent = userAgent
     pendingLimit = configuration.maxPendingBytes
     self.signing = signing
@@ -96,6 +100,24 @@ final class ResponseCache: Sendable {
     now = configuration.now
     self.timeSource = timeSource
     inFlightFetches = InFlightFetches(timeSource)
+  }
+
+  /// The part of each partition that depends on the client's settings (`Cache.settingsDigest`); empty for the
+  /// default settings.
+  var settingsDigest: String { settings.withLock(\.digest) }
+
+  /// How often `settingsDigest` has changed.
+  var settingsChanges: UInt32 { settings.withLock(\.changes) }
+
+  /// Changes `settingsDigest`, because a file of the TLS settings has changed. Responses to calls that began
+  /// before are not stored: their partitions are those of the old settings, and their connections may have
+  /// the new ones.
+  func setSettings(_ digest: String) {
+    settings.withLock {
+      $0.digest = digest
+      $0.changes &+= 1
+    }
+    changes.recordChangeOfAll()
   }
 
   /// Opens a seed pack, and checks the signature of its index if there are trusted keys.
@@ -269,12 +291,14 @@ final class ResponseCache: Sendable {
 
 extension ClientConfiguration {
   /// Makes the client's cache; `nil` when the configuration has no cache.
-  func responseCache(_ timeSource: any TimeSource) throws(NetOptError) -> ResponseCache? {
+  ///
+  /// - Parameter tls: the TLS settings of the client.
+  func responseCache(_ tls: LoadedTLS, _ timeSource: any TimeSource) throws(NetOptError) -> ResponseCache? {
     guard let cache else { return nil }
     let warningHandler = warningHandler
     return try ResponseCache(
       cache, timeSource, signing: signing, proxies: ProxyChoice(proxy),
-      settingsDigest: try cache.settingsDigest(authorities: tls.caFile),
+      settingsDigest: try cache.settingsDigest(tls),
       userAgent: userAgent, trustedKeys: trustedKeys
     ) {
       warningHandler?($0)

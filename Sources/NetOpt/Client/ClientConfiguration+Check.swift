@@ -24,37 +24,19 @@ extension ClientConfiguration {
     try CurlConfiguration.checkUserAgent(userAgent)
   }
 
-  /// Checks that the file of certificate authorities is a regular file with a PEM certificate. Without this
-  /// check, the fault would appear only at the first handshake.
+  /// Checks that each file of certificate authorities is a regular file. netopt reads it again when it
+  /// changes.
   ///
   /// - Throws: `invalidConfiguration`.
-  func checkAuthorities() throws(NetOptError) {
-    guard let path = tls.caFile else { return }
-    // A missing file passes this check; reading it below throws the error.
-    guard access(path, F_OK) != 0 || FileBytes.isRegular(path) else {
-      throw NetOptError(
-        .invalidConfiguration, phase: .tls,
-        "\(path) is not a regular file; netopt reads the authorities more than once, so copy them to a file")
-    }
-    let bytes: [UInt8]
-    do throws(NetOptError) {
-      bytes = try AuthorityFile.read(path)
-    } catch {
-      throw NetOptError(.invalidConfiguration, phase: .tls, error.message, underlying: error.underlying)
-    }
-    // The certificate label of RFC 7468, and the label of OpenSSL for certificates with trust settings.
-    let marks = ["-----BEGIN CERTIFICATE-----", "-----BEGIN TRUSTED CERTIFICATE-----"]
-    guard marks.contains(where: { bytes.firstRange(ofBytes: $0) != nil }) else {
-      throw NetOptError(
-        .invalidConfiguration, phase: .tls,
-        "\(path) has no certificate in PEM form, so no authority could be trusted; name a file that begins with -----BEGIN CERTIFICATE-----"
-      )
-    }
-    guard !AuthorityFile.describesCurve(bytes) else {
-      throw NetOptError(
-        .invalidConfiguration, phase: .tls,
-        "\(path) has a certificate whose key is on an elliptic curve that is given by parameters; replace it by one with a named curve (RFC 5480)"
-      )
+  func checkAuthorityFiles() throws(NetOptError) {
+    for path in ([tls] + tls.hosts.values).compactMap(\.caFile) {
+      // A missing file passes this check; reading it throws the error.
+      guard access(path, F_OK) != 0 || FileBytes.isRegular(path) else {
+        throw NetOptError(
+          .invalidConfiguration, phase: .tls,
+          "\(path) is not a regular file; netopt reads the authorities more than once, so copy them to a file"
+        )
+      }
     }
   }
 }

@@ -53,18 +53,22 @@ public final class NetOptClient: Sendable {
   public convenience init(_ configuration: ClientConfiguration = ClientConfiguration()) throws(NetOptError) {
     try configuration.checkValues()
     let start = try configuration.startList()
-    try configuration.checkAuthorities()
-    let cache = try configuration.responseCache(SystemTimeSource())
+    try configuration.checkAuthorityFiles()
+    let identities = LoadedTLS.files(of: configuration.tls).map { FileIdentity($0) }
+    let tls = try LoadedTLS(configuration.tls)
+    let cache = try configuration.responseCache(tls, SystemTimeSource())
     let loop = try EventLoop()
     do throws(NetOptError) {
       let router = Router(start.choice?.list, configuration)
       let resolver = try CachingResolver(loop, ResolverConfiguration(configuration.dns))
       let waits = WaitWatch(router)
       let transport = try CurlTransport(
-        CurlConfiguration(configuration), legs: RankedLegs(resolver: resolver, router: router),
-        waitObserver: waits,
-        loop: loop)
-      let engine = Engine(transport: transport, resolver: resolver, loop: loop, waits: waits)
+        CurlConfiguration(configuration, tls, start.choice?.list),
+        legs: RankedLegs(resolver: resolver, router: router), waitObserver: waits, loop: loop)
+      let files = TLSFileWatch(configuration, transport, cache)
+      files.start(on: loop, known: identities)
+      let engine = Engine(
+        transport: transport, resolver: resolver, loop: loop, waits: waits, tlsFiles: files)
       for warning in CurlLibrary.warnings { configuration.warningHandler?(warning) }
       self.init(configuration, start, router, engine, cache, SystemTimeSource())
     } catch {
@@ -89,7 +93,7 @@ public final class NetOptClient: Sendable {
     let start = try configuration.startList()
     let engine = Engine(transport: transport, resolver: resolver, loop: nil)
     let router = Router(start.choice?.list, configuration, timeSource)
-    let cache = try configuration.responseCache(timeSource)
+    let cache = try configuration.responseCache(try LoadedTLS(configuration.tls), timeSource)
     self.init(configuration, start, router, engine, cache, timeSource)
   }
 
@@ -143,7 +147,7 @@ public final class NetOptClient: Sendable {
     var refreshRoute = route
     refreshRoute.countsAsUse = false
     (listInUse, updater) = Self.updates(
-      configuration, start, router, prober, [redirect, refreshRoute], timeSource)
+      configuration, start, router, prober, engine, [redirect, refreshRoute], timeSource)
     if let loop = engine.loop {
       let transition = NetworkTransition(
         transport: engine.transport, resolver: engine.resolver, ranking: ranking, prober: prober,
@@ -161,7 +165,7 @@ public final class NetOptClient: Sendable {
   ///   observers.
   private static func updates(
     _ configuration: ClientConfiguration, _ start: ListStart, _ router: Router, _ prober: Prober,
-    _ links: [any Interceptor], _ timeSource: any TimeSource
+    _ engine: Engine, _ links: [any Interceptor], _ timeSource: any TimeSource
   ) -> (ListInUse, ListUpdater?) {
     guard let choice = start.choice else { return (ListInUse(nil, ListStatus(source: .none)), nil) }
     var status = choice.status
@@ -173,6 +177,8 @@ public final class NetOptClient: Sendable {
     let updater = ListUpdater(
       configuration, choice, inUse, timeSource,
       adopt: { list in
+        // Requests along the new list must find its pins.
+        (engine.transport as? CurlTransport)?.setPins(list.pins)
         router.adopt(list)
         prober.adopt(list)
       },
@@ -314,85 +320,5 @@ public final class NetOptClient: Sendable {
     retries.stop()
     cache?.stop()
     prober.stop()
-  }
-}
-
-/// The transport, the resolver and the event loop of a client.
-final class Engine: Sendable {
-  let transport: any Transport
-  let resolver: any Resolver
-  /// The event loop; `nil` when the program provides the transport.
-  let loop: EventLoop?
-  /// Observes the requests that wait for responses; `nil` when the program provides the transport.
-  let waits: WaitWatch?
-  /// The task that shuts the engine down; `nil` before the shutdown.
-  private let ending = Locked<Task<Void, Never>?>(nil)
-  /// Notices changes of the network; `nil` before the start and after the shutdown.
-  private let monitor = Locked<NetworkMonitor?>(nil)
-
-  init(
-    transport: any Transport, resolver: any Resolver, loop: EventLoop?, waits: WaitWatch? = nil
-  ) {
-    self.transport = transport
-    self.resolver = resolver
-    self.loop = loop
-    self.waits = waits
-  }
-
-  /// Starts a network monitor, which runs until the shutdown.
-  func begin(_ monitor: NetworkMonitor) {
-    self.monitor.withLock { $0 = monitor }
-    monitor.start()
-  }
-
-  /// - Parameter ranking: the ranking that the shutdown saves.
-  func shutDown(_ ranking: RankingMemory) async {
-    await end(ranking).value
-  }
-
-  /// Starts the shutdown and does not wait for its end.
-  func shutDownLater(_ ranking: RankingMemory) {
-    _ = end(ranking)
-  }
-
-  /// Starts the shutdown unless it has begun, and returns its task.
-  private func end(_ ranking: RankingMemory) -> Task<Void, Never> {
-    ending.withLock { ending in
-      if let ending { return ending }
-      let monitor = monitor.withLock { $0.take() }
-      let task = Task { [transport, resolver, loop] in
-        await monitor?.stop()
-        // The transport ends before the ranking is written to the disk, so that running calls fail at once.
-        await transport.shutdown()
-        await resolver.shutdown()
-        ranking.save()
-        loop?.stop()
-      }
-      ending = task
-      return task
-    }
-  }
-}
-
-extension CurlConfiguration {
-  init(_ configuration: ClientConfiguration) {
-    self.init()
-    caFile = configuration.tls.caFile
-    userAgent = configuration.userAgent
-    connectionsPerEndpoint = configuration.connections.perEndpoint
-    totalConnections = configuration.connections.total
-    idleConnections = configuration.connections.idle
-    idleAge = configuration.connections.idleAge
-    lifetime = configuration.connections.lifetime
-    bodyBuffer = configuration.connections.bodyBuffer
-  }
-}
-
-extension ResolverConfiguration {
-  init(_ configuration: ClientConfiguration.DNS) {
-    self.init()
-    servers = configuration.servers
-    timeout = configuration.timeout
-    tries = configuration.tries
   }
 }

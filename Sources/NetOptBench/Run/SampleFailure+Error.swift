@@ -20,7 +20,8 @@ extension SampleFailure {
       self.init(.timeout, code: code, reason: "no answer in time")
     case .nameNotFound, .resolverFailed:
       self.init(.dns, code: code, reason: "DNS: \(error.message)")
-    case .certificateName, .certificateUntrusted, .certificateExpired, .noAuthorities, .tlsFailed:
+    case .certificateName, .certificateUntrusted, .certificateExpired, .certificatePin, .noAuthorities,
+      .tlsFailed:
       self.init(.tls, code: code, reason: "TLS: \(error.message)")
     case .connectFailed, .proxyFailed, .sendFailed, .receiveFailed, .shutDown:
       self.init(.connect, code: code, reason: error.message)
@@ -47,6 +48,8 @@ extension SampleFailure {
       self.init(.tls, code: "certificate-untrusted", reason: "TLS: certificate is from an unknown authority")
     case .certificateExpired:
       self.init(.tls, code: "certificate-expired", reason: "TLS: certificate expired or not yet valid")
+    case .certificatePin:
+      self.init(.tls, code: "certificate-pin", reason: "TLS: the key of the certificate is not pinned")
     case .resolve, .nameNotFound: self.init(.dns, code: "name-not-found", reason: "DNS: \(leg.message)")
     case .busy, .unhealthy, .proxy, .proxyRefused, .authorities, .other: return nil
     }

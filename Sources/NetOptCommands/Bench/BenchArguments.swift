@@ -94,6 +94,7 @@ struct BenchArguments {
         ClientOptions.caFile, ClientOptions.insecure, ClientOptions.http1, ClientOptions.http2, maxTime,
         connectTimeout,
       ]),
+    TLSOptions.group,
     OptionGroup(
       "Output",
       [json, html, exportJSON, exportCSV, exportMarkdown, slo, strict, quiet, noColour]),

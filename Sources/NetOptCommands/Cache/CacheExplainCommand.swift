@@ -23,7 +23,7 @@ struct CacheExplainCommand: Command {
     options: [
       OptionGroup("Request", RequestArguments.options), CacheArguments.group,
       OptionGroup("Output", [offline, .json]), OptionGroup("Signing", RequestSigning.options),
-      ClientOptions.routing, ClientOptions.connection,
+      ClientOptions.routing, ClientOptions.connection, TLSOptions.group,
     ],
     examples: [
       .init(
@@ -40,7 +40,7 @@ struct CacheExplainCommand: Command {
     let request = try RequestArguments.request(arguments, isHead: false, in: context)
     let signing = try RequestSigning.configuration(arguments, request)
     var explanation = try await CacheExplanation.of(
-      request, cache, signing: signing, authorities: arguments.value(of: ClientOptions.caFile)
+      request, cache, signing: signing, tls: try TLSOptions.settings(arguments, in: context)
     ) {
       context.say("warning: \($0.message)")
     }

@@ -50,6 +50,11 @@ enum ClientOptions {
   static let variables = [
     ("NETOPT_REGION", "your region; netopt tries its endpoints first"),
     ("NETOPT_ISP", "your network (ISP); netopt tries its endpoints first"),
+    (TLSOptions.passphrase, "the passphrase of the private key of --cert"),
+    (
+      "SSLKEYLOGFILE",
+      "file to which the secrets of TLS connections are appended, for programs like Wireshark"
+    ),
     ("XDG_STATE_HOME", "directory where get saves the ranking for the next run; default: ~/.local/state"),
   ]
 
@@ -84,7 +89,7 @@ enum ClientOptions {
     if let text = arguments.value(of: dnsServers) {
       configuration.dns.servers = try servers(text, arguments.name(of: dnsServers))
     }
-    configuration.tls.caFile = arguments.value(of: caFile)
+    configuration.tls = try TLSOptions.settings(arguments, in: context)
     return configuration
   }
 

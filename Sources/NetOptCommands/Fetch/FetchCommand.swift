@@ -32,7 +32,7 @@ struct FetchCommand: Command {
     operands: "", operandCount: 0...0,
     options: [
       OptionGroup("Requests", [jsonl, concurrency, RequestArguments.maxRedirects, RequestArguments.retry]),
-      CacheArguments.group, ClientOptions.routing, ClientOptions.connection,
+      CacheArguments.group, ClientOptions.routing, ClientOptions.connection, TLSOptions.group,
     ],
     examples: [
       .init(

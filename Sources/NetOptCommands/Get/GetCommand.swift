@@ -28,7 +28,7 @@ struct GetCommand: Command {
       OptionGroup("Request", RequestArguments.options + [head]),
       OptionGroup("Output", [output, verbose, .json]),
       OptionGroup("Signing", RequestSigning.options), CacheArguments.group, ClientOptions.routing,
-      ClientOptions.connection,
+      ClientOptions.connection, TLSOptions.group,
     ],
     examples: [
       .init("netopt get https://one.one.one.one/", "prints the page"),

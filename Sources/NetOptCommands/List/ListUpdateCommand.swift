@@ -21,7 +21,7 @@ struct ListUpdateCommand: Command {
     operands: "[FILE]", operandCount: 0...1,
     options: [
       OptionGroup("Routing", ClientOptions.routing.options),
-      OptionGroup("Connection", ClientOptions.connection.options),
+      OptionGroup("Connection", ClientOptions.connection.options), TLSOptions.group,
       OptionGroup("Output", [.json]),
     ],
     examples: [

@@ -40,6 +40,7 @@ struct ProbeCommand: Command {
           method, watch, interval, ClientOptions.list, ClientOptions.trustedKey, ClientOptions.allowPrivate,
           ClientOptions.caFile,
         ]),
+      TLSOptions.group,
       OptionGroup("Output", [.json]),
     ],
     examples: [

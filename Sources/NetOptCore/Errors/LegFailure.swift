@@ -19,6 +19,8 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
     case certificateUntrusted
     /// The certificate has expired or is not yet valid.
     case certificateExpired
+    /// The certificate's key is none of the pinned keys.
+    case certificatePin
     /// The trusted certificate authorities could not be read, so no certificate can be verified.
     case authorities
     /// This machine cannot reach the address: it has no route to it, or does not support its address family.
@@ -61,7 +63,7 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension LegFailure.Kind {
-  /// How well the failure explains why a call failed, from 0 to 17. If the legs of a call failed in different
+  /// How well the failure explains why a call failed, from 0 to 18. If the legs of a call failed in different
   /// ways, the error of the call names the failure with the highest weight.
   ///
   /// The highest weights belong to failures that recur until somebody changes something: this machine's
@@ -70,8 +72,9 @@ extension LegFailure.Kind {
   /// the list have failed.
   package var weight: Int {
     switch self {
-    case .authorities: 17
-    case .proxyRefused: 16
+    case .authorities: 18
+    case .proxyRefused: 17
+    case .certificatePin: 16
     case .certificateName: 15
     case .certificateUntrusted: 14
     case .certificateExpired: 13
@@ -100,6 +103,7 @@ extension LegFailure.Kind {
     case .certificateName: "presented a certificate for another name"
     case .certificateUntrusted: "presented a certificate that is not trusted"
     case .certificateExpired: "presented a certificate that has expired or is not yet valid"
+    case .certificatePin: "presented a certificate whose key is not pinned"
     case .proxy: "opened no connection to the server"
     case .tls: "failed in the TLS handshake"
     case .unhealthy: "failed its health check"
@@ -128,6 +132,7 @@ extension LegFailure.Kind {
     case .certificateName: (.certificateName, .tls, false)
     case .certificateUntrusted: (.certificateUntrusted, .tls, false)
     case .certificateExpired: (.certificateExpired, .tls, false)
+    case .certificatePin: (.certificatePin, .tls, false)
     case .authorities: (.noAuthorities, .tls, false)
     case .resolve: (.resolverFailed, .resolve, true)
     case .nameNotFound: (.nameNotFound, .resolve, false)

@@ -24,6 +24,7 @@ public struct NetOptError: Error, Sendable {
       case certificateName = "certificate-name"
       case certificateUntrusted = "certificate-untrusted"
       case certificateExpired = "certificate-expired"
+      case certificatePin = "certificate-pin"
       case noAuthorities = "no-authorities"
       case sendFailed = "send-failed"
       case receiveFailed = "receive-failed"
@@ -83,6 +84,8 @@ public struct NetOptError: Error, Sendable {
     public static let certificateUntrusted = Code(.certificateUntrusted)
     /// The certificate has expired or is not yet valid.
     public static let certificateExpired = Code(.certificateExpired)
+    /// The certificate's key is none of the keys that the settings or the IP list pin.
+    public static let certificatePin = Code(.certificatePin)
     /// The trusted certificate authorities cannot be read: either the file that a setting names or this
     /// machine's default.
     public static let noAuthorities = Code(.noAuthorities)

@@ -66,6 +66,7 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
       let more = presented.count > shownNames ? " and \(presented.count - shownNames) more" : ""
       return "its certificate is for \(names.isEmpty ? "other names" : names + more), not for \(host)"
     case .certificateExpired: return "its certificate for \(host) has expired or is not yet valid"
+    case .certificatePin: return "the key of its certificate for \(host) is not pinned"
     default: return "its certificate for \(host) is not signed by a trusted authority"
     }
   }

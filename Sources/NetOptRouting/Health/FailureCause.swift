@@ -7,8 +7,8 @@ enum FailureCause: Hashable, Sendable {
   /// The service behind an endpoint that can be reached. The endpoint's circuit breaker counts half a
   /// failure. A new connection does not show that the service has recovered.
   case service
-  /// The endpoint's certificate: it is for other hosts, is not trusted or has expired. The endpoint goes into
-  /// quarantine.
+  /// The endpoint's certificate: it is for other hosts, is not trusted, has expired or has a key that is not
+  /// pinned. The endpoint goes into quarantine.
   case certificate
   /// This machine's network. The endpoint gets a penalty, so it ranks behind other endpoints for a while. Its
   /// circuit breaker does not count the failure.
@@ -25,7 +25,7 @@ enum FailureCause: Hashable, Sendable {
       switch kind {
       case .refused, .connectTimeout, .tlsTimeout, .reset, .tls, .silent, .unhealthy: .endpoint
       case .busy: .service
-      case .certificateName, .certificateUntrusted, .certificateExpired: .certificate
+      case .certificateName, .certificateUntrusted, .certificateExpired, .certificatePin: .certificate
       case .unreachable: .localNetwork
       case .resolve, .nameNotFound, .proxy, .proxyRefused, .authorities, .other: .unattributed
       }

@@ -103,14 +103,35 @@ public struct HostEntry: Hashable, Sendable {
   public let port: UInt16
   /// The health check; `nil` when the list names none.
   public let health: Health?
+  /// The pins of the host: the SHA-256 hashes of the public keys that its certificate may have, as
+  /// `sha256/BASE64`. Empty if any key is accepted.
+  public var pins: [String] { publicKeyPins.map(\.description) }
   /// The endpoints in the list's order.
   public let endpoints: [ListedEndpoint]
+  /// The pins of the host.
+  package let publicKeyPins: [PublicKeyPin]
+
+  /// The maximum number of pins of a host.
+  package static let mostPins = 16
 
   /// Makes an entry.
   public init(port: UInt16 = 443, health: Health? = nil, endpoints: [ListedEndpoint]) {
+    self.init(port: port, health: health, pins: [], endpoints: endpoints)
+  }
+
+  /// Makes an entry with pins.
+  package init(port: UInt16 = 443, health: Health? = nil, pins: [PublicKeyPin], endpoints: [ListedEndpoint]) {
     self.port = port
     self.health = health
+    publicKeyPins = pins
     self.endpoints = endpoints
+  }
+}
+
+extension EndpointList {
+  /// The pins of the hosts that have some.
+  package var pins: [String: [PublicKeyPin]] {
+    hosts.compactMapValues { $0.publicKeyPins.isEmpty ? nil : $0.publicKeyPins }
   }
 }
 

@@ -170,6 +170,7 @@ struct ListChecker {
     let port = integer(
       raw.port, in: 1...65_535, or: 443, path.key("port"), "must be an integer from 1 to 65535")
     let health = health(raw.health, path.key("health"))
+    let pins = pins(raw.pins, path.key("pins"))
     let endpointsPath = path.key("endpoints")
     guard case .value(let endpoints) = raw.endpoints, endpoints.count > 0 else {
       report.add(
@@ -189,7 +190,33 @@ struct ListChecker {
       }
       listed.append(endpoint)
     }
-    return HostEntry(port: UInt16(port ?? 443), health: health, endpoints: listed)
+    return HostEntry(port: UInt16(port ?? 443), health: health, pins: pins, endpoints: listed)
+  }
+
+  /// Reads the pins of a host. An invalid pin is a fault: without it, the host would be less protected than
+  /// the list says.
+  private mutating func pins(_ field: RawList.Field<[RawList.Field<String>]>, _ path: JSONPath)
+    -> [PublicKeyPin]
+  {
+    let rule = "must be an array of 1 to \(HostEntry.mostPins) pins, such as [\"sha256/…\", \"sha256/…\"]"
+    guard case .value(let elements) = field, (1...HostEntry.mostPins).contains(elements.count) else {
+      if case .missing = field { return [] }
+      report.add(path, rule)
+      return []
+    }
+    var pins: [PublicKeyPin] = []
+    for (index, element) in elements.enumerated() {
+      guard case .value(let text) = element, let pin = PublicKeyPin(text) else {
+        report.add(
+          path.index(index),
+          "must be sha256/ and the SHA-256 hash of a public key in base64, 44 characters; `openssl x509 -in CERT -pubkey -noout | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | base64` prints it"
+        )
+        continue
+      }
+      if pins.contains(pin) { report.add(path.index(index), "\(pin) is in pins more than once; remove one") }
+      pins.append(pin)
+    }
+    return pins
   }
 
   /// Reads the health check of a host. `nil` when it is missing or is not an object, or when its path is

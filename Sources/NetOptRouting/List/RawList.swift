@@ -29,6 +29,7 @@ struct RawList {
   struct Host {
     var port = Field<Int64>.missing
     var health = Field<Health>.missing
+    var pins = Field<[Field<String>]>.missing
     var endpoints = Field<Endpoints>.missing
   }
 
@@ -105,10 +106,23 @@ extension RawList.Host {
     object.forEachMember { key, value in
       if key.isKey("port") { port = value.number }
       if key.isKey("health") { health = value.object(RawList.Health.init) }
+      if key.isKey("pins") { pins = value.kind == .array ? .value(RawList.pins(value)) : .wrongType }
       if key.isKey("endpoints") {
         endpoints = value.kind == .array ? .value(RawList.Endpoints(value)) : .wrongType
       }
     }
+  }
+}
+
+extension RawList {
+  /// Reads the elements of `pins`, at most one more than a host may have.
+  fileprivate static func pins(_ array: JSONElement) -> [Field<String>] {
+    var pins: [Field<String>] = []
+    array.forEachElement { element in
+      pins.append(element.string)
+      return pins.count <= HostEntry.mostPins
+    }
+    return pins
   }
 }
 

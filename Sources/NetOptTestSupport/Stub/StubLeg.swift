@@ -102,6 +102,7 @@ struct StubLeg: Sendable {
         "presented a certificate for \(names.joined(separator: ", ")), not for \(origin.host)"
       case .certificateUntrusted: "presented a certificate that no trusted authority signed"
       case .certificateExpired: "presented a certificate that has expired"
+      case .certificatePin: "presented a certificate whose key is not pinned"
       case .reset: "reset the connection"
       case .tls: "failed in the TLS handshake"
       case .unreachable: "cannot be reached from this machine"

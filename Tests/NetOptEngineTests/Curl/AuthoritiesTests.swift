@@ -1,3 +1,5 @@
+import FoundationEssentials
+import Glibc
 import NetOptCore
 import NetOptTestSupport
 import TestTools
@@ -6,38 +8,21 @@ import Testing
 @testable import NetOptEngine
 
 @Suite("Authorities that cannot be read are named, by who named them") struct AuthoritiesTests {
-  /// Sends a request to a server with a valid certificate, and returns the error.
-  ///
-  /// - Parameter file: the value of `CurlConfiguration.caFile`.
-  private func error(_ file: String) async throws -> NetOptError {
+  @Test("the error for authorities that OpenSSL cannot read names the file and the setting")
+  func damaged() async throws {
     let certificate = try await TestCertificates.certificate(for: ["api.test"])
     let origin = try await NginxOrigin.start([NginxOrigin.Listener(.loopback, .certificate(certificate))])
     defer { origin.stop() }
-    let bench = try await TransportBench { $0.caFile = file }
+    let bench = try await TransportBench {
+      $0.tls.authorities = Array("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8)
+      $0.tls.authoritiesName = "/some/file.pem"
+    }
     let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     let error = await failure { () throws(NetOptError) in _ = try await bench.execute(request, [.loopback]) }
     await bench.end()
-    return try #require(error)
-  }
-
-  @Test("the error for a missing CA file names the file, the setting and the cause")
-  func missing() async throws {
-    let error = try await error("/nonexistent/authorities.pem")
-    #expect(error.code == .noAuthorities && error.phase == .tls && !error.isRetryable)
-    #expect(
-      error.message.contains(
-        "/nonexistent/authorities.pem, which tls.caFile (--cacert) names, cannot be read"))
-    #expect(error.message.contains("No such file or directory"))
-    #expect(!error.message.contains("ca-certificates"))
-  }
-
-  @Test("the error for a CA file without a certificate says so")
-  func empty() async throws {
-    let file = try TemporaryDirectory.make("authorities") + "/authorities.pem"
-    try TextFile.write("nothing\n", to: file)
-    let error = try await error(file)
-    #expect(error.code == .noAuthorities)
-    #expect(error.message.contains("has no certificate in PEM form"))
+    #expect(error?.code == .noAuthorities && error?.phase == .tls && error?.isRetryable == false)
+    #expect(error?.message.contains("/some/file.pem (tls.caFile, --cacert) has a certificate") == true)
+    #expect(error?.message.contains("ca-certificates") == false)
   }
 
   @Test("the error for missing system authorities names the file and the package to install")
@@ -49,5 +34,35 @@ import Testing
       failure.message.contains("/nonexistent/ca-certificates.crt cannot be read (No such file or directory)"))
     #expect(failure.message.contains("install the package ca-certificates"))
     #expect(Authorities.system(nil).failure.message.contains("built without a file"))
+  }
+
+  /// The system's authorities come through a pipe, so that the test decides when they are loaded.
+  @Test("requests without TLS do not wait while the authorities are loaded")
+  func loading() async throws {
+    let certificate = try await TestCertificates.certificate(for: ["api.test"])
+    let origin = try await NginxOrigin.start([NginxOrigin.Listener(.loopback, .certificate(certificate))])
+    defer { origin.stop() }
+    let plain = try LoopbackServer(
+      .raw { try $0.respond(200, text: "plain") })
+    let pipe = try TemporaryDirectory.make("authorities") + "/pipe"
+    #expect(mkfifo(pipe, 0o600) == 0)
+    let writer = open(pipe, O_RDWR | O_CLOEXEC)
+    let bench = try await TransportBench {
+      $0.tls.authorities = nil
+      $0.tls.systemFile = pipe
+    }
+    let secure = Task {
+      try await bench.execute(try NetOptRequest(.get, "https://api.test:\(origin.port)/"), [.loopback])
+    }
+    let request = try NetOptRequest(.get, "http://plain.test:\(plain.endpoint.port)/")
+    let answer = try await bench.execute(request, [plain.endpoint.address])
+    #expect(try await answer.body.collect(upTo: 10) == Array("plain".utf8))
+    let file = try await TestCertificates.authorityFile()
+    let authorities = try Array(Data(contentsOf: URL(fileURLWithPath: file)))
+    #expect(write(writer, authorities, authorities.count) == authorities.count)
+    close(writer)
+    #expect(try await secure.value.status == 200)
+    await bench.end()
+    plain.stop()
   }
 }

@@ -115,7 +115,7 @@ import Testing
   func privateAuthority() async throws {
     let origin = try await origin(.valid, for: "api.test")
     defer { origin.stop() }
-    let bench = try await TransportBench { $0.caFile = nil }
+    let bench = try await TransportBench { $0.tls.authorities = nil }
     let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
     let error = await failure { () throws(NetOptError) in
       _ = try await bench.execute(request, origin.endpoints.map(\.address))

@@ -7,8 +7,8 @@ import Testing
   private let a = IPEndpoint(IPAddress(v4: 0x7f00_0001), port: 443)
   private let b = IPEndpoint(IPAddress(v4: 0x7f00_0002), port: 443)
   private let group = ConnectionGroup(
-    ConnectionKey(Origin(.https, host: "api.test"), RequestOptions()),
-    OriginBundles(of: Origin(.https, host: "api.test")))
+    ConnectionKey(Origin(.https, host: "api.test"), RequestOptions(), .plain),
+    OriginBundles(of: Origin(.https, host: "api.test"), .plain))
 
   @Test("a group and an endpoint are ready while they have a ready connection")
   func readiness() {
@@ -54,40 +54,46 @@ import Testing
 }
 
 @Suite struct ConnectionTableTests {
-  @Test func findsAGroupByItsKey() {
-    var table = ConnectionTable()
-    let one = ConnectionKey(Origin(.https, host: "one.test"), RequestOptions())
-    let two = ConnectionKey(Origin(.https, host: "two.test"), RequestOptions())
-    let first = table.group(one)
-    let second = table.group(two)
-    let again = table.group(one)
+  @Test func findsAGroupByItsKey() throws {
+    let loop = try EventLoop()
+    defer { loop.stop() }
+    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop))
+    let one = ConnectionKey(Origin(.https, host: "one.test"), RequestOptions(), .plain)
+    let two = ConnectionKey(Origin(.https, host: "two.test"), RequestOptions(), .plain)
+    let first = table.group(one, .plain)
+    let second = table.group(two, .plain)
+    let again = table.group(one, .plain)
     #expect(second !== first)
     #expect(again === first)
   }
 
   @Test("the table drops unused groups when it has 1,024 groups, and keeps groups in use")
-  func unusedGroups() {
-    var table = ConnectionTable()
+  func unusedGroups() throws {
+    let loop = try EventLoop()
+    defer { loop.stop() }
+    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop))
     func key(_ number: Int) -> ConnectionKey {
-      ConnectionKey(Origin(.https, host: "host\(number).test"), RequestOptions())
+      ConnectionKey(Origin(.https, host: "host\(number).test"), RequestOptions(), .plain)
     }
-    let used = table.group(key(0))
+    let used = table.group(key(0), .plain)
     used.users = 1
-    let unused = table.group(key(1))
-    for number in 2..<1100 { _ = table.group(key(number)) }
-    let usedAgain = table.group(key(0))
-    let unusedAgain = table.group(key(1))
+    let unused = table.group(key(1), .plain)
+    for number in 2..<1100 { _ = table.group(key(number), .plain) }
+    let usedAgain = table.group(key(0), .plain)
+    let unusedAgain = table.group(key(1), .plain)
     #expect(usedAgain === used)
     #expect(unusedAgain !== unused)
   }
 
   @Test("the table adds 20,000 groups in use in less than 10 s")
-  func manyGroupsInUse() {
-    var table = ConnectionTable()
+  func manyGroupsInUse() throws {
+    let loop = try EventLoop()
+    defer { loop.stop() }
+    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop))
     let began = ContinuousClock.now
     for number in 0..<20_000 {
-      let key = ConnectionKey(Origin(.https, host: "host\(number).test"), RequestOptions())
-      table.group(key).users = 1
+      let key = ConnectionKey(Origin(.https, host: "host\(number).test"), RequestOptions(), .plain)
+      table.group(key, .plain).users = 1
     }
     // The table searches for unused groups at most once in 100 ms. With a search for each new group, this
     // loop took two minutes.
@@ -98,8 +104,10 @@ import Testing
   /// `isWanted` says whether to tell libcurl of an event. It is false only for connections that are known and
   /// idle.
   @Test("for an unknown socket, the loop does what libcurl asks, and tells libcurl of every event")
-  func unknownSocket() {
-    var table = ConnectionTable()
+  func unknownSocket() throws {
+    let loop = try EventLoop()
+    defer { loop.stop() }
+    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop))
     let answers = [table.setInterest(5, .read), table.setInterest(5, .read), table.setInterest(5, [])]
     #expect(answers == [.watch(.read), .watch(.read), .unwatch])
     let isWanted = table.isWanted(5)

@@ -24,7 +24,7 @@ import Testing
     try await promise.check {
       try await LoopbackConformanceBench(version: version) { setting in
         var configuration = CurlConfiguration()
-        configuration.caFile = setting.authorityFile
+        configuration.tls.authorities = try AuthorityFile.read(setting.authorityFile)
         return try CurlTransport(configuration, legs: ResolvedLegs(resolver: setting.resolver), loop: loop)
       }
     }

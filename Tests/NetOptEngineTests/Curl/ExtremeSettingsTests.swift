@@ -65,13 +65,16 @@ import Testing
     #expect((1..<40).contains(refused))
   }
 
-  @Test("a setting that libcurl refuses is an error, and the transport frees the handle once")
-  func refusedSetting() async throws {
-    // libcurl accepts strings of at most 8,000,000 bytes. If the transport freed the handle twice, the
-    // process would crash.
-    let file = String(repeating: "a", count: 8_000_001)
-    let error = await #expect(throws: NetOptError.self) { _ = try await TransportBench { $0.caFile = file } }
-    #expect(error?.code == .invalidConfiguration)
+  @Test(
+    "lists of cipher suites that OpenSSL does not accept are errors",
+    arguments: ["", "nothing", "\0", String(repeating: "a", count: 8_000_001)])
+  func refusedCiphers(_ list: String) async throws {
+    for change in [{ $0.cipherList = list }, { $0.cipherSuites = list + "x" }]
+      as [(inout TLSSettings) -> Void]
+    {
+      let error = await #expect(throws: NetOptError.self) { _ = try await TransportBench { change(&$0.tls) } }
+      #expect(error?.code == .invalidConfiguration && error?.message.contains("tls.cipher") == true)
+    }
   }
 
   /// netopt uses the easy handle of the first request again for the second one. If libcurl refused the long

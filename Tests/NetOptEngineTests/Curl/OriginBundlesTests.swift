@@ -11,7 +11,7 @@ import Testing
 
   @Test("each origin has a separate bundle for each offer of HTTP versions")
   func apart() {
-    let origins = (0..<50).map { OriginBundles(of: Origin(.https, host: "h\($0).test")) }
+    let origins = (0..<50).map { OriginBundles(of: Origin(.https, host: "h\($0).test"), .plain) }
     var classes: Set<ConnectionClass> = []
     for bundles in origins {
       for version in [RequestOptions.Version.automatic, .http1] {
@@ -24,7 +24,7 @@ import Testing
 
   @Test("after the loss of an idle connection, half of its idle time is the limit for 10 minutes")
   func idleConnections() {
-    let bundles = OriginBundles(of: Origin(.https, host: "one.test"))
+    let bundles = OriginBundles(of: Origin(.https, host: "one.test"), .plain)
     #expect(bundles.idleLimit(of: a, at: start) == nil)
     bundles.noteIdleLoss(of: a, idleFor: .seconds(90), at: start)
     #expect(bundles.idleLimit(of: a, at: start) == .seconds(45))
@@ -43,7 +43,7 @@ import Testing
 
   @Test("idle limits are remembered for at most 64 endpoints, including the latest")
   func manyIdleLimits() {
-    let bundles = OriginBundles(of: Origin(.https, host: "one.test"))
+    let bundles = OriginBundles(of: Origin(.https, host: "one.test"), .plain)
     let endpoints = (0..<200).map { IPEndpoint(IPAddress(v4: 0x7f00_0001 + UInt32($0)), port: 443) }
     for endpoint in endpoints { bundles.noteIdleLoss(of: endpoint, idleFor: .seconds(2), at: start) }
     #expect(endpoints.count { bundles.idleLimit(of: $0, at: start) != nil } <= 64)
@@ -52,8 +52,8 @@ import Testing
 
   @Test("a plain origin uses HTTP/1.1, and no other origin uses its connections to a proxy")
   func plain() {
-    let one = OriginBundles(of: Origin(.http, host: "one.test"))
-    let other = OriginBundles(of: Origin(.http, host: "other.test"))
+    let one = OriginBundles(of: Origin(.http, host: "one.test"), .plain)
+    let other = OriginBundles(of: Origin(.http, host: "other.test"), .plain)
     let direct = one.connectionClass(for: .automatic, to: a, at: start)
     #expect(!direct.offersHTTP2)
     #expect(direct != other.connectionClass(for: .automatic, to: a, at: start))
@@ -65,7 +65,7 @@ import Testing
 
   @Test("an endpoint that chose HTTP/1.1 is offered only HTTP/1.1 for 10 minutes, in the same bundle")
   func learns() {
-    let bundles = OriginBundles(of: Origin(.https, host: "api.test"))
+    let bundles = OriginBundles(of: Origin(.https, host: "api.test"), .plain)
     let offer = bundles.connectionClass(for: .automatic, to: a, at: start)
     #expect(offer.offersHTTP2)
     bundles.recordALPN(of: a, choseHTTP2: false, in: offer, at: start)
@@ -87,7 +87,7 @@ import Testing
 
   @Test("an endpoint that chooses HTTP/2 again is offered HTTP/2")
   func learnsHTTP2() {
-    let bundles = OriginBundles(of: Origin(.https, host: "api.test"))
+    let bundles = OriginBundles(of: Origin(.https, host: "api.test"), .plain)
     let offer = bundles.connectionClass(for: .automatic, to: a, at: start)
     bundles.recordALPN(of: a, choseHTTP2: false, in: offer, at: start)
     let insisting = bundles.connectionClass(for: .http2, to: a, at: start)
@@ -100,7 +100,8 @@ import Testing
     for seed in UInt64(1)...500 {
       var random = SplitMix64(seed: seed)
       let bundles = [
-        OriginBundles(of: Origin(.https, host: "a.test")), OriginBundles(of: Origin(.https, host: "b.test")),
+        OriginBundles(of: Origin(.https, host: "a.test"), .plain),
+        OriginBundles(of: Origin(.https, host: "b.test"), .plain),
       ]
       // The pairs of a bundle and an endpoint for which a transfer offered only HTTP/1.1. No later transfer
       // of such a pair may offer HTTP/2.

@@ -20,7 +20,7 @@ struct TransportBench {
   ///   - change: changes settings from their defaults.
   init(legs: any LegSource, _ change: (inout CurlConfiguration) -> Void = { _ in }) async throws {
     var configuration = CurlConfiguration()
-    configuration.caFile = try await TestCertificates.authorityFile()
+    configuration.tls.authorities = try AuthorityFile.read(try await TestCertificates.authorityFile())
     change(&configuration)
     loop = try EventLoop()
     transport = try CurlTransport(configuration, legs: legs, loop: loop)

@@ -11,9 +11,12 @@ struct ConnectionKey: Hashable {
   let family: IPAddress.Family?
   /// Whether the requests go to servers directly although a proxy is configured.
   let directDespiteProxy: Bool
+  /// The identity of the TLS settings. The bundles of the group keep the object alive.
+  let tls: ObjectIdentifier
 
-  init(_ origin: Origin, _ options: RequestOptions) {
+  init(_ origin: Origin, _ options: RequestOptions, _ tls: HostTLS) {
     self.origin = origin
+    self.tls = ObjectIdentifier(tls)
     routing = options.routing
     verification = options.verification
     version = options.version

@@ -40,6 +40,8 @@ struct ConnectionTable {
   /// When the table has this many groups and needs one more, it drops the groups without users.
   private static let mostGroups = 1024
 
+  /// The TLS settings of the client.
+  private let tls: ClientTLS
   private var sockets = DescriptorTable<Socket>()
   private var groups: [ConnectionKey: ConnectionGroup] = [:]
   /// When the table last searched for groups without users. A search visits all groups. If a search ran for
@@ -51,33 +53,42 @@ struct ConnectionTable {
   private var last: ConnectionGroup?
   /// The plan of the last exchange for which `group(for:)` searched a group.
   private var lastPlan: RoutePlan?
+  /// The value of `tls.generation` at that search.
+  private var generation = 0
   /// For each endpoint, the number of its sockets that have not reached the gate; absent instead of 0.
   private var connecting: [IPEndpoint: Int] = [:]
 
   /// The number of open sockets.
   private(set) var count = 0
 
+  init(_ tls: ClientTLS) { self.tls = tls }
+
   /// Returns the group whose connections an exchange may share.
   mutating func group(for exchange: Exchange) -> ConnectionGroup {
     // Consecutive exchanges nearly always have the same plan.
     if let last, let lastPlan, lastPlan.isIdentical(to: exchange.plan),
-      last.key.suits(exchange.request.options)
+      last.key.suits(exchange.request.options), generation == tls.generation
     {
       return last
     }
     lastPlan = exchange.plan
-    return group(ConnectionKey(exchange.plan.origin, exchange.request.options))
+    generation = tls.generation
+    let origin = exchange.plan.origin
+    let tls = tls.tls(for: origin.host)
+    return group(ConnectionKey(origin, exchange.request.options, tls), tls)
   }
 
   /// Returns the group of a key, and creates the group if it is new.
-  mutating func group(_ key: ConnectionKey) -> ConnectionGroup {
+  mutating func group(_ key: ConnectionKey, _ tls: HostTLS) -> ConnectionGroup {
     if let last, last.key == key { return last }
     if let known = groups[key] {
       last = known
       return known
     }
     if groups.count >= Self.mostGroups { forgetUnused() }
-    let bundles = self.bundles[key.origin] ?? OriginBundles(of: key.origin)
+    // Connections with other TLS settings are in other bundles.
+    var bundles = self.bundles[key.origin] ?? OriginBundles(of: key.origin, tls)
+    if bundles.tls !== tls { bundles = OriginBundles(of: key.origin, tls) }
     self.bundles[key.origin] = bundles
     let group = ConnectionGroup(key, bundles)
     groups[key] = group

@@ -68,7 +68,13 @@ final class OriginBundles {
   @exclusivity(unchecked) private var idleLimits: [IPEndpoint: (limit: Duration, until: MonotonicInstant)] =
     [:]
 
-  init(of origin: Origin) { isSecure = origin.scheme == .https }
+  /// The TLS settings of the connections in the bundles.
+  let tls: HostTLS
+
+  init(of origin: Origin, _ tls: HostTLS) {
+    isSecure = origin.scheme == .https
+    self.tls = tls
+  }
 
   /// Returns a number that no other bundle in the process has. Never 0.
   private static func newNumber() -> UInt32 {

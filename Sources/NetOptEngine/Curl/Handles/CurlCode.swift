@@ -66,7 +66,8 @@ enum CurlCode {
     }
     let (kind, phase, message) = description(of: code, transfer)
     let isRetryable =
-      transfer.exchange.request.mayBeRepeated && kind != .decodeFailed && kind != .libraryFailed
+      transfer.exchange.request.mayBeRepeated
+      && ![.decodeFailed, .libraryFailed, .tlsFailed].contains(kind)
     return NetOptError(
       kind, phase: phase, message, endpoint: transfer.endpoint, underlying: underlying(code, errorText),
       isRetryable: isRetryable)
@@ -88,6 +89,9 @@ enum CurlCode {
     let isHeadComplete = transfer.isHeadComplete
     let carrier = code == CURLE_HTTP2_STREAM ? "stream" : "connection"
     let lost = "the \(carrier) to \(peer) \(errorText.ending)"
+    if !isHeadComplete, let refusal = clientRefusal(by: peer, of: transfer) {
+      return (.tlsFailed, .tls, refusal)
+    }
     switch code {
     case CURLE_BAD_CONTENT_ENCODING:
       return (.decodeFailed, .decode, "the body from \(peer) does not match its Content-Encoding")

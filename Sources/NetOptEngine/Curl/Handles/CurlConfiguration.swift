@@ -1,10 +1,15 @@
 package import NetOptCore
 
 /// The settings that all transfers of a `CurlTransport` share.
-public struct CurlConfiguration: Hashable, Sendable {
-  /// The name of a PEM file with the certificate authorities to trust instead of the system's. Default:
-  /// `nil`, for the system's authorities.
-  public var caFile: String?
+public struct CurlConfiguration: Sendable {
+  /// The TLS settings of the hosts that have none of their own.
+  package var tls = TLSSettings()
+  /// The TLS settings of single hosts, by the name of the host in lower case.
+  package var hosts: [String: TLSSettings] = [:]
+  /// The pins of the IP list, by the name of the host in lower case.
+  package var listPins: [String: [PublicKeyPin]] = [:]
+  /// The path of the file to which the secrets of TLS connections are written; `nil` for none.
+  package var keyLog: String?
   /// The value of `User-Agent` for requests without this field. If the value is empty, the field is not sent.
   public var userAgent = "netopt"
   /// The maximum number of connections of one origin to one endpoint, at least 1. Further requests wait.
@@ -55,6 +60,8 @@ extension CurlConfiguration {
     if let lifetime { try Self.ages.check(lifetime, "lifetime") }
     try Self.bodyBuffers.check(bodyBuffer, "bodyBuffer")
     try Self.checkUserAgent(userAgent)
+    try tls.check()
+    for (host, settings) in hosts { try settings.check("tls.hosts[\"\(host)\"]") }
   }
 
   /// Refuses a value of `User-Agent` that would add further fields or requests.

@@ -101,6 +101,19 @@ struct CurlErrorText: Sendable {
     return String(last.prefix { $0 != "," })
   }
 
+  /// The alerts by which a server refuses a client's certificate or its lack (RFC 8446, section 6.2), in
+  /// OpenSSL's words.
+  private static let clientCertificateAlerts = [
+    "certificate required", "bad certificate", "unsupported certificate", "certificate revoked",
+    "certificate expired", "certificate unknown", "unknown ca", "access denied",
+  ]
+
+  /// The alert by which a server refused the client's certificate or its lack; `nil` for any other failure.
+  var clientCertificateAlert: String? {
+    guard let tlsReason else { return nil }
+    return Self.clientCertificateAlerts.first { tlsReason.hasSuffix(" alert \($0)") }
+  }
+
   /// The fault that OpenSSL found in a certificate, such as `certificate has expired` in the text `SSL
   /// certificate problem: certificate has expired`. `nil` if the text has none.
   var certificateReason: String? {

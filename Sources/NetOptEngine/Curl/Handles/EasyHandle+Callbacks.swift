@@ -175,7 +175,10 @@ private func configureContext(
     openSSL.limitCertificates(of: context)
     openSSL.followHandshakes(of: context)
     openSSL.watchRecords(of: context)
-    guard let transfer = easy.flatMap({ EasyHandle.transfer(of: $0) }) else { return CURLE_OK }
+    guard let transfer = easy.flatMap({ EasyHandle.transfer(of: $0) }) else {
+      return CURLE_ABORTED_BY_CALLBACK
+    }
+    guard transfer.configureTLS(of: context) else { return CURLE_SSL_CERTPROBLEM }
     transfer.certificate = PeerCertificate.attach(to: context)
     if !transfer.exchange.plan.isSecure { transfer.proxyTLS = ProxyTLS.attach(to: context) }
   }

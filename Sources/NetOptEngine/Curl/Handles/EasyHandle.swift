@@ -21,8 +21,6 @@ final class EasyHandle {
 
   /// The value of User-Agent for requests without this field (`CurlConfiguration.userAgent`).
   private let userAgent: String
-  /// The file of trusted certificate authorities; `nil` for the system's (`CurlConfiguration.caFile`).
-  private let caFile: String?
   /// The buffer to which libcurl writes why a transfer failed.
   private let errorBuffer: UnsafeMutablePointer<CChar>
   /// The values of the options that are set on the handle; `nil` before the first transfer, and when setting
@@ -72,6 +70,7 @@ final class EasyHandle {
     var fresh: Bool
     /// The URL of the proxy; `nil` for none.
     var proxy: String?
+    var tls: HostTLS
   }
 
   /// - Throws: `libraryFailed` when libcurl gives no handle; `invalidConfiguration` when libcurl refuses a
@@ -82,7 +81,6 @@ final class EasyHandle {
     }
     self.pointer = OpaquePointer(pointer)
     userAgent = configuration.userAgent
-    caFile = configuration.caFile
     errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
     errorBuffer.pointee = 0
     // If an error is thrown from here on, `deinit` cleans up.
@@ -121,18 +119,15 @@ final class EasyHandle {
     if let lifetime = configuration.lifetime {
       set(CURLOPT_MAXLIFETIME_CONN, Int(lifetime.components.seconds))
     }
-    if let caFile = configuration.caFile {
-      // A TLS proxy is verified against the same authorities as servers.
-      guard set(CURLOPT_CAINFO, caFile) == CURLE_OK, set(CURLOPT_PROXY_CAINFO, caFile) == CURLE_OK else {
-        throw NetOptError(
-          .invalidConfiguration, phase: .tls,
-          "libcurl's TLS library cannot read the certificate authorities in \(caFile)")
-      }
+    set(CURLOPT_PROXY_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+    // libcurl reads no authorities: each context gets a `TrustStore`. Without OpenSSL, libcurl reads them.
+    if OpenSSL.loaded != nil, CurlLibrary.authorityFile != nil {
+      set(CURLOPT_CAINFO, nil as String?)
+      set(CURLOPT_PROXY_CAINFO, nil as String?)
     }
-    // Debian's libcurl has a default CAPATH. A CAPATH keeps libcurl from caching the parsed authorities,
-    // which costs 20 ms of CPU per connection. And with a custom file, the system's authorities would stay
-    // trusted beside it.
-    if configuration.caFile != nil || info(CURLINFO_CAINFO) != nil {
+    // Debian's libcurl also has a directory of authorities, which would be read at each connection, and
+    // would stay trusted beside a file.
+    if CurlLibrary.authorityFile != nil {
       set(CURLOPT_CAPATH, nil as String?)
       set(CURLOPT_PROXY_CAPATH, nil as String?)
     }
@@ -191,9 +186,6 @@ final class EasyHandle {
   /// libcurl's text about why the transfer failed.
   var errorText: CurlErrorText { CurlErrorText(String(cString: errorBuffer)) }
 
-  /// The source of the certificate authorities against which libcurl verifies certificates.
-  var authorities: Authorities { caFile.map { .named($0) } ?? .system(info(CURLINFO_CAINFO)) }
-
   /// Whether libcurl calls the debug callback with what it reads and writes (CURLOPT_VERBOSE(3)).
   var isVerbose = false {
     didSet { if isVerbose != oldValue { set(CURLOPT_VERBOSE, isVerbose ? 1 : 0) } }
@@ -237,7 +229,27 @@ final class EasyHandle {
     guard set(CURLOPT_PROXY, wanted.proxy ?? "") == CURLE_OK, set(CURLOPT_NOPROXY, "") == CURLE_OK else {
       throw NetOptError(.invalidConfiguration, phase: .connect, "libcurl cannot use the URL of the proxy")
     }
+    try apply(wanted.tls)
     settings = wanted
+  }
+
+  /// Sets the options for the TLS connections to the transfer's host. `HostTLS.apply` sets the others.
+  private func apply(_ tls: HostTLS) throws(NetOptError) {
+    let settings = tls.settings
+    let oldest = settings.minimumVersion == .tls13 ? CURL_SSLVERSION_TLSv1_3 : CURL_SSLVERSION_TLSv1_2
+    let newest =
+      switch settings.maximumVersion {
+      case .tls12: CURL_SSLVERSION_MAX_TLSv1_2
+      case .tls13: CURL_SSLVERSION_MAX_TLSv1_3
+      case nil: CURL_SSLVERSION_MAX_DEFAULT
+      }
+    set(CURLOPT_SSLVERSION, Int(oldest) | Int(newest))
+    set(CURLOPT_SSL_CIPHER_LIST, settings.safeCipherList)
+    set(CURLOPT_TLS13_CIPHERS, settings.cipherSuites)
+    guard set(CURLOPT_PINNEDPUBLICKEY, tls.pins) == CURLE_OK else {
+      throw NetOptError(
+        .unsupported, phase: .tls, "this libcurl cannot compare the server's key with pins (tls.pins)")
+    }
   }
 
   /// Sets the method, the body's length and the header lines, as far as they differ from the previous
@@ -353,6 +365,7 @@ extension EasyHandle.Settings {
     opensNew = transfer.opensNew
     fresh = transfer.exchange.request.options.connection == .fresh
     proxy = transfer.proxy
+    tls = transfer.bundles.tls
   }
 
   /// Whether a transfer needs the same settings. The properties are compared one by one, because making a
@@ -363,5 +376,6 @@ extension EasyHandle.Settings {
       && verification == transfer.exchange.request.options.verification
       && connectTimeout == transfer.exchange.request.options.connectTimeout
       && connectionClass == transfer.connectionClass && proxy == transfer.proxy
+      && tls === transfer.bundles.tls
   }
 }

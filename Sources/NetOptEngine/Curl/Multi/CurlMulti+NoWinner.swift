@@ -46,8 +46,8 @@ extension CurlMulti {
   func deadlinePassed(_ exchange: Exchange) {
     guard !exchange.state.isFinished else { return }
     if exchange.purpose == .probe {
-      if exchange.transfers.contains(where: { isHeldBack($0) }) {
-        // A probe that could not begin TLS says nothing about its endpoint.
+      if exchange.transfers.isEmpty || exchange.transfers.contains(where: { isHeldBack($0) }) {
+        // A probe that could not begin says nothing about its endpoint.
         return fail(
           exchange,
           NetOptError(.cancelled, phase: .tls, "the probe's time limit passed before the TLS handshake"))

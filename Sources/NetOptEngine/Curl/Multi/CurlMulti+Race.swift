@@ -13,6 +13,16 @@ extension CurlMulti {
       guard deadline > loop.now() else { return deadlinePassed(exchange) }
       loop.schedule(exchange, at: deadline)
     }
+    if !tls.isSettled, exchange.verifies, !tls.isReady(at: loop.now()) {
+      // The exchange counts as under way, so that its deadline, its caller and a shutdown can end it.
+      return tls.whenReady { exchange.submit { multi, exchange in multi.begin(exchange) } }
+    }
+    begin(exchange)
+  }
+
+  /// Makes an admitted exchange race, or wait for another exchange's race.
+  private func begin(_ exchange: Exchange) {
+    guard !exchange.state.isFinished else { return }
     if exchange.purpose.endsAtGate { return race(exchange) }
     if exchange.request.options.connection == .fresh { return race(exchange) }
     let group = connections.group(for: exchange)
@@ -127,13 +137,20 @@ extension CurlMulti {
     at now: MonotonicInstant
   ) -> (failure: LegFailure, endpoint: IPEndpoint?)? {
     var easy: EasyHandle?
+    let group = exchange.group ?? connections.group(for: exchange)
+    if exchange.verifies, let failure = group.bundles.tls.failure {
+      exchange.setReport(of: leg) {
+        $0.outcome = .failed
+        $0.failure = failure
+      }
+      return (failure, endpoint)
+    }
     do throws(NetOptError) {
       let handle = try idleHandle()
       easy = handle
-      let group = exchange.group ?? connections.group(for: exchange)
       let transfer = Transfer(
         exchange, easy: handle, leg: leg, endpoint: endpoint, proxy: proxy, bundles: group.bundles,
-        opensNew: opensNew, callbackState: callbackState, spareChunks: spareChunks, at: now)
+        tls: tls, opensNew: opensNew, callbackState: callbackState, spareChunks: spareChunks, at: now)
       try handle.prepare(for: transfer, urlHandle(for: exchange.request.url), group.sessions)
       try start(transfer)
       exchange.transfers.append(transfer)

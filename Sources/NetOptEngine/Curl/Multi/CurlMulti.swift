@@ -9,6 +9,8 @@ actor CurlMulti: LoopActor {
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
   let configuration: CurlConfiguration
+  /// The TLS settings of the client.
+  let tls: ClientTLS
   /// Resolves the DNS leg of a plan.
   let legs: any LegSource
   /// Observes the requests that wait for their responses; `nil` for no observer.
@@ -18,7 +20,7 @@ actor CurlMulti: LoopActor {
   // Unchecked exclusivity, here and in other state of the loop: while code changes a variable, no other code
   // accesses that variable, because libcurl's callbacks only record events. Run-time checks would take a
   // twentieth of the instructions of a request (docs/adr/0009).
-  @exclusivity(unchecked) var connections = ConnectionTable()
+  @exclusivity(unchecked) var connections: ConnectionTable
   /// The transfers whose sockets wait for TCP to connect, by descriptor.
   @exclusivity(unchecked) var connecting: [Int32: Transfer] = [:]
 
@@ -61,10 +63,12 @@ actor CurlMulti: LoopActor {
 
   /// - Throws: `libraryFailed` if libcurl gives no handle; `invalidConfiguration` if it refuses a setting.
   init(
-    _ configuration: CurlConfiguration, legs: any LegSource, waitObserver: (any WaitObserver)?,
-    loop: EventLoop
+    _ configuration: CurlConfiguration, _ tls: ClientTLS, legs: any LegSource,
+    waitObserver: (any WaitObserver)?, loop: EventLoop
   ) throws(NetOptError) {
     self.configuration = configuration
+    self.tls = tls
+    connections = ConnectionTable(tls)
     self.legs = legs
     self.waitObserver = waitObserver
     self.loop = loop

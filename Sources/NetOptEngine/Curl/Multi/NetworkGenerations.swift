@@ -18,11 +18,11 @@ final class NetworkGenerations: @unchecked Sendable {
 
   /// - Throws: the errors of `CurlMulti.init`.
   init(
-    _ configuration: CurlConfiguration, legs: any LegSource, waitObserver: (any WaitObserver)?,
-    loop: EventLoop
+    _ configuration: CurlConfiguration, _ tls: ClientTLS, legs: any LegSource,
+    waitObserver: (any WaitObserver)?, loop: EventLoop
   ) throws(NetOptError) {
     self.loop = loop
-    current = try CurlMulti(configuration, legs: legs, waitObserver: waitObserver, loop: loop)
+    current = try CurlMulti(configuration, tls, legs: legs, waitObserver: waitObserver, loop: loop)
   }
 
   /// Makes new work use new connections. Work that is under way continues on the old connections. Calls that
@@ -33,13 +33,20 @@ final class NetworkGenerations: @unchecked Sendable {
     let isShutDown = old.assumeIsolated { $0.isShutDown }
     // If no further handle can be made, the old handle stays in use.
     guard !isShutDown,
-      let new = try? CurlMulti(old.configuration, legs: old.legs, waitObserver: old.waitObserver, loop: loop)
+      let new = try? CurlMulti(
+        old.configuration, old.tls, legs: old.legs, waitObserver: old.waitObserver, loop: loop)
     else { return }
     current = new
     retired.removeAll { $0.assumeIsolated { $0.isShutDown } }
     retired.append(old)
     for waiting in old.assumeIsolated({ $0.retire() }) { waiting.run() }
   }
+
+  /// Replaces the TLS settings of all hosts.
+  func setTLS(_ usual: TLSSettings, _ hosts: [String: TLSSettings]) { current.tls.set(usual, hosts) }
+
+  /// Replaces the pins of the IP list.
+  func setPins(_ pins: [String: [PublicKeyPin]]) { current.tls.setPins(pins) }
 
   /// Fails the work under way and closes everything.
   func shutDown() {

@@ -254,3 +254,12 @@ struct OpenSSL: Sendable {
   /// section 2).
   private static let largeGroups: Set<UInt16> = [0x0103, 0x0104]
 }
+
+extension OpenSSL {
+  /// The error for a setting that needs OpenSSL, when libcurl uses another TLS library.
+  static func missing(_ setting: String) -> NetOptError {
+    NetOptError(
+      .unsupported, phase: .tls,
+      "\(setting) needs a libcurl with OpenSSL \(netopt_openssl_major); this one uses \(CurlLibrary.tlsName)")
+  }
+}

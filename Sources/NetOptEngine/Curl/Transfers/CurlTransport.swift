@@ -23,7 +23,9 @@ public final class CurlTransport: Transport {
     try configuration.check()
     self.loop = loop
     bodyBuffer = configuration.bodyBuffer
-    generations = try NetworkGenerations(configuration, legs: legs, waitObserver: waitObserver, loop: loop)
+    generations = try NetworkGenerations(
+      configuration, try ClientTLS(configuration, loop: loop), legs: legs, waitObserver: waitObserver,
+      loop: loop)
   }
 
   /// Performs a request along a plan.
@@ -88,6 +90,24 @@ public final class CurlTransport: Transport {
       .warmUp, request, along: plan, in: context, on: generations, loop: loop, bodyBuffer: bodyBuffer)
     await exchange.perform()
     return try exchange.takeRoute()
+  }
+
+  /// Replaces the TLS settings, and returns when they are replaced. Calls that start from now on use no
+  /// connection that was opened with other settings.
+  package func setTLS(_ usual: TLSSettings, _ hosts: [String: TLSSettings]) async {
+    await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+      let work = GenerationsWork(generations) {
+        $0.setTLS(usual, hosts)
+        done.resume()
+      }
+      if !loop.submit(work) { done.resume() }
+    }
+  }
+
+  /// Replaces the pins of the IP list, by host. Calls that start from now on use no connection that was opened
+  /// with other pins.
+  package func setPins(_ pins: [String: [PublicKeyPin]]) {
+    _ = loop.submit(GenerationsWork(generations) { $0.setPins(pins) })
   }
 
   /// Makes calls that start from now on use new connections, because this machine has joined another network.

@@ -216,6 +216,12 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
 
   func now() -> MonotonicInstant { loop.now() }
 
+  /// Whether a connection of the exchange verifies a certificate: the server's, or that of a proxy over TLS.
+  var verifies: Bool {
+    request.options.verification == .full
+      && (plan.isSecure || plan.proxy.map(ProxyURL.isSecure) == true)
+  }
+
   /// Starts the exchange on the current multi handle. The loop calls this when the exchange arrives, and
   /// again when the body stream was read to its end. `NetworkGenerations` calls it when the network has
   /// changed.

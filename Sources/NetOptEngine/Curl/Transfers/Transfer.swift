@@ -19,6 +19,9 @@ final class Transfer {
   /// Whether the transfer opens a new connection and uses no pooled one.
   let opensNew: Bool
   let bundles: OriginBundles
+  private let clientTLS: ClientTLS
+  /// Whether a TLS connection on the last socket that the leg opened has been set up.
+  private var hasBegunTLS = false
   let callbackState: CallbackState
 
   /// When the leg first opened a socket; `nil` on a pooled connection.
@@ -106,8 +109,8 @@ final class Transfer {
 
   init(
     _ exchange: Exchange, easy: EasyHandle, leg: Int, endpoint: IPEndpoint?, proxy: String?,
-    bundles: OriginBundles, opensNew: Bool, callbackState: CallbackState, spareChunks: SpareChunks,
-    at now: MonotonicInstant
+    bundles: OriginBundles, tls: ClientTLS, opensNew: Bool, callbackState: CallbackState,
+    spareChunks: SpareChunks, at now: MonotonicInstant
   ) {
     self.exchange = exchange
     self.easy = easy
@@ -115,6 +118,7 @@ final class Transfer {
     self.endpoint = endpoint
     self.proxy = proxy
     self.bundles = bundles
+    clientTLS = tls
     self.opensNew = opensNew
     self.callbackState = callbackState
     connectionClass = bundles.connectionClass(
@@ -146,7 +150,18 @@ final class Transfer {
     self.descriptor = descriptor
     openedAt = openedAt ?? now()
     tunnelReads = 0
+    hasBegunTLS = false
     callbackState.opened(descriptor, by: self)
+  }
+
+  /// Applies the client's TLS settings to the context of a new connection. With a proxy over TLS, the first
+  /// connection on a socket is that to the proxy.
+  ///
+  /// - Returns: false when OpenSSL refuses the client certificate.
+  func configureTLS(of context: OpaquePointer) -> Bool {
+    let isOfProxy = !hasBegunTLS && proxy.map(ProxyURL.isSecure) == true
+    hasBegunTLS = true
+    return clientTLS.apply(isOfProxy ? nil : bundles.tls, to: context)
   }
 
   /// Takes a line of a response head or of trailers. Returns whether the transfer continues.

@@ -1,0 +1,168 @@
+import NetOptCore
+
+/// The TLS settings of a client: those of single hosts, and those of all other hosts. All multi handles of
+/// the client share the object. It parses the certificate authorities when the first connection needs them,
+/// on a thread of its own: parsing the system's takes 20 ms.
+///
+/// Unchecked sendable: after its creation, the object is confined to the loop.
+final class ClientTLS: @unchecked Sendable {
+  /// What a `TrustStore` is made of.
+  private struct TrustKey: Hashable, Sendable {
+    let authorities: Authorities
+    let revocations: [UInt8]?
+
+    init(_ tls: HostTLS) {
+      authorities = tls.authorities
+      revocations = tls.settings.revocations
+    }
+
+    func load() -> Trust { authorities.load(revocations: revocations) }
+  }
+
+  /// How long connections fail after the authorities could not be loaded, before the next request loads them
+  /// again.
+  private static let pause = Duration.seconds(1)
+  /// The age at which a new connection makes the system's authorities load again, as in libcurl
+  /// (CURLOPT_CA_CACHE_TIMEOUT(3)). Until they are loaded, the older ones are used.
+  private static let longestUse = Duration.seconds(86_400)
+
+  private let loop: EventLoop
+  private let keyLog: KeyLog?
+  /// The settings of the hosts that have none of their own, and the settings of single hosts.
+  private var settings: (usual: TLSSettings, hosts: [String: TLSSettings])
+  /// The pins of the IP list, by host. Pins in the settings take precedence.
+  private var listPins: [String: [PublicKeyPin]]
+  /// The settings of the hosts that have no settings or pins of their own.
+  private var usual: HostTLS
+  /// The settings of the hosts that have settings or pins of their own.
+  private var hosts: [String: HostTLS] = [:]
+  private var trust: [TrustKey: Trust] = [:]
+  /// When the authorities were last loaded, or found to be unusable.
+  private var loadedAt = MonotonicInstant(nanoseconds: .min)
+  private var isLoading = false
+  /// Whether settings have come while authorities were being loaded, so that they must be loaded again.
+  private var mustLoadAgain = false
+  // Unchecked exclusivity: see CurlMulti.
+  /// How often the settings have been replaced. No connection that was opened with older settings is used
+  /// for a request that comes later.
+  @exclusivity(unchecked) private(set) var generation = 0
+  /// Whether all authorities are loaded, and none failed to load.
+  @exclusivity(unchecked) private(set) var isSettled = false
+  /// The work that waits for the authorities.
+  private var waiting: [@Sendable () -> Void] = []
+
+  /// - Throws: `invalidConfiguration` or `unsupported` for the key log.
+  init(_ configuration: CurlConfiguration, loop: EventLoop) throws(NetOptError) {
+    self.loop = loop
+    settings = (configuration.tls, configuration.hosts)
+    listPins = configuration.listPins
+    keyLog = try configuration.keyLog.map { path throws(NetOptError) in try KeyLog(path) }
+    usual = HostTLS(configuration.tls, pins: configuration.tls.pins)
+    makeHosts()
+  }
+
+  /// Makes `usual` and `hosts` anew.
+  private func makeHosts() {
+    usual = HostTLS(settings.usual, pins: settings.usual.pins)
+    hosts = [:]
+    for host in Set(settings.hosts.keys).union(listPins.keys) {
+      let own = settings.hosts[host] ?? settings.usual
+      hosts[host] = HostTLS(own, pins: own.pins.isEmpty ? listPins[host] ?? [] : own.pins)
+    }
+    setTrust()
+  }
+
+  // MARK: Connections
+
+  /// Returns the settings of the connections to a host.
+  func tls(for host: String) -> HostTLS { hosts.isEmpty ? usual : hosts[host] ?? usual }
+
+  /// Whether a request need not wait for the authorities. After they could not be loaded, requests do not
+  /// wait for a second, and fail.
+  func isReady(at now: MonotonicInstant) -> Bool {
+    isSettled || !isLoading && loadable.allSatisfy { $0.trust != nil } && now < loadedAt + Self.pause
+  }
+
+  /// Loads the authorities if they are not loaded or being loaded, and runs some work when they are.
+  func whenReady(_ work: @escaping @Sendable () -> Void) {
+    waiting.append(work)
+    load()
+  }
+
+  /// Applies the settings to a context.
+  ///
+  /// - Parameters:
+  ///   - context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
+  ///   - tls: the settings of the server's host; `nil` for a connection to a proxy.
+  /// - Returns: false when OpenSSL refuses the client certificate.
+  func apply(_ tls: HostTLS?, to context: OpaquePointer) -> Bool {
+    KeyLog.use(keyLog, in: context)
+    if isSettled, loop.now() > loadedAt + Self.longestUse { load() }
+    // The client certificate is for servers. A proxy does not learn who the client is.
+    return (tls ?? usual).apply(to: context, identifies: tls != nil)
+  }
+
+  // MARK: Loading
+
+  /// All settings whose authorities netopt loads.
+  private var loadable: [HostTLS] { ([usual] + hosts.values).filter { !$0.leavesAuthoritiesToCurl } }
+
+  /// Work that the loop does.
+  private final class Work: LoopWork {
+    private let body: @Sendable () -> Void
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    func run() { body() }
+  }
+
+  private func load() {
+    guard !isLoading else { return }
+    isLoading = true
+    let keys = Set(loadable.map(TrustKey.init))
+    Task.detached {
+      let loaded = Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.load()) })
+      _ = self.loop.submit(Work { self.finishLoad(loaded) })
+    }
+  }
+
+  private func finishLoad(_ loaded: [TrustKey: Trust]) {
+    isLoading = false
+    loadedAt = loop.now()
+    // Authorities that can no longer be read stay in use.
+    trust = loaded.merging(trust) { new, old in new.store == nil && old.store != nil ? old : new }
+    setTrust()
+    if mustLoadAgain {
+      mustLoadAgain = false
+      if !isSettled { return load() }
+    }
+    let keys = Set(loadable.map(TrustKey.init))
+    trust = trust.filter { keys.contains($0.key) }
+    let work = waiting
+    waiting = []
+    for work in work { work() }
+  }
+
+  /// Gives all settings their authorities, and updates `isSettled`.
+  private func setTrust() {
+    let loadable = loadable
+    for tls in loadable { tls.trust = trust[TrustKey(tls)] }
+    isSettled = loadable.allSatisfy(\.hasTrust)
+  }
+
+  // MARK: Changes
+
+  /// Replaces the pins of the IP list.
+  func setPins(_ pins: [String: [PublicKeyPin]]) {
+    guard pins != listPins else { return }
+    listPins = pins
+    generation += 1
+    makeHosts()
+  }
+
+  /// Replaces the settings.
+  func set(_ usual: TLSSettings, _ hosts: [String: TLSSettings]) {
+    settings = (usual, hosts)
+    generation += 1
+    makeHosts()
+    mustLoadAgain = isLoading
+  }
+}
