@@ -169,16 +169,20 @@ package final class Database: @unchecked Sendable {
   /// unknown origin first compares these statements with those with which it would create the database. Until
   /// this method has returned, values are small and time is short.
   package func definitions() throws(SQLiteError) -> Set<String> {
-    // ANALYZE creates the tables `sqlite_stat*`, which belong to SQLite.
-    let statement = try Statement(
-      "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND NOT (type = 'table' AND name GLOB 'sqlite_stat*')",
-      in: self)
-    let definitions = Set(try statement.rows { $0.text(0) ?? "" })
+    let statement = try Statement("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL", in: self)
+    let definitions = Set(try statement.rows { $0.text(0) ?? "" }).subtracting(Self.statistics)
     isChecked = true
     sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, Self.longestValue)
     watch(every: Self.stepsPerLook)
     return definitions
   }
+
+  /// The tables that ANALYZE creates, as SQLite defines them (`aTable` in analyze.c). With another definition,
+  /// the table of such a name may have columns or constraints that take minutes to compute.
+  private static let statistics: Set = [
+    "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+    "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+  ]
 
   /// The number of rows that the last INSERT, UPDATE or DELETE changed.
   package var changes: Int { Int(sqlite3_changes64(handle)) }

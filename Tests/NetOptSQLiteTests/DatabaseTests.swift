@@ -80,7 +80,10 @@ import Testing
         WHERE name = 'sqlite_stat1';
       """)
     let began = ContinuousClock.now
-    #expect(try Database(path).definitions() == ["CREATE TABLE t (a)", "CREATE INDEX i ON t (a)"])
+    let found = try Database(path).definitions()
+    #expect(found.isSuperset(of: ["CREATE TABLE t (a)", "CREATE INDEX i ON t (a)"]))
+    // The caller refuses the file for the table that ANALYZE does not make.
+    #expect(found.count == 3)
     #expect(ContinuousClock.now - began < .seconds(10))
   }
 

@@ -1,5 +1,6 @@
 package import NetOptCaching
 package import NetOptCore
+package import NetOptRouting
 
 /// What the cache has stored for a request, and what it decides for this request.
 package struct CacheExplanation: Sendable {
@@ -25,18 +26,20 @@ package struct CacheExplanation: Sendable {
   ///   - signing: how the client would sign the request.
   ///   - userAgent: the `User-Agent` of a request whose caller sets none.
   ///   - tls: the TLS settings of the client.
+  ///   - list: the IP list of the client, whose pins hold.
   ///   - warn: receives errors of the directory.
   /// - Throws: `invalidRequest` for a request that does not use the cache; `unreadableFile` for a seed pack
   ///   or a file of the TLS settings.
   package static func of(
     _ request: NetOptRequest, _ configuration: ClientConfiguration.Cache,
     signing: ClientConfiguration.Signing? = nil, userAgent: String = ClientConfiguration().userAgent,
-    tls: ClientConfiguration.TLS = ClientConfiguration.TLS(),
+    tls: ClientConfiguration.TLS = ClientConfiguration.TLS(), list: EndpointList? = nil,
     warn: @escaping @Sendable (NetOptError) -> Void
   ) async throws(NetOptError) -> CacheExplanation {
     let cache = try ResponseCache(
       configuration, SystemTimeSource(), signing: signing, proxies: ProxyChoice(.environment),
-      settingsDigest: try configuration.settingsDigest(try LoadedTLS(tls)), userAgent: userAgent,
+      settingsDigest: try configuration.settingsDigest(
+        try LoadedTLS(tls).with(listPins: list?.pins ?? [:])), userAgent: userAgent,
       mayChange: false,
       warn: warn)
     guard let call = CacheCall(request, cache) else {

@@ -13,7 +13,7 @@ extension ClientConfiguration.Cache {
   func settingsDigest(_ tls: LoadedTLS) throws(NetOptError) -> String {
     var choices: [[UInt8]] = []
     let fields = credentials()
-    if fields.text != Self().credentials().text { choices.append(Array(fields.text.utf8)) }
+    if fields.text != Self().credentials().text { choices.append(Array("fields \(fields.text)".utf8)) }
     choices += tls.trustTexts
     if choices.isEmpty { return "" }
     do throws(CryptoError) {

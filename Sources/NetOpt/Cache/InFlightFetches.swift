@@ -211,6 +211,9 @@ final class InFlightFetches: Sendable {
 
     /// Removes all fetches of a key, so that no further call joins them.
     mutating func removeAll(for key: CacheKey) { fetches[key] = nil }
+
+    /// Removes all fetches.
+    mutating func removeAllKeys() { fetches = [:] }
   }
 
   private let state = Locked(State())
@@ -369,6 +372,9 @@ final class InFlightFetches: Sendable {
   func forget(_ key: CacheKey) {
     state.withLock { $0.removeAll(for: key) }
   }
+
+  /// Closes all running fetches to further calls, because the settings of the client have changed.
+  func forgetAll() { state.withLock { $0.removeAllKeys() } }
 
   /// The error of a call that was cancelled while it waited.
   private static let cancelled = NetOptError(

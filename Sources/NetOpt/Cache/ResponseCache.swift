@@ -118,6 +118,7 @@ final class ResponseCache: Sendable {
       $0.changes &+= 1
     }
     changes.recordChangeOfAll()
+    inFlightFetches.forgetAll()
   }
 
   /// Opens a seed pack, and checks the signature of its index if there are trusted keys.

@@ -11,8 +11,8 @@ final class Engine: Sendable {
   let loop: EventLoop?
   /// Observes the requests that wait for responses; `nil` when the program provides the transport.
   let waits: WaitWatch?
-  /// Watches the files of the TLS settings; `nil` when the program provides the transport.
-  private let tlsFiles: TLSFileWatch?
+  /// Applies changes of certificate files and pins; `nil` when the program provides the transport.
+  let trustChanges: TrustChanges?
   /// The task that shuts the engine down; `nil` before the shutdown.
   private let ending = Locked<Task<Void, Never>?>(nil)
   /// Notices changes of the network; `nil` before the start and after the shutdown.
@@ -20,13 +20,13 @@ final class Engine: Sendable {
 
   init(
     transport: any Transport, resolver: any Resolver, loop: EventLoop?, waits: WaitWatch? = nil,
-    tlsFiles: TLSFileWatch? = nil
+    trustChanges: TrustChanges? = nil
   ) {
     self.transport = transport
     self.resolver = resolver
     self.loop = loop
     self.waits = waits
-    self.tlsFiles = tlsFiles
+    self.trustChanges = trustChanges
   }
 
   /// Starts a network monitor, which runs until the shutdown.
@@ -50,9 +50,9 @@ final class Engine: Sendable {
     ending.withLock { ending in
       if let ending { return ending }
       let monitor = monitor.withLock { $0.take() }
-      let task = Task { [transport, resolver, loop, tlsFiles] in
+      let task = Task { [transport, resolver, loop, trustChanges] in
         await monitor?.stop()
-        tlsFiles?.stop()
+        trustChanges?.stop()
         // The transport ends before the ranking is written to the disk, so that running calls fail at once.
         await transport.shutdown()
         await resolver.shutdown()

@@ -11,6 +11,15 @@ struct LoadedTLS: Sendable {
   /// What decides which servers the client trusts, and who it is. Empty for the default settings.
   private(set) var trustTexts: [[UInt8]]
 
+  /// Adds the pins of the IP list to what decides which servers the client trusts.
+  func with(listPins: [String: [PublicKeyPin]]) -> LoadedTLS {
+    var copy = self
+    for (host, pins) in listPins.sorted(by: { $0.key < $1.key }) where !pins.isEmpty {
+      copy.trustTexts.append(Array("list pins of \(host) \(PublicKeyPin.curlText(pins))".utf8))
+    }
+    return copy
+  }
+
   /// The key of the pins of every host that has none of its own.
   private static let everyHost = "*"
 
@@ -146,7 +155,7 @@ extension TLSSettings {
   /// What decides which servers the settings trust, and who the client is.
   fileprivate var trustTexts: [[UInt8]] {
     var texts: [[UInt8]] = []
-    if let authorities { texts.append(authorities) }
+    if let authorities { texts.append(Array("authorities".utf8) + authorities) }
     if let revocations { texts.append(Array("revocations".utf8) + revocations) }
     if let identity { texts.append(Array("certificate".utf8) + identity.bytes) }
     if !pins.isEmpty { texts.append(Array("pins \(PublicKeyPin.curlText(pins))".utf8)) }

@@ -56,7 +56,8 @@ public final class NetOptClient: Sendable {
     try configuration.checkAuthorityFiles()
     let identities = LoadedTLS.files(of: configuration.tls).map { FileIdentity($0) }
     let tls = try LoadedTLS(configuration.tls)
-    let cache = try configuration.responseCache(tls, SystemTimeSource())
+    let pins = start.choice?.list.pins ?? [:]
+    let cache = try configuration.responseCache(tls.with(listPins: pins), SystemTimeSource())
     let loop = try EventLoop()
     do throws(NetOptError) {
       let router = Router(start.choice?.list, configuration)
@@ -65,10 +66,10 @@ public final class NetOptClient: Sendable {
       let transport = try CurlTransport(
         CurlConfiguration(configuration, tls, start.choice?.list),
         legs: RankedLegs(resolver: resolver, router: router), waitObserver: waits, loop: loop)
-      let files = TLSFileWatch(configuration, transport, cache)
-      files.start(on: loop, known: identities)
+      let trustChanges = TrustChanges(configuration, tls, start.choice?.list, transport, cache)
+      trustChanges.start(on: loop, known: identities)
       let engine = Engine(
-        transport: transport, resolver: resolver, loop: loop, waits: waits, tlsFiles: files)
+        transport: transport, resolver: resolver, loop: loop, waits: waits, trustChanges: trustChanges)
       for warning in CurlLibrary.warnings { configuration.warningHandler?(warning) }
       self.init(configuration, start, router, engine, cache, SystemTimeSource())
     } catch {
@@ -178,7 +179,7 @@ public final class NetOptClient: Sendable {
       configuration, choice, inUse, timeSource,
       adopt: { list in
         // Requests along the new list must find its pins.
-        (engine.transport as? CurlTransport)?.setPins(list.pins)
+        engine.trustChanges?.setPins(list.pins)
         router.adopt(list)
         prober.adopt(list)
       },

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import NetOptCore
 import NetOptEngine
-import NetOptRouting
+package import NetOptRouting
 
 /// The two lists that a client may have: the configured list, and the newest list that a refresh has fetched
 /// for it. `ListAcceptance.prefersCopy` decides which of them the client uses.
@@ -131,6 +131,11 @@ extension ClientConfiguration {
     }
     return start
   }
+
+  /// Reads the list that a client with this configuration uses at first; `nil` without a list.
+  ///
+  /// - Throws: the errors of `startList`.
+  package func listInUse() throws(NetOptError) -> EndpointList? { try startList().choice?.list }
 
   /// Reads and checks the last good copy of a configured list. `nil` when the list has no `refresh`, and when
   /// there is no copy.

@@ -39,8 +39,9 @@ struct CacheExplainCommand: Command {
     }
     let request = try RequestArguments.request(arguments, isHead: false, in: context)
     let signing = try RequestSigning.configuration(arguments, request)
+    let settings = try ClientOptions.configuration(arguments, in: context)
     var explanation = try await CacheExplanation.of(
-      request, cache, signing: signing, tls: try TLSOptions.settings(arguments, in: context)
+      request, cache, signing: signing, tls: settings.tls, list: try settings.listInUse()
     ) {
       context.say("warning: \($0.message)")
     }

@@ -1,10 +1,11 @@
 import NetOptCore
 import NetOptEngine
 import NetOptLocking
+import NetOptRouting
 
-/// Makes changes of the files that the TLS settings name take effect in a running client. Safe from any
-/// thread.
-final class TLSFileWatch: Sendable {
+/// Makes changes of what decides about trust take effect in a running client: the files that the TLS settings
+/// name, and the pins of the IP list. Safe from any thread.
+final class TrustChanges: Sendable {
   private let tls: ClientConfiguration.TLS
   private let transport: CurlTransport
   private let cache: (cache: ResponseCache, configuration: ClientConfiguration.Cache)?
@@ -16,10 +17,21 @@ final class TLSFileWatch: Sendable {
     /// The task that applies the last change; `nil` before the first one.
     var task: Task<Void, Never>?
     var isStopped = false
+    /// The content of the files in use.
+    var loaded: LoadedTLS
+    /// The pins of the list in use.
+    var listPins: [String: [PublicKeyPin]]
   }
-  private let state = Locked(State())
+  private let state: Locked<State>
 
-  init(_ configuration: ClientConfiguration, _ transport: CurlTransport, _ cache: ResponseCache?) {
+  /// - Parameters:
+  ///   - loaded: the content of the files that `transport` has.
+  ///   - list: the list whose pins `transport` has.
+  init(
+    _ configuration: ClientConfiguration, _ loaded: LoadedTLS, _ list: EndpointList?,
+    _ transport: CurlTransport, _ cache: ResponseCache?
+  ) {
+    state = Locked(State(loaded: loaded, listPins: list?.pins ?? [:]))
     tls = configuration.tls
     self.transport = transport
     self.cache = cache.flatMap { cache in configuration.cache.map { (cache, $0) } }
@@ -53,6 +65,27 @@ final class TLSFileWatch: Sendable {
     task?.cancel()
   }
 
+  /// Replaces the pins of the IP list. Must be called before the list is used.
+  func setPins(_ pins: [String: [PublicKeyPin]]) {
+    state.withLock { state in
+      guard pins != state.listPins else { return }
+      state.listPins = pins
+      transport.setPins(pins)
+      setPartitions(state)
+    }
+  }
+
+  /// Gives the cache the partitions of the settings in use. Without libcrypto, which makes their names, no
+  /// other client has the partitions. Called under the lock, so that the last change decides.
+  private func setPartitions(_ state: State) {
+    guard let cache else { return }
+    let digest = try? cache.configuration.settingsDigest(state.loaded.with(listPins: state.listPins))
+    cache.cache.setSettings(digest ?? Self.ownPartitions())
+  }
+
+  /// The name of partitions that no other client has.
+  private static func ownPartitions() -> String { "own \(UInt64.random(in: 0 ... .max))" }
+
   /// Applies the changes one after the other.
   private func filesDidChange() {
     state.withLock { state in
@@ -68,11 +101,9 @@ final class TLSFileWatch: Sendable {
   /// settings stay as they are.
   private func apply() async {
     let loaded: LoadedTLS
-    let digest: String?
     do throws(NetOptError) {
       loaded = try LoadedTLS(tls)
       try loaded.checkAuthorities()
-      digest = try cache?.configuration.settingsDigest(loaded)
     } catch {
       warn(
         NetOptError(
@@ -83,8 +114,11 @@ final class TLSFileWatch: Sendable {
     }
     // While connections with the old and the new settings may be opened, no other client shares what is
     // stored.
-    cache?.cache.setSettings("changing \(UInt64.random(in: 0 ... .max))")
+    cache?.cache.setSettings(Self.ownPartitions())
     await transport.setTLS(loaded.usual, loaded.hosts)
-    if let digest { cache?.cache.setSettings(digest) }
+    state.withLock { state in
+      state.loaded = loaded
+      setPartitions(state)
+    }
   }
 }
