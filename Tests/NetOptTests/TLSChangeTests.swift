@@ -151,6 +151,39 @@ import Testing
     }
   }
 
+  @Test("a client does not get a stored response from a server whose key its list does not pin")
+  func pinsOfLists() async throws {
+    let scene = try await Scene()
+    defer { scene.servers.stop() }
+    let directory = try TemporaryDirectory.make("pinned-cache")
+    let right = try #require(scene.files.pins["server"])
+    let wrong = try #require(scene.files.pins["next"])
+    func ask(_ pins: [String]) async throws -> String {
+      let client = try scene.client {
+        let entry = HostEntry(
+          port: scene.port, pins: pins.compactMap { PublicKeyPin($0) }, endpoints: [ListedEndpoint(.loopback)]
+        )
+        $0.list = .list(EndpointList(hosts: ["api.test": entry]))
+        var cache = ClientConfiguration.Cache()
+        cache.directory = directory
+        cache.options = .api(CacheOptions.Declaration(timeToLive: .seconds(100)))
+        $0.cache = cache
+      }
+      do {
+        let answer = try await scene.name(client)
+        await client.shutdown()
+        return answer
+      } catch {
+        await client.shutdown()
+        throw error
+      }
+    }
+    #expect(try await ask([]) == "nobody")
+    #expect(try await ask([right]) == "nobody")
+    let error = await #expect(throws: NetOptError.self) { try await ask([wrong]) }
+    #expect(error?.code == .certificatePin)
+  }
+
   @Test("the key log has the secrets of each connection, and only its owner can read it")
   func keyLog() async throws {
     let scene = try await Scene()

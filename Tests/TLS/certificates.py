@@ -71,6 +71,18 @@ def make(name, common_name, issuer=None, usage=SERVER, names=(), start=-DAY, end
     return certificate, key
 
 
+def element(tag, content):
+    """Returns a field of ASN.1 in DER with a length of three bytes."""
+    return bytes([tag, 0x83]) + len(content).to_bytes(3, "big") + content
+
+
+def huge_key(sizes):
+    """Returns an RSA key in PEM form whose numbers have these sizes in bits: n, e, d, p, q, and three more."""
+    numbers = b"".join(element(2, b"\0" + b"\xff" * (bits // 8)) for bits in sizes)
+    text = base64.encodebytes(element(0x30, element(2, b"\0") + numbers))
+    return b"-----BEGIN RSA PRIVATE KEY-----\n" + text + b"-----END RSA PRIVATE KEY-----\n"
+
+
 def revoke(name, issuer, certificates, end=30 * DAY):
     """Writes the revocation list of an authority."""
     authority, key = issuer
@@ -115,6 +127,10 @@ def main():
     write("alice.p12", pkcs12.serialize_key_and_certificates(
         b"alice", key, alice, None, serialization.BestAvailableEncryption(b"secret")))
     write("nothing.pem", b"nothing\n")
+    halves = [2048] * 5
+    write("huge-modulus.key", huge_key([20_000, 16, 20_000, *[10_000] * 5]))
+    write("huge-exponent.key", huge_key([4096, 100_000, 4096, *halves]))
+    write("huge-prime.key", huge_key([4096, 16, 4096, 60_000, *halves[1:]]))
     write("pins.json", json.dumps(PINS).encode())
 
 

@@ -276,9 +276,11 @@ package final class ClientIdentity: @unchecked Sendable {
     /// Whether a signature with a key takes a bounded time: the key is not RSA, or none of its numbers is too
     /// long. The time grows with the length of each number.
     func hasUsableSize(_ key: Pointer) -> Bool {
-      let numbers = ["n", "e", "d"] + (1...10).flatMap { index in
-        ["factor", "exponent", "coefficient"].map { "rsa-\($0)\(index)" }
-      }
+      let numbers =
+        ["n", "e", "d"]
+        + (1...10).flatMap { index in
+          ["factor", "exponent", "coefficient"].map { "rsa-\($0)\(index)" }
+        }
       return numbers.allSatisfy { name in
         var number: Pointer?
         guard getNumber(key, name, &number) == 1, let number else { return true }
