@@ -66,7 +66,7 @@ import Testing
       ) { _ in },
       Row(
         name: "self-signed", server: files.server("self-signed"),
-        verdict: .error(.certificateUntrusted, ["self", "--cacert"])
+        verdict: .error(.certificateUntrusted, ["not signed by a trusted authority", "--cacert"])
       ) { _ in },
       Row(
         name: "other authority", server: files.server("of-other"),
