@@ -17,6 +17,13 @@ final class ClientTLS: @unchecked Sendable {
     }
 
     func load() -> Trust { authorities.load(revocations: revocations) }
+
+    /// Whether to parse the authorities on the loop: they are few, so that another thread would only add a
+    /// delay.
+    var isSmall: Bool {
+      guard case .given(let bytes, _) = authorities else { return false }
+      return bytes.count + (revocations?.count ?? 0) <= 16 << 10
+    }
   }
 
   /// How long connections fail after the authorities could not be loaded, before the next request loads them
@@ -118,6 +125,9 @@ final class ClientTLS: @unchecked Sendable {
     guard !isLoading else { return }
     isLoading = true
     let keys = Set(loadable.map(TrustKey.init))
+    if keys.allSatisfy(\.isSmall) {
+      return finishLoad(Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.load()) }))
+    }
     Task.detached {
       let loaded = Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.load()) })
       _ = self.loop.submit(Work { self.finishLoad(loaded) })
