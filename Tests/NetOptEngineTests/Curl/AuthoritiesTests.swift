@@ -8,13 +8,20 @@ import Testing
 @testable import NetOptEngine
 
 @Suite("Authorities that cannot be read are named, by who named them") struct AuthoritiesTests {
-  @Test("the error for authorities that OpenSSL cannot read names the file and the setting")
-  func damaged() async throws {
+  /// The address sanitizer also finds whether the certificates before the damaged one are freed.
+  @Test(
+    "the error for authorities that OpenSSL cannot read names the file and the setting",
+    arguments: [false, true])
+  func damaged(isAfterOthers: Bool) async throws {
+    let others =
+      isAfterOthers
+      ? try await Data(contentsOf: URL(fileURLWithPath: TestCertificates.authorityFile())) : Data()
     let certificate = try await TestCertificates.certificate(for: ["api.test"])
     let origin = try await NginxOrigin.start([NginxOrigin.Listener(.loopback, .certificate(certificate))])
     defer { origin.stop() }
     let bench = try await TransportBench {
-      $0.tls.authorities = Array("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8)
+      $0.tls.authorities =
+        others + Array("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8)
       $0.tls.authoritiesName = "/some/file.pem"
     }
     let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")

@@ -100,7 +100,8 @@ package final class ClientIdentity: @unchecked Sendable {
     guard !AuthorityFile.describesCurve(text) else {
       throw fault(source, "has a key on an elliptic curve that is given by parameters (RFC 5480)")
     }
-    guard let certificates = PEMObjects.read(text, functions.readCertificate), !certificates.isEmpty else {
+    let certificates = PEMObjects.read(text, functions.readCertificate, functions.freeCertificate)
+    guard let certificates, !certificates.isEmpty else {
       throw fault(source, "has no valid certificate in PEM form (-----BEGIN CERTIFICATE-----)")
     }
     let key: OpaquePointer
@@ -182,7 +183,8 @@ package final class ClientIdentity: @unchecked Sendable {
     var secret = passphrase == nil ? [] : try Self.secret(passphrase, of: source)
     defer { wipe(&secret) }
     var (key, certificate, chain): (OpaquePointer?, OpaquePointer?, OpaquePointer?) = (nil, nil, nil)
-    let isParsed = (secret + [0]).withUnsafeBufferPointer { secret in
+    secret.append(0)
+    let isParsed = secret.withUnsafeBufferPointer { secret in
       PEMObjects.clearingErrors {
         functions.parseBundle(bundle, secret.baseAddress, &key, &certificate, &chain)
       }
@@ -254,7 +256,7 @@ package final class ClientIdentity: @unchecked Sendable {
   /// EVP_PKEY_get_bn_param(3). `init` shows which function each property is.
   private struct Functions: Sendable {
     typealias Pointer = OpaquePointer
-    typealias Free = @convention(c) (Pointer) -> Void
+    typealias Free = PEMObjects.Free
     typealias Out = UnsafeMutablePointer<Pointer?>
 
     let use: @convention(c) (Pointer, Pointer, Pointer, Pointer?, Int32) -> Int32

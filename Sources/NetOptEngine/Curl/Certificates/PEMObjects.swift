@@ -9,27 +9,31 @@ enum PEMObjects {
   typealias Read =
     @convention(c) (OpaquePointer, UnsafeRawPointer?, Password?, UnsafeMutableRawPointer?) -> OpaquePointer?
 
+  /// Frees an object (X509_free(3)).
+  typealias Free = @convention(c) (OpaquePointer) -> Void
+
   /// Has no passphrase. Without such a callback, OpenSSL would ask for one on the terminal.
   static let noPassword: Password = { _, _, _, _ in -1 }
 
   /// Returns all objects of a kind, which the caller must free; `nil` if one cannot be read. Blocks of other
   /// kinds are skipped.
   ///
-  /// - Parameter read: OpenSSL's function for the kind.
-  static func read(_ text: [UInt8], _ read: Read) -> [OpaquePointer]? {
-    guard let functions = Functions.loaded else { return nil }
-    var objects: [OpaquePointer] = []
-    let isWhole = text.withUnsafeBytes { bytes -> Bool in
-      guard let bio = functions.open(bytes.baseAddress, Int32(clamping: bytes.count)) else { return false }
-      defer { _ = functions.close(bio) }
-      functions.clearErrors()
-      defer { functions.clearErrors() }
+  /// - Parameters:
+  ///   - read: OpenSSL's function that reads an object of the kind.
+  ///   - free: OpenSSL's function that frees one.
+  static func read(_ text: [UInt8], _ read: Read, _ free: Free) -> [OpaquePointer]? {
+    withBIO(text) { bio in
+      var objects: [OpaquePointer] = []
       while let object = read(bio, nil, noPassword, nil) { objects.append(object) }
-      let error = functions.lastError()
-      return netopt_error_library(error) == netopt_error_library_pem
-        && netopt_error_reason(error) == netopt_error_no_start_line
+      let error = Functions.loaded?.lastError() ?? 0
+      if netopt_error_library(error) == netopt_error_library_pem,
+        netopt_error_reason(error) == netopt_error_no_start_line
+      {
+        return objects
+      }
+      for object in objects { free(object) }
+      return nil
     }
-    return isWhole ? objects : nil
   }
 
   /// Calls a function with a BIO that reads these bytes. `nil` without OpenSSL.

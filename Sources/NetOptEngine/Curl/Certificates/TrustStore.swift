@@ -48,9 +48,9 @@ final class TrustStore: @unchecked Sendable {
 
   /// Whether a PEM text has revocation lists, and OpenSSL can read all of them.
   static func hasRevocations(_ text: [UInt8]) -> Bool {
-    guard let functions = Functions.loaded, let lists = PEMObjects.read(text, functions.readList) else {
-      return false
-    }
+    guard let functions = Functions.loaded,
+      let lists = PEMObjects.read(text, functions.readList, functions.freeList)
+    else { return false }
     defer { for list in lists { functions.freeList(list) } }
     return !lists.isEmpty
   }
@@ -70,9 +70,9 @@ final class TrustStore: @unchecked Sendable {
   ///
   /// - Returns: whether there is at least one, and all were added.
   private func add(
-    _ text: [UInt8], read: Functions.Read, _ add: Functions.Add, _ free: Functions.Free
+    _ text: [UInt8], read: PEMObjects.Read, _ add: Functions.Add, _ free: PEMObjects.Free
   ) -> Bool {
-    guard let objects = PEMObjects.read(text, read) else { return false }
+    guard let objects = PEMObjects.read(text, read, free) else { return false }
     defer { for object in objects { free(object) } }
     return !objects.isEmpty && objects.allSatisfy { add(store, $0) == 1 }
   }
@@ -82,14 +82,13 @@ final class TrustStore: @unchecked Sendable {
   /// PEM_read_bio_X509_AUX(3), PEM_read_bio_X509_CRL(3). `init` shows which function each property is.
   private struct Functions: Sendable {
     typealias Pointer = OpaquePointer
-    typealias Read = PEMObjects.Read
     typealias Add = @convention(c) (Pointer, Pointer) -> Int32
-    typealias Free = @convention(c) (Pointer) -> Void
+    typealias Free = PEMObjects.Free
 
     let new: @convention(c) () -> Pointer?
     let free: Free
     let setFlags: @convention(c) (Pointer, UInt) -> Int32
-    let readCertificate, readList: Read
+    let readCertificate, readList: PEMObjects.Read
     let addCertificate, addList: Add
     let freeCertificate, freeList: Free
 
