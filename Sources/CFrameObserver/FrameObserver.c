@@ -26,79 +26,49 @@ static _Thread_local int has_early_ends;
 // Whether a request of this thread had a body. Only then does the observer call `handlers.resumes`.
 static _Thread_local int has_bodies;
 
+// A session in a set. next, count: the bytes at which the session must continue (`rests`); unused in the other
+// sets.
+struct entry {
+  const void *session;
+  const uint8_t *next;
+  size_t count;
+};
 // A set of sessions of this thread. An empty set holds no memory, so a thread that ends with empty sets leaks
-// nothing. count: the number of sessions in `list`. room: the number that fits.
+// nothing. count: the number of sessions in `list`. room: the number that fits. Few sessions are in a set at a
+// time, so a search through the list is fast enough.
 struct sessions {
-  const void **list;
+  struct entry *list;
   int count, room;
 };
 // The sessions that have failed or have sent GOAWAY, until `netopt_take_abandoned_session` takes them or
 // nghttp2 frees them.
 static _Thread_local struct sessions abandoned;
-// The sessions that have failed and are not freed yet. Only a few sessions fail in one turn of the loop, so a
-// search through the list is fast enough.
+// The sessions that have failed and are not freed yet.
 static _Thread_local struct sessions failed;
-
-// The bytes at which a session must continue, because nghttp2 has stopped before the end of the bytes that it
-// was given. libcurl before 8.1.0 keeps them in place for the next call.
-struct rest {
-  const void *session;
-  const uint8_t *next;
-  size_t count;
-};
-// The rests of this thread. Few sessions have one at a time: those with a stream whose reader is slow.
-static _Thread_local struct {
-  struct rest *list;
-  int count, room;
-} rests;
-
-// Returns the index of a session's rest; -1 when the session has none.
-static int find_rest(const void *session) {
-  for (int index = 0; index < rests.count; index++)
-    if (rests.list[index].session == session) return index;
-  return -1;
-}
-
-static void remove_rest(int index) {
-  rests.list[index] = rests.list[--rests.count];
-  if (rests.count) return;
-  free(rests.list);
-  rests.list = NULL;
-  rests.room = 0;
-}
-
-static void add_rest(struct rest rest) {
-  if (rests.count == rests.room) {
-    int room = rests.room ? 2 * rests.room : 16;
-    struct rest *list = realloc(rests.list, (size_t)room * sizeof *list);
-    // As in `add`.
-    if (!list) abort();
-    rests.list = list;
-    rests.room = room;
-  }
-  rests.list[rests.count++] = rest;
-}
+// The sessions that have stopped before the end of the bytes that they were given, because a stream's reader is
+// slow. libcurl before 8.1.0 keeps the rest of the bytes in place for the next call.
+static _Thread_local struct sessions rests;
 
 // Returns the index of a session in a set; -1 when the set does not have the session.
 static int find(const struct sessions *some, const void *session) {
   for (int index = 0; index < some->count; index++)
-    if (some->list[index] == session) return index;
+    if (some->list[index].session == session) return index;
   return -1;
 }
 
-// Adds a session to a set, unless the set has it.
-static void add(struct sessions *some, const void *session) {
-  if (find(some, session) >= 0) return;
+// Adds an entry to a set, unless the set has its session.
+static void add(struct sessions *some, struct entry entry) {
+  if (find(some, entry.session) >= 0) return;
   if (some->count == some->room) {
     int room = some->room ? 2 * some->room : 16;
-    const void **list = realloc(some->list, (size_t)room * sizeof *list);
+    struct entry *list = realloc(some->list, (size_t)room * sizeof *list);
     // A failed session that is not in the list would be given further bytes in the middle of a frame. Swift
     // also ends the process when there is no memory.
     if (!list) abort();
     some->list = list;
     some->room = room;
   }
-  some->list[some->count++] = session;
+  some->list[some->count++] = entry;
 }
 
 // Removes the session at an index. The order of the others changes.
@@ -113,6 +83,12 @@ static void remove_at(struct sessions *some, int index) {
 static void remove_session(struct sessions *some, const void *session) {
   int index = find(some, session);
   if (index >= 0) remove_at(some, index);
+}
+
+// Records that a session cannot continue.
+static void fail(const void *session) {
+  add(&failed, (struct entry){.session = session});
+  add(&abandoned, (struct entry){.session = session});
 }
 
 // The callbacks for received frames that libcurl sets. The observer sets `observers[index]` in place of
@@ -236,7 +212,7 @@ static int rejects_session(uint32_t code) { return code != NGHTTP2_NO_ERROR && c
 static int writing(nghttp2_session *session, const nghttp2_frame *frame, void *data) {
   (void)data;
   if (frame->hd.type == NGHTTP2_GOAWAY) {
-    add(&abandoned, session);
+    add(&abandoned, (struct entry){.session = session});
     if (is_ours && rejects_session(frame->goaway.error_code))
       handlers.rejected(NULL, session, frame->goaway.error_code);
   } else if (is_ours && frame->hd.type == NGHTTP2_RST_STREAM && rejects_stream(frame->rst_stream.error_code)) {
@@ -329,22 +305,20 @@ INTERPOSED ssize_t nghttp2_session_mem_recv(nghttp2_session *session, const uint
   ssize_t (*receive)(nghttp2_session *, const uint8_t *, size_t) = next(__func__, &known);
   if (!is_ours) return receive(session, bytes, count);
   if (failed.count && find(&failed, session) >= 0) return NGHTTP2_ERR_CALLBACK_FAILURE;
-  int index = rests.count ? find_rest(session) : -1;
+  int index = rests.count ? find(&rests, session) : -1;
   if (index >= 0) {
     int continues = bytes == rests.list[index].next && count == rests.list[index].count;
-    remove_rest(index);
+    remove_at(&rests, index);
     if (!continues) {
-      add(&failed, session);
-      add(&abandoned, session);
+      fail(session);
       return NGHTTP2_ERR_CALLBACK_FAILURE;
     }
   }
   ssize_t result = receive(session, bytes, count);
   if (handlers.keeps_rests && result >= 0 && (size_t)result < count)
-    add_rest((struct rest){session, bytes + result, count - (size_t)result});
+    add(&rests, (struct entry){session, bytes + result, count - (size_t)result});
   if (result < 0) {
-    add(&failed, session);
-    add(&abandoned, session);
+    fail(session);
     handlers.failed(session, failure_of(result));
   }
   return result;
@@ -357,8 +331,7 @@ INTERPOSED void nghttp2_session_del(nghttp2_session *session) {
   if (is_ours) {
     remove_session(&failed, session);
     remove_session(&abandoned, session);
-    int index = rests.count ? find_rest(session) : -1;
-    if (index >= 0) remove_rest(index);
+    remove_session(&rests, session);
     if (session) handlers.deleted(session);
   }
   delete(session);
@@ -413,7 +386,7 @@ void netopt_observe_frames(struct netopt_frame_handlers new_handlers) {
   is_ours = 1;
 }
 
-int netopt_has_rest(const void *session) { return rests.count && find_rest(session) >= 0; }
+int netopt_has_rest(const void *session) { return find(&rests, session) >= 0; }
 
 int netopt_frames_are_observed(void) { return is_observed; }
 
@@ -421,7 +394,7 @@ int netopt_requests_are_observed(void) { return is_observed && !misses_requests;
 
 const void *netopt_take_abandoned_session(void) {
   if (!abandoned.count) return NULL;
-  const void *session = abandoned.list[abandoned.count - 1];
+  const void *session = abandoned.list[abandoned.count - 1].session;
   remove_at(&abandoned, abandoned.count - 1);
   return session;
 }
