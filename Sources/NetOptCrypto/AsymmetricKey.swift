@@ -135,22 +135,15 @@ package final class AsymmetricKey: @unchecked Sendable {
     return OSSL_DECODER_from_data(decoder, &start, &count) == 1 ? key : nil
   }
 
-  /// The maximum length of an RSA key's public exponent in bits (FIPS 186-5, section A.1.1). libcrypto uses
-  /// this exponent for a signature too.
-  private static let longestExponent: Int32 = 256
-
-  /// Whether the size of an RSA key is permitted, and none of its numbers is longer than the modulus, or than
-  /// `longestExponent`. The time of a signature grows with the length of each number.
+  /// Whether the size of an RSA key is permitted, and none of its numbers is too long (`RSANumbers`).
   private static func isUsableRSA(_ key: OpaquePointer) -> Bool {
-    guard bits.contains(EVP_PKEY_get_bits(key)) else { return false }
-    let indices = (1...10).map { "\($0)" }
-    let names =
-      ["e", "d"] + indices.flatMap { ["rsa-factor" + $0, "rsa-exponent" + $0, "rsa-coefficient" + $0] }
-    return names.allSatisfy { name in
+    let size = EVP_PKEY_get_bits(key)
+    guard bits.contains(size) else { return false }
+    return RSANumbers.areUsable(most: size) { name in
       var number: OpaquePointer?
-      guard EVP_PKEY_get_bn_param(key, name, &number) == 1 else { return true }
+      guard EVP_PKEY_get_bn_param(key, name, &number) == 1 else { return nil }
       defer { BN_clear_free(number) }
-      return BN_num_bits(number) <= (name == "e" ? longestExponent : EVP_PKEY_get_bits(key))
+      return BN_num_bits(number)
     }
   }
 

@@ -270,24 +270,17 @@ package final class ClientIdentity: @unchecked Sendable {
     let freeCertificate, freeKey, freeBundle: Free
     private let pop: @convention(c) (Pointer, Free) -> Void
 
-    /// The maximum size of an RSA key in bits, and of its public exponent (FIPS 186-5, section A.1.1). A
-    /// signature with a key of 8,192 bits takes 30 ms on the loop.
+    /// The maximum size of an RSA key in bits. A signature with a key of 8,192 bits takes 30 ms on the loop.
     static let mostBits: Int32 = 8192
-    private static let mostBitsOfExponent: Int32 = 256
 
     /// Whether a signature with a key takes a bounded time: the key is not RSA, or none of its numbers is too
-    /// long. The time grows with the length of each number.
+    /// long.
     func hasUsableSize(_ key: Pointer) -> Bool {
-      let numbers =
-        ["n", "e", "d"]
-        + (1...10).flatMap { index in
-          ["factor", "exponent", "coefficient"].map { "rsa-\($0)\(index)" }
-        }
-      return numbers.allSatisfy { name in
+      RSANumbers.areUsable(most: Self.mostBits) { name in
         var number: Pointer?
-        guard getNumber(key, name, &number) == 1, let number else { return true }
+        guard getNumber(key, name, &number) == 1, let number else { return nil }
         defer { freeNumber(number) }
-        return bits(number) <= (name == "e" ? Self.mostBitsOfExponent : Self.mostBits)
+        return bits(number)
       }
     }
 
