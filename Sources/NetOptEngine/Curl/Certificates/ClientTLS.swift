@@ -47,8 +47,6 @@ final class ClientTLS: @unchecked Sendable {
   /// When the authorities were last loaded, or found to be unusable.
   private var loadedAt = MonotonicInstant(nanoseconds: .min)
   private var isLoading = false
-  /// Whether settings have come while authorities were being loaded, so that they must be loaded again.
-  private var mustLoadAgain = false
   // Unchecked exclusivity: see CurlMulti.
   /// How often the settings have been replaced. No connection that was opened with older settings is used
   /// for a request that comes later.
@@ -87,7 +85,7 @@ final class ClientTLS: @unchecked Sendable {
   /// Whether a request need not wait for the authorities. After they could not be loaded, requests do not
   /// wait for a second, and fail.
   func isReady(at now: MonotonicInstant) -> Bool {
-    isSettled || !isLoading && loadable.allSatisfy { $0.trust != nil } && now < loadedAt + Self.pause
+    isSettled || !isLoading && hasTried && now < loadedAt + Self.pause
   }
 
   /// Loads the authorities if they are not loaded or being loaded, and runs some work when they are.
@@ -114,6 +112,12 @@ final class ClientTLS: @unchecked Sendable {
   /// All settings whose authorities netopt loads.
   private var loadable: [HostTLS] { ([usual] + hosts.values).filter { !$0.leavesAuthoritiesToCurl } }
 
+  /// What the stores of these settings are made of.
+  private var trustKeys: Set<TrustKey> { Set(loadable.map(TrustKey.init)) }
+
+  /// Whether each of these settings has its authorities, or a reason why they could not be loaded.
+  private var hasTried: Bool { loadable.allSatisfy { $0.trust != nil } }
+
   /// Work that the loop does.
   private final class Work: LoopWork {
     private let body: @Sendable () -> Void
@@ -124,7 +128,7 @@ final class ClientTLS: @unchecked Sendable {
   private func load() {
     guard !isLoading else { return }
     isLoading = true
-    let keys = Set(loadable.map(TrustKey.init))
+    let keys = trustKeys
     if keys.allSatisfy(\.isSmall) {
       return finishLoad(Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.load()) }))
     }
@@ -140,11 +144,9 @@ final class ClientTLS: @unchecked Sendable {
     // Authorities that can no longer be read stay in use.
     trust = loaded.merging(trust) { new, old in new.store == nil && old.store != nil ? old : new }
     setTrust()
-    if mustLoadAgain {
-      mustLoadAgain = false
-      if !isSettled { return load() }
-    }
-    let keys = Set(loadable.map(TrustKey.init))
+    // Settings with other authorities have come meanwhile.
+    if !hasTried { return load() }
+    let keys = trustKeys
     trust = trust.filter { keys.contains($0.key) }
     let work = waiting
     waiting = []
@@ -173,6 +175,5 @@ final class ClientTLS: @unchecked Sendable {
     settings = (usual, hosts)
     generation += 1
     makeHosts()
-    mustLoadAgain = isLoading
   }
 }
