@@ -39,9 +39,9 @@ struct CacheExplainCommand: Command {
     }
     let request = try RequestArguments.request(arguments, isHead: false, in: context)
     let signing = try RequestSigning.configuration(arguments, request)
-    let settings = try ClientOptions.configuration(arguments, in: context)
+    var configuration = try ClientOptions.configuration(arguments, in: context)
     var explanation = try await CacheExplanation.of(
-      request, cache, signing: signing, tls: settings.tls, list: try settings.listInUse()
+      request, cache, signing: signing, tls: configuration.tls, list: try configuration.listInUse()
     ) {
       context.say("warning: \($0.message)")
     }
@@ -50,7 +50,6 @@ struct CacheExplainCommand: Command {
       // change the disk cache.
       cache.directory = nil
       cache.entries = explanation.entries
-      var configuration = try ClientOptions.configuration(arguments, in: context)
       configuration.cache = cache
       configuration.signing = signing
       var asked = request
