@@ -22,13 +22,8 @@ import Testing
 
     /// Makes a client that knows the server as api.test.
     func client(_ change: (inout ClientConfiguration) -> Void) throws -> NetOptClient {
-      var configuration = ClientConfiguration()
       let entry = HostEntry(port: port, endpoints: [ListedEndpoint(.loopback)])
-      configuration.list = .list(EndpointList(hosts: ["api.test": entry]))
-      configuration.rankingHistory = .none
-      configuration.proxy = .none
-      configuration.dns.servers = ["127.0.0.1:1"]
-      configuration.tls.caFile = files.path("ca.pem")
+      var configuration = files.configuration(["api.test": entry])
       change(&configuration)
       return try NetOptClient(configuration)
     }
@@ -37,6 +32,28 @@ import Testing
     func name(_ client: NetOptClient) async throws -> String {
       let response = try await client.execute(NetOptRequest(.get, "https://api.test:\(port)/"))
       return String(decoding: try await response.body.collect(upTo: 100), as: UTF8.self)
+    }
+
+    /// Returns the name by which the server knows a new client with a disk cache, or by which it knew an earlier
+    /// client when the response is from the cache.
+    func name(
+      cachingIn directory: String, _ change: (inout ClientConfiguration) -> Void
+    ) async throws -> String {
+      let client = try client {
+        var cache = ClientConfiguration.Cache()
+        cache.directory = directory
+        cache.options = .api(CacheOptions.Declaration(timeToLive: .seconds(100)))
+        $0.cache = cache
+        change(&$0)
+      }
+      do {
+        let name = try await name(client)
+        await client.shutdown()
+        return name
+      } catch {
+        await client.shutdown()
+        throw error
+      }
     }
 
     /// Replaces a file by another one, as a deployment does.
@@ -100,17 +117,11 @@ import Testing
     let files = try await TLSFixture.shared.value
     let servers = try await TLSServers([files.server("server"), files.server("wrong-name")])
     defer { servers.stop() }
-    var configuration = ClientConfiguration()
-    configuration.list = .list(
-      EndpointList(hosts: [
-        "api.test": HostEntry(port: servers.ports[0], endpoints: [ListedEndpoint(.loopback)]),
-        "portal.test": HostEntry(port: servers.ports[1], endpoints: [ListedEndpoint(.loopback)]),
-      ]))
-    configuration.rankingHistory = .none
-    configuration.proxy = .none
-    configuration.dns.servers = ["127.0.0.1:1"]
+    var configuration = files.configuration([
+      "api.test": HostEntry(port: servers.ports[0], endpoints: [ListedEndpoint(.loopback)]),
+      "portal.test": HostEntry(port: servers.ports[1], endpoints: [ListedEndpoint(.loopback)]),
+    ])
     configuration.probing.atStart = false
-    configuration.tls.caFile = files.path("ca.pem")
     configuration.tls.hosts["portal.test"] = ClientConfiguration.TLS()
     configuration.tls.hosts["portal.test"]?.caFile = files.path("other-ca.pem")
     let client = try NetOptClient(configuration)
@@ -133,19 +144,12 @@ import Testing
     defer { scene.servers.stop() }
     let directory = try TemporaryDirectory.make("mtls-cache")
     func ask(_ name: String?) async throws -> String {
-      let client = try scene.client {
+      try await scene.name(cachingIn: directory) {
         if let name {
           $0.tls.clientCertificate = ClientCertificate(
             certificateFile: scene.files.path(name + ".pem"), keyFile: scene.files.path(name + ".key"))
         }
-        var cache = ClientConfiguration.Cache()
-        cache.directory = directory
-        cache.options = .api(CacheOptions.Declaration(timeToLive: .seconds(100)))
-        $0.cache = cache
       }
-      let answer = try await scene.name(client)
-      await client.shutdown()
-      return answer
     }
     for name in ["alice", "bob", nil, "alice", nil, "bob"] {
       #expect(try await ask(name) == name ?? "nobody")
@@ -160,23 +164,11 @@ import Testing
     let right = try #require(scene.files.pins["server"])
     let wrong = try #require(scene.files.pins["next"])
     func ask(_ pins: [String]) async throws -> String {
-      let client = try scene.client {
+      try await scene.name(cachingIn: directory) {
         let entry = HostEntry(
           port: scene.port, pins: pins.compactMap { PublicKeyPin($0) }, endpoints: [ListedEndpoint(.loopback)]
         )
         $0.list = .list(EndpointList(hosts: ["api.test": entry]))
-        var cache = ClientConfiguration.Cache()
-        cache.directory = directory
-        cache.options = .api(CacheOptions.Declaration(timeToLive: .seconds(100)))
-        $0.cache = cache
-      }
-      do {
-        let answer = try await scene.name(client)
-        await client.shutdown()
-        return answer
-      } catch {
-        await client.shutdown()
-        throw error
       }
     }
     #expect(try await ask([]) == "nobody")

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetOpt
+import NetOptRouting
 import NetOptTestSupport
 import TestTools
 
@@ -28,7 +29,21 @@ struct TLSFixture: Sendable {
     Array(try Data(contentsOf: URL(fileURLWithPath: path(name))))
   }
 
-  /// A server of `Tests/TLS/servers.py`, without its files: the JSON of its settings.
+  /// Returns the configuration of a client that trusts the fixture's authority and finds its servers only in a
+  /// list.
+  ///
+  /// - Parameter hosts: the servers in the list, by host.
+  func configuration(_ hosts: [String: HostEntry]) -> ClientConfiguration {
+    var configuration = ClientConfiguration()
+    configuration.list = .list(EndpointList(hosts: hosts))
+    configuration.rankingHistory = .none
+    configuration.proxy = .none
+    configuration.dns.servers = ["127.0.0.1:1"]
+    configuration.tls.caFile = path("ca.pem")
+    return configuration
+  }
+
+  /// Returns the settings of a server of `Tests/TLS/servers.py`, as JSON.
   ///
   /// - Parameters:
   ///   - certificate: the name of the server's certificate.

@@ -269,16 +269,11 @@ import Testing
     defer { servers.stop() }
     #expect(servers.ports.count == rows.count)
     for (row, port) in zip(rows, servers.ports) {
-      var configuration = ClientConfiguration()
       let entry = HostEntry(
         port: port, pins: row.listPins.compactMap { PublicKeyPin($0) }, endpoints: [ListedEndpoint(.loopback)]
       )
-      configuration.list = .list(EndpointList(hosts: ["api.test": entry]))
-      configuration.rankingHistory = .none
-      configuration.proxy = .none
-      configuration.dns.servers = ["127.0.0.1:1"]
+      var configuration = files.configuration(["api.test": entry])
       configuration.probing.firstRequestWait = .zero
-      configuration.tls.caFile = files.path("ca.pem")
       row.change(&configuration.tls)
       let client = try NetOptClient(configuration)
       var request = try NetOptRequest(.get, "https://api.test:\(port)/")

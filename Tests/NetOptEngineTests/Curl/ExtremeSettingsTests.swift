@@ -67,8 +67,9 @@ import Testing
 
   @Test(
     "lists of cipher suites that OpenSSL does not accept are errors",
-    arguments: ["", "nothing", "\0", String(repeating: "a", count: 8_000_001)])
-  func refusedCiphers(_ list: String) async throws {
+    arguments: [("", 1), ("nothing", 1), ("\0", 1), ("a", 8_000_001)])
+  func refusedCiphers(_ part: String, _ count: Int) async throws {
+    let list = String(repeating: part, count: count)
     for change in [{ $0.cipherList = list }, { $0.cipherSuites = list + "x" }]
       as [(inout TLSSettings) -> Void]
     {
