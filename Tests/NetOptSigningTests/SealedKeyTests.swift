@@ -36,7 +36,7 @@ import Testing
     (caller(secret: Array("another".utf8)), .signatureMismatch),
   ]
 
-  /// A sealed key is the caller's, so it is no more than the caller's key of the ring.
+  /// A sealed key belongs to its caller, so the limits of the caller's key in the ring hold for it too.
   @Test(
     "the limits of the caller's key apply also when the key comes with the request",
     arguments: cases.indices, [false, true])

@@ -84,7 +84,7 @@ public struct NetOptError: Error, Sendable {
     public static let certificateUntrusted = Code(.certificateUntrusted)
     /// The certificate has expired or is not yet valid.
     public static let certificateExpired = Code(.certificateExpired)
-    /// The certificate's key is none of the keys that the settings or the IP list pin.
+    /// The settings or the IP list pin the keys of the host, and its certificate has another key.
     public static let certificatePin = Code(.certificatePin)
     /// The trusted certificate authorities cannot be read: either the file that a setting names or this
     /// machine's default.
