@@ -218,7 +218,7 @@ import Testing
     let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     #expect(
       words.contains(try #require(impostor.excluded).description)
-        && words.contains("; a request tries it again in"), "\(text)")
+        && words.contains("; a request tries the address again in"), "\(text)")
     await client.shutdown()
   }
 

@@ -31,33 +31,20 @@ import Testing
     #expect(RouteReport.Candidate(.loopback, score: nil, source: .list, excluded: reason).failure == nil)
   }
 
-  /// A certificate failure, and the text about it. The text goes on with the time of the next check, and with
-  /// who makes the check: a probe or a request.
-  @Test(
-    "a certificate reason says what is wrong with the certificate and when the endpoint is tried again",
-    arguments: [
-      (
-        .certificateName(presented: ["*.portal.lan"]),
-        "its certificate is for *.portal.lan, not for a.example"
-      ),
-      (
-        .certificateName(presented: ["a", "b", "c", "d", "e", "f"]),
-        "its certificate is for a, b, c, d and 2 more, not for a.example"
-      ), (.certificateName(presented: []), "its certificate is for other names, not for a.example"),
-      (.certificateName(presented: ["x\u{1b}[2J"]), "its certificate is for x\u{fffd}[2J, not for a.example"),
-      (.certificateUntrusted, "its certificate for a.example is not signed by a trusted authority"),
-      (.certificateExpired, "its certificate for a.example has expired or is not yet valid"),
-    ] as [(LegFailure.Kind, String)])
-  func certificate(_ kind: LegFailure.Kind, _ text: String) {
+  @Test("a certificate reason says what the last check found and when the address is checked again")
+  func certificate() {
+    let failure = LegFailure(.certificateExpired, "the certificate has expired; renew it")
     func reason(_ nextCheck: Duration?, _ byProbe: Bool = true) -> ExclusionReason {
-      .certificate(kind, host: "a.example", nextCheck: nextCheck, byProbe: byProbe)
+      .certificate(failure, nextCheck: nextCheck, byProbe: byProbe)
     }
-    #expect(reason(.seconds(2)).description == text + "; it is probed again in 2 s")
-    #expect(reason(.zero).description == text + "; it is probed again now")
-    #expect(reason(.seconds(60), false).description == text + "; a request tries it again in 60 s")
-    #expect(reason(.zero, false).description == text + "; a request tries it again now")
-    #expect(reason(nil).description == text + "; it is being checked again")
+    let text = failure.message
+    #expect(reason(.seconds(2)).description == text + "; the address is probed again in 2 s")
+    #expect(reason(.zero).description == text + "; the address is probed again now")
+    #expect(reason(.seconds(60), false).description == text + "; a request tries the address again in 60 s")
+    #expect(reason(.zero, false).description == text + "; a request tries the address again now")
+    #expect(reason(nil).description == text + "; the address is being checked again")
     #expect(
-      RouteReport.Candidate(.loopback, score: nil, source: .list, excluded: reason(nil)).failure == kind)
+      RouteReport.Candidate(.loopback, score: nil, source: .list, excluded: reason(nil)).failure
+        == .certificateExpired)
   }
 }

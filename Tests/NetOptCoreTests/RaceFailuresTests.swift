@@ -89,12 +89,13 @@ import Testing
     let impostor = RouteReport.Candidate(
       try address(2), score: nil, source: .list,
       excluded: .certificate(
-        .certificateName(presented: ["other.test"]), host: "api.test", nextCheck: .seconds(2), byProbe: true))
+        LegFailure(.certificateName(presented: ["other.test"]), "the certificate is for other.test"),
+        nextCheck: .seconds(2), byProbe: true))
     let error = try #require(RaceFailures(plan([impostor]), legs).error(lookUp: lookUp))
     #expect(error.code == .certificateName)
     #expect(
       error.message
-        == "127.0.0.2 of the IP list is not used: its certificate is for other.test, not for api.test; it is probed again in 2 s; besides, DNS has no other address for the name"
+        == "127.0.0.2 of the IP list is not used: the certificate is for other.test; the address is probed again in 2 s; besides, DNS has no other address for the name"
     )
     // An endpoint that its circuit breaker excludes.
     let shut = RouteReport.Candidate(

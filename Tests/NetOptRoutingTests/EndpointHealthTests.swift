@@ -26,7 +26,7 @@ import Testing
   /// Records a failed probe. Returns whether anything has changed.
   @discardableResult
   private mutating func fail(_ kind: LegFailure.Kind, at seconds: Double) -> Bool {
-    health.failed(LegFailure(kind, "so it was"), of: "a.example", at: .at(seconds), using: &random)
+    health.failed(LegFailure(kind, "so it was"), at: .at(seconds), using: &random)
   }
 
   @Test("a new endpoint has no times, no penalty and a closed circuit breaker")
@@ -115,7 +115,7 @@ import Testing
   ///
   /// - Parameter nextCheck: the time until the next check in whole seconds; `nil` while a check is under way.
   private func reason(_ kind: LegFailure.Kind, nextCheck: Duration?) -> ExclusionReason {
-    .certificate(kind, host: "a.example", nextCheck: nextCheck, byProbe: true)
+    .certificate(LegFailure(kind, "so it was"), nextCheck: nextCheck, byProbe: true)
   }
 
   @Test(
@@ -163,7 +163,7 @@ import Testing
     #expect(health.isAttemptUnderWay(at: moment))
     #expect(health.state(at: moment) == .quarantined, "a check that is under way keeps others away")
     _ = health.failed(
-      LegFailure(.certificateUntrusted, "still"), of: "a.example", from: moment, at: .at(3), using: &random)
+      LegFailure(.certificateUntrusted, "still"), from: moment, at: .at(3), using: &random)
     let next = try #require(health.certificateCheck(at: .at(3)))
     #expect((.at(5) ... .at(5.4)).contains(next))
     #expect(!health.isAttemptUnderWay(at: .at(3)))

@@ -32,7 +32,7 @@ import Testing
     var now = MonotonicInstant(nanoseconds: 1_000_000_000_000)
     for count in 1...5 {
       #expect(health.state(at: now) == .closed)
-      #expect(health.failed(LegFailure(.busy, "busy"), of: "a.test", from: now, at: now, using: &random))
+      #expect(health.failed(LegFailure(.busy, "busy"), from: now, at: now, using: &random))
       #expect(health.state(at: now) == (count < 5 ? .closed : .open))
     }
     now = now + .seconds(10)

@@ -36,13 +36,13 @@ extension LegFailure {
 }
 
 extension ExclusionReason {
-  /// The exclusion reason of an endpoint of `a.example` that failed with `LegFailure.wrongName`.
+  /// The exclusion reason of an endpoint that failed with `LegFailure.wrongName`.
   ///
   /// - Parameters:
   ///   - nextCheck: the time until the next check of the certificate, in whole seconds; `nil` while a check
   ///     is under way.
   ///   - byProbe: whether a probe makes the next check. If false, a request makes it.
   static func wrongName(nextCheck: Duration?, byProbe: Bool = true) -> ExclusionReason {
-    .certificate(LegFailure.wrongName.kind, host: "a.example", nextCheck: nextCheck, byProbe: byProbe)
+    .certificate(.wrongName, nextCheck: nextCheck, byProbe: byProbe)
   }
 }

@@ -64,7 +64,7 @@ import Testing
       }
       for _ in 0..<(index % 5) {
         _ = routes.endpoints[index].health.failed(
-          index % 11 == 0 ? .wrongName : .refused, of: "a.example", at: .at(0), using: &random)
+          index % 11 == 0 ? .wrongName : .refused, at: .at(0), using: &random)
       }
     }
     return routes

@@ -7,7 +7,7 @@
 ///
 /// ```swift
 /// for candidate in response.route.candidates {
-///   if case .certificate(let kind, _, _, _) = candidate.excluded { alert(candidate.address, kind) }
+///   if case .certificate(let failure, _, _) = candidate.excluded { alert(candidate.address, failure) }
 /// }
 /// ```
 public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
@@ -25,17 +25,14 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
   case resting(for: Duration, last: LegFailure?)
   /// The circuit breaker is half-open: it allows one attempt, and this attempt is under way.
   case attemptUnderWay
-  /// The endpoint presented an invalid certificate for `host`, as the associated kind of failure says.
+  /// The endpoint presented an invalid certificate, as the associated failure of the last check says.
   /// `nextCheck` is the time until the next check of the certificate, rounded up to whole seconds; `nil`
   /// while a check is under way. `byProbe` says who makes the check: a background probe if true, a request if
   /// false.
-  case certificate(LegFailure.Kind, host: String, nextCheck: Duration?, byProbe: Bool)
+  case certificate(LegFailure, nextCheck: Duration?, byProbe: Bool)
   /// The attempt is a hedge, and the call's first attempt uses the endpoint: it sent the request to the
   /// endpoint, or its plan begins with the endpoint.
   case otherAttempt
-
-  /// The maximum number of certificate names in a message.
-  private static let shownNames = 4
 
   /// The reason as text: "it failed 3 times in a row; the last time: connection refused".
   public var description: String {
@@ -47,8 +44,8 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
     case .resting(let time, let last):
       "it asked clients not to use it for \(time.components.seconds) s\(Self.text(of: last))"
     case .attemptUnderWay: "it failed before, and another request is trying it now"
-    case .certificate(let kind, let host, let nextCheck, let byProbe):
-      "\(Self.text(of: kind, host)); \(Self.text(ofCheck: nextCheck, byProbe: byProbe))"
+    case .certificate(let failure, let nextCheck, let byProbe):
+      "\(failure.message); \(Self.text(ofCheck: nextCheck, byProbe: byProbe))"
     case .otherAttempt: "another attempt of this call waits for its response"
     }
   }
@@ -58,25 +55,12 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
     last.map { "; the last time: \($0.message)" } ?? ""
   }
 
-  /// Returns the beginning of a sentence: what is wrong with the certificate.
-  private static func text(of kind: LegFailure.Kind, _ host: String) -> String {
-    switch kind {
-    case .certificateName(let presented):
-      let names = presented.prefix(shownNames).map { $0.printable(253) }.joined(separator: ", ")
-      let more = presented.count > shownNames ? " and \(presented.count - shownNames) more" : ""
-      return "its certificate is for \(names.isEmpty ? "other names" : names + more), not for \(host)"
-    case .certificateExpired: return "its certificate for \(host) has expired or is not yet valid"
-    case .certificatePin: return "the key of its certificate for \(host) is not pinned"
-    default: return "its certificate for \(host) is not signed by a trusted authority"
-    }
-  }
-
   /// Returns the end of a sentence: when and how the certificate is checked again.
   ///
   /// - Parameter wait: the time until the check; `nil` while a check is under way.
   private static func text(ofCheck wait: Duration?, byProbe: Bool) -> String {
-    guard let wait else { return "it is being checked again" }
+    guard let wait else { return "the address is being checked again" }
     let time = wait > .zero ? "in \(wait.components.seconds) s" : "now"
-    return byProbe ? "it is probed again \(time)" : "a request tries it again \(time)"
+    return byProbe ? "the address is probed again \(time)" : "a request tries the address again \(time)"
   }
 }

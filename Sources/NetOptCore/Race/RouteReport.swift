@@ -146,7 +146,7 @@ public struct RouteReport: Sendable {
     /// The certificate failure for which the endpoint is not tried, or `nil` if it is tried or excluded for
     /// another reason.
     public var failure: LegFailure.Kind? {
-      if case .certificate(let kind, _, _, _) = excluded { kind } else { nil }
+      if case .certificate(let failure, _, _) = excluded { failure.kind } else { nil }
     }
 
     /// Creates a candidate.

@@ -266,13 +266,12 @@ struct EndpointHealth: Sendable {
   /// Records a failed connection.
   ///
   /// - Parameters:
-  ///   - host: the host that the endpoint serves.
   ///   - fault: the kind of failure, when the endpoint is to blame.
   ///   - begun: when the attempt began; `nil` for a probe.
   ///   - pace: how soon a wrong certificate is checked again.
   /// - Returns: whether anything has changed.
   mutating func failed(
-    _ failure: LegFailure, of host: String, as fault: Circuit.Fault = .unreachable,
+    _ failure: LegFailure, as fault: Circuit.Fault = .unreachable,
     from begun: MonotonicInstant? = nil,
     pace: Quarantine.Pace = Quarantine.Pace(), at now: MonotonicInstant, using random: inout SplitMix64
   ) -> Bool {
@@ -284,13 +283,13 @@ struct EndpointHealth: Sendable {
       return true
     }
     (lastFailure, lastFailed) = (failure, now)
-    if quarantine?.failedAgain(failure.kind, from: begun, at: now, using: &random) ?? false {
+    if quarantine?.failedAgain(failure, from: begun, at: now, using: &random) ?? false {
       _ = circuit.giveBack(byProbe: begun == nil)
     }
     if cause == .certificate {
       // A wrong certificate does not change the score: requests without verification may use the endpoint.
       if quarantine == nil {
-        quarantine = Quarantine(failure.kind, of: host, pace: pace, at: now, using: &random)
+        quarantine = Quarantine(failure, pace: pace, at: now, using: &random)
         circuit.endAttempt()
       }
       return true

@@ -27,10 +27,8 @@ struct Quarantine: Hashable, Sendable {
   /// The minimum wait before a check that did not finish is repeated.
   private static let pause = Duration.seconds(1)
 
-  /// The kind of the last certificate failure.
-  private var kind: LegFailure.Kind
-  /// The host whose certificate the checks expect.
-  private let host: String
+  /// The last certificate failure.
+  private var failure: LegFailure
   /// When the next check is due.
   private(set) var due: MonotonicInstant
   /// How soon the checks come.
@@ -44,11 +42,9 @@ struct Quarantine: Hashable, Sendable {
 
   /// Begins a quarantine after a certificate failure.
   init(
-    _ kind: LegFailure.Kind, of host: String, pace: Pace, at now: MonotonicInstant,
-    using random: inout SplitMix64
+    _ failure: LegFailure, pace: Pace, at now: MonotonicInstant, using random: inout SplitMix64
   ) {
-    self.kind = kind
-    self.host = host
+    self.failure = failure
     self.pace = pace
     due = now
     scheduleNextCheck(at: now, using: &random)
@@ -61,10 +57,10 @@ struct Quarantine: Hashable, Sendable {
   ///   when it began at `due` or later. An earlier leg says nothing new.
   /// - Returns: whether the connection was a check.
   mutating func failedAgain(
-    _ kind: LegFailure.Kind, from begun: MonotonicInstant?, at now: MonotonicInstant,
+    _ failure: LegFailure, from begun: MonotonicInstant?, at now: MonotonicInstant,
     using random: inout SplitMix64
   ) -> Bool {
-    if FailureCause(kind) == .certificate { self.kind = kind }
+    if FailureCause(failure.kind) == .certificate { self.failure = failure }
     guard begun.map({ $0 >= due }) ?? true else { return false }
     scheduleNextCheck(at: now, using: &random)
     return true
@@ -85,8 +81,7 @@ struct Quarantine: Hashable, Sendable {
   /// Why plans exclude the endpoint, and when its certificate is checked next: the values from which an
   /// `ExclusionReason` is made when a caller asks for it.
   struct Notice: Hashable, Sendable {
-    fileprivate let kind: LegFailure.Kind
-    fileprivate let host: String
+    fileprivate let failure: LegFailure
     /// When the next check is due; `nil` while a check is under way.
     fileprivate let due: MonotonicInstant?
     /// Whether a probe makes the next check. If false, a request makes it.
@@ -95,7 +90,7 @@ struct Quarantine: Hashable, Sendable {
     /// The reason in the form for callers, at a moment.
     func reason(at now: MonotonicInstant) -> ExclusionReason {
       .certificate(
-        kind, host: host, nextCheck: due.map { .seconds(seconds(until: $0, at: now)) }, byProbe: isProbed)
+        failure, nextCheck: due.map { .seconds(seconds(until: $0, at: now)) }, byProbe: isProbed)
     }
 
     /// When the reason next changes because time passes: the number of seconds in it becomes smaller. `nil`
@@ -117,6 +112,6 @@ struct Quarantine: Hashable, Sendable {
   /// - Parameter due: when the next check can begin. An open circuit breaker may delay it beyond `self.due`.
   ///   `nil` while a check is under way.
   func notice(_ due: MonotonicInstant?) -> Notice {
-    Notice(kind: kind, host: host, due: due, isProbed: pace.isProbed)
+    Notice(failure: failure, due: due, isProbed: pace.isProbed)
   }
 }

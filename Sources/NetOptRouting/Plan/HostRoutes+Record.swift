@@ -242,10 +242,9 @@ extension HostRoutes {
     _ address: IPAddress, _ failure: LegFailure, as fault: Circuit.Fault = .unreachable,
     from begun: MonotonicInstant?, at now: MonotonicInstant, using random: inout SplitMix64
   ) {
-    let host = origin.host
     let pace = quarantinePace(of: address)
     update(address, at: now) {
-      $0.failed(failure, of: host, as: fault, from: begun, pace: pace, at: now, using: &random)
+      $0.failed(failure, as: fault, from: begun, pace: pace, at: now, using: &random)
     }
   }
 
