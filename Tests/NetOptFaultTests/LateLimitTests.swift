@@ -6,8 +6,8 @@ import Testing
 @testable import FaultMatrix
 
 /// A server allows one stream at a time (SETTINGS_MAX_CONCURRENT_STREAMS), and the client learns this limit
-/// only one round trip after it has sent its first requests, as over a long path. A client may send requests
-/// before the first SETTINGS of the server arrives (RFC 9113, section 3.4).
+/// only after it has sent two requests, as over a long path. A client may send requests before the
+/// first SETTINGS of the server arrives (RFC 9113, section 3.4).
 @Suite struct LateLimitTests {
   @Test(
     "a lone server whose limit of one stream arrives late answers all 100 requests, each once",
@@ -16,7 +16,7 @@ import Testing
     let site = try await Site(isWired: false)
     defer { site.stop() }
     let origin = site.origins[0]
-    try await origin.begin("max-streams-1")
+    try await origin.begin("late-limit")
     let fault = try #require(Fault.all.first { $0.name == "max streams 1" })
     var configuration = site.configuration(for: fault)
     // The client would learn the limit from the connection of a probe, before it sends requests.
@@ -33,7 +33,7 @@ import Testing
     await client.shutdown()
     let arrivals = try site.takeArrivals()
     #expect(arrivals.processed == Dictionary(uniqueKeysWithValues: (0..<100).map { ("\($0)", 1) }))
-    // If the server refused no request, the limit arrived before the requests were sent, and the test shows
+    // If the server refused no request, the client sent only one before the limit came, and the test shows
     // nothing.
     #expect(!arrivals.refused.isEmpty)
   }

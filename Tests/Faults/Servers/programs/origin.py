@@ -10,6 +10,7 @@ line for each event: the time in nanoseconds, "open", "arrive" or "refuse", and 
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import resource
 import select
@@ -39,6 +40,8 @@ class Origin:
     def __init__(self, name: str, address: str, port: int, certificates: str, log: str) -> None:
         self.name = name
         self.fault = "none"
+        # Numbers the HTTP/2 connections.
+        self.sessions = itertools.count()
         self._endpoint = (address, port)
         # The descriptor of the log file.
         self._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)

@@ -25,7 +25,9 @@ ROUND_TRIP = 0.1
 # The maximum number of streams at once, without a fault that changes it.
 USUAL_LIMIT = 128
 # The maximum number of streams at once, by the fault.
-LIMITS = {"max-streams-1": 1, "max-streams-0": 0, "refused-streams": USUAL_LIMIT, "held-streams": 1}
+LIMITS = {
+    "max-streams-1": 1, "late-limit": 1, "max-streams-0": 0, "refused-streams": USUAL_LIMIT, "held-streams": 1,
+}
 
 
 class Session:
@@ -54,7 +56,9 @@ class Session:
     def serve(self) -> None:
         """Answers requests until the connection ends."""
         self._streams = LIMITS.get(self._origin.fault, USUAL_LIMIT)
-        if self._streams == 1:
+        if next(self._origin.sessions) == 0 and self._origin.fault == "late-limit":
+            self._await_requests(2)
+        elif self._streams == 1:
             # Simulates a path with this round trip time: the client sends requests before it knows the limit.
             time.sleep(ROUND_TRIP)
         # A table size of 0 keeps the client from using a dynamic table. The decoder cannot evict entries.
@@ -77,6 +81,27 @@ class Session:
             self._pending += self._connection.receive()
         data, self._pending = self._pending[:count], self._pending[count:]
         return data
+
+    def _await_requests(self, count: int) -> None:
+        """Waits until the client has sent the heads of `count` requests. Moves the heads before all other frames
+        in `_pending`, like a server that reads several requests before it answers the first."""
+        while True:
+            frames, rest = self._pending_frames()
+            heads = [each for each in frames if each[3] == HEADERS]
+            if len(heads) >= count:
+                break
+            self._connection.wait()
+            self._pending += self._connection.receive()
+        others = [each for each in frames if each[3] != HEADERS]
+        self._pending = self._pending[: len(PREFACE)] + b"".join(heads + others) + rest
+
+    def _pending_frames(self) -> tuple[list[bytes], bytes]:
+        """The frames in `_pending`, which begins with the preface, and the bytes of an incomplete last frame."""
+        frames, rest = [], self._pending[len(PREFACE) :]
+        while len(rest) >= 9 and len(rest) >= (size := 9 + int.from_bytes(rest[:3], "big")):
+            frames.append(rest[:size])
+            rest = rest[size:]
+        return frames, rest
 
     def _duties(self) -> None:
         """Does the timed work: follows changes of the fault, and ends old connections."""
