@@ -58,23 +58,32 @@ import Testing
     var random = SplitMix64(seed: seed)
     let changes = ResourceChanges()
     let key = try Self.key(0)
-    // All responses that `changes` has recorded, stored or not: the selectors of the variant, and the start
-    // of the fetch.
+    // All responses that callers have seen, stored or not: the selectors of the variant, and the start of the
+    // fetch.
     var known: [(selectors: [CacheEntry.Selector], begun: Int)] = []
     var stored = 0
+    // The number of changes so far.
+    var count: UInt32 = 0
     for step in 1...400 {
       // Responses come in another order than that in which their fetches began.
       let begun = step + Int(random.below(40))
       let selectors = ["a", "b"].compactMap { name in
         random.below(8) == 0 ? nil : CacheEntry.Selector(name: name, value: "\(random.below(2))")
       }
+      if random.below(30) == 0 {
+        changes.recordChange(of: key)
+        count += 1
+      }
       if random.below(20) == 0 {
         changes.recordUnstoredResponse(for: key, begun: Self.moment(begun))
         known.append(([], begun))
         continue
       }
-      _ = changes.storeUnlessOvertaken(key, selectors, since: 0, begun: Self.moment(begun)) {
+      // Some calls began before the last change.
+      let since = count - (random.below(10) == 0 ? min(count, 1) : 0)
+      _ = changes.storeUnlessOvertaken(key, selectors, since: since, begun: Self.moment(begun)) {
         stored += 1
+        #expect(since == count)
         // The responses to later fetches that may match the same request: they have no selector of the same
         // name with another value.
         let newer = known.filter { known in
@@ -84,8 +93,8 @@ import Testing
             }
         }
         #expect(newer.isEmpty, "step \(step)")
-        known.append((selectors, begun))
       }
+      known.append((selectors, begun))
     }
     #expect(stored > 40)
   }

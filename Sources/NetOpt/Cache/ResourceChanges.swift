@@ -172,7 +172,11 @@ final class ResourceChanges: Sendable {
         shard.changeCount != count || shard.isOvertaken(resource, begun: begun)
         || shard.latest[resource].map { $0.names != names && begun < $0.newest } ?? false
         || variant.map { shard.isOvertaken($0, begun: begun) } ?? false
-      if isOvertaken { return false }
+      if isOvertaken {
+        // The caller of the refused response sees it. A response to an earlier request must not follow it.
+        shard.record(resource, begun: begun) { $0.recordUnstored(begun: begun) }
+        return false
+      }
       shard.record(resource, begun: begun) { $0.recordStored(begun: begun, names: names) }
       if let variant { shard.record(variant, begun: begun) { $0.recordStored(begun: begun, names: 0) } }
       store()
