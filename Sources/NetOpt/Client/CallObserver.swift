@@ -22,9 +22,9 @@ public protocol CallObserver: Sendable {
   func callWillHedge(_ id: UInt64, after delay: Duration)
   /// The head of the final response has arrived, after all redirects.
   func callDidReceiveHead(_ id: UInt64, _ response: NetOptResponse)
-  /// The caller has read the body to its end.
+  /// The caller has read the body to its end, or the response has no body.
   func callDidFinish(_ id: UInt64, _ timings: Timings)
-  /// The call or its body failed. The error is `cancelled` when the program releases the body before its end.
+  /// The call or its body failed. The error is `cancelled` when the program releases a body before its end.
   func callDidFail(_ id: UInt64, _ error: NetOptError)
 }
 
@@ -57,7 +57,7 @@ struct EventInterceptor: Interceptor {
     let call = ObservedCall(id: next.context.id, observers: observers)
     call.willStart(request)
     do throws(NetOptError) {
-      return call.didReceiveHead(try await redirect.intercept(request, next: next))
+      return call.didReceiveHead(try await redirect.intercept(request, next: next), to: request.method)
     } catch {
       call.bodyDidFail(error)
       throw error
@@ -80,10 +80,13 @@ private struct ObservedCall: BodyEndObserver {
   ///
   /// - Returns: the response, with a body that reports its end.
   @inline(never)
-  func didReceiveHead(_ response: consuming NetOptResponse) -> NetOptResponse {
+  func didReceiveHead(
+    _ response: consuming NetOptResponse, to method: NetOptRequest.Method
+  ) -> NetOptResponse {
     for observer in observers { observer.callDidReceiveHead(id, response) }
     if !response.body.attachObserver(self) {
-      response.body = ResponseBody(ObservedBody(response.body, self))
+      let hasContent = method != .head && response.status != 204 && response.status != 304
+      response.body = ResponseBody(ObservedBody(response.body, self, hasContent: hasContent))
     }
     return response
   }
@@ -98,15 +101,21 @@ private struct ObservedCall: BodyEndObserver {
 private final class ObservedBody: BodySource {
   private let base: ResponseBody
   private let call: ObservedCall
+  /// Whether the response can have content (RFC 9110, section 6.4.1). Without content there is nothing to
+  /// read, so the program may release the body at any time.
+  private let hasContent: Bool
   /// Whether the end of the body has been reported.
   private let isOver = Atomic(false)
 
-  init(_ base: ResponseBody, _ call: ObservedCall) {
+  init(_ base: ResponseBody, _ call: ObservedCall, hasContent: Bool) {
     self.base = base
     self.call = call
+    self.hasContent = hasContent
   }
 
-  deinit { if markEnded() { call.bodyWasReleased() } }
+  deinit {
+    if markEnded() { hasContent ? call.bodyWasReleased() : call.bodyDidEnd(timings) }
+  }
 
   var timings: Timings { base.timings }
 

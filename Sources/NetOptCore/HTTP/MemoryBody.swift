@@ -40,8 +40,15 @@ final class MemoryBody: BodySource {
 
   deinit { state.withLock { $0.observer.take() }?.bodyWasReleased() }
 
-  /// Sets the observer of the body's end. Call this before reading begins.
-  func observe(_ observer: any BodyEndObserver) { state.withLock { $0.observer = observer } }
+  /// Sets the observer of the body's end. Call this before reading begins. If the body is empty, there is
+  /// nothing to read, and this call tells the observer of the end.
+  func observe(_ observer: any BodyEndObserver) {
+    let isOver = state.withLock { state in
+      if !state.rest.isEmpty { state.observer = observer }
+      return state.rest.isEmpty
+    }
+    if isOver { observer.bodyDidEnd(timings) }
+  }
 
   /// The whole body; `nil` if reading has begun. Does not begin the reading.
   var unread: [UInt8]? { state.withLock { $0.isBegun ? nil : $0.rest } }

@@ -32,7 +32,8 @@ public struct ResponseBody: AsyncSequence, Sendable {
     self.memory = memory
   }
 
-  /// Sets the observer of the body's end, if the whole body is in memory.
+  /// Sets the observer of the body's end, if the whole body is in memory. An observer of an empty body is
+  /// told of the end at once.
   ///
   /// - Returns: whether the observer was set. If false, the caller must replace the body by one that tells
   ///   the observer of the end.
