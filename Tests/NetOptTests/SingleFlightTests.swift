@@ -58,13 +58,23 @@ import Testing
     let cache = try #require(client.cache)
     let calls = try (0..<1000).map { _ in
       let request = try NetOptRequest(.get, "https://api.test/thing")
-      return Task { try await client.execute(request).body.collect(upTo: 100) }
+      return Task {
+        let response = try await client.execute(request)
+        return (response, try await response.body.collect(upTo: 100))
+      }
     }
     try await wait(for: "the calls to join") {
       cache.inFlightFetches.waiting == 999 && transport.received.count == 1
     }
     clock.advance(by: .seconds(2))
-    for call in calls { #expect(try await call.value == Array("hello".utf8)) }
+    var waits = 0
+    for call in calls {
+      let (response, body) = try await call.value
+      #expect(body == Array("hello".utf8))
+      // A call that waited for the fetch of another call says how long.
+      if response.cacheStatus.isCollapsed, response.timings.wait == .seconds(2) { waits += 1 }
+    }
+    #expect(waits == 999)
     #expect(transport.received.count == 1)
     await client.shutdown()
   }

@@ -100,7 +100,8 @@ extension CacheCall {
       return try await perform(fetch, next)
     case .entry(let entry):
       switch decide([entry]) {
-      case .serve(let service): return serve(service, isCollapsed: true, refreshingWith: next)
+      case .serve(let service):
+        return waited(serve(service, isCollapsed: true, refreshingWith: next), since: next.started)
       case .validate(let entry, let conditions, _, _): (fetch.entry, fetch.conditions) = (entry, conditions)
       default:
         // The fetched response is for other values of the fields in its `Vary`. Requests with this request's
@@ -115,11 +116,11 @@ extension CacheCall {
       if !isForSameFields { return try await share(fetch, next, hasWaited: hasWaited, isForSameFields: true) }
     case .staleIfError(let status):
       if let service = await currentEntry(fetch, next).flatMap({ afterFailure(status, $0) }) {
-        return response(service, isCollapsed: true)
+        return waited(response(service, isCollapsed: true), since: next.started)
       }
     case .serverError(let entry):
       if cacheRequest.acceptsCoding(of: entry), Vary.selects(entry, cacheRequest) {
-        return response(serverError: entry, fetch)
+        return waited(response(serverError: entry, fetch), since: next.started)
       }
     case .failed(let error): return try await recover(from: error, fetch, next)
     }

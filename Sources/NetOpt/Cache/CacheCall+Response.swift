@@ -52,6 +52,16 @@ extension CacheCall {
     return response
   }
 
+  /// Returns a response whose timings contain the wait for the fetch of another call, as `wait`.
+  ///
+  /// - Parameter started: when the call began.
+  func waited(_ response: consuming NetOptResponse, since started: MonotonicInstant) -> NetOptResponse {
+    var timings = Timings()
+    timings.wait = cache.timeSource.now() - started
+    response.body = ResponseBody(response.body.whole ?? [], timings: timings)
+    return response
+  }
+
   /// Makes a response from a 5xx response that another call has fetched for this call too.
   func response(serverError entry: CacheEntry, _ fetch: Fetch) -> NetOptResponse {
     var response = response(entry, .whole, age: nil, route: nil)
