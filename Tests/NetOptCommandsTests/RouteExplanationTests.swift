@@ -260,7 +260,10 @@ import Testing
     let past = Date(timeIntervalSinceNow: -60)
     let cases: [(EndpointList?, RequestOptions.Routing, RoutePlan.DirectOff?, String)] = [
       (scene.list(expires: past), .automatic, .expired, "DNS; the list has expired"),
-      (scene.list(port: 1), .automatic, .port, "DNS; the list is for another port of the host"),
+      (
+        scene.list(port: 1), .automatic, .port,
+        "DNS; the list has the host for port 1, not for port \(scene.port)"
+      ),
       (nil, .automatic, .noList, "DNS; there is no list, or the host is not in it"),
       (scene.list(), .dns, .requested, "DNS, as requested; the list is not used"),
       (scene.list(), .pinned(scene.listed[0]), nil, "direct, from the list, policy pinned"),

@@ -35,7 +35,8 @@ import Testing
   ) -> RouteReport {
     RouteReport(
       plan: RoutePlan(
-        origin: Samples.origin, policy: .fastest, directOff: off, candidates: candidates,
+        origin: Samples.origin, policy: .fastest, directOff: off,
+        listedPort: off == .port ? 8443 : nil, candidates: candidates,
         legs: [.init(.dns, source: .dns)]), legs: legs)
   }
 
@@ -200,7 +201,7 @@ import Testing
     arguments: [
       (RoutePlan.DirectOff.proxy, "through the proxy; the list is not used"),
       (.requested, "DNS, as requested; the list is not used"),
-      (.port, "DNS; the list is for another port of the host"),
+      (.port, "DNS; the list has the host for port 8443, not for port 443"),
       (.noList, "DNS; there is no list, or the host is not in it"), (.expired, "DNS; the list has expired"),
     ])
   func unusedList(off: RoutePlan.DirectOff, words: String) throws {

@@ -91,6 +91,7 @@ import Testing
     var planner = RoutePlanner(list: list, seed: 1)
     let plan = planner.plan(for: try HTTPURL(url).origin, now: .at(0), wall: today)
     #expect(plan.directOff == off)
+    #expect(plan.listedPort == (off == .port ? 443 : nil))
     #expect(plan.legs.count == (off == nil ? 2 : 1))
     #expect(plan.endsInDNS)
   }

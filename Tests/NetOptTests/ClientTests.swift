@@ -179,10 +179,15 @@ import Testing
       _ = try await client.execute(try NetOptRequest(.get, "https://\(Lab.host):1/"))
     }
     #expect(error?.route?.plan.directOff == .port)
+    #expect(error?.route?.listedPort == lab.port)
+    #expect(
+      error?.message.hasSuffix(
+        "; the IP list has \(Lab.host) for port \(lab.port), so it is not used for port 1") == true)
     var request = try lab.request()
     request.options.routing = .dns
     let response = try await client.execute(request)
     #expect(response.route.plan.directOff == .requested)
+    #expect(response.route.listedPort == nil)
     #expect(response.remote?.address == lab.unlisted)
     await client.shutdown()
   }

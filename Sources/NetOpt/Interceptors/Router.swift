@@ -121,8 +121,8 @@ final class Router: Sendable {
   /// - Parameters:
   ///   - plan: the plan of the request; `nil` when it was not planned.
   ///   - started: when the call began.
-  /// - Returns: the error for the caller. If the planner suspects this machine's network, the message of the
-  ///   error may say so (`suspectingTheNetwork`).
+  /// - Returns: the error for the caller. If the request found no connection, the message says when the list
+  ///   was not used because of the port, and when the planner suspects this machine's network.
   func record(_ error: NetOptError, along plan: RoutePlan?, started: MonotonicInstant) -> NetOptError {
     let now = timeSource.now()
     let isSuspected = planner.withLock {
@@ -132,7 +132,17 @@ final class Router: Sendable {
       }
       return $0.suspectsNetwork(at: now)
     }
-    return isSuspected ? error.suspectingTheNetwork : error
+    guard [.connect, .tls, .resolve].contains(error.phase) else { return error }
+    var error = error
+    if let plan, let port = plan.listedPort {
+      error = error.adding(
+        "the IP list has \(plan.origin.host) for port \(port), so it is not used for port \(plan.origin.port)"
+      )
+    }
+    if isSuspected {
+      error = error.adding("several addresses and DNS failed together: check this machine's network")
+    }
+    return error
   }
 
   /// Notes that a plan is no longer in use, because its request has ended.
@@ -214,13 +224,10 @@ final class Router: Sendable {
 }
 
 extension NetOptError {
-  /// The error for the caller when the planner suspects this machine's network. An error of the phases
-  /// `connect`, `tls` and `resolve` says so in its message; every other error is unchanged.
-  fileprivate var suspectingTheNetwork: NetOptError {
-    guard [.connect, .tls, .resolve].contains(phase) else { return self }
-    return NetOptError(
-      code, phase: phase,
-      "\(message); several addresses and DNS failed together: check this machine's network",
-      endpoint: endpoint, underlying: underlying, isRetryable: isRetryable, route: route)
+  /// Returns the error with a remark at the end of its message.
+  fileprivate func adding(_ remark: String) -> NetOptError {
+    NetOptError(
+      code, phase: phase, "\(message); \(remark)", endpoint: endpoint, underlying: underlying,
+      isRetryable: isRetryable, route: route)
   }
 }

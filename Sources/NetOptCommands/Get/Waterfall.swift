@@ -111,7 +111,9 @@ struct Waterfall: Sendable {
     switch route.plan.directOff {
     case .proxy: return "through the proxy; the list is not used"
     case .requested: return "DNS, as requested; the list is not used"
-    case .port: return "DNS; the list is for another port of the host"
+    case .port:
+      let port = route.listedPort.map { "port \($0)" } ?? "another port"
+      return "DNS; the list has the host for \(port), not for port \(route.plan.origin.port)"
     case .noList: return "DNS; there is no list, or the host is not in it"
     case .expired: return "DNS; the list has expired"
     case nil: break

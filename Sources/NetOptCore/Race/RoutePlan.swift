@@ -114,6 +114,7 @@ package struct RoutePlan: Sendable {
     @usableFromInline let isSecure: Bool
     let policy: Policy
     let directOff: DirectOff?
+    let listedPort: UInt16?
     let candidates: any CandidateSource
     @usableFromInline let legs: [Leg]
     let noneUsable: RouteReport.Fallback?
@@ -125,7 +126,7 @@ package struct RoutePlan: Sendable {
 
     init(
       _ origin: Origin, _ proxy: String?,
-      _ policy: Policy, _ directOff: DirectOff?, _ candidates: any CandidateSource,
+      _ policy: Policy, _ directOff: DirectOff?, _ listedPort: UInt16?, _ candidates: any CandidateSource,
       _ legs: [Leg], _ noneUsable: RouteReport.Fallback?, _ startsTwo: Bool, _ multiplexes: Bool,
       _ suspectsNetwork: Bool, _ verifies: Bool, _ avoidance: Avoidance?
     ) {
@@ -134,6 +135,7 @@ package struct RoutePlan: Sendable {
       isSecure = origin.scheme == .https
       self.policy = policy
       self.directOff = directOff
+      self.listedPort = listedPort
       self.candidates = candidates
       self.legs = legs
       self.noneUsable = noneUsable
@@ -164,6 +166,8 @@ package struct RoutePlan: Sendable {
   package var policy: Policy { storage.policy }
   /// Why the planner did not consult the list for the request; `nil` if it did.
   package var directOff: DirectOff? { storage.directOff }
+  /// The port for which the list has the host, if `directOff` is `port`; otherwise `nil`.
+  package var listedPort: UInt16? { storage.listedPort }
   /// The list's endpoints with their scores. Each access computes the array again, so store the result to use
   /// it more than once.
   package var candidates: [RouteReport.Candidate] {
@@ -202,13 +206,15 @@ package struct RoutePlan: Sendable {
   /// - Precondition: there is at least one leg. If the first leg's target is the proxy, `proxy` is not `nil`.
   package init(
     origin: Origin, proxy: String? = nil,
-    policy: Policy, directOff: DirectOff? = nil, candidates: [RouteReport.Candidate] = [], legs: [Leg],
+    policy: Policy, directOff: DirectOff? = nil, listedPort: UInt16? = nil,
+    candidates: [RouteReport.Candidate] = [], legs: [Leg],
     noneUsable: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
     suspectsNetwork: Bool = false, verifies: Bool = true, avoidance: Avoidance? = nil
   ) {
     self.init(
       origin: origin, proxy: proxy,
-      policy: policy, directOff: directOff, candidateSource: Candidates(all: candidates), legs: legs,
+      policy: policy, directOff: directOff, listedPort: listedPort,
+      candidateSource: Candidates(all: candidates), legs: legs,
       noneUsable: noneUsable, startsTwo: startsTwo, multiplexes: multiplexes,
       suspectsNetwork: suspectsNetwork, verifies: verifies, avoidance: avoidance)
   }
@@ -218,15 +224,17 @@ package struct RoutePlan: Sendable {
   /// - Precondition: there is at least one leg. If the first leg's target is the proxy, `proxy` is not `nil`.
   package init(
     origin: Origin, proxy: String? = nil,
-    policy: Policy, directOff: DirectOff? = nil, candidateSource candidates: any CandidateSource,
-    legs: [Leg], noneUsable: RouteReport.Fallback? = nil, startsTwo: Bool = false, multiplexes: Bool = true,
+    policy: Policy, directOff: DirectOff? = nil, listedPort: UInt16? = nil,
+    candidateSource candidates: any CandidateSource, legs: [Leg], noneUsable: RouteReport.Fallback? = nil,
+    startsTwo: Bool = false, multiplexes: Bool = true,
     suspectsNetwork: Bool = false, verifies: Bool = true, avoidance: Avoidance? = nil
   ) {
     precondition(!legs.isEmpty, "a plan has at least one leg")
     precondition(proxy != nil || legs[0].target != .proxy, "a plan that leads to a proxy says to which")
     storage = Storage(
       origin, proxy,
-      policy, directOff, candidates, legs, noneUsable, startsTwo, multiplexes, suspectsNetwork, verifies,
+      policy, directOff, listedPort, candidates, legs, noneUsable, startsTwo, multiplexes, suspectsNetwork,
+      verifies,
       avoidance)
   }
 
@@ -237,7 +245,8 @@ package struct RoutePlan: Sendable {
   func with(_ legs: [Leg], avoiding avoidance: Avoidance) -> RoutePlan {
     RoutePlan(
       origin: origin, proxy: proxy,
-      policy: policy, directOff: directOff, candidateSource: storage.candidates, legs: legs,
+      policy: policy, directOff: directOff, listedPort: listedPort, candidateSource: storage.candidates,
+      legs: legs,
       noneUsable: noneUsable, startsTwo: startsTwo && legs.count > 1, multiplexes: multiplexes,
       suspectsNetwork: suspectsNetwork, verifies: verifies, avoidance: avoidance)
   }

@@ -172,6 +172,10 @@ public struct RouteReport: Sendable {
   /// The endpoints of the list that the policy considered, best first.
   public var candidates: [Candidate] { plan.candidates }
 
+  /// The port for which the IP list has the host, if the URL has another port. The list was then not used.
+  /// Otherwise `nil`.
+  public var listedPort: UInt16? { plan.listedPort }
+
   /// Creates a report.
   package init(plan: RoutePlan, legs: [Leg]) {
     self.plan = plan

@@ -138,7 +138,7 @@ package struct RoutePlanner: Sendable {
   ) -> RoutePlan {
     RoutePlan(
       origin: origin, proxy: proxy, policy: RoutePlan.Policy(configuration.policy), directOff: reason,
-      legs: legs,
+      listedPort: reason == .port ? list?.hosts[origin.host]?.port : nil, legs: legs,
       multiplexes: multiplexes(options, origin, hostIndex(of: origin).map { hosts[$0].speaksHTTP1 }),
       suspectsNetwork: network.hasNoFailures ? false : network.isSuspected(at: now),
       verifies: options.verification == .full)
