@@ -75,7 +75,7 @@ let package = Package(
     // What only this package's tests need: other programs, the conformance suite, hostile servers, extreme
     // values.
     .target(
-      name: "TestTools", dependencies: ["NetOptCore", "NetOptLocking", "NetOptTestSupport"],
+      name: "TestTools", dependencies: ["NetOptCore", "NetOptLocking", "NetOptTestSupport", "CHeap"],
       path: "Tests/Support", swiftSettings: settings),
     // Replaces lists until it is killed; a test does that.
     .executableTarget(

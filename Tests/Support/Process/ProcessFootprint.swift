@@ -1,5 +1,6 @@
-import NetOptTestSupport
+import CHeap
 import Glibc
+import NetOptTestSupport
 
 /// The system resources that this process uses now (proc(5)).
 package struct ProcessFootprint: Sendable, Equatable {
@@ -21,11 +22,15 @@ package struct ProcessFootprint: Sendable, Equatable {
     return ProcessFootprint(
       // One entry is the descriptor that lists the directory.
       descriptors: entries("/proc/self/fd").count { !isTimer($0) } - 1, threadNames: threads.sorted(),
-      memoryBytes: allocatedBytes ?? (pages ?? 0) * sysconf(Int32(_SC_PAGESIZE)))
+      memoryBytes: bytesOfSanitizer ?? (pages ?? 0) * sysconf(Int32(_SC_PAGESIZE)))
   }
 
+  /// The memory in bytes that this process has allocated and not freed. Unlike the resident memory, it does
+  /// not depend on what the allocator keeps for later.
+  package static var allocatedBytes: Int { bytesOfSanitizer ?? netopt_heap_used() }
+
   /// The allocated memory in bytes, when a sanitizer counts it (sanitizer/allocator_interface.h).
-  private static var allocatedBytes: Int? {
+  private static var bytesOfSanitizer: Int? {
     guard let symbol = dlsym(nil, "__sanitizer_get_current_allocated_bytes") else { return nil }
     return unsafeBitCast(symbol, to: (@convention(c) () -> Int).self)()
   }
