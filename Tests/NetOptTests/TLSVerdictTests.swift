@@ -336,6 +336,8 @@ import Testing
       ("more than 8192 bits", pair("alice.pem", "huge-modulus.key")),
       ("more than 8192 bits", pair("alice.pem", "huge-exponent.key")),
       ("more than 8192 bits", pair("alice.pem", "huge-prime.key")),
+      ("more than 8192 bits", pair("alice.pem", "huge-factors.key")),
+      ("of a type that TLS does not use", pair("alice.pem", "agreement.key", { "secret" })),
       ("minimumVersion is 1.3", { ($0.minimumVersion, $0.maximumVersion) = (.tls13, .tls12) }),
       ("tls.cipherList names no cipher suite", { $0.cipherList = "NOTHING" }),
       ("tls.cipherList names no cipher suite", { $0.cipherList = "aNULL:@SECLEVEL=0" }),

@@ -12,7 +12,7 @@ import sys
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, x25519
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
@@ -131,6 +131,8 @@ def main():
     write("huge-modulus.key", huge_key([20_000, 16, 20_000, *[10_000] * 5]))
     write("huge-exponent.key", huge_key([4096, 100_000, 4096, *halves]))
     write("huge-prime.key", huge_key([4096, 16, 4096, 60_000, *halves[1:]]))
+    write("huge-factors.key", huge_key([8192, 16, *[8192] * 6]))
+    write("agreement.key", pem(x25519.X25519PrivateKey.generate(), b"secret"))
     write("pins.json", json.dumps(PINS).encode())
 
 

@@ -1,21 +1,28 @@
-/// The numbers of an RSA key (RFC 8017, section 3). The time of a signature grows with the length of each
-/// number, and a damaged or crafted key may have numbers of any length.
+/// The numbers of an RSA key (RFC 8017, section 3). The time of a signature grows with the number of primes and
+/// with the length of each number, and a damaged or crafted key may have any of them.
 package enum RSANumbers {
   /// The maximum length of the public exponent in bits (FIPS 186-5, section A.1.1). libcrypto uses it for
   /// signatures too.
   private static let longestExponent: Int32 = 256
 
-  /// The numbers by libcrypto's names (EVP_PKEY-RSA(7)), with those of keys of up to ten primes.
-  private static let names: [String] =
-    ["n", "e", "d"]
-    + (1...10).flatMap { ["rsa-factor\($0)", "rsa-exponent\($0)", "rsa-coefficient\($0)"] }
+  /// The highest number of primes that libcrypto accepts, and one more.
+  private static let primes = 1...11
 
-  /// Whether no number is too long.
+  /// Whether a signature with the key takes no longer than with a valid key whose modulus has `most` bits.
   ///
   /// - Parameters:
-  ///   - most: the maximum length of each number in bits; the public exponent has a limit of its own.
-  ///   - bits: returns the length of a number in bits; `nil` if the key does not have it.
+  ///   - most: the maximum length of the modulus in bits.
+  ///   - bits: returns the length of a number in bits, by libcrypto's name (EVP_PKEY-RSA(7)); `nil` if the key
+  ///     does not have it.
   package static func areUsable(most: Int32, bits: (String) -> Int32?) -> Bool {
-    names.allSatisfy { name in bits(name).map { $0 <= (name == "e" ? longestExponent : most) } ?? true }
+    guard let modulus = bits("n") else { return true }
+    guard modulus <= most, bits("e") ?? 0 <= longestExponent, bits("d") ?? 0 <= modulus else { return false }
+    // The product of the primes is the modulus. Each other number is smaller than a prime.
+    let factors = primes.map { bits("rsa-factor\($0)") ?? 0 }
+    let longest = factors.max() ?? 0
+    return factors.reduce(0, +) <= modulus + Int32(factors.count)
+      && primes.allSatisfy { number in
+        ["rsa-exponent\(number)", "rsa-coefficient\(number)"].allSatisfy { bits($0) ?? 0 <= longest }
+      }
   }
 }

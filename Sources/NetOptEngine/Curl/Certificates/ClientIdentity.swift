@@ -49,10 +49,15 @@ package final class ClientIdentity: @unchecked Sendable {
     certificate = parts.certificate
     key = parts.key
     chain = parts.chain
+    guard functions.hasUsableType(key) else {
+      throw Self.fault(
+        source.form.sources.last ?? source.form.sources[0],
+        "has a private key of a type that TLS does not use, or on an unnamed curve")
+    }
     guard functions.hasUsableSize(key) else {
       throw Self.fault(
         source.form.sources.last ?? source.form.sources[0],
-        "has an RSA key of more than \(Functions.mostBits) bits, or one with a longer number; a signature with it would hold up all other calls"
+        "has an RSA key of more than \(Functions.mostBits) bits, or numbers that no RSA key of its size has; a signature with it would hold up all other calls"
       )
     }
     guard functions.matches(certificate, key) == 1 else {
@@ -253,7 +258,7 @@ package final class ClientIdentity: @unchecked Sendable {
   /// OpenSSL's functions. Their types are those of the man pages, and nothing checks the types:
   /// SSL_CTX_use_cert_and_key(3), d2i_X509(3), X509_check_private_key(3), PEM_read_bio_X509_AUX(3),
   /// PEM_read_bio_PrivateKey(3), d2i_PKCS12_bio(3), PKCS12_parse(3), OPENSSL_sk_push(3),
-  /// EVP_PKEY_get_bn_param(3). `init` shows which function each property is.
+  /// EVP_PKEY_is_a(3), EVP_PKEY_get_group_name(3), EVP_PKEY_get_bn_param(3). `init` shows which function each property is.
   private struct Functions: Sendable {
     typealias Pointer = OpaquePointer
     typealias Free = PEMObjects.Free
@@ -284,6 +289,24 @@ package final class ClientIdentity: @unchecked Sendable {
       }
     }
 
+    /// The types of keys that TLS uses (EVP_PKEY_is_a(3)), except those on elliptic curves with parameters.
+    private static let types = [
+      "RSA", "RSA-PSS", "ED25519", "ED448", "ML-DSA-44", "ML-DSA-65", "ML-DSA-87",
+    ]
+
+    /// Whether TLS uses keys of this type. A signature with a DSA key, or on a curve that is given by
+    /// parameters, may take minutes.
+    func hasUsableType(_ key: Pointer) -> Bool {
+      if isA(key, "EC") == 1 {
+        var name = [CChar](repeating: 0, count: 80)
+        return groupName(key, &name, name.count, nil) == 1
+      }
+      return Self.types.contains { isA(key, $0) == 1 }
+    }
+
+    private let isA: @convention(c) (Pointer, UnsafePointer<CChar>) -> Int32
+    private let groupName:
+      @convention(c) (Pointer, UnsafeMutablePointer<CChar>, Int, UnsafeMutablePointer<Int>?) -> Int32
     private let getNumber: @convention(c) (Pointer, UnsafePointer<CChar>, Out) -> Int32
     private let bits: @convention(c) (Pointer) -> Int32
     private let freeNumber: Free
@@ -308,6 +331,8 @@ package final class ClientIdentity: @unchecked Sendable {
       freeKey = try OpenSSL.function("EVP_PKEY_free")
       freeBundle = try OpenSSL.function("PKCS12_free")
       pop = try OpenSSL.function("OPENSSL_sk_pop_free")
+      isA = try OpenSSL.function("EVP_PKEY_is_a")
+      groupName = try OpenSSL.function("EVP_PKEY_get_group_name")
       getNumber = try OpenSSL.function("EVP_PKEY_get_bn_param")
       bits = try OpenSSL.function("BN_num_bits")
       freeNumber = try OpenSSL.function("BN_clear_free")
