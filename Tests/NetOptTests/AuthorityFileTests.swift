@@ -19,6 +19,21 @@ import Testing
       separator: "\n")
   }
 
+  /// Returns a block in one of the forms that OpenSSL reads, although they break RFC 7468.
+  private func hiding(_ block: String, _ random: inout SplitMix64) -> String {
+    let end = "\n-----END CERTIFICATE-----\n"
+    let content = block.dropLast(end.count)
+    switch random.below(4) {
+    case 0: return block
+    case 1: return content + "\n-----BEGIN X-----" + end
+    case 2:
+      // OpenSSL reads a line of 254 bytes, and then the rest as another line.
+      let line = content.split(separator: "\n").last?.count ?? 0
+      return content + String(repeating: " ", count: 254 - line) + end.dropFirst()
+    default: return content + "\n=-AAAA" + end
+    }
+  }
+
   @Test(
     "the parameters of a curve are found wherever they stand in a certificate",
     arguments: 1...50 as ClosedRange<UInt64>)
@@ -28,7 +43,8 @@ import Testing
     let parameters: [UInt8] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x01, UInt8(1 + random.below(2))]
     let width = 20 + Int(random.below(60))
     let others = (0..<random.below(5)).map { _ in block(bytes(random.below(2000)), width: width) }
-    let found = block(bytes(random.below(2000)) + parameters + bytes(random.below(2000)), width: width)
+    let found = hiding(
+      block(bytes(random.below(2000)) + parameters + bytes(random.below(2000)), width: width), &random)
     #expect(!AuthorityFile.describesCurve(Array(others.joined().utf8)), "seed \(seed)")
     let position = Int(random.below(UInt64(others.count + 1)))
     let all = others[..<position].joined() + found + others[position...].joined()

@@ -64,20 +64,35 @@ struct PEMBlock {
     var blocks: [PEMBlock] = []
     var label = ""
     var lines: [UInt8]?
+    func end() {
+      if let content = lines { blocks.append(PEMBlock(label: label, bytes: decoded(content))) }
+      lines = nil
+    }
     for line in text.split(separator: 0x0a) {
-      // OpenSSL reads long lines in pieces, so a block may begin within a line.
-      if let begin = line.firstRange(ofBytes: "-----BEGIN ") {
-        let name = line[begin.upperBound...].prefix { $0 != UInt8(ascii: "-") }
+      // OpenSSL reads long lines in pieces, so a block may begin and end within a line. It takes BEGIN within a
+      // block for the end of the base64.
+      if let mark = line.firstRange(ofBytes: "-----BEGIN ") {
+        end()
+        let name = line[mark.upperBound...].prefix { $0 != UInt8(ascii: "-") }
         label = String(decoding: name, as: UTF8.self)
         lines = []
-      } else if line.starts(with: "-----END ".utf8) {
-        let bytes = Data(base64Encoded: Data(lines ?? []), options: .ignoreUnknownCharacters)
-        blocks.append(PEMBlock(label: label, bytes: bytes ?? Data()))
-        lines = nil
+      } else if let mark = line.firstRange(ofBytes: "-----END ") {
+        lines?.append(contentsOf: line[..<mark.lowerBound])
+        end()
       } else {
         lines?.append(contentsOf: line)
       }
     }
+    end()
     return blocks
+  }
+
+  /// Decodes base64 up to its end: a "=" or "-", as for OpenSSL.
+  private static func decoded(_ content: [UInt8]) -> Data {
+    var digits = content.prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: "-") }
+      .filter { ByteClass.isUnreserved($0) && !"._~".utf8.contains($0) || "+/".utf8.contains($0) }
+    if digits.count % 4 == 1 { digits.removeLast() }
+    while digits.count % 4 != 0 { digits.append(UInt8(ascii: "=")) }
+    return Data(base64Encoded: Data(digits)) ?? Data()
   }
 }
