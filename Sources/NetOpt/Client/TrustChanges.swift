@@ -101,10 +101,15 @@ final class TrustChanges: Sendable {
   /// settings stay as they are.
   private func apply() async {
     let loaded: LoadedTLS
-    do throws(NetOptError) {
-      loaded = try LoadedTLS(tls)
-      try loaded.checkAuthorities()
-    } catch {
+    let tls = tls
+    let result = await BoundedWork.run { () -> Result<LoadedTLS, NetOptError> in
+      do throws(NetOptError) {
+        let loaded = try LoadedTLS(tls)
+        try loaded.checkAuthorities()
+        return .success(loaded)
+      } catch { return .failure(error) }
+    }
+    do throws(NetOptError) { loaded = try result.get() } catch {
       warn(
         NetOptError(
           error.code, phase: error.phase,

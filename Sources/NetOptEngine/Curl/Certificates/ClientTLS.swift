@@ -132,10 +132,11 @@ final class ClientTLS: @unchecked Sendable {
     if keys.allSatisfy(\.isSmall) {
       return finishLoad(Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.load()) }))
     }
-    Task.detached {
+    let load: @Sendable () -> Void = {
       let loaded = Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.load()) })
       _ = self.loop.submit(Work { self.finishLoad(loaded) })
     }
+    if !BoundedWork.start(load) { load() }
   }
 
   private func finishLoad(_ loaded: [TrustKey: Trust]) {
