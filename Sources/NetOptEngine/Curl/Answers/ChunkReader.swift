@@ -15,8 +15,10 @@ struct ChunkReader: Sendable {
     case lineEnd(UInt64)
     /// In a chunk's data, with this many bytes left.
     case data(UInt64)
-    /// After a chunk's data, before the LF of the line end that follows the data.
+    /// After a chunk's data, before the line end that follows the data.
     case end
+    /// After the CR of this line end, before its LF.
+    case endAfterCR
     /// After the size of the last chunk, or of a chunk that libcurl refuses.
     case done
   }
@@ -34,6 +36,10 @@ struct ChunkReader: Sendable {
   private static let longestLine = 4096
 
   private var state = State.size(0, digits: 0)
+  /// Whether the last line with a size ended with CR LF, and not with LF alone. The data must then end so too.
+  private var usesCR = false
+  /// The last byte read that is not data.
+  private var previous: UInt8 = 0
   /// The number of data bytes read so far.
   private(set) var data = 0
   /// The number of bytes read so far that are not data, and how many of them `takeFraming` has reported.
@@ -75,6 +81,7 @@ struct ChunkReader: Sendable {
 
   /// Reads a byte that is not data.
   private mutating func read(_ byte: UInt8) -> ChunkFault? {
+    defer { previous = byte }
     switch (state, byte) {
     case (.size(let size, let digits), _):
       guard let digit = Self.value(ofDigit: byte) else { return digits > 0 ? end(size, with: byte) : .size }
@@ -83,9 +90,11 @@ struct ChunkReader: Sendable {
     case (.parameter(let size), _): if byte == UInt8(ascii: "\n") { begin(size) }
     case (.lineEnd(let size), UInt8(ascii: "\n")): begin(size)
     case (.lineEnd, _): return .size
-    case (.end, UInt8(ascii: "\n")): state = .size(0, digits: 0)
-    case (.end, UInt8(ascii: "\r")): break
-    case (.end, _): return .end
+    // After a size that is one too large, the CR of the line end counts as data, and the LF is alone.
+    case (.end, UInt8(ascii: "\n")) where !usesCR, (.endAfterCR, UInt8(ascii: "\n")):
+      state = .size(0, digits: 0)
+    case (.end, UInt8(ascii: "\r")): state = .endAfterCR
+    case (.end, _), (.endAfterCR, _): return .end
     case (.data, _), (.done, _): break
     }
     return nil
@@ -114,6 +123,7 @@ struct ChunkReader: Sendable {
 
   /// Begins the data of a chunk. A chunk without data is the last one.
   private mutating func begin(_ size: UInt64) {
+    usesCR = previous == UInt8(ascii: "\r")
     state = size == 0 ? .done : .data(size)
     line = 0
   }
