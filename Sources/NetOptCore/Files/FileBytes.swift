@@ -16,9 +16,28 @@ package enum FileBytes {
   /// Returns a file name for messages, without secrets. Users sometimes give the content of a key, or a URL
   /// with a secret parameter, instead of a file name.
   package static func shown(_ path: String) -> String {
-    guard isName(path) else { return "(not a file name)" }
+    guard isName(path), !looksEncoded(path) else { return "(not a file name)" }
+    if let end = passphraseMark(in: path) { return path[..<end] + ":[hidden]" }
     if path.contains("://") { return HTTPURL.shown(given: path) }
     return path.utf8.contains { "=%".utf8.contains($0) } ? SecretParameters.hidden(inURL: path) : path
+  }
+
+  /// Whether a text looks like the content of a file in base64: of a key or bundle in DER, of a text in PEM
+  /// form, of a key ring, or of a minisign key. Or like a `data:` URL.
+  private static func looksEncoded(_ text: String) -> Bool {
+    if text.hasPrefix("data:") { return true }
+    return text.utf8.count >= 40 && ["M", "LS0tLS1", "ey", "RW"].contains { text.hasPrefix($0) }
+      && text.utf8.allSatisfy {
+        ByteClass.isUnreserved($0) && $0 != UInt8(ascii: ".") || "+/= ".utf8.contains($0)
+      }
+  }
+
+  /// The end of the file name in a text of the form `FILE:PASSPHRASE`, which curl accepts for certificates.
+  private static func passphraseMark(in text: String) -> String.Index? {
+    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+    let name = text[..<colon].loweredASCII
+    return ["p12", "pfx", "pem", "crt", "cer", "cert", "key", "der"].contains { name.hasSuffix("." + $0) }
+      ? colon : nil
   }
 
   /// Whether a path leads to a regular file, which can be read more than once.
