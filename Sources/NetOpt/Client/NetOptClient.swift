@@ -206,7 +206,7 @@ public final class NetOptClient: Sendable {
   /// - Throws: `NetOptError`. Its `route` lists every connection that was tried, its `otherAttempts` the
   ///   earlier attempts of the call.
   public func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
-    try await call(request).proceed(request)
+    try await call(request).proceed(request.withContentType)
   }
 
   /// Gives a call its number, start and deadline. Not inlined: its local variables would enlarge the frame of

@@ -95,7 +95,9 @@ package final class SeedPack: Sendable {
     let index: Index
     do { index = try JSONDecoder().decode(Index.self, from: Data(bytes)) } catch {
       throw Self.fault(
-        path, "it does not follow docs/schemas/seed-pack.schema.json: \(Self.reason(for: error))")
+        path,
+        "it does not follow docs/schemas/seed-pack.schema.json: \((error as? DecodingError)?.reason ?? "it is not JSON")"
+      )
     }
     guard index.schema == 1 else { throw Self.fault(path, "its schema is \(index.schema), not 1") }
     guard Self.dates.contains(index.issued) else {
@@ -179,19 +181,5 @@ package final class SeedPack: Sendable {
 
   private static func fault(_ path: String, _ reason: String) -> NetOptError {
     NetOptError(.unreadableFile, phase: .cache, "the seed pack's \(path) cannot be used: \(reason)")
-  }
-
-  /// Describes an error of the JSON decoder, with the place in the index.
-  private static func reason(for error: any Error) -> String {
-    func path(_ context: DecodingError.Context) -> String {
-      context.codingPath.reduce("$") { path, key in
-        key.intValue.map { "\(path)[\($0)]" } ?? "\(path).\(key.stringValue)"
-      }
-    }
-    return switch error as? DecodingError {
-    case .keyNotFound(let key, let context): "\(path(context)).\(key.stringValue) is missing"
-    case .typeMismatch(_, let context), .valueNotFound(_, let context): "\(path(context)) has the wrong type"
-    default: "it is not JSON"
-    }
   }
 }

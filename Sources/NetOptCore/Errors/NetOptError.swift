@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// An error of netopt: what failed, in which phase, and what to do about it. All throwing functions of
 /// netopt's public API throw this type.
 public struct NetOptError: Error, Sendable {
@@ -33,6 +35,7 @@ public struct NetOptError: Error, Sendable {
       case headTooLarge = "head-too-large"
       case bodyTooLarge = "body-too-large"
       case tooManyRedirects = "too-many-redirects"
+      case unexpectedStatus = "unexpected-status"
       case unsupported
       case libraryFailed = "library-failed"
       case signingFailed = "signing-failed"
@@ -108,6 +111,8 @@ public struct NetOptError: Error, Sendable {
     public static let bodyTooLarge = Code(.bodyTooLarge)
     /// There were more redirects than the request allows.
     public static let tooManyRedirects = Code(.tooManyRedirects)
+    /// The status of the response is not 2xx (`NetOptResponse.requireSuccess`).
+    public static let unexpectedStatus = Code(.unexpectedStatus)
     /// The libraries on this machine do not support the requested feature.
     public static let unsupported = Code(.unsupported)
     /// A C library failed, and no other code describes the failure. `underlying` has the library's code.
@@ -172,6 +177,12 @@ public struct NetOptError: Error, Sendable {
     public var description: String { "\(library.rawValue) \(code): \(text)" }
   }
 
+  /// The response of `unexpectedStatus`.
+  private struct Answer: Sendable {
+    let status: Int
+    let body: [UInt8]
+  }
+
   /// The properties of an error, in one object, so that an error has the size of one reference. The frames of
   /// all functions that may throw have room for an error, but errors are rare. The getters of `NetOptError`
   /// describe the properties.
@@ -184,10 +195,12 @@ public struct NetOptError: Error, Sendable {
     let isRetryable: Bool
     let route: RouteReport?
     let otherAttempts: [AttemptReport]
+    let answer: Answer?
 
     init(
       _ code: Code, _ phase: Phase, _ message: String, _ endpoint: IPEndpoint?, _ underlying: Underlying?,
-      _ isRetryable: Bool, _ route: RouteReport?, _ otherAttempts: [AttemptReport]
+      _ isRetryable: Bool, _ route: RouteReport?, _ otherAttempts: [AttemptReport],
+      _ answer: Answer? = nil
     ) {
       self.code = code
       self.phase = phase
@@ -197,6 +210,7 @@ public struct NetOptError: Error, Sendable {
       self.isRetryable = isRetryable
       self.route = route
       self.otherAttempts = otherAttempts
+      self.answer = answer
     }
   }
 
@@ -220,6 +234,19 @@ public struct NetOptError: Error, Sendable {
     storage = Storage(code, phase, message, endpoint, underlying, isRetryable, route, otherAttempts)
   }
 
+  /// Creates the error of a response whose status is not 2xx.
+  ///
+  /// - Parameter body: the beginning of the body.
+  package init(_ response: NetOptResponse, body: [UInt8]) {
+    // A server that answers so has not processed the request.
+    let isRetryable = [408, 425, 429, 503].contains(response.status)
+    storage = Storage(
+      .unexpectedStatus, .receive, "\(response.url.brief) was answered \(response.status)", response.remote,
+      nil, isRetryable, response.route, response.otherAttempts, Answer(status: response.status, body: body))
+  }
+
+  private init(_ storage: Storage) { self.storage = storage }
+
   /// The kind of failure.
   public var code: Code { storage.code }
   /// The phase of the call in which the failure happened.
@@ -240,26 +267,34 @@ public struct NetOptError: Error, Sendable {
   /// The reports of the other attempts of the call, besides the attempt that failed with this error. In
   /// starting order; empty for nearly all calls.
   public var otherAttempts: [AttemptReport] { storage.otherAttempts }
+  /// The status of the response, for `unexpectedStatus`; otherwise `nil`.
+  public var status: Int? { storage.answer?.status }
+  /// The first 64 KiB of the body of the response, for `unexpectedStatus`; otherwise `nil`. May contain
+  /// secrets, so no description contains it.
+  public var responseBody: [UInt8]? { storage.answer?.body }
 
   /// Returns a copy of the error with a route.
   package func with(route: RouteReport) -> NetOptError {
     NetOptError(
-      code, phase: phase, message, endpoint: endpoint, underlying: underlying, isRetryable: isRetryable,
-      route: route, otherAttempts: otherAttempts)
+      Storage(
+        code, phase, message, endpoint, underlying, isRetryable, route, otherAttempts, storage.answer))
   }
 
   /// Returns a copy of the error with the reports of the call's other attempts. Appends `; ` and `words` to
   /// the message, unless `words` is `nil`.
   package func with(otherAttempts: [AttemptReport], adding words: String? = nil) -> NetOptError {
     NetOptError(
-      code, phase: phase, words.map { "\(message); \($0)" } ?? message, endpoint: endpoint,
-      underlying: underlying, isRetryable: isRetryable, route: route, otherAttempts: otherAttempts)
+      Storage(
+        code, phase, words.map { "\(message); \($0)" } ?? message, endpoint, underlying, isRetryable, route,
+        otherAttempts, storage.answer))
   }
 }
 
-extension NetOptError: CustomStringConvertible {
+extension NetOptError: CustomStringConvertible, LocalizedError {
   /// The message, followed by the underlying error in parentheses.
   public var description: String { underlying.map { "\(message) (\($0))" } ?? message }
+  /// The same text, for `localizedDescription`.
+  public var errorDescription: String? { description }
 }
 
 extension NetOptError {

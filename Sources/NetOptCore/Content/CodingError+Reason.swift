@@ -1,0 +1,37 @@
+/// The reasons of encoding and decoding errors, for messages. They name the place in the JSON, and no value,
+/// because a value may be a secret.
+extension DecodingError {
+  /// The reason, such as "$.user.id is missing".
+  package var reason: String {
+    switch self {
+    case .keyNotFound(let key, let context): "\(context.path).\(key.stringValue.printable(100)) is missing"
+    case .typeMismatch(_, let context): "\(context.path) has the wrong type"
+    case .valueNotFound(_, let context): "\(context.path) is null"
+    case .dataCorrupted(let context) where !context.codingPath.isEmpty: "\(context.path) has a wrong value"
+    default: "it is not JSON"
+    }
+  }
+}
+
+extension DecodingError.Context {
+  /// The place as a JSONPath (RFC 9535), such as `$.users[3].name`.
+  fileprivate var path: String { codingPath.jsonPath }
+}
+
+extension EncodingError {
+  /// The reason, such as "$.price cannot be encoded".
+  package var reason: String {
+    switch self {
+    case .invalidValue(_, let context): "\(context.codingPath.jsonPath) cannot be encoded"
+    @unknown default: "it cannot be encoded"
+    }
+  }
+}
+
+extension [any CodingKey] {
+  fileprivate var jsonPath: String {
+    reduce("$") { path, key in
+      key.intValue.map { "\(path)[\($0)]" } ?? "\(path).\(key.stringValue.printable(100))"
+    }
+  }
+}

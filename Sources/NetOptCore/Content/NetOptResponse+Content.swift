@@ -1,0 +1,98 @@
+public import FoundationEssentials
+
+/// The content of a response as text or as a value.
+extension NetOptResponse {
+  /// Whether the status is 2xx.
+  public var isSuccess: Bool { 200..<300 ~= status }
+
+  /// Reads the body and returns it as text. Bytes that are invalid in UTF-8 become U+FFFD, and a byte order
+  /// mark is removed.
+  ///
+  /// - Parameter limit: the maximum number of bytes. Default: 16 MiB.
+  /// - Throws: `decodeFailed` if `Content-Type` names another charset than UTF-8, US-ASCII or ISO-8859-1;
+  ///   the errors of `ResponseBody.collect`.
+  public func text(upTo limit: Int = 16 << 20) async throws(NetOptError) -> String {
+    let charset = MediaType.charset(of: headers["Content-Type"] ?? "")
+    switch charset {
+    case nil, "utf-8", "utf8", "us-ascii": break
+    case "iso-8859-1", "latin1":
+      let bytes = try await body.collect(upTo: limit)
+      return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    case .some(let other):
+      throw NetOptError(
+        .decodeFailed, phase: .decode,
+        "the response of \(url.brief) has the charset \(other), which netopt does not read as text; read its bytes with body.collect(upTo:)",
+        endpoint: remote, route: route)
+    }
+    let bytes = try await body.collect(upTo: limit)
+    let mark: [UInt8] = [0xef, 0xbb, 0xbf]
+    return String(decoding: bytes.starts(with: mark) ? bytes[3...] : bytes[...], as: UTF8.self)
+  }
+
+  /// Reads the body and decodes it from JSON (RFC 8259). Does not look at the status: call `requireSuccess`
+  /// first if only a 2xx response has the value.
+  ///
+  /// ```swift
+  /// let user = try await client.execute(request).requireSuccess().decode(User.self)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - type: the type of the value.
+  ///   - decoder: the decoder. Default: `JSONDecoder()`.
+  ///   - limit: the maximum number of bytes. Default: 16 MiB.
+  /// - Throws: `decodeFailed` if the body is not JSON of this type; the message names the place and no value.
+  ///   The errors of `ResponseBody.collect`.
+  public func decode<Value: Decodable>(
+    _ type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder(), upTo limit: Int = 16 << 20
+  ) async throws(NetOptError) -> Value {
+    let bytes = try await body.collect(upTo: limit)
+    let reason: String
+    if let fault = SlowText.fault(ofJSON: bytes) {
+      reason = fault
+    } else {
+      do { return try decoder.decode(type, from: Data(bytes)) } catch let error as DecodingError {
+        reason = error.reason
+      } catch {
+        reason = "\(Swift.type(of: error))"
+      }
+    }
+    throw NetOptError(
+      .decodeFailed, phase: .decode,
+      "the response of \(url.brief) (status \(status), \(bytes.count) bytes) is not the expected JSON: \(reason)",
+      endpoint: remote, route: route)
+  }
+
+  /// The number of bytes of the body that the error of `requireSuccess` keeps: 64 KiB.
+  private static let keptBytes = 64 << 10
+
+  /// Checks that the status is 2xx.
+  ///
+  /// - Returns: the response itself.
+  /// - Throws: `unexpectedStatus` for any other status. The error has the `status` and the first 64 KiB of the
+  ///   body (`responseBody`), or fewer when the body fails. The rest of the body is not read.
+  @discardableResult
+  public func requireSuccess() async throws(NetOptError) -> NetOptResponse {
+    if isSuccess { return self }
+    var kept: [UInt8] = []
+    var chunks = body.makeAsyncIterator()
+    while kept.count < Self.keptBytes, let chunk = try? await chunks.next() {
+      kept += chunk.prefix(Self.keptBytes - kept.count)
+    }
+    throw NetOptError(self, body: kept)
+  }
+}
+
+extension NetOptResponse: CustomStringConvertible, CustomReflectable {
+  /// The status, the URL without secret parameters (`HTTPURL.shown`), and the version of HTTP.
+  public var description: String { "\(status) \(url.shown) (HTTP/\(version))" }
+
+  /// The output of `dump`: status, URL, the names of the fields, and the endpoint. The values of the fields
+  /// may be secrets.
+  public var customMirror: Mirror {
+    Mirror(
+      self,
+      children: [
+        "status": status, "url": url.shown, "headers": headers.map(\.name), "remote": remote as Any,
+      ], displayStyle: .struct)
+  }
+}

@@ -1,0 +1,78 @@
+/// The body of a request.
+public struct RequestBody: Sendable {
+  /// Where the bytes of a body come from.
+  package enum Source: Sendable {
+    case none
+    case bytes([UInt8])
+    /// Chunks that arrive one after the other. `length` is the number of bytes, if known. The closure makes
+    /// the iterator of the chunks.
+    case stream(length: Int64?, @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>)
+  }
+
+  /// Where the bytes come from.
+  package let source: Source
+  /// The media type of the body (RFC 9110, section 8.3.1). The client sends it as `Content-Type`, unless the
+  /// request has this field. `nil` for a body whose type the client does not know: no field is added.
+  public var contentType: String?
+
+  package init(source: Source, contentType: String? = nil) {
+    self.source = source
+    self.contentType = contentType
+  }
+
+  /// No body.
+  public static let none = RequestBody(source: .none)
+
+  /// A body from bytes in memory.
+  public static func bytes(_ bytes: [UInt8]) -> RequestBody { RequestBody(source: .bytes(bytes)) }
+
+  /// A body from bytes in memory, such as Foundation's `Data`.
+  public static func bytes(_ bytes: some Sequence<UInt8>) -> RequestBody { .bytes(Array(bytes)) }
+
+  /// A body from a text, encoded as UTF-8.
+  public static func text(_ text: String) -> RequestBody { .bytes(Array(text.utf8)) }
+
+  /// A body that the program produces in chunks. The client reads no chunk while 256 KiB or more
+  /// wait to be sent.
+  ///
+  /// - Parameters:
+  ///   - length: the total number of bytes, if known. If the length is negative or differs from the sum of
+  ///     the chunks, the request fails with `invalidRequest`. A server that has received `length` bytes
+  ///     processes the request. So the client sends the chunk that completes the length only after the
+  ///     sequence has ended without further bytes.
+  ///   - chunks: the chunks. The client iterates the sequence once. It can send the body again only if no
+  ///     server processed the request and at most 128 KiB of the body were sent.
+  public static func stream<Chunks: AsyncSequence & Sendable>(
+    length: Int64? = nil, _ chunks: Chunks
+  ) -> RequestBody where Chunks.Element == [UInt8] {
+    RequestBody(source: .stream(length: length) { ChunkIterator(chunks.makeAsyncIterator()) })
+  }
+
+  /// The number of bytes; `nil` for a stream of unknown length.
+  public var length: Int64? {
+    switch source {
+    case .none: 0
+    case .bytes(let bytes): Int64(bytes.count)
+    case .stream(let length, _): length
+    }
+  }
+
+  /// Whether the body is a stream. The client reads a stream only once, and keeps at most the first 128 KiB.
+  /// So it does not retry a request with a stream, and follows no redirect that needs the body again. It
+  /// sends the request again only within an attempt, while it has kept all bytes that were sent.
+  package var isStream: Bool { if case .stream = source { true } else { false } }
+}
+
+/// Wraps the iterator of a chunk sequence, so that it throws `any Error` whatever the sequence throws.
+private struct ChunkIterator<Base: AsyncIteratorProtocol>: AsyncIteratorProtocol
+where Base.Element == [UInt8] {
+  var base: Base
+
+  init(_ base: Base) { self.base = base }
+
+  mutating func next() async throws -> [UInt8]? { try await next(isolation: #isolation) }
+
+  mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> [UInt8]? {
+    do { return try await base.next(isolation: actor) } catch { throw error }
+  }
+}
