@@ -22,14 +22,19 @@ import Testing
   /// Returns a block in one of the forms that OpenSSL reads, although they break RFC 7468.
   private func hiding(_ block: String, _ random: inout SplitMix64) -> String {
     let end = "\n-----END CERTIFICATE-----\n"
-    let content = block.dropLast(end.count)
-    switch random.below(4) {
+    let content = String(block.dropLast(end.count))
+    // OpenSSL reads a line of 254 bytes, and then the rest as another line.
+    let last = content.split(separator: "\n").last?.count ?? 0
+    let padded = content + String(repeating: " ", count: 254 - last)
+    switch random.below(6) {
     case 0: return block
     case 1: return content + "\n-----BEGIN X-----" + end
-    case 2:
-      // OpenSSL reads a line of 254 bytes, and then the rest as another line.
-      let line = content.split(separator: "\n").last?.count ?? 0
-      return content + String(repeating: " ", count: 254 - line) + end.dropFirst()
+    case 2: return padded + end.dropFirst()
+    case 3: return padded + "-----BEGIN X-----" + end
+    case 4:
+      let begin = "-----BEGIN CERTIFICATE-----"
+      return begin + String(repeating: " ", count: 254 - begin.count) + content.dropFirst(begin.count + 1)
+        + end
     default: return content + "\n=-AAAA" + end
     }
   }

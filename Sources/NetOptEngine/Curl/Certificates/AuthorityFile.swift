@@ -59,38 +59,36 @@ struct PEMBlock {
   /// The bytes between the lines BEGIN and END. Header lines (RFC 1421) make them unusable.
   let bytes: Data
 
-  /// Returns the blocks of a text, also those that OpenSSL would not read.
+  private static let dashes = "-----"
+
+  /// Returns the blocks of a text, also those that OpenSSL would not read. A block begins behind each BEGIN and
+  /// ends at the next BEGIN or END, wherever these stand: OpenSSL reads long lines in pieces, so that a mark
+  /// may stand within a line.
   static func all(in text: [UInt8]) -> [PEMBlock] {
     var blocks: [PEMBlock] = []
-    var label = ""
-    var lines: [UInt8]?
-    func end() {
-      if let content = lines { blocks.append(PEMBlock(label: label, bytes: decoded(content))) }
-      lines = nil
+    var rest = text[...]
+    while let begin = rest.firstRange(ofBytes: "-----BEGIN ") {
+      rest = rest[begin.upperBound...]
+      let label = rest.prefix { $0 != UInt8(ascii: "-") }
+      rest = rest[label.endIndex...]
+      if rest.starts(with: dashes.utf8) { rest = rest.dropFirst(dashes.utf8.count) }
+      let ends = ["-----BEGIN ", "-----END "].compactMap { rest.firstRange(ofBytes: $0)?.lowerBound }
+      let end = ends.min() ?? rest.endIndex
+      blocks.append(PEMBlock(label: String(decoding: label, as: UTF8.self), bytes: decoded(rest[..<end])))
+      rest = rest[end...]
     }
-    for line in text.split(separator: 0x0a) {
-      // OpenSSL reads long lines in pieces, so a block may begin and end within a line. It takes BEGIN within a
-      // block for the end of the base64.
-      if let mark = line.firstRange(ofBytes: "-----BEGIN ") {
-        end()
-        let name = line[mark.upperBound...].prefix { $0 != UInt8(ascii: "-") }
-        label = String(decoding: name, as: UTF8.self)
-        lines = []
-      } else if let mark = line.firstRange(ofBytes: "-----END ") {
-        lines?.append(contentsOf: line[..<mark.lowerBound])
-        end()
-      } else {
-        lines?.append(contentsOf: line)
-      }
-    }
-    end()
     return blocks
   }
 
   /// Decodes base64 up to its end: a "=" or "-", as for OpenSSL.
-  private static func decoded(_ content: [UInt8]) -> Data {
+  private static func decoded(_ content: ArraySlice<UInt8>) -> Data {
     var digits = content.prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: "-") }
-      .filter { ByteClass.isUnreserved($0) && !"._~".utf8.contains($0) || "+/".utf8.contains($0) }
+      .filter { digit in
+        switch digit {
+        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "+"), UInt8(ascii: "/"): true
+        default: false
+        }
+      }
     if digits.count % 4 == 1 { digits.removeLast() }
     while digits.count % 4 != 0 { digits.append(UInt8(ascii: "=")) }
     return Data(base64Encoded: Data(digits)) ?? Data()
