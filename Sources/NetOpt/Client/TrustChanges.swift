@@ -102,7 +102,7 @@ final class TrustChanges: Sendable {
   private func apply() async {
     let loaded: LoadedTLS
     let tls = tls
-    let result = await BoundedWork.run { () -> Result<LoadedTLS, NetOptError> in
+    let result = await OwnThread.run { () -> Result<LoadedTLS, NetOptError> in
       do throws(NetOptError) {
         let loaded = try LoadedTLS(tls)
         try loaded.checkAuthorities()

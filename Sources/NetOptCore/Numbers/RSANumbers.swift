@@ -5,8 +5,8 @@ package enum RSANumbers {
   /// signatures too.
   private static let longestExponent: Int32 = 256
 
-  /// The highest number of primes that libcrypto accepts, and one more.
-  private static let primes = 1...11
+  /// The numbers of the primes in libcrypto's names.
+  private static let primes = 1...10
 
   /// Whether a signature with the key takes no longer than with a valid key whose modulus has `most` bits.
   ///
@@ -20,7 +20,7 @@ package enum RSANumbers {
     // The product of the primes is the modulus. Each other number is smaller than a prime.
     let factors = primes.map { bits("rsa-factor\($0)") ?? 0 }
     let longest = factors.max() ?? 0
-    return factors.reduce(0, +) <= modulus + Int32(factors.count)
+    return factors.reduce(0, +) <= modulus + Int32(factors.count { $0 > 0 })
       && primes.allSatisfy { number in
         ["rsa-exponent\(number)", "rsa-coefficient\(number)"].allSatisfy { bits($0) ?? 0 <= longest }
       }

@@ -24,7 +24,7 @@ package final class ClientIdentity: @unchecked Sendable {
   ///
   /// - Throws: `invalidConfiguration` or `unreadableFile`, with the file and the fault.
   package static func read(_ source: ClientCertificate) throws(NetOptError) -> ClientIdentity {
-    let result = BoundedWork.perform(within: longestRead) { () -> Result<ClientIdentity, NetOptError> in
+    let result = OwnThread.perform(within: longestRead) { () -> Result<ClientIdentity, NetOptError> in
       do throws(NetOptError) { return .success(try ClientIdentity(source)) } catch { return .failure(error) }
     }
     guard let result else {
@@ -127,9 +127,13 @@ package final class ClientIdentity: @unchecked Sendable {
   private static let keyLabels: Set = [
     "PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY",
   ]
-  /// The object identifiers in DER of the types of keys that TLS uses: RSA, RSASSA-PSS, elliptic curves, and
-  /// Ed25519 and Ed448. OpenSSL may take minutes to decode a DSA or Diffie-Hellman key.
+  /// The object identifiers in DER of `Functions.types`: RSA, RSASSA-PSS, elliptic curves, Ed25519, Ed448, and
+  /// ML-DSA (2.16.840.1.101.3.4.3.17 to 19). OpenSSL may take minutes to decode a DSA or Diffie-Hellman key.
+  /// `Functions.hasUsableType` checks the decoded key.
   private static let keyTypes: [[UInt8]] = [
+    [0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x11],
+    [0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x12],
+    [0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x13],
     [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01],
     [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x0a],
     [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01], [0x2b, 0x65, 0x70], [0x2b, 0x65, 0x71],
@@ -278,8 +282,8 @@ package final class ClientIdentity: @unchecked Sendable {
     /// The maximum size of an RSA key in bits. A signature with a key of 8,192 bits takes 30 ms on the loop.
     static let mostBits: Int32 = 8192
 
-    /// Whether a signature with a key takes a bounded time: the key is not RSA, or none of its numbers is too
-    /// long.
+    /// Whether a signature with a key takes a bounded time: the key is not RSA, or its numbers are those of a
+    /// valid RSA key of at most `mostBits` bits.
     func hasUsableSize(_ key: Pointer) -> Bool {
       RSANumbers.areUsable(most: Self.mostBits) { name in
         var number: Pointer?

@@ -136,7 +136,7 @@ final class ClientTLS: @unchecked Sendable {
       let loaded = Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.load()) })
       _ = self.loop.submit(Work { self.finishLoad(loaded) })
     }
-    if !BoundedWork.start(load) { load() }
+    if !OwnThread.start(load) { load() }
   }
 
   private func finishLoad(_ loaded: [TrustKey: Trust]) {

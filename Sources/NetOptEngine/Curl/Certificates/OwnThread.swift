@@ -3,7 +3,7 @@ import NetOptLocking
 
 /// Work on a thread of its own. For functions of OpenSSL that take long and that nothing can interrupt: on the
 /// threads of Swift's pool, they would hold up all tasks.
-package final class BoundedWork: Sendable {
+package final class OwnThread: Sendable {
   private let body: @Sendable () -> Void
 
   private init(_ body: @escaping @Sendable () -> Void) { self.body = body }
@@ -12,13 +12,13 @@ package final class BoundedWork: Sendable {
   ///
   /// - Returns: false when the system has no thread for it.
   static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
-    let work = Unmanaged.passRetained(BoundedWork(body))
+    let work = Unmanaged.passRetained(OwnThread(body))
     var thread = pthread_t()
     let code = pthread_create(
       &thread, nil,
       { pointer in
         guard let pointer else { return nil }
-        Unmanaged<BoundedWork>.fromOpaque(pointer).takeRetainedValue().body()
+        Unmanaged<OwnThread>.fromOpaque(pointer).takeRetainedValue().body()
         return nil
       }, work.toOpaque())
     if code == 0 { pthread_detach(thread) } else { work.release() }
@@ -27,7 +27,7 @@ package final class BoundedWork: Sendable {
 
   /// Performs some work, and waits for it without holding a thread. Without a thread for the work, it is
   /// performed on the caller's.
-  package static func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+  package static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
     await withCheckedContinuation { continuation in
       let work: @Sendable () -> Void = { continuation.resume(returning: body()) }
       if !start(work) { work() }
@@ -39,14 +39,14 @@ package final class BoundedWork: Sendable {
   ///
   /// - Parameter limit: the longest time to wait, in milliseconds.
   /// - Returns: the result; `nil` when it is not ready in time, and without a descriptor or a thread.
-  static func perform<Result: Sendable>(
-    within limit: Int32, _ body: @escaping @Sendable () -> Result
-  ) -> Result? {
+  static func perform<Value: Sendable>(
+    within limit: Int32, _ body: @escaping @Sendable () -> Value
+  ) -> Value? {
     var ends: [Int32] = [-1, -1]
     guard pipe(&ends) == 0 else { return nil }
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     defer { close(ends[0]) }
-    let box = Box<Result>()
+    let box = Box<Value>()
     let done = ends[1]
     let isStarted = start {
       let result = body()
