@@ -10,6 +10,7 @@ import Testing
       "/run/2026-11-24T10:00:00/list.json",
       "Makefile-of-a-project-with-a-very-long-name.pem", "key:ring",
       "/var/lib/netopt/certificates/production/client/key",
+      "Mobile/production/certificates/client-private-key",
     ])
   func names(_ name: String) { #expect(FileBytes.shown(name) == name) }
 
@@ -27,7 +28,11 @@ import Testing
 
   @Test(
     "a passphrase behind a name is hidden",
-    arguments: ["alice.p12:geheim", "/etc/alice.PEM:geheim:x", "a/b.key:"])
+    arguments: [
+      "alice.p12:geheim", "/etc/alice.PEM:geheim:x", "a/b.key:", "/run/10:00/alice.p12:geheim",
+      "./a:b/c.crt:geheim",
+      "file:///etc/alice.p12:geheim",
+    ])
   func passphrase(_ text: String) {
     let shown = FileBytes.shown(text)
     #expect(!shown.contains("geheim") && shown.hasSuffix(":[hidden]"))

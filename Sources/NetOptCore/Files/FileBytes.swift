@@ -26,7 +26,9 @@ package enum FileBytes {
   /// form, of a key ring, or of a minisign key. Or like a `data:` URL.
   private static func looksEncoded(_ text: String) -> Bool {
     if text.hasPrefix("data:") { return true }
-    return text.utf8.count >= 40 && ["M", "LS0tLS1", "ey", "RW"].contains { text.hasPrefix($0) }
+    // DER begins with the byte 0x30, and a length of less than 64 KiB.
+    let isDER = text.hasPrefix("M") && text.utf8.dropFirst().first.map { (0x41...0x50).contains($0) } == true
+    return text.utf8.count >= 40 && (isDER || ["LS0tLS1", "ey", "RW"].contains { text.hasPrefix($0) })
       && text.utf8.allSatisfy {
         ByteClass.isUnreserved($0) && $0 != UInt8(ascii: ".") || "+/= ".utf8.contains($0)
       }
@@ -34,10 +36,11 @@ package enum FileBytes {
 
   /// The end of the file name in a text of the form `FILE:PASSPHRASE`, which curl accepts for certificates.
   private static func passphraseMark(in text: String) -> String.Index? {
-    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
-    let name = text[..<colon].loweredASCII
-    return ["p12", "pfx", "pem", "crt", "cer", "cert", "key", "der"].contains { name.hasSuffix("." + $0) }
-      ? colon : nil
+    text.utf8.indices.first { index in
+      guard text.utf8[index] == UInt8(ascii: ":") else { return false }
+      let name = text[..<index].loweredASCII
+      return [".p12", ".pfx", ".pem", ".crt", ".cer", ".cert", ".key", ".der"].contains { name.hasSuffix($0) }
+    }
   }
 
   /// Whether a path leads to a regular file, which can be read more than once.
