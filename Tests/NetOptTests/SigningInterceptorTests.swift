@@ -2,6 +2,7 @@ import NetOptCore
 import NetOptCrypto
 import NetOptLocking
 import NetOptSigning
+import NetOptTestSupport
 import Testing
 
 @testable import NetOpt
@@ -140,6 +141,35 @@ import Testing
     let chain = try chain(server, clock: Self.date)
     _ = try await chain.proceed(try NetOptRequest(.get, "https://other.example.com/"))
     #expect(server.requests[0].headers["Authorization"] == nil)
+  }
+
+  @Test("the case of a signed host does not matter, and a text that is no host name is refused")
+  func signedHosts() async throws {
+    let signer = try RequestSigner(keys: Self.ring, keyID: "k")
+    func client(_ hosts: Set<String>) throws -> NetOptClient {
+      var configuration = ClientConfiguration()
+      configuration.proxy = .none
+      configuration.signing = ClientConfiguration.Signing(signer: signer, hosts: hosts)
+      return try NetOptClient(configuration)
+    }
+    for (hosts, words) in [
+      (["api.example.com:443"], "has \"api.example.com:443\", which is no host name"),
+      (["https://api.example.com/"], "which is no host name"), ([""], "which is no host name"),
+      ([], "signing.hosts is empty"),
+    ] as [(Set<String>, String)] {
+      let error = #expect(throws: NetOptError.self) { try client(hosts) }
+      #expect(error?.code == .invalidConfiguration && error?.message.contains(words) == true)
+    }
+    let server = try LoopbackServer(.raw { try $0.respond(200) })
+    defer { server.stop() }
+    for (host, isSigned) in [("API.Example.com.", true), ("other.example.com", false)] {
+      let client = try client([host])
+      var request = try NetOptRequest(.get, "http://api.example.com:\(server.endpoint.port)/")
+      request.options.routing = .pinned(server.endpoint.address)
+      _ = try await client.execute(request)
+      #expect((server.requests.last?.fields["Authorization"] != nil) == isSigned)
+      await client.shutdown()
+    }
   }
 
   @Test("the signer learns the server's clock from one refusal and keeps it")

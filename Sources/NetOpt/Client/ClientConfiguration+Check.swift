@@ -24,6 +24,41 @@ extension ClientConfiguration {
     try CurlConfiguration.checkUserAgent(userAgent)
   }
 
+  /// Returns the configuration with the hosts of `signing` in the form of origins.
+  ///
+  /// - Throws: `invalidConfiguration` for a text that is no host name, and if there is none: the client would
+  ///   silently sign nothing.
+  func withSignedHosts() throws(NetOptError) -> ClientConfiguration {
+    guard let signing else { return self }
+    guard !signing.hosts.isEmpty else {
+      throw NetOptError(
+        .invalidConfiguration, phase: .sign,
+        "signing.hosts is empty, so no request would be signed; name the hosts, or set signing to nil")
+    }
+    var hosts: Set<String> = []
+    for name in signing.hosts.sorted() { hosts.insert(try Self.hostName(name, in: "signing.hosts", .sign)) }
+    var configuration = self
+    configuration.signing?.hosts = hosts
+    return configuration
+  }
+
+  /// Returns a host name of a setting in the form of origins.
+  ///
+  /// - Throws: `invalidConfiguration` for a text that is no host name, such as one with a port: the setting
+  ///   would silently apply to no host.
+  static func hostName(
+    _ name: String, in setting: String, _ phase: NetOptError.Phase = .tls
+  ) throws(NetOptError) -> String {
+    let host = Origin.normalized(host: name)
+    guard HTTPURL.hostNameFault(host) == nil || IPAddress(host) != nil else {
+      throw NetOptError(
+        .invalidConfiguration, phase: phase,
+        "\(setting) has \"\(HTTPURL.shown(given: name))\", which is no host name; write it without scheme, port and path"
+      )
+    }
+    return host
+  }
+
   /// Checks that each file of certificate authorities is a regular file. netopt reads it again when it
   /// changes.
   ///

@@ -205,7 +205,7 @@ public struct ClientConfiguration: Sendable {
   public struct Signing: Sendable {
     /// The signer of requests.
     public var signer: RequestSigner
-    /// The hosts whose requests the client signs, in lower case. The client follows a redirect to a host
+    /// The names of the hosts whose requests the client signs, without ports. The client follows a redirect to a host
     /// outside this set, without a signature. It does not follow a redirect from another origin to a host in
     /// this set, but returns the redirect response.
     public var hosts: Set<String>

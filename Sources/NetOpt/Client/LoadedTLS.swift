@@ -33,7 +33,7 @@ struct LoadedTLS: Sendable {
     var texts = usual.trustTexts
     var hosts: [String: TLSSettings] = [:]
     for (name, own) in tls.hosts.sorted(by: { $0.key < $1.key }) {
-      let host = try Self.host(name, in: "tls.hosts")
+      let host = try ClientConfiguration.hostName(name, in: "tls.hosts")
       guard own.hosts.isEmpty, own.pins.isEmpty, own.keyLog == nil else {
         throw NetOptError(
           .invalidConfiguration, phase: .tls,
@@ -117,7 +117,7 @@ struct LoadedTLS: Sendable {
   private static func pins(of tls: ClientConfiguration.TLS) throws(NetOptError) -> [String: [PublicKeyPin]] {
     var all: [String: [PublicKeyPin]] = [:]
     for (name, texts) in tls.pins {
-      let host = name == everyHost ? name : try Self.host(name, in: "tls.pins")
+      let host = name == everyHost ? name : try ClientConfiguration.hostName(name, in: "tls.pins")
       guard !texts.isEmpty else {
         throw NetOptError(
           .invalidConfiguration, phase: .tls, "tls.pins[\"\(host)\"] is empty, so no key could be accepted")
@@ -133,21 +133,6 @@ struct LoadedTLS: Sendable {
       }
     }
     return all
-  }
-
-  /// Returns a host name in the form of origins.
-  ///
-  /// - Throws: `invalidConfiguration` for a text that is no host, such as one with a port: its settings would
-  ///   silently protect nothing.
-  private static func host(_ name: String, in setting: String) throws(NetOptError) -> String {
-    let host = Origin.normalized(host: name)
-    guard HTTPURL.hostNameFault(host) == nil || IPAddress(host) != nil else {
-      throw NetOptError(
-        .invalidConfiguration, phase: .tls,
-        "\(setting) has \"\(HTTPURL.shown(given: name))\", which is no host name; write it without scheme, port and path"
-      )
-    }
-    return host
   }
 }
 

@@ -52,6 +52,7 @@ public final class NetOptClient: Sendable {
   ///   cannot be read; `libraryFailed` when the system provides no descriptor or thread.
   public convenience init(_ configuration: ClientConfiguration = ClientConfiguration()) throws(NetOptError) {
     try configuration.checkValues()
+    let configuration = try configuration.withSignedHosts()
     let start = try configuration.startList()
     try configuration.checkAuthorityFiles()
     let identities = LoadedTLS.files(of: configuration.tls).map { FileIdentity($0) }
@@ -89,7 +90,7 @@ public final class NetOptClient: Sendable {
     timeSource: any TimeSource = SystemTimeSource()
   ) throws(NetOptError) {
     try configuration.checkValues()
-    var configuration = configuration
+    var configuration = try configuration.withSignedHosts()
     if configuration.rankingHistory == .stateDirectory { configuration.rankingHistory = .none }
     let start = try configuration.startList()
     let engine = Engine(transport: transport, resolver: resolver, loop: nil)
