@@ -122,7 +122,8 @@ extension CacheCall {
       if cacheRequest.acceptsCoding(of: entry), Vary.selects(entry, cacheRequest) {
         return waited(response(serverError: entry, fetch), since: next.started)
       }
-    case .failed(let error): return try await recover(from: error, fetch, next)
+    case .failed(let error):
+      return waited(try await recover(from: error, fetch, next), since: next.started)
     }
     return try await perform(fetch, next)
   }

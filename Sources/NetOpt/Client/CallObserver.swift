@@ -85,7 +85,9 @@ private struct ObservedCall: BodyEndObserver {
   ) -> NetOptResponse {
     for observer in observers { observer.callDidReceiveHead(id, response) }
     if !response.body.attachObserver(self) {
-      let hasContent = method != .head && response.status != 204 && response.status != 304
+      let hasContent =
+        method != .head && response.status != 204 && response.status != 304
+        && response.head.first("Content-Length") != "0"
       response.body = ResponseBody(ObservedBody(response.body, self, hasContent: hasContent))
     }
     return response

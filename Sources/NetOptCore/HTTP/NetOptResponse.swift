@@ -175,7 +175,8 @@ public struct Timings: Hashable, Sendable {
     get { .nanoseconds(sendNanoseconds) }
     set { sendNanoseconds = newValue.nanoseconds }
   }
-  /// The time from the last byte of the request to the first byte of the response.
+  /// The time from the last byte of the request to the first byte of the response. For a call that got the
+  /// response of another call's request (`CacheStatus.isCollapsed`), the time from its start.
   public var wait: Duration {
     get { .nanoseconds(waitNanoseconds) }
     set { waitNanoseconds = newValue.nanoseconds }
