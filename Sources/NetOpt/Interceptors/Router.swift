@@ -135,12 +135,16 @@ final class Router: Sendable {
     guard [.connect, .tls, .resolve].contains(error.phase) else { return error }
     var error = error
     if let plan, let port = plan.listedPort {
-      error = error.adding(
-        "the IP list has \(plan.origin.host) for port \(port), so it is not used for port \(plan.origin.port)"
+      error = error.with(
+        otherAttempts: error.otherAttempts,
+        adding:
+          "the IP list has \(plan.origin.host) for port \(port), so it is not used for port \(plan.origin.port)"
       )
     }
     if isSuspected {
-      error = error.adding("several addresses and DNS failed together: check this machine's network")
+      error = error.with(
+        otherAttempts: error.otherAttempts,
+        adding: "several addresses and DNS failed together: check this machine's network")
     }
     return error
   }
@@ -220,14 +224,5 @@ final class Router: Sendable {
   {
     let now = timeSource.now()
     return planner.withLock { body(&$0, now) }
-  }
-}
-
-extension NetOptError {
-  /// Returns the error with a remark at the end of its message.
-  fileprivate func adding(_ remark: String) -> NetOptError {
-    NetOptError(
-      code, phase: phase, "\(message); \(remark)", endpoint: endpoint, underlying: underlying,
-      isRetryable: isRetryable, route: route)
   }
 }

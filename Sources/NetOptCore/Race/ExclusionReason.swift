@@ -25,7 +25,7 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
   case resting(for: Duration, last: LegFailure?)
   /// The circuit breaker is half-open: it allows one attempt, and this attempt is under way.
   case attemptUnderWay
-  /// The endpoint presented an invalid certificate, as the associated failure of the last check says.
+  /// The endpoint presented an invalid certificate, as the associated failure says.
   /// `nextCheck` is the time until the next check of the certificate, rounded up to whole seconds; `nil`
   /// while a check is under way. `byProbe` says who makes the check: a background probe if true, a request if
   /// false.

@@ -172,8 +172,8 @@ public struct RouteReport: Sendable {
   /// The endpoints of the list that the policy considered, best first.
   public var candidates: [Candidate] { plan.candidates }
 
-  /// The port for which the IP list has the host, if the URL has another port. The list was then not used.
-  /// Otherwise `nil`.
+  /// The port for which the IP list has the host, if the list was not used because the URL has another port;
+  /// otherwise `nil`.
   public var listedPort: UInt16? { plan.listedPort }
 
   /// Creates a report.
