@@ -101,6 +101,16 @@ import Testing
     #expect(error?.message == "the body cannot be encoded as JSON: Secret")
   }
 
+  @Test("the description of a body has its length and type, and no byte of it")
+  func description() throws {
+    let body = RequestBody.form(["token": "geheim"])
+    #expect(body.description == "12 bytes of application/x-www-form-urlencoded")
+    #expect(RequestBody.none.description == "0 bytes")
+    var text = ""
+    dump(body, to: &text)
+    #expect(!text.contains("103"))
+  }
+
   @Test("bytes may be Foundation's Data, and a URL may be Foundation's URL")
   func foundationTypes() throws {
     let url = try #require(URL(string: "https://a.test/b?c=d%20e"))

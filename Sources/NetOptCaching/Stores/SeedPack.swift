@@ -94,9 +94,10 @@ package final class SeedPack: Sendable {
     if let fault = SlowText.fault(ofJSON: bytes) { throw Self.fault(path, fault) }
     let index: Index
     do { index = try JSONDecoder().decode(Index.self, from: Data(bytes)) } catch {
+      let reason = (error as? DecodingError)?.reason ?? "it is not JSON"
       throw Self.fault(
         path,
-        "it does not follow docs/schemas/seed-pack.schema.json: \((error as? DecodingError)?.reason ?? "it is not JSON")"
+        "it does not follow docs/schemas/seed-pack.schema.json: \(reason)"
       )
     }
     guard index.schema == 1 else { throw Self.fault(path, "its schema is \(index.schema), not 1") }

@@ -1,12 +1,14 @@
 extension ResponseBody {
   /// The lines of the body, a text in UTF-8, without their ends (LF or CR LF). A last line without an end is
-  /// a line too. Invalid bytes become U+FFFD. Like the body itself, the lines can be read once.
+  /// a line too. Invalid bytes become U+FFFD, and a byte order mark is removed. Like the body itself, the lines
+  /// can be read once. Iterate them once: when a loop ends early, the rest of the chunk is lost.
   ///
   /// ```swift
   /// for try await line in response.body.lines { handle(line) }
   /// ```
   ///
-  /// Iteration throws the errors of the body, and `bodyTooLarge` for a line of more than 1 MiB.
+  /// Iteration throws the errors of the body, and `bodyTooLarge` for a line of more than 1 MiB with its end. It
+  /// ends after an error.
   public var lines: some AsyncSequence<String, NetOptError> & Sendable { BodyLines(body: self) }
 }
 
@@ -29,6 +31,7 @@ struct BodyLines: AsyncSequence, Sendable {
     /// The beginning of a line whose end has not arrived.
     private var line: [UInt8] = []
     private var isOver = false
+    private var isFirst = true
 
     init(chunks: ResponseBody.AsyncIterator) { self.chunks = chunks }
 
@@ -41,6 +44,7 @@ struct BodyLines: AsyncSequence, Sendable {
         let end = chunk.firstIndex(of: UInt8(ascii: "\n"))
         line += chunk[..<(end ?? chunk.endIndex)]
         if line.count > BodyLines.longest {
+          isOver = true
           throw NetOptError(
             .bodyTooLarge, phase: .receive,
             "a line of the body is longer than \(BodyLines.longest) bytes; read the body chunk by chunk")
@@ -49,19 +53,27 @@ struct BodyLines: AsyncSequence, Sendable {
           chunk = chunk[chunk.index(after: end)...]
           return takeLine()
         }
+        // Over, unless there is another chunk. An error of the body stays the last result.
+        isOver = true
+        chunk = []
         if let next = try await chunks.next(isolation: actor) {
+          isOver = false
           chunk = next[...]
-        } else {
-          isOver = true
-          if !line.isEmpty { return takeLine() }
+        } else if !line.isEmpty {
+          return takeLine()
         }
       }
       return nil
     }
 
     private mutating func takeLine() -> String {
-      defer { line.removeAll(keepingCapacity: true) }
-      return String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line[...], as: UTF8.self)
+      defer {
+        line.removeAll(keepingCapacity: true)
+        isFirst = false
+      }
+      let text = line.last == UInt8(ascii: "\r") ? line.dropLast() : line[...]
+      let hasMark = isFirst && text.starts(with: NetOptResponse.byteOrderMark)
+      return String(decoding: text.dropFirst(hasMark ? 3 : 0), as: UTF8.self)
     }
   }
 }

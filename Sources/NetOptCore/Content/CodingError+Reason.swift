@@ -1,14 +1,15 @@
-/// The reasons of encoding and decoding errors, for messages. They name the place in the JSON, and no value,
-/// because a value may be a secret.
+/// The reasons of encoding and decoding errors, for messages. They name the place in the JSON by its keys, and
+/// no value, because a value may be a secret.
 extension DecodingError {
   /// The reason, such as "$.user.id is missing".
   package var reason: String {
     switch self {
     case .keyNotFound(let key, let context): "\(context.path).\(key.stringValue.printable(100)) is missing"
     case .typeMismatch(_, let context): "\(context.path) has the wrong type"
-    case .valueNotFound(_, let context): "\(context.path) is null"
+    case .valueNotFound(_, let context): "\(context.path) is null or missing"
     case .dataCorrupted(let context) where !context.codingPath.isEmpty: "\(context.path) has a wrong value"
-    default: "it is not JSON"
+    // Foundation does not tell the two cases apart.
+    default: "it is not JSON, or $ has a wrong value"
     }
   }
 }

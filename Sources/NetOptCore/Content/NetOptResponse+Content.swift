@@ -14,7 +14,7 @@ extension NetOptResponse {
   public func text(upTo limit: Int = 16 << 20) async throws(NetOptError) -> String {
     let charset = MediaType.charset(of: headers["Content-Type"] ?? "")
     switch charset {
-    case nil, "utf-8", "utf8", "us-ascii": break
+    case nil, "utf-8", "utf8", "us-ascii", "ascii": break
     case "iso-8859-1", "latin1":
       let bytes = try await body.collect(upTo: limit)
       return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
@@ -25,9 +25,11 @@ extension NetOptResponse {
         endpoint: remote, route: route)
     }
     let bytes = try await body.collect(upTo: limit)
-    let mark: [UInt8] = [0xef, 0xbb, 0xbf]
-    return String(decoding: bytes.starts(with: mark) ? bytes[3...] : bytes[...], as: UTF8.self)
+    return String(decoding: bytes.dropFirst(bytes.starts(with: Self.byteOrderMark) ? 3 : 0), as: UTF8.self)
   }
+
+  /// The byte order mark in UTF-8.
+  static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
 
   /// Reads the body and decodes it from JSON (RFC 8259). Does not look at the status: call `requireSuccess`
   /// first if only a 2xx response has the value.
@@ -41,7 +43,8 @@ extension NetOptResponse {
   ///   - decoder: the decoder. Default: `JSONDecoder()`.
   ///   - limit: the maximum number of bytes. Default: 16 MiB.
   /// - Throws: `decodeFailed` if the body is not JSON of this type; the message names the place and no value.
-  ///   The errors of `ResponseBody.collect`.
+  ///   Also for a string with more than 30 combining marks or 300 flags in a row, which Swift compares in
+  ///   quadratic time. The errors of `ResponseBody.collect`.
   public func decode<Value: Decodable>(
     _ type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder(), upTo limit: Int = 16 << 20
   ) async throws(NetOptError) -> Value {
@@ -69,14 +72,19 @@ extension NetOptResponse {
   ///
   /// - Returns: the response itself.
   /// - Throws: `unexpectedStatus` for any other status. The error has the `status` and the first 64 KiB of the
-  ///   body (`responseBody`), or fewer when the body fails. The rest of the body is not read.
+  ///   body (`responseBody`), or fewer when the body fails. The rest of the body is not read. `cancelled` when
+  ///   the task is cancelled while the body is read.
   @discardableResult
   public func requireSuccess() async throws(NetOptError) -> NetOptResponse {
     if isSuccess { return self }
     var kept: [UInt8] = []
     var chunks = body.makeAsyncIterator()
-    while kept.count < Self.keptBytes, let chunk = try? await chunks.next() {
-      kept += chunk.prefix(Self.keptBytes - kept.count)
+    do throws(NetOptError) {
+      while kept.count < Self.keptBytes, let chunk = try await chunks.next() {
+        kept += chunk.prefix(Self.keptBytes - kept.count)
+      }
+    } catch {
+      if error.code == .cancelled { throw error }
     }
     throw NetOptError(self, body: kept)
   }

@@ -10,8 +10,8 @@ extension RequestBody {
   ///
   /// - Parameters:
   ///   - value: the value.
-  ///   - encoder: the encoder; `nil` for one that sorts the keys, so that equal values have equal bytes. The
-  ///     cache and some signatures compare the bytes.
+  ///   - encoder: the encoder; `nil` for one that sorts the keys of objects, whose order otherwise differs from
+  ///     time to time. The cache compares the bytes of bodies. The elements of a `Set` stay in its order.
   /// - Throws: `NetOptError.Code.invalidRequest` if the value cannot be encoded.
   public static func json(
     _ value: some Encodable, encoder: JSONEncoder? = nil

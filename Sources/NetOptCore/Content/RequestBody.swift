@@ -11,8 +11,9 @@ public struct RequestBody: Sendable {
 
   /// Where the bytes come from.
   package let source: Source
-  /// The media type of the body (RFC 9110, section 8.3.1). The client sends it as `Content-Type`, unless the
-  /// request has this field. `nil` for a body whose type the client does not know: no field is added.
+  /// The media type of the body (RFC 9110, section 8.3.1). `NetOptClient.execute` adds it to the request as
+  /// `Content-Type`, before the interceptors, unless the request has this field. So an interceptor that
+  /// changes the body sets the field itself. `nil` for a body whose type is not known: no field is added.
   public var contentType: String?
 
   package init(source: Source, contentType: String? = nil) {
@@ -61,6 +62,16 @@ public struct RequestBody: Sendable {
   /// So it does not retry a request with a stream, and follows no redirect that needs the body again. It
   /// sends the request again only within an attempt, while it has kept all bytes that were sent.
   package var isStream: Bool { if case .stream = source { true } else { false } }
+}
+
+extension RequestBody: CustomStringConvertible, CustomReflectable {
+  /// The length and the media type. The bytes may contain secrets.
+  public var description: String {
+    "\(length.map { "\($0) bytes" } ?? "a stream")\(contentType.map { " of \($0)" } ?? "")"
+  }
+
+  /// A mirror without children, so that a dump does not show the bytes.
+  public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
 }
 
 /// Wraps the iterator of a chunk sequence, so that it throws `any Error` whatever the sequence throws.

@@ -238,8 +238,9 @@ public struct NetOptError: Error, Sendable {
   ///
   /// - Parameter body: the beginning of the body.
   package init(_ response: NetOptResponse, body: [UInt8]) {
-    // A server that answers so has not processed the request.
-    let isRetryable = [408, 425, 429, 503].contains(response.status)
+    // A server that answers so has not processed the request. After a 503 it may have, and whether the
+    // request may be repeated is not known here.
+    let isRetryable = [408, 425, 429].contains(response.status)
     storage = Storage(
       .unexpectedStatus, .receive, "\(response.url.brief) was answered \(response.status)", response.remote,
       nil, isRetryable, response.route, response.otherAttempts, Answer(status: response.status, body: body))
@@ -295,6 +296,18 @@ extension NetOptError: CustomStringConvertible, LocalizedError {
   public var description: String { underlying.map { "\(message) (\($0))" } ?? message }
   /// The same text, for `localizedDescription`.
   public var errorDescription: String? { description }
+}
+
+extension NetOptError: CustomReflectable {
+  /// The output of `dump`: without the body of the response, which may contain secrets.
+  public var customMirror: Mirror {
+    Mirror(
+      self,
+      children: [
+        "code": code.description, "phase": phase.rawValue, "message": message, "endpoint": endpoint as Any,
+        "underlying": underlying as Any, "isRetryable": isRetryable, "status": status as Any,
+      ], displayStyle: .struct)
+  }
 }
 
 extension NetOptError {
