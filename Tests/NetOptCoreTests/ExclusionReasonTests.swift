@@ -21,8 +21,8 @@ import Testing
         .resting(for: .seconds(30), last: LegFailure(.other, "it answered 503")),
         "it asked clients not to use it for 30 s; the last time: it answered 503"
       ), (.resting(for: .milliseconds(2900), last: nil), "it asked clients not to use it for 2 s"),
-      (.attemptUnderWay, "it failed before, and another request is trying it now"),
-      (.otherAttempt, "another attempt of this call waits for its response"),
+      (.attemptUnderWay, "it failed before, and one attempt is testing it now"),
+      (.otherAttempt, "another attempt of this call uses it"),
     ] as [(ExclusionReason, String)])
   func text(_ reason: ExclusionReason, _ text: String) {
     #expect(reason.description == text)

@@ -140,18 +140,18 @@ public struct ClientConfiguration: Sendable {
     public var tries = 2
   }
 
-  /// How connections are secured: which servers the client trusts, and how it identifies itself. Requests
-  /// with different settings share neither connections nor TLS sessions.
+  /// How connections are secured: which servers the client trusts, and which certificate it sends itself
+  /// (mutual TLS). Hosts with different settings share neither connections nor TLS sessions.
   public struct TLS: Sendable {
     /// The path of a PEM file with the certificate authorities that the client trusts instead of the
     /// system's, for servers and for a proxy over TLS. The client reads the file again when it changes.
     /// Default: `nil`, the system's authorities.
     public var caFile: String?
-    /// The certificate authorities in PEM form, in place of a file. Default: `nil`.
+    /// The certificate authorities in PEM form, in place of `caFile`. Setting both is an error. Default: `nil`.
     public var caBytes: [UInt8]?
-    /// The path of a PEM file with revocation lists (RFC 5280). With it, the client refuses a certificate
-    /// that is revoked, and one whose issuer, or whose issuer's issuer, has no valid list in the file. The
-    /// client reads the file again when it changes. Default: `nil`, no check.
+    /// The path of a PEM file with certificate revocation lists (CRLs; RFC 5280). With it, the client refuses
+    /// a certificate if any certificate of its chain is revoked, or has no current list of its issuer in the
+    /// file. The client reads the file again when it changes. Default: `nil`, no check.
     public var revocationFile: String?
     /// The oldest version of TLS that the client accepts. Default: TLS 1.2.
     public var minimumVersion = TLSVersion.tls12
@@ -161,16 +161,16 @@ public struct ClientConfiguration: Sendable {
     public var cipherList: String?
     /// The cipher suites of TLS 1.3, separated by colons. Default: `nil`, OpenSSL's.
     public var cipherSuites: String?
-    /// The certificate by which the client identifies itself to servers that ask for it. The client does not
-    /// show it to a proxy. Default: `nil`, none.
+    /// The certificate that the client sends to servers that ask for one, and its private key. The client
+    /// never sends it to a proxy. Default: `nil`, none.
     public var clientCertificate: ClientCertificate?
     /// The pins by host: the SHA-256 hashes of the public keys (SubjectPublicKeyInfo) that the certificate of
-    /// the host may have, as `sha256/BASE64`. Give the pin of a key in reserve too, so that the server can
-    /// change its key. The key `*` stands for every host that has no pins of its own here. The pins of a host
-    /// in the IP list hold if it has none here. Default: empty.
+    /// the host may have, as `sha256/BASE64`. Add the pin of a backup key, so that the server can change
+    /// keys. The name `*` stands for every host that has no pins of its own here. The pins of a host in the IP
+    /// list apply if neither the host nor `*` has pins here. Default: empty.
     public var pins: [String: [String]] = [:]
-    /// The settings of single hosts, in place of these settings. `pins`, `hosts` and `keyLog` of such
-    /// settings have no effect. Default: empty.
+    /// The settings of individual hosts, by name. They replace all settings here except `pins` and `keyLog`.
+    /// Setting `pins`, `hosts` or `keyLog` in them is an error. Default: empty.
     public var hosts: [String: TLS] = [:]
     /// The path of a file to which the client appends the secrets of its TLS connections, so that a program
     /// such as Wireshark can decrypt them. Anybody who reads the file can do the same. The client ignores the

@@ -1,14 +1,14 @@
 extension ResponseBody {
-  /// The lines of the body, a text in UTF-8, without their ends (LF or CR LF). A last line without an end is
-  /// a line too. Invalid bytes become U+FFFD, and a byte order mark is removed. Like the body itself, the lines
-  /// can be read once. Iterate them once: when a loop ends early, the rest of the chunk is lost.
+  /// The body as lines of UTF-8, without LF or CR LF. A last line without an end is a line too. Invalid bytes
+  /// become U+FFFD, and a byte order mark is removed. The sequence supports one iteration: what a loop that
+  /// ends early has read ahead is lost.
   ///
   /// ```swift
   /// for try await line in response.body.lines { handle(line) }
   /// ```
   ///
-  /// Iteration throws the errors of the body, and `bodyTooLarge` for a line of more than 1 MiB with its end. It
-  /// ends after an error.
+  /// Iteration throws the errors of the body, and `bodyTooLarge` for a line of more than 1 MiB, not counting
+  /// the LF. It ends after an error.
   public var lines: some AsyncSequence<String, NetOptError> & Sendable { BodyLines(body: self) }
 }
 
@@ -53,7 +53,7 @@ struct BodyLines: AsyncSequence, Sendable {
           chunk = chunk[chunk.index(after: end)...]
           return takeLine()
         }
-        // Over, unless there is another chunk. An error of the body stays the last result.
+        // Set before the read, so that the iteration has ended if the read throws.
         isOver = true
         chunk = []
         if let next = try await chunks.next(isolation: actor) {

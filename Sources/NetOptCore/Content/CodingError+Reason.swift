@@ -8,14 +8,14 @@ extension DecodingError {
     case .typeMismatch(_, let context): "\(context.path) has the wrong type"
     case .valueNotFound(_, let context): "\(context.path) is null or missing"
     case .dataCorrupted(let context) where !context.codingPath.isEmpty: "\(context.path) has a wrong value"
-    // Foundation does not tell the two cases apart.
+    // Foundation reports invalid JSON and a wrong value at the top with the same error.
     default: "it is not JSON, or $ has a wrong value"
     }
   }
 }
 
 extension DecodingError.Context {
-  /// The place as a JSONPath (RFC 9535), such as `$.users[3].name`.
+  /// The place in the style of JSONPath, such as `$.users[3].name`.
   fileprivate var path: String { codingPath.jsonPath }
 }
 

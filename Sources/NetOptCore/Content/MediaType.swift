@@ -1,7 +1,7 @@
-/// Media types in `Content-Type` (RFC 9110, section 8.3).
+/// Reads parameters of `Content-Type` (RFC 9110, section 8.3).
 enum MediaType {
   /// Returns the value of the parameter `charset`, in lower case and at most 42 characters of it; `nil` if
-  /// there is none. Of several fields, which are joined by commas, the first counts.
+  /// there is none. If several fields are joined by commas, only the first counts.
   static func charset(of field: String) -> String? {
     var parameters: [[UInt8]] = [[]]
     var isQuoted = false

@@ -9,7 +9,7 @@ extension NetOptResponse {
   /// mark is removed.
   ///
   /// - Parameter limit: the maximum number of bytes. Default: 16 MiB.
-  /// - Throws: `decodeFailed` if `Content-Type` names another charset than UTF-8, US-ASCII or ISO-8859-1;
+  /// - Throws: `decodeFailed` if `Content-Type` names a charset other than UTF-8, US-ASCII or ISO-8859-1;
   ///   the errors of `ResponseBody.collect`.
   public func text(upTo limit: Int = 16 << 20) async throws(NetOptError) -> String {
     let charset = MediaType.charset(of: headers["Content-Type"] ?? "")
@@ -31,8 +31,8 @@ extension NetOptResponse {
   /// The byte order mark in UTF-8.
   static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
 
-  /// Reads the body and decodes it from JSON (RFC 8259). Does not look at the status: call `requireSuccess`
-  /// first if only a 2xx response has the value.
+  /// Reads the body and decodes it from JSON (RFC 8259). Ignores the status: call `requireSuccess` first if
+  /// other responses than 2xx have no such value.
   ///
   /// ```swift
   /// let user = try await client.execute(request).requireSuccess().decode(User.self)
@@ -43,8 +43,8 @@ extension NetOptResponse {
   ///   - decoder: the decoder. Default: `JSONDecoder()`.
   ///   - limit: the maximum number of bytes. Default: 16 MiB.
   /// - Throws: `decodeFailed` if the body is not JSON of this type; the message names the place and no value.
-  ///   Also for a string with more than 30 combining marks or 300 flags in a row, which Swift compares in
-  ///   quadratic time. The errors of `ResponseBody.collect`.
+  ///   Also for a string with a run of more than 30 combining marks or 300 flags: Swift compares such strings
+  ///   in quadratic time. The errors of `ResponseBody.collect`.
   public func decode<Value: Decodable>(
     _ type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder(), upTo limit: Int = 16 << 20
   ) async throws(NetOptError) -> Value {
@@ -72,8 +72,8 @@ extension NetOptResponse {
   ///
   /// - Returns: the response itself.
   /// - Throws: `unexpectedStatus` for any other status. The error has the `status` and the first 64 KiB of the
-  ///   body (`responseBody`), or fewer when the body fails. The rest of the body is not read. `cancelled` when
-  ///   the task is cancelled while the body is read.
+  ///   body (`responseBody`), fewer if reading it fails. The rest of the body is not read. `cancelled` if the
+  ///   task is cancelled while the body is read.
   @discardableResult
   public func requireSuccess() async throws(NetOptError) -> NetOptResponse {
     if isSuccess { return self }

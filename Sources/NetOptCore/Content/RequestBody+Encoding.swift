@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// Bodies from values. Each has its media type.
+/// Bodies encoded from values, with the matching media type.
 extension RequestBody {
   /// A body from a value, encoded as JSON (RFC 8259), with the media type `application/json`.
   ///
@@ -10,8 +10,8 @@ extension RequestBody {
   ///
   /// - Parameters:
   ///   - value: the value.
-  ///   - encoder: the encoder; `nil` for one that sorts the keys of objects, whose order otherwise differs from
-  ///     time to time. The cache compares the bytes of bodies. The elements of a `Set` stay in its order.
+  ///   - encoder: the encoder; `nil` for one that sorts the keys of objects, so that the same dictionary has
+  ///     the same bytes each time. The cache compares the bytes. A `Set` has no stable order: sort it first.
   /// - Throws: `NetOptError.Code.invalidRequest` if the value cannot be encoded.
   public static func json(
     _ value: some Encodable, encoder: JSONEncoder? = nil

@@ -13,7 +13,7 @@ public struct RequestBody: Sendable {
   package let source: Source
   /// The media type of the body (RFC 9110, section 8.3.1). `NetOptClient.execute` adds it to the request as
   /// `Content-Type`, before the interceptors, unless the request has this field. So an interceptor that
-  /// changes the body sets the field itself. `nil` for a body whose type is not known: no field is added.
+  /// changes the body must set the field itself. `nil` for a body whose type is not known: no field is added.
   public var contentType: String?
 
   package init(source: Source, contentType: String? = nil) {
@@ -38,9 +38,8 @@ public struct RequestBody: Sendable {
   ///
   /// - Parameters:
   ///   - length: the total number of bytes, if known. If the length is negative or differs from the sum of
-  ///     the chunks, the request fails with `invalidRequest`. A server that has received `length` bytes
-  ///     processes the request. So the client sends the chunk that completes the length only after the
-  ///     sequence has ended without further bytes.
+  ///     the chunks, the request fails with `invalidRequest`. The client holds the last chunk back until the
+  ///     sequence ends, so that no server processes a body to which more bytes belong.
   ///   - chunks: the chunks. The client iterates the sequence once. It can send the body again only if no
   ///     server processed the request and at most 128 KiB of the body were sent.
   public static func stream<Chunks: AsyncSequence & Sendable>(

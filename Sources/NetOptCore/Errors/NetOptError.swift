@@ -57,7 +57,8 @@ public struct NetOptError: Error, Sendable {
     public static let invalidList = Code(.invalidList)
     /// A signature is missing, malformed, or not made by a trusted key.
     public static let invalidSignature = Code(.invalidSignature)
-    /// A key is malformed or damaged, or its password is wrong.
+    /// A key of a signature is malformed or damaged, or its password is wrong. A faulty key of a client
+    /// certificate is `invalidConfiguration`.
     public static let invalidKey = Code(.invalidKey)
     /// The key ring violates a rule of its format.
     public static let invalidKeys = Code(.invalidKeys)
@@ -83,7 +84,8 @@ public struct NetOptError: Error, Sendable {
     public static let tlsFailed = Code(.tlsFailed)
     /// The certificate is valid for other names only.
     public static let certificateName = Code(.certificateName)
-    /// The certificate is not signed by a trusted authority.
+    /// The certificate is not trusted: no trusted authority signed it, a certificate of its chain is revoked
+    /// or its revocation list is missing, or it is not for servers.
     public static let certificateUntrusted = Code(.certificateUntrusted)
     /// The certificate has expired or is not yet valid.
     public static let certificateExpired = Code(.certificateExpired)
@@ -102,12 +104,13 @@ public struct NetOptError: Error, Sendable {
     public static let receiveFailed = Code(.receiveFailed)
     /// The server violated the HTTP protocol.
     public static let protocolViolation = Code(.protocolViolation)
-    /// The body is not valid data in its content coding.
+    /// The body cannot be decoded: it is not valid in its content coding, is not the expected JSON, or has a
+    /// charset that `text` does not read.
     public static let decodeFailed = Code(.decodeFailed)
     /// The response head, including interim responses and trailers, is larger than 256 KiB, or one part of it
     /// exceeds a limit of libcurl.
     public static let headTooLarge = Code(.headTooLarge)
-    /// The body is larger than its limit.
+    /// The body, or a line of it, is larger than its limit.
     public static let bodyTooLarge = Code(.bodyTooLarge)
     /// There were more redirects than the request allows.
     public static let tooManyRedirects = Code(.tooManyRedirects)
@@ -123,15 +126,15 @@ public struct NetOptError: Error, Sendable {
 
   /// The phase of a call in which a failure happened.
   public enum Phase: String, Hashable, Sendable {
-    /// Reading the IP list or another file.
+    /// Reading the IP list or another file, except those of the TLS settings.
     case list
     /// Parsing the URL, and looking up the host name in DNS.
     case resolve
     /// Opening the TCP connection.
     case connect
-    /// The TLS handshake.
+    /// The TLS handshake, or reading the TLS settings and their files.
     case tls
-    /// Sending the request.
+    /// Making or sending the request.
     case send
     /// Receiving the response.
     case receive
@@ -238,8 +241,8 @@ public struct NetOptError: Error, Sendable {
   ///
   /// - Parameter body: the beginning of the body.
   package init(_ response: NetOptResponse, body: [UInt8]) {
-    // A server that answers so has not processed the request. After a 503 it may have, and whether the
-    // request may be repeated is not known here.
+    // With these statuses, the server has not processed the request. After a 503 it may have, and this
+    // initializer does not know whether the request may be repeated.
     let isRetryable = [408, 425, 429].contains(response.status)
     storage = Storage(
       .unexpectedStatus, .receive, "\(response.url.brief) was answered \(response.status)", response.remote,

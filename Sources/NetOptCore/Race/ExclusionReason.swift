@@ -14,11 +14,11 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
   /// The request allows only one IP version, which is the associated value, and the endpoint's address has
   /// the other version.
   case family(IPAddress.Family)
-  /// The circuit breaker is open because the last `inARow` attempts failed. A response with a
-  /// status of 502, 503 or 504 counts as half a failure. `last` is the last failure.
+  /// The circuit breaker is open because of consecutive failures. `inARow` is their number, rounded up; a
+  /// response with a status of 502, 503 or 504 counts half. `last` is the last failure.
   case failures(inARow: Int, last: LegFailure?)
   /// The circuit breaker is open because `failed` of `attempts` attempts within 30 s failed, or because the
-  /// endpoint stopped answering requests that wait. `last` is the last failure.
+  /// endpoint stopped answering requests that it had received; then `last` is the reason, not the numbers.
   case failureRate(failed: Int, attempts: Int, last: LegFailure?)
   /// The endpoint asked with `Retry-After` that clients do not use it for a time. `for` is the whole
   /// time, not what is left of it. `last` is the endpoint's last failure.
@@ -27,8 +27,8 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
   case attemptUnderWay
   /// The endpoint presented an invalid certificate, as the associated failure says.
   /// `nextCheck` is the time until the next check of the certificate, rounded up to whole seconds; `nil`
-  /// while a check is under way. `byProbe` says who makes the check: a background probe if true, a request if
-  /// false.
+  /// while a check is under way. `byProbe` says whether a background probe makes the check; otherwise
+  /// a request does.
   case certificate(LegFailure, nextCheck: Duration?, byProbe: Bool)
   /// The attempt is a hedge, and the call's first attempt uses the endpoint: it sent the request to the
   /// endpoint, or its plan begins with the endpoint.
@@ -43,10 +43,10 @@ public enum ExclusionReason: Hashable, Sendable, CustomStringConvertible {
       "\(failed) of the last \(attempts) attempts failed\(Self.text(of: last))"
     case .resting(let time, let last):
       "it asked clients not to use it for \(time.components.seconds) s\(Self.text(of: last))"
-    case .attemptUnderWay: "it failed before, and another request is trying it now"
+    case .attemptUnderWay: "it failed before, and one attempt is testing it now"
     case .certificate(let failure, let nextCheck, let byProbe):
       "\(failure.message); \(Self.text(ofCheck: nextCheck, byProbe: byProbe))"
-    case .otherAttempt: "another attempt of this call waits for its response"
+    case .otherAttempt: "another attempt of this call uses it"
     }
   }
 

@@ -30,7 +30,8 @@ package final class ClientIdentity: @unchecked Sendable {
     guard let result else {
       throw fault(
         source.form.sources[0],
-        "cannot be read within \(longestRead / 1000) s; encrypt the key again, with fewer iterations")
+        "cannot be read within \(longestRead / 1000) s (encrypt the key again, with fewer iterations), or this machine provides no thread"
+      )
     }
     return try result.get()
   }

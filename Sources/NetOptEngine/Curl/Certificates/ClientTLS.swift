@@ -1,12 +1,12 @@
 import NetOptCore
 
-/// The TLS settings of a client: those of single hosts, and those of all other hosts. All multi handles of
-/// the client share the object. It parses the certificate authorities when the first connection needs them,
-/// on a thread of its own: parsing the system's takes 20 ms.
+/// The TLS settings of a client: those of individual hosts, and those of all other hosts. All multi handles of
+/// the client share the object. It parses the certificate authorities when the first connection needs them.
+/// More than 16 KiB are parsed on a thread of their own: parsing the system's takes 20 ms.
 ///
 /// Unchecked sendable: after its creation, the object is confined to the loop.
 final class ClientTLS: @unchecked Sendable {
-  /// What a `TrustStore` is made of.
+  /// The inputs of a `TrustStore`.
   private struct TrustKey: Hashable, Sendable {
     let authorities: Authorities
     let revocations: [UInt8]?
@@ -29,7 +29,7 @@ final class ClientTLS: @unchecked Sendable {
   /// How long connections fail after the authorities could not be loaded, before the next request loads them
   /// again.
   private static let pause = Duration.seconds(1)
-  /// The age at which a new connection makes the system's authorities load again, as in libcurl
+  /// The age at which a new connection triggers a reload of the authorities, as in libcurl
   /// (CURLOPT_CA_CACHE_TIMEOUT(3)). Until they are loaded, the older ones are used.
   private static let longestUse = Duration.seconds(86_400)
 
@@ -48,10 +48,10 @@ final class ClientTLS: @unchecked Sendable {
   private var loadedAt = MonotonicInstant(nanoseconds: .min)
   private var isLoading = false
   // Unchecked exclusivity: see CurlMulti.
-  /// How often the settings have been replaced. No connection that was opened with older settings is used
+  /// The number of times that the settings have been replaced. No connection that was opened with older settings is used
   /// for a request that comes later.
   @exclusivity(unchecked) private(set) var generation = 0
-  /// Whether all authorities are loaded, and none failed to load.
+  /// Whether all authorities are loaded.
   @exclusivity(unchecked) private(set) var isSettled = false
   /// The work that waits for the authorities.
   private var waiting: [@Sendable () -> Void] = []
@@ -66,7 +66,7 @@ final class ClientTLS: @unchecked Sendable {
     makeHosts()
   }
 
-  /// Makes `usual` and `hosts` anew.
+  /// Rebuilds `usual` and `hosts`.
   private func makeHosts() {
     usual = HostTLS(settings.usual, pins: settings.usual.pins)
     hosts = [:]
@@ -82,13 +82,14 @@ final class ClientTLS: @unchecked Sendable {
   /// Returns the settings of the connections to a host.
   func tls(for host: String) -> HostTLS { hosts.isEmpty ? usual : hosts[host] ?? usual }
 
-  /// Whether a request need not wait for the authorities. After they could not be loaded, requests do not
-  /// wait for a second, and fail.
+  /// Whether a request need not wait for the authorities. For 1 s after a load that failed, requests fail at
+  /// once. The next request then loads again.
   func isReady(at now: MonotonicInstant) -> Bool {
     isSettled || !isLoading && hasTried && now < loadedAt + Self.pause
   }
 
-  /// Loads the authorities if they are not loaded or being loaded, and runs some work when they are.
+  /// Starts to load the authorities, unless that is under way. Calls `work` when the load ends, whether it
+  /// succeeded or not.
   func whenReady(_ work: @escaping @Sendable () -> Void) {
     waiting.append(work)
     load()
@@ -112,7 +113,7 @@ final class ClientTLS: @unchecked Sendable {
   /// All settings whose authorities netopt loads.
   private var loadable: [HostTLS] { ([usual] + hosts.values).filter { !$0.leavesAuthoritiesToCurl } }
 
-  /// What the stores of these settings are made of.
+  /// The inputs of the stores of these settings.
   private var trustKeys: Set<TrustKey> { Set(loadable.map(TrustKey.init)) }
 
   /// Whether each of these settings has its authorities, or a reason why they could not be loaded.
@@ -145,7 +146,7 @@ final class ClientTLS: @unchecked Sendable {
     // Authorities that can no longer be read stay in use.
     trust = loaded.merging(trust) { new, old in new.store == nil && old.store != nil ? old : new }
     setTrust()
-    // Settings with other authorities have come meanwhile.
+    // The settings changed during the load.
     if !hasTried { return load() }
     let keys = trustKeys
     trust = trust.filter { keys.contains($0.key) }

@@ -1,14 +1,14 @@
 import Glibc
 import NetOptLocking
 
-/// Work on a thread of its own. For functions of OpenSSL that take long and that nothing can interrupt: on the
+/// Runs a closure on a new thread. For functions of OpenSSL that take long and cannot be interrupted: on the
 /// threads of Swift's pool, they would hold up all tasks.
 package final class OwnThread: Sendable {
   private let body: @Sendable () -> Void
 
   private init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 
-  /// Starts some work.
+  /// Starts a closure on a new thread.
   ///
   /// - Returns: false when the system has no thread for it.
   static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
@@ -25,8 +25,8 @@ package final class OwnThread: Sendable {
     return code == 0
   }
 
-  /// Performs some work, and waits for it without holding a thread. Without a thread for the work, it is
-  /// performed on the caller's.
+  /// Runs a closure on a new thread, and suspends the task until it returns. If no thread can start, runs the
+  /// closure on the caller's thread.
   package static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
     await withCheckedContinuation { continuation in
       let work: @Sendable () -> Void = { continuation.resume(returning: body()) }
@@ -34,11 +34,11 @@ package final class OwnThread: Sendable {
     }
   }
 
-  /// Performs some work, and waits for its result for a limited time. After that, the thread goes on until its
-  /// work ends.
+  /// Runs a closure on a new thread, and waits for its result for a limited time. After that, the thread goes
+  /// on until the closure returns.
   ///
   /// - Parameter limit: the longest time to wait, in milliseconds.
-  /// - Returns: the result; `nil` when it is not ready in time, and without a descriptor or a thread.
+  /// - Returns: the result; `nil` if it is not ready in time, or if the system provides no pipe or no thread.
   static func perform<Value: Sendable>(
     within limit: Int32, _ body: @escaping @Sendable () -> Value
   ) -> Value? {
@@ -59,7 +59,8 @@ package final class OwnThread: Sendable {
       return nil
     }
     var entry = pollfd(fd: ends[0], events: Int16(POLLIN), revents: 0)
-    // An interrupted wait begins again: a signal every 10 s would be needed to wait for ever.
+    // After a signal, the wait starts over. Only signals that come more often than `limit` could extend it
+    // without end.
     while poll(&entry, 1, limit) < 0, errno == EINTR {}
     return box.value.withLock { $0 }
   }
