@@ -26,6 +26,12 @@ import Testing
     ])
   func content(_ text: String) { #expect(FileBytes.shown(text) == "(not a file name)") }
 
+  @Test("a long name appears at once", .timeLimit(.minutes(1)))
+  func longName() {
+    let name = String(repeating: ":", count: 2_000_000)
+    #expect(FileBytes.shown(name) == name)
+  }
+
   @Test(
     "a passphrase behind a name is hidden",
     arguments: [

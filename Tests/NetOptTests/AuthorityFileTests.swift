@@ -56,6 +56,14 @@ import Testing
     #expect(AuthorityFile.describesCurve(Array(all.utf8)), "seed \(seed)")
   }
 
+  @Test(
+    "a text with many marks is checked at once", .timeLimit(.minutes(1)),
+    arguments: ["-----BEGIN ", "-----END ", "-----BEGIN -----END ", "-"])
+  func manyMarks(_ mark: String) {
+    let text = block([1], width: 64) + String(repeating: mark, count: (1 << 20) / mark.utf8.count)
+    #expect(!AuthorityFile.describesCurve(Array(text.utf8)))
+  }
+
   @Test("a client refuses a file with such a certificate, and a file of more than 1 MiB")
   func refusedFiles() throws {
     let path = try TemporaryDirectory.make("authorities") + "/ca.pem"

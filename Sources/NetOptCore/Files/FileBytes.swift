@@ -38,7 +38,7 @@ package enum FileBytes {
   private static func passphraseMark(in text: String) -> String.Index? {
     text.utf8.indices.first { index in
       guard text.utf8[index] == UInt8(ascii: ":") else { return false }
-      let name = text[..<index].loweredASCII
+      let name = String(decoding: text.utf8[..<index].suffix(5), as: UTF8.self).loweredASCII
       return [".p12", ".pfx", ".pem", ".crt", ".cer", ".cert", ".key", ".der"].contains { name.hasSuffix($0) }
     }
   }

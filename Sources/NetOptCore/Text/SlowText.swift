@@ -101,9 +101,10 @@ package enum SlowText {
       }
       if !units.isEmpty { resolve() }
       // An escaped backslash does not begin another escape.
-      let count = byte == UInt8(ascii: "\\") ? 2 : 1
-      resolved += rest.prefix(count)
-      rest = rest.dropFirst(count)
+      let next = rest.dropFirst(byte == UInt8(ascii: "\\") ? 2 : 1)
+      let end = next.firstIndex(of: UInt8(ascii: "\\")) ?? rest.endIndex
+      resolved += rest[..<end]
+      rest = rest[end...]
     }
     if !units.isEmpty { resolve() }
     return resolved.withUnsafeBytes { hasLongRun($0) }

@@ -61,9 +61,9 @@ struct PEMBlock {
 
   private static let dashes = "-----"
 
-  /// Returns the blocks of a text, also those that OpenSSL would not read. A block begins behind each BEGIN and
-  /// ends at the next BEGIN or END, wherever these stand: OpenSSL reads long lines in pieces, so that a mark
-  /// may stand within a line.
+  /// Returns the blocks of a text, also those that OpenSSL would not read. A block begins behind each BEGIN
+  /// and ends at the next BEGIN or END, wherever these stand: OpenSSL reads long lines in pieces, so that a
+  /// mark may stand within a line.
   static func all(in text: [UInt8]) -> [PEMBlock] {
     var blocks: [PEMBlock] = []
     var rest = text[...]
@@ -72,8 +72,9 @@ struct PEMBlock {
       let label = rest.prefix { $0 != UInt8(ascii: "-") }
       rest = rest[label.endIndex...]
       if rest.starts(with: dashes.utf8) { rest = rest.dropFirst(dashes.utf8.count) }
-      let ends = ["-----BEGIN ", "-----END "].compactMap { rest.firstRange(ofBytes: $0)?.lowerBound }
-      let end = ends.min() ?? rest.endIndex
+      // END is looked for only up to the next BEGIN: a text may have 90,000 of them, and no END.
+      let next = rest.firstRange(ofBytes: "-----BEGIN ")?.lowerBound ?? rest.endIndex
+      let end = rest[..<next].firstRange(ofBytes: "-----END ")?.lowerBound ?? next
       blocks.append(PEMBlock(label: String(decoding: label, as: UTF8.self), bytes: decoded(rest[..<end])))
       rest = rest[end...]
     }
