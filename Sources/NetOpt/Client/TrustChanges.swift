@@ -102,14 +102,13 @@ final class TrustChanges: Sendable {
   private func apply() async {
     let loaded: LoadedTLS
     let tls = tls
-    let result = await OwnThread.run { () -> Result<LoadedTLS, NetOptError> in
-      do throws(NetOptError) {
+    do throws(NetOptError) {
+      loaded = try await OwnThread.run { () throws(NetOptError) in
         let loaded = try LoadedTLS(tls)
         try loaded.checkAuthorities()
-        return .success(loaded)
-      } catch { return .failure(error) }
-    }
-    do throws(NetOptError) { loaded = try result.get() } catch {
+        return loaded
+      }
+    } catch {
       warn(
         NetOptError(
           error.code, phase: error.phase,

@@ -1,4 +1,3 @@
-import Glibc
 import NetOptLocking
 
 /// Runs blocking work on a thread of its own, and lets tasks wait until the work ends. For a key, the work is
@@ -12,13 +11,6 @@ final class SecretFetch: Sendable {
     var last: UInt64 = 0
     /// The calls that wait for the work, by their numbers.
     var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
-  }
-
-  /// The work as an object, so that a pointer can pass it to the thread.
-  private final class Work: Sendable {
-    let run: @Sendable () -> Void
-
-    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
   }
 
   private let state = Locked(State())
@@ -62,26 +54,12 @@ final class SecretFetch: Sendable {
 
   /// Starts a thread that runs the work and then ends all calls of `wait`.
   private func begin(_ work: @escaping @Sendable () -> Void) {
-    let argument = Unmanaged.passRetained(
-      Work { [self] in
-        work()
-        endAll()
-      })
-    var thread = pthread_t()
-    let code = pthread_create(
-      &thread, nil,
-      { argument in
-        guard let argument else { return nil }
-        // `passRetained` retained the work for this thread.
-        Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().run()
-        return nil
-      }, argument.toOpaque())
-    if code == 0 {
-      pthread_detach(thread)
-    } else {
-      // The system cannot create a thread: the work blocks the caller.
-      argument.takeRetainedValue().run()
+    let run: @Sendable () -> Void = { [self] in
+      work()
+      endAll()
     }
+    // If the system cannot create a thread, the work blocks the caller.
+    if !OwnThread.start(run) { run() }
   }
 
   /// Ends one call of `wait`. The work continues.

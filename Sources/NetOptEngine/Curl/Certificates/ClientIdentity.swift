@@ -1,6 +1,7 @@
 import COpenSSL
 import FoundationEssentials
 package import NetOptCore
+import NetOptLocking
 
 /// The certificate with which a client identifies itself, and its private key, in OpenSSL's form. Safe to use
 /// from any thread.
@@ -128,9 +129,9 @@ package final class ClientIdentity: @unchecked Sendable {
   private static let keyLabels: Set = [
     "PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY",
   ]
-  /// The object identifiers in DER of `Functions.types`: RSA, RSASSA-PSS, elliptic curves, Ed25519, Ed448, and
-  /// ML-DSA (2.16.840.1.101.3.4.3.17 to 19). OpenSSL may take minutes to decode a DSA or Diffie-Hellman key.
-  /// `Functions.hasUsableType` checks the decoded key.
+  /// The object identifiers in DER of `Functions.types`: RSA, RSASSA-PSS, elliptic curves, Ed25519, Ed448,
+  /// and ML-DSA (2.16.840.1.101.3.4.3.17 to 19). OpenSSL may take minutes to decode a DSA or Diffie-Hellman
+  /// key. `Functions.hasUsableType` checks the decoded key.
   private static let keyTypes: [[UInt8]] = [
     [0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x11],
     [0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x12],
@@ -262,8 +263,8 @@ package final class ClientIdentity: @unchecked Sendable {
 
   /// OpenSSL's functions. Their types are those of the man pages, and nothing checks the types:
   /// SSL_CTX_use_cert_and_key(3), d2i_X509(3), X509_check_private_key(3), PEM_read_bio_X509_AUX(3),
-  /// PEM_read_bio_PrivateKey(3), d2i_PKCS12_bio(3), PKCS12_parse(3), OPENSSL_sk_push(3),
-  /// EVP_PKEY_is_a(3), EVP_PKEY_get_group_name(3), EVP_PKEY_get_bn_param(3). `init` shows which function each property is.
+  /// PEM_read_bio_PrivateKey(3), d2i_PKCS12_bio(3), PKCS12_parse(3), OPENSSL_sk_push(3), EVP_PKEY_is_a(3),
+  /// EVP_PKEY_get_group_name(3), EVP_PKEY_get_bn_param(3). `init` shows which function each property is.
   private struct Functions: Sendable {
     typealias Pointer = OpaquePointer
     typealias Free = PEMObjects.Free

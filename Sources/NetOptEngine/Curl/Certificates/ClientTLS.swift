@@ -1,8 +1,9 @@
 import NetOptCore
+import NetOptLocking
 
-/// The TLS settings of a client: those of individual hosts, and those of all other hosts. All multi handles of
-/// the client share the object. It parses the certificate authorities when the first connection needs them.
-/// More than 16 KiB are parsed on a thread of their own: parsing the system's takes 20 ms.
+/// The TLS settings of a client: those of individual hosts, and those of all other hosts. All multi handles
+/// of the client share the object. It parses the certificate authorities when the first connection needs
+/// them. More than 16 KiB are parsed on a thread of their own: parsing the system's takes 20 ms.
 ///
 /// Unchecked sendable: after its creation, the object is confined to the loop.
 final class ClientTLS: @unchecked Sendable {
@@ -48,8 +49,8 @@ final class ClientTLS: @unchecked Sendable {
   private var loadedAt = MonotonicInstant(nanoseconds: .min)
   private var isLoading = false
   // Unchecked exclusivity: see CurlMulti.
-  /// The number of times that the settings have been replaced. No connection that was opened with older settings is used
-  /// for a request that comes later.
+  /// The number of times that the settings have been replaced. No connection that was opened with older
+  /// settings is used for a request that comes later.
   @exclusivity(unchecked) private(set) var generation = 0
   /// Whether all authorities are loaded.
   @exclusivity(unchecked) private(set) var isSettled = false
@@ -130,14 +131,16 @@ final class ClientTLS: @unchecked Sendable {
     guard !isLoading else { return }
     isLoading = true
     let keys = trustKeys
-    if keys.allSatisfy(\.isSmall) {
-      return finishLoad(Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.load()) }))
+    let load: @Sendable () -> [TrustKey: Trust] = {
+      Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.load()) })
     }
-    let load: @Sendable () -> Void = {
-      let loaded = Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.load()) })
-      _ = self.loop.submit(Work { self.finishLoad(loaded) })
-    }
-    if !OwnThread.start(load) { load() }
+    let isStarted =
+      !keys.allSatisfy(\.isSmall)
+      && OwnThread.start {
+        let loaded = load()
+        _ = self.loop.submit(Work { self.finishLoad(loaded) })
+      }
+    if !isStarted { finishLoad(load()) }
   }
 
   private func finishLoad(_ loaded: [TrustKey: Trust]) {

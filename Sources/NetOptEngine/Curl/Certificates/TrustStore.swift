@@ -57,8 +57,8 @@ final class TrustStore: @unchecked Sendable {
 
   /// Makes the connections of a context verify certificates against this store, and against no other.
   ///
-  /// The store goes beside the context's own store, which libcurl replaces later: libcurl 7.88 keeps the store
-  /// of the first context for all contexts.
+  /// The store goes beside the context's own store, which libcurl replaces later: libcurl 7.88 keeps the
+  /// store of the first context for all contexts.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func use(in context: OpaquePointer) {

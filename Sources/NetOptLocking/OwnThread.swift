@@ -1,8 +1,7 @@
 import Glibc
-import NetOptLocking
 
-/// Runs a closure on a new thread. For functions of OpenSSL that take long and cannot be interrupted: on the
-/// threads of Swift's pool, they would hold up all tasks.
+/// Runs a closure on a new thread. For work that blocks or takes long, such as some functions of OpenSSL: on
+/// the threads of Swift's pool, it would hold up all tasks.
 package final class OwnThread: Sendable {
   private let body: @Sendable () -> Void
 
@@ -11,7 +10,7 @@ package final class OwnThread: Sendable {
   /// Starts a closure on a new thread.
   ///
   /// - Returns: false when the system has no thread for it.
-  static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
+  package static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
     let work = Unmanaged.passRetained(OwnThread(body))
     var thread = pthread_t()
     let code = pthread_create(
@@ -27,11 +26,14 @@ package final class OwnThread: Sendable {
 
   /// Runs a closure on a new thread, and suspends the task until it returns. If no thread can start, runs the
   /// closure on the caller's thread.
-  package static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-    await withCheckedContinuation { continuation in
-      let work: @Sendable () -> Void = { continuation.resume(returning: body()) }
+  package static func run<Value: Sendable, Failure: Error>(
+    _ body: @escaping @Sendable () throws(Failure) -> Value
+  ) async throws(Failure) -> Value {
+    let result = await withCheckedContinuation { continuation in
+      let work: @Sendable () -> Void = { continuation.resume(returning: Result(catching: body)) }
       if !start(work) { work() }
     }
+    return try result.get()
   }
 
   /// Runs a closure on a new thread, and waits for its result for a limited time. After that, the thread goes
@@ -39,7 +41,7 @@ package final class OwnThread: Sendable {
   ///
   /// - Parameter limit: the longest time to wait, in milliseconds.
   /// - Returns: the result; `nil` if it is not ready in time, or if the system provides no pipe or no thread.
-  static func perform<Value: Sendable>(
+  package static func perform<Value: Sendable>(
     within limit: Int32, _ body: @escaping @Sendable () -> Value
   ) -> Value? {
     var ends: [Int32] = [-1, -1]
