@@ -86,7 +86,7 @@ private struct ObservedCall: BodyEndObserver {
     for observer in observers { observer.callDidReceiveHead(id, response) }
     if !response.body.attachObserver(self) {
       let hasContent =
-        method != .head && response.status != 204 && response.status != 304
+        method != .head && !ResponseHead.hasNoBody(response.status)
         && response.head.first("Content-Length") != "0"
       response.body = ResponseBody(ObservedBody(response.body, self, hasContent: hasContent))
     }

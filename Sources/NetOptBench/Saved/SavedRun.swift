@@ -304,17 +304,14 @@ private struct SavedRunFile: Decodable {
 extension SavedRun.Fault {
   /// Says where in the file the decoder stopped, and why.
   fileprivate init(_ error: DecodingError) {
-    func jsonPath(_ keys: [any CodingKey]) -> String {
-      keys.reduce("$") { $0 + ($1.intValue.map { "[\($0)]" } ?? ".\($1.stringValue)") }
-    }
     switch error {
     case .keyNotFound(let key, let context):
-      self.init(description: "\(jsonPath(context.codingPath + [key])): is missing")
-    case .valueNotFound(_, let context): self.init(description: "\(jsonPath(context.codingPath)): is null")
+      self.init(description: "\((context.codingPath + [key]).jsonPath): is missing")
+    case .valueNotFound(_, let context): self.init(description: "\(context.codingPath.jsonPath): is null")
     case .typeMismatch(let type, let context):
-      self.init(description: "\(jsonPath(context.codingPath)): is not of type \(type)")
+      self.init(description: "\(context.codingPath.jsonPath): is not of type \(type)")
     case .dataCorrupted(let context):
-      self.init(description: "\(jsonPath(context.codingPath)): is not the JSON of a saved run")
+      self.init(description: "\(context.codingPath.jsonPath): is not the JSON of a saved run")
     @unknown default: self.init(description: "the file is not a saved run")
     }
   }

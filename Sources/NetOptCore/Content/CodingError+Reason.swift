@@ -1,22 +1,18 @@
-/// The reasons of encoding and decoding errors, for messages. They name the place in the JSON by its keys, and
-/// no value, because a value may be a secret.
+/// The reasons of encoding and decoding errors, for messages. They name the place in the JSON by its keys,
+/// and no value, because a value may be a secret.
 extension DecodingError {
   /// The reason, such as "$.user.id is missing".
   package var reason: String {
     switch self {
-    case .keyNotFound(let key, let context): "\(context.path).\(key.stringValue.printable(100)) is missing"
-    case .typeMismatch(_, let context): "\(context.path) has the wrong type"
-    case .valueNotFound(_, let context): "\(context.path) is null or missing"
-    case .dataCorrupted(let context) where !context.codingPath.isEmpty: "\(context.path) has a wrong value"
+    case .keyNotFound(let key, let context): "\((context.codingPath + [key]).jsonPath) is missing"
+    case .typeMismatch(_, let context): "\(context.codingPath.jsonPath) has the wrong type"
+    case .valueNotFound(_, let context): "\(context.codingPath.jsonPath) is null or missing"
+    case .dataCorrupted(let context) where !context.codingPath.isEmpty:
+      "\(context.codingPath.jsonPath) has a wrong value"
     // Foundation reports invalid JSON and a wrong value at the top with the same error.
     default: "it is not JSON, or $ has a wrong value"
     }
   }
-}
-
-extension DecodingError.Context {
-  /// The place in the style of JSONPath, such as `$.users[3].name`.
-  fileprivate var path: String { codingPath.jsonPath }
 }
 
 extension EncodingError {
@@ -30,7 +26,8 @@ extension EncodingError {
 }
 
 extension [any CodingKey] {
-  fileprivate var jsonPath: String {
+  /// The place that the keys lead to, in the style of JSONPath, such as `$.users[3].name`.
+  package var jsonPath: String {
     reduce("$") { path, key in
       key.intValue.map { "\(path)[\($0)]" } ?? "\(path).\(key.stringValue.printable(100))"
     }

@@ -71,7 +71,8 @@ extension NetOptResponse {
   /// Checks that the status is 2xx.
   ///
   /// - Returns: the response itself.
-  /// - Throws: `unexpectedStatus` for any other status. The error has the `status` and the first 64 KiB of the
+  /// - Throws: `unexpectedStatus` for any other status. The error has the `status` and the first 64 KiB of
+  /// the
   ///   body (`responseBody`), fewer if reading it fails. The rest of the body is not read. `cancelled` if the
   ///   task is cancelled while the body is read.
   @discardableResult

@@ -56,29 +56,3 @@ extension RequestBody {
     return RequestBody(source: .bytes(bytes), contentType: "application/x-www-form-urlencoded")
   }
 }
-
-extension NetOptRequest {
-  /// The request with the `Content-Type` of its body. A field that the request already has stays.
-  @inlinable package var withContentType: NetOptRequest {
-    body.contentType == nil ? self : addingContentType
-  }
-
-  @inline(never)
-  @usableFromInline
-  var addingContentType: NetOptRequest {
-    guard let type = body.contentType, !headers.contains(name: "Content-Type") else { return self }
-    var request = self
-    request.headers["Content-Type"] = type
-    return request
-  }
-
-  /// Creates a request from Foundation's `URL`.
-  ///
-  /// - Throws: `NetOptError.Code.invalidURL`, also for a relative URL.
-  public init(
-    _ method: Method, _ url: URL, headers: HeaderFields = [:], body: RequestBody = .none,
-    options: RequestOptions = RequestOptions()
-  ) throws(NetOptError) {
-    try self.init(method, url.absoluteString, headers: headers, body: body, options: options)
-  }
-}

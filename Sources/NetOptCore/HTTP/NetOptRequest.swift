@@ -1,3 +1,5 @@
+public import FoundationEssentials
+
 /// An HTTP request: method, URL, header fields, body and options. The value has the size of one reference.
 /// Copies share their storage until one of them changes.
 public struct NetOptRequest: Sendable {
@@ -77,6 +79,33 @@ public struct NetOptRequest: Sendable {
           $0 >= 0x80 || ByteClass.isUnreserved($0) || "+/=".utf8.contains($0)
         }
       }
+  }
+}
+
+extension NetOptRequest {
+  /// The request with the `Content-Type` of its body (`RequestBody.contentType`). A `Content-Type` that the
+  /// request already has stays.
+  @inlinable package var withContentType: NetOptRequest {
+    body.contentType == nil ? self : addingContentType
+  }
+
+  @inline(never)
+  @usableFromInline
+  var addingContentType: NetOptRequest {
+    guard let type = body.contentType, !headers.contains(name: "Content-Type") else { return self }
+    var request = self
+    request.headers["Content-Type"] = type
+    return request
+  }
+
+  /// Creates a request from Foundation's `URL`.
+  ///
+  /// - Throws: `NetOptError.Code.invalidURL`, also for a relative URL.
+  public init(
+    _ method: Method, _ url: URL, headers: HeaderFields = [:], body: RequestBody = .none,
+    options: RequestOptions = RequestOptions()
+  ) throws(NetOptError) {
+    try self.init(method, url.absoluteString, headers: headers, body: body, options: options)
   }
 }
 

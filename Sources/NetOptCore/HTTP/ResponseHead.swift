@@ -52,6 +52,11 @@ package struct ResponseHead: Sendable, Hashable {
     return fields
   }
 
+  /// Whether a response with this status has no body (RFC 9110, section 6.4.1): 204 and 304. Neither has a
+  /// response to HEAD.
+  @inlinable
+  package static func hasNoBody(_ status: Int) -> Bool { status == 204 || status == 304 }
+
   /// Returns the value of the first field with this name, without parsing all fields.
   package func first(_ name: String) -> String? {
     firstBytes(name).map { String(decoding: $0, as: UTF8.self) }

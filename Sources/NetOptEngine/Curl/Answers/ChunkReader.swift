@@ -36,7 +36,8 @@ struct ChunkReader: Sendable {
   private static let longestLine = 4096
 
   private var state = State.size(0, digits: 0)
-  /// Whether the last line with a size ended with CR LF, and not with LF alone. The data must then end so too.
+  /// Whether the last line with a size ended with CR LF, and not with LF alone. The data must then end so
+  /// too.
   private var usesCR = false
   /// The last byte read that is not data.
   private var previous: UInt8 = 0

@@ -59,8 +59,8 @@ struct ResponseHeadReader {
   /// Whether the final head is complete.
   var isComplete: Bool { state == .complete }
 
-  /// Whether the status says that the response has no body (204, 304; RFC 9110, section 6.4.1).
-  var hasNoBody: Bool { status == 204 || status == 304 }
+  /// Whether the status says that the response has no body.
+  var hasNoBody: Bool { ResponseHead.hasNoBody(status) }
 
   /// Whether the response has no body by its status or the request's method, but its head announces one. A
   /// faulty server may send this body after all. A response to HEAD counts as announcing a body unless its
