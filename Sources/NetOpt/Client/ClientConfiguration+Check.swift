@@ -7,8 +7,9 @@ extension ClientConfiguration {
   /// or a timer, a proxy that cannot be used, and a `User-Agent` that would add header fields to every
   /// request.
   ///
+  /// - Returns: the configuration, with the hosts of `signing` in the form of origins.
   /// - Throws: `invalidConfiguration` with the setting, its value and the allowed range.
-  func checkValues() throws(NetOptError) {
+  func checked() throws(NetOptError) -> ClientConfiguration {
     let hour = Duration.seconds(3600)
     try SettingRange(.milliseconds(1)...hour, "1 ms to 1 h").check(probing.budget, "probing.budget")
     try SettingRange(1...65_536).check(probing.concurrency, "probing.concurrency")
@@ -22,13 +23,14 @@ extension ClientConfiguration {
         .invalidConfiguration, phase: .connect, "the URL of the proxy cannot be used: \(fault)")
     }
     try CurlConfiguration.checkUserAgent(userAgent)
+    return try withSignedHosts()
   }
 
   /// Returns the configuration with the hosts of `signing` in the form of origins.
   ///
   /// - Throws: `invalidConfiguration` for a text that is no host name, and if there is none: the client would
   ///   silently sign nothing.
-  func withSignedHosts() throws(NetOptError) -> ClientConfiguration {
+  private func withSignedHosts() throws(NetOptError) -> ClientConfiguration {
     guard let signing else { return self }
     guard !signing.hosts.isEmpty else {
       throw NetOptError(

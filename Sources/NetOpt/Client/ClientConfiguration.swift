@@ -147,7 +147,8 @@ public struct ClientConfiguration: Sendable {
     /// system's, for servers and for a proxy over TLS. The client reads the file again when it changes.
     /// Default: `nil`, the system's authorities.
     public var caFile: String?
-    /// The certificate authorities in PEM form, in place of `caFile`. Setting both is an error. Default: `nil`.
+    /// The certificate authorities in PEM form, in place of `caFile`. Setting both is an error. Default:
+    /// `nil`.
     public var caBytes: [UInt8]?
     /// The path of a PEM file with certificate revocation lists (CRLs; RFC 5280). With it, the client refuses
     /// a certificate if any certificate of its chain is revoked, or has no current list of its issuer in the
@@ -166,8 +167,8 @@ public struct ClientConfiguration: Sendable {
     public var clientCertificate: ClientCertificate?
     /// The pins by host: the SHA-256 hashes of the public keys (SubjectPublicKeyInfo) that the certificate of
     /// the host may have, as `sha256/BASE64`. Add the pin of a backup key, so that the server can change
-    /// keys. The name `*` stands for every host that has no pins of its own here. The pins of a host in the IP
-    /// list apply if neither the host nor `*` has pins here. Default: empty.
+    /// keys. The name `*` stands for every host that has no pins of its own here. The pins of a host in the
+    /// IP list apply if neither the host nor `*` has pins here. Default: empty.
     public var pins: [String: [String]] = [:]
     /// The settings of individual hosts, by name. They replace all settings here except `pins` and `keyLog`.
     /// Setting `pins`, `hosts` or `keyLog` in them is an error. Default: empty.
@@ -205,9 +206,9 @@ public struct ClientConfiguration: Sendable {
   public struct Signing: Sendable {
     /// The signer of requests.
     public var signer: RequestSigner
-    /// The names of the hosts whose requests the client signs, without ports. The client follows a redirect to a host
-    /// outside this set, without a signature. It does not follow a redirect from another origin to a host in
-    /// this set, but returns the redirect response.
+    /// The names of the hosts whose requests the client signs, without ports. The client follows a redirect
+    /// to a host outside this set, without a signature. It does not follow a redirect from another origin to
+    /// a host in this set, but returns the redirect response.
     public var hosts: Set<String>
     /// Whether the `Date` of a response that came without TLS may correct the signer's clock. Anybody on the
     /// path can then make the client sign requests with a time that is wrong by at most a day. Default: no.

@@ -1,8 +1,8 @@
 import NetOptCore
 import NetOptEngine
 
-/// The TLS settings of a client, with the content that the files had when it was read. Everything that depends
-/// on the files uses this content: the connections, and the partitions of the cache.
+/// The TLS settings of a client, with the content that the files had when it was read. Everything that
+/// depends on the files uses this content: the connections, and the partitions of the cache.
 struct LoadedTLS: Sendable {
   /// The settings of the hosts that have none of their own.
   let usual: TLSSettings

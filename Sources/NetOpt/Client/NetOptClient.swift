@@ -51,8 +51,7 @@ public final class NetOptClient: Sendable {
   ///   `invalidConfiguration` for an invalid setting and for a file of certificate authorities that
   ///   cannot be read; `libraryFailed` when the system provides no descriptor or thread.
   public convenience init(_ configuration: ClientConfiguration = ClientConfiguration()) throws(NetOptError) {
-    try configuration.checkValues()
-    let configuration = try configuration.withSignedHosts()
+    let configuration = try configuration.checked()
     let start = try configuration.startList()
     try configuration.checkAuthorityFiles()
     let identities = LoadedTLS.files(of: configuration.tls).map { FileIdentity($0) }
@@ -89,8 +88,7 @@ public final class NetOptClient: Sendable {
     _ configuration: ClientConfiguration, transport: any Transport, resolver: any Resolver,
     timeSource: any TimeSource = SystemTimeSource()
   ) throws(NetOptError) {
-    try configuration.checkValues()
-    var configuration = try configuration.withSignedHosts()
+    var configuration = try configuration.checked()
     if configuration.rankingHistory == .stateDirectory { configuration.rankingHistory = .none }
     let start = try configuration.startList()
     let engine = Engine(transport: transport, resolver: resolver, loop: nil)
