@@ -3,8 +3,8 @@ import Testing
 
 /// The limits of the numbers in RSA keys.
 @Suite struct RSANumbersTests {
-  /// Whether a key is usable whose numbers have these sizes in bits: the modulus, the exponents, and three for
-  /// each prime (the prime, its exponent and its coefficient).
+  /// Whether a key is usable whose numbers have these sizes in bits: the modulus, the exponents, and three
+  /// for each prime (the prime, its exponent and its coefficient).
   private func isUsable(_ n: Int32, _ e: Int32, _ d: Int32, _ primes: [(Int32, Int32, Int32)]) -> Bool {
     var numbers = ["n": n, "e": e, "d": d]
     for (index, prime) in primes.enumerated() {

@@ -25,13 +25,17 @@ import Testing
       })
   }
 
+  private static func client() throws -> NetOptClient {
+    var configuration = ClientConfiguration()
+    configuration.proxy = .none
+    return try NetOptClient(configuration)
+  }
+
   @Test("a value goes out as JSON and comes back, also after a redirect, and the caller's type stays")
   func values() async throws {
     let server = try Self.server()
     defer { server.stop() }
-    var configuration = ClientConfiguration()
-    configuration.proxy = .none
-    let client = try NetOptClient(configuration)
+    let client = try Self.client()
     let order = Order(item: 7, note: "ä \"quoted\"\n")
     for path in ["/", "/redirect"] {
       let request = try NetOptRequest(.post, "http://\(server.endpoint)\(path)", body: .json(order))
@@ -62,9 +66,7 @@ import Testing
   func failure() async throws {
     let server = try Self.server()
     defer { server.stop() }
-    var configuration = ClientConfiguration()
-    configuration.proxy = .none
-    let client = try NetOptClient(configuration)
+    let client = try Self.client()
     let missing = try NetOptRequest(.post, "http://\(server.endpoint)/missing", body: .text("no such order"))
     let error = await #expect(throws: NetOptError.self) {
       try await client.execute(missing).requireSuccess().decode(Order.self)

@@ -34,8 +34,8 @@ import Testing
       return String(decoding: try await response.body.collect(upTo: 100), as: UTF8.self)
     }
 
-    /// Returns the name by which the server knows a new client with a disk cache, or by which it knew an earlier
-    /// client when the response is from the cache.
+    /// Returns the name by which the server knows a new client with a disk cache, or by which it knew an
+    /// earlier client when the response is from the cache.
     func name(
       cachingIn directory: String, _ change: (inout ClientConfiguration) -> Void
     ) async throws -> String {

@@ -29,8 +29,8 @@ struct TLSFixture: Sendable {
     Array(try Data(contentsOf: URL(fileURLWithPath: path(name))))
   }
 
-  /// Returns the configuration of a client that trusts the fixture's authority and finds its servers only in a
-  /// list.
+  /// Returns the configuration of a client that trusts the fixture's authority and finds its servers only in
+  /// a list.
   ///
   /// - Parameter hosts: the servers in the list, by host.
   func configuration(_ hosts: [String: HostEntry]) -> ClientConfiguration {

@@ -1,5 +1,5 @@
-/// The numbers of an RSA key (RFC 8017, section 3). The time of a signature grows with the number of primes and
-/// with the length of each number, and a damaged or crafted key may have any of them.
+/// The numbers of an RSA key (RFC 8017, section 3). The time of a signature grows with the number of primes
+/// and with the length of each number, and a damaged or crafted key may have any of them.
 package enum RSANumbers {
   /// The maximum length of the public exponent in bits (FIPS 186-5, section A.1.1). libcrypto uses it for
   /// signatures too.
@@ -12,7 +12,8 @@ package enum RSANumbers {
   ///
   /// - Parameters:
   ///   - most: the maximum length of the modulus in bits.
-  ///   - bits: returns the length of a number in bits, by libcrypto's name (EVP_PKEY-RSA(7)); `nil` if the key
+  // /   - bits: returns the length of a number in bits, by libcrypto's name (EVP_PKEY-RSA(7)); `nil` if the
+  // key
   ///     does not have it.
   package static func areUsable(most: Int32, bits: (String) -> Int32?) -> Bool {
     guard let modulus = bits("n") else { return true }
