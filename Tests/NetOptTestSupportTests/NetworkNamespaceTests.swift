@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import NetOptTestSupport
 import TestTools
 import Testing
 
@@ -22,5 +23,15 @@ import Testing
       namespace.end()
       #expect(!namespace.hasThreads)
     }
+  }
+
+  @Test(
+    "the thread that ends a namespace is out of it afterwards",
+    .enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable })
+  func callerInTheNamespace() throws {
+    let namespace = try NetworkNamespace()
+    let caller = try namespace.run { try JoinableThread { namespace.end() } }
+    caller.join()
+    #expect(!namespace.hasThreads)
   }
 }

@@ -66,20 +66,20 @@ package final class NetworkNamespace: Sendable {
   /// Ends the thread after it has run all submitted closures, and takes the threads of libdispatch out of the
   /// namespace. libdispatch starts a thread when there is work and all its threads are busy. If a thread in
   /// the namespace gives it the work, for example the event loop of a client, the new thread begins there too
-  /// and would later run other tests.
+  /// and would later run other tests. The caller's own thread can be one of these.
   package func end() {
     work.close()
     thread.join()
+    Self.leave(name, for: original)
     let clock = SystemTimeSource()
     let deadline = clock.now() + .seconds(20)
     while hasThreads {
       precondition(
         clock.now() < deadline, "a thread that libdispatch does not own is in a namespace that ends")
-      let original = original
       for qualityOfService in [DispatchQoS.QoSClass.background, .utility, .default, .userInitiated] {
         for _ in 0..<8 {
-          DispatchQueue.global(qos: qualityOfService).async { [name] in
-            if Self.network(of: "thread-self") == name { setNetwork(original) }
+          DispatchQueue.global(qos: qualityOfService).async { [name, original] in
+            Self.leave(name, for: original)
             // While this thread waits, another one takes the next block.
             usleep(1000)
           }
@@ -87,6 +87,13 @@ package final class NetworkNamespace: Sendable {
       }
       usleep(5000)
     }
+  }
+
+  /// Takes the calling thread out of a namespace, if it is there.
+  ///
+  /// - Parameter original: the descriptor of the network that the thread moves to.
+  private static func leave(_ name: String, for original: Int32) {
+    if network(of: "thread-self") == name { setNetwork(original) }
   }
 
   /// Whether a thread of this process is in the namespace. Always true before `end`.
