@@ -23,7 +23,7 @@ PERFFLAGS ?=
 AGAINST ?=
 # What `make libcurl-matrix` runs, on which releases of Debian's source packages, and on which libraries that are already built:
 # `make libcurl-matrix LIBCURL_RELEASES= LIBCURL_DIRS='/opt/curl-8.4 /opt/curl-8.5'`.
-MATRIX_TESTS ?= CurlConformanceTests|NetOptStormTests|HostileServerTests|TogetherTests|HeldBodiesTests|RefusalTests|UnsentRequestsTests|TunnelTests|SplitUploadTests|SharedPortTests
+MATRIX_TESTS ?= CurlConformanceTests|NetOptStormTests|HostileServerTests|TogetherTests|HeldBodiesTests|RefusalTests|UnsentRequestsTests|TunnelTests|SplitUploadTests|FullSocketTests|SharedPortTests
 LIBCURL_RELEASES ?= oldest 8.4 8.5 newest
 LIBCURL_DIRS ?=
 # How often `make kill-list` kills.

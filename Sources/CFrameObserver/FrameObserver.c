@@ -2,8 +2,9 @@
 // declares RTLD_NEXT of dlsym(3).
 #define _GNU_SOURCE
 #include "FrameObserver.h"
+#include "Interposed.h"
+#include "SocketRoom.h"
 
-#include <dlfcn.h>
 #include <nghttp2/nghttp2.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -225,22 +226,6 @@ static int writing(nghttp2_session *session, const nghttp2_frame *frame, void *d
   return 0;
 }
 
-// ld.so(8) finds each of the following functions before nghttp2's function with the same name, so libcurl
-// calls this module's function. The functions are weak, so that a program with a statically linked nghttp2
-// still links. The observer sees nothing in that program.
-#define INTERPOSED __attribute__((weak, visibility("default")))
-
-// Returns nghttp2's function with this name, which exists because this module is linked with nghttp2. known:
-// keeps the function for later calls.
-static void *next(const char *name, _Atomic(void *) *known) {
-  void *function = atomic_load(known);
-  if (!function) {
-    function = dlsym(RTLD_NEXT, name);
-    atomic_store(known, function);
-  }
-  return function;
-}
-
 INTERPOSED void nghttp2_session_callbacks_set_on_frame_recv_callback(
     nghttp2_session_callbacks *callbacks, callback original) {
   static _Atomic(void *) known;
@@ -332,6 +317,7 @@ INTERPOSED void nghttp2_session_del(nghttp2_session *session) {
     remove_session(&failed, session);
     remove_session(&abandoned, session);
     remove_session(&rests, session);
+    netopt_forget_room(session);
     if (session) handlers.deleted(session);
   }
   delete(session);
@@ -347,7 +333,9 @@ INTERPOSED int nghttp2_submit_rst_stream(
   // libcurl ends a stream with STREAM_CLOSED when it has finished with the stream. After other codes, libcurl
   // still expects its callback for the end of the stream.
   if (is_ours && error == NGHTTP2_STREAM_CLOSED) nghttp2_session_set_stream_user_data(session, stream, NULL);
-  return submit(session, flags, stream, error);
+  int result = submit(session, flags, stream, error);
+  if (is_ours && error == NGHTTP2_STREAM_CLOSED && result == 0) netopt_send_is_unwritten();
+  return result;
 }
 
 // Replaces the callback for the body of a request. libcurl from 8.1.0 on may call a newer function of nghttp2,

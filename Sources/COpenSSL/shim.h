@@ -17,8 +17,10 @@
 // and structures may differ in another one.
 static const int netopt_openssl_major = OPENSSL_VERSION_MAJOR;
 
-// Commands of SSL_CTX_ctrl(3) and some of their values: SSL_CTX_clear_mode(3), SSL_CTX_set_read_ahead(3),
-// SSL_CTX_set_max_cert_list(3), SSL_CTX_set1_verify_cert_store(3).
+// Commands of SSL_CTX_ctrl(3) and some of their values: SSL_CTX_set_mode(3), SSL_CTX_clear_mode(3),
+// SSL_CTX_set_read_ahead(3), SSL_CTX_set_max_cert_list(3), SSL_CTX_set1_verify_cert_store(3).
+static const int netopt_ctrl_set_mode = SSL_CTRL_MODE;
+static const long netopt_mode_moving_write_buffer = SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER;
 static const int netopt_ctrl_clear_mode = SSL_CTRL_CLEAR_MODE;
 static const int netopt_ctrl_set_read_ahead = SSL_CTRL_SET_READ_AHEAD;
 static const long netopt_mode_release_buffers = SSL_MODE_RELEASE_BUFFERS;

@@ -142,8 +142,8 @@ class Session:
         self._block = b""
         # By their numbers, the requests whose heads have arrived and that are not answered yet.
         self._open: dict[int, Stream] = {}
-        # Whether a scenario answers no further request of this connection. Only the scenarios h2-deaf and
-        # h2-refusal-leaving set it and read it.
+        # Whether a scenario has stopped reading from this connection, for a time or to answer no further request.
+        # Set and read only by scenarios.
         self.is_deaf = False
         # The streams for which `on_streams` will be called once, when there are `width` of them.
         self._together: list[Stream] = []

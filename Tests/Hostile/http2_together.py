@@ -11,7 +11,7 @@ import struct
 import time
 
 from hpack import indexed_literal, integer, literal
-from host import PATIENCE
+from host import PATIENCE, Late
 from http2 import ACK, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, WINDOW_UPDATE, Session, Stream, frame, settings
 from scenarios import Scenario, add, http2, http2_together
 
@@ -137,6 +137,22 @@ for each_index in range(4):
             forged(f"forged-in-the-head-of-{each_index}-for-{each_other}", each_index, each_other)
 
 
+# A TLS record that nobody can decrypt (RFC 8446, section 5.2).
+INVALID_RECORD = b"\x17\x03\x03\x00\x20" + bytes(32)
+
+
+@http2_together("heads-and-an-invalid-record")
+def heads_and_record(streams: list[Stream]) -> None:
+    """Sends the heads and then a record that nobody can decrypt. The TCP connection stays open."""
+    send(streams, *(stream.head() for stream in streams))
+    streams[0].session.connection.send_raw(INVALID_RECORD)
+
+
+@http2_together("invalid-record")
+def invalid_record(streams: list[Stream]) -> None:
+    streams[0].session.connection.send_raw(INVALID_RECORD)
+
+
 @http2_together("resets-beside-answers")
 def resets(streams: list[Stream]) -> None:
     """Answers the first and the third request, and resets the other two streams.
@@ -166,26 +182,52 @@ def cut_held(streams: list[Stream]) -> None:
     whole.send(whole.right())
 
 
-@http2("deaf", is_early=True)
-def deaf(stream: Stream) -> None:
-    """Stops reading from the connection until the test asks for /release.
+def stop_reading(stream: Stream) -> Late:
+    """Stops reading from the connection until the test asks for /release, and at most for `PATIENCE` seconds.
 
-    The pause begins when the head of the connection's first request has arrived (`is_early`), and lasts at
-    most `PATIENCE` seconds. This function runs on the thread that reads, so the request's body fills the
-    socket. Meanwhile the function sends PING acknowledgements, so that the connection looks alive. No request
-    of the connection gets a response, not even after the pause.
+    This function runs on the thread that reads, so the requests fill the socket. Meanwhile the function sends
+    PING acknowledgements, so that the connection looks alive. The caller sets `done` of the result.
     """
-    if stream.session.is_deaf:
-        return
     stream.session.is_deaf = True
     # Only the full socket then stops the client from sending.
     stream.send(WIDE_WINDOWS)
-    # /release sets `late.due`, and then waits for `late.done`.
     late = stream.session.host.late()
     end = time.monotonic() + PATIENCE
     while not late.due.wait(PAUSE) and time.monotonic() < end:
         stream.send(frame(PING, ACK, 0, bytes(8)))
-    late.done.set()
+    return late
+
+
+@http2("deaf", is_early=True)
+def deaf(stream: Stream) -> None:
+    """Stops reading when the head of the connection's first request has arrived.
+
+    No request of the connection gets a response, not even after the pause.
+    """
+    if not stream.session.is_deaf:
+        stop_reading(stream).done.set()
+
+
+@http2("deaf-for-a-while", is_early=True)
+def deaf_for_a_while(stream: Stream) -> None:
+    """Stops reading for a time, and then answers all requests rightly."""
+    if not stream.session.is_deaf:
+        stop_reading(stream).done.set()
+    stream.send(stream.right())
+
+
+@http2("deaf-then-an-invalid-record", is_early=True)
+def deaf_then_invalid(stream: Stream) -> None:
+    """Stops reading for a time, and then sends a record that nobody can decrypt. The connection stays open.
+
+    Answers the requests of further connections rightly.
+    """
+    if stream.session.connection.number > 1:
+        stream.send(stream.right())
+    elif not stream.session.is_deaf:
+        late = stop_reading(stream)
+        stream.session.connection.send_raw(INVALID_RECORD)
+        late.done.set()
 
 
 @http2("slow")

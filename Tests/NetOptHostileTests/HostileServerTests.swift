@@ -83,5 +83,5 @@ import Testing
     StatusLineCases.all, FieldCases.all, BodyCases.all, CodingCases.all, EndCases.all, LeftoverCases.all,
     FloodCases.all, H2FieldCases.all, H2FrameCases.all, H2LengthCases.all, H2EndCases.all, H2FloodCases.all,
     RecordCases.all, TogetherTests.cases, UnsentRequestsTests.cases, RefusalTests.cases, TunnelTests.cases,
-    SplitUploadTests.cases, ForgottenRestTests.cases)
+    SplitUploadTests.cases, FullSocketTests.cases, ForgottenRestTests.cases)
 }

@@ -13,43 +13,6 @@ import Testing
   static let cases: [HostileCase] = .together(
     .fails(as: .lost, ["reset-behind-the-head"]), .h2(.answers(["checks-bodies"])))
 
-  /// A server and a client in a network of their own.
-  private struct Lab {
-    let namespace: NetworkNamespace
-    let server: HostileServer
-    let client: NetOptClient
-
-    /// - Parameters:
-    ///   - send: the size of the send buffers in bytes.
-    ///   - receive: the size of the receive buffers in bytes.
-    init(send: Int, receive: Int) async throws {
-      namespace = try NetworkNamespace()
-      try namespace.run {
-        try TextFile.write("4096 \(send) \(send)", to: "/proc/sys/net/ipv4/tcp_wmem")
-        try TextFile.write("4096 \(receive) \(receive)", to: "/proc/sys/net/ipv4/tcp_rmem")
-      }
-      server = try await HostileServer(in: namespace)
-      client = try namespace.run { [server] in try NetOptClient(server.clientConfiguration) }
-    }
-
-    /// Runs a test, and then ends the client and the namespace, in this order, also when the test throws.
-    /// Until the client has ended, its event loop is a thread in the namespace.
-    static func with(send: Int, receive: Int, _ test: (Lab) async throws -> Void) async throws {
-      let lab = try await Lab(send: send, receive: receive)
-      do { try await test(lab) } catch {
-        await lab.end()
-        throw error
-      }
-      #expect(lab.server.newFaults().isEmpty)
-      await lab.end()
-    }
-
-    private func end() async {
-      await client.shutdown()
-      namespace.end()
-    }
-  }
-
   /// libcurl from 8.7 on passes head and body to one call of SSL_write(3), which is several records. When the
   /// connection breaks between them, the server has the head, although SSL_write has reported nothing. The
   /// send buffer holds one record.
@@ -57,7 +20,7 @@ import Testing
     "a POST is sent once when its connection breaks between two of its TLS records",
     arguments: 1...4 as ClosedRange<UInt64>)
   func partialWrites(_ seed: UInt64) async throws {
-    try await Lab.with(send: 16_384, receive: 4096) { lab in
+    try await SmallBuffersLab.with(send: 16_384, receive: 4096) { lab in
       var random = SplitMix64(seed: seed)
       for number in 0..<4 {
         let host = "reset-behind-the-head--split-\(number).hostile.test"
@@ -73,12 +36,14 @@ import Testing
   }
 
   /// libcurl 7.88.0 to 8.0.1 may pass a part of a body to nghttp2 twice (`SentBody`). netopt then ends the
-  /// request.
+  /// request. With a send buffer of 16 KiB, Linux's usual first size, all requests must succeed: small frames
+  /// wait until there is room for them (SocketRoom.c). With 4 KiB, a frame may fit only in part.
   @Test(
     "no server sees the end of an HTTP/2 request's body that is not the caller's",
-    arguments: 1...4 as ClosedRange<UInt64>)
-  func multiplexedBodies(_ seed: UInt64) async throws {
-    try await Lab.with(send: 4096, receive: 8192) { lab in
+    arguments: 1...4 as ClosedRange<UInt64>, [4096, 16_384])
+  func multiplexedBodies(_ seed: UInt64, send: Int) async throws {
+    let verdict: HostileCase.Verdict = send < 16_384 ? .either(.usual, .lost) : .answers(.usual)
+    try await SmallBuffersLab.with(send: send, receive: 8192) { lab in
       var random = SplitMix64(seed: seed)
       let host = "h2-checks-bodies--split.hostile.test"
       func request(_ method: NetOptRequest.Method, _ target: String) throws -> NetOptRequest {
@@ -86,7 +51,7 @@ import Testing
       }
       // The connection exists before the uploads begin.
       let first = await Outcome(of: try request(.get, "/right?q=0"), by: lab.client)
-      #expect(first.fault(.answers(.usual), for: 0) == nil)
+      #expect(first.fault(verdict, for: 0) == nil)
       let calls = try (1...24).map { question in
         // Each line of 16 bytes has a number, so no part of the body equals another part.
         let lines = 500 + Int(random.below(8000))
@@ -98,7 +63,7 @@ import Testing
         return (question, Task { [request] in await Outcome(of: request, by: lab.client) })
       }
       for (question, call) in calls {
-        let fault = await call.value.fault(.either(.usual, .lost), for: question)
+        let fault = await call.value.fault(verdict, for: question)
         #expect(fault == nil, "seed \(seed)")
       }
       let received = try await lab.server.received(by: host)

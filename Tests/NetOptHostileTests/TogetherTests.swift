@@ -18,7 +18,7 @@ import Testing
         "heads-then-a-bad-frame",
         "bad-frame", "whole-answers-and-a-bad-frame", "many-settings", "too-large-a-head",
         "too-large-a-head-behind-whole-answers", "resets-beside-answers", "a-reset-for-each",
-        "cut-while-they-are-held-back",
+        "cut-while-they-are-held-back", "heads-and-an-invalid-record", "invalid-record",
       ] + forged).map { "together-\($0)" }))
 
   /// The scenarios in which the head of the response to one request (`index`) ends with the header of a

@@ -12,6 +12,7 @@ enum FrameObserver {
         ending: ending, received: received, requested: requested, closed: closed, refused: refused,
         leaving: leaving, rejected: rejected, failed: failed, deleted: deleted, resumes: resumes,
         sends: sends, hides_reset: hidesReset, keeps_rests: CurlLibrary.forgetsInput ? 1 : 0))
+    if CurlLibrary.gathersFrames { netopt_watch_room(socket(of:), holds) }
   }
 
   /// Whether libcurl holds received bytes of a connection that nghttp2 has not read, because a stream's
@@ -145,6 +146,17 @@ private func hidesReset(_ easy: UnsafeMutableRawPointer?) -> Int32 {
     return 0
   }
   return transfer.hasStreamEnded ? 1 : 0
+}
+
+/// Returns the socket of a session's connection; -1 if it is unknown.
+private func socket(of session: UnsafeRawPointer?) -> Int32 {
+  session.flatMap { LiveConnection.withSession($0) }?.descriptor ?? -1
+}
+
+/// nghttp2 keeps frames of a session until the connection's socket has room.
+private func holds(_ session: UnsafeRawPointer?) {
+  guard let session else { return }
+  LiveConnection.withSession(session)?.holdsFrames = true
 }
 
 /// A session is about to be freed.

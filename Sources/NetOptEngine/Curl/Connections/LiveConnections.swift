@@ -44,9 +44,14 @@ final class LiveConnection {
   /// The TLS connection to the proxy, if the connection carries plain HTTP to a proxy over TLS; otherwise
   /// `nil`.
   var proxyTLS: ProxyTLS?
+  /// The reader of the TLS connection that carries the requests; `nil` without TLS, and where netopt cannot
+  /// use OpenSSL's functions.
+  var tlsReader: RecordReader?
   /// Limits how much libcurl reads from the connection in a turn. Set only if the connection speaks HTTP/2
   /// over OpenSSL.
   var reader: RecordReader?
+  /// Whether nghttp2 keeps frames of the connection until the socket has room (SocketRoom.c).
+  var holdsFrames = false
   /// The address of the connection's nghttp2 session, set when a request is about to be written. Only for
   /// comparison; it must not be dereferenced.
   private(set) var session: UnsafeRawPointer?

@@ -24,9 +24,10 @@ package enum CurlLibrary {
   /// in the middle of a frame. All releases before 8.1.0 may (`http2_connisdead` in lib/http2.c).
   static let forgetsInput = isBefore(0x08_01_00)
 
-  /// Whether this libcurl may send a part of a request's body twice over HTTP/2. The releases from 7.88.0 to
-  /// 8.0.1 do (`cf_h2_send` in lib/http2.c; see `SentBody`).
-  static let repeatsUploads = !isBefore(0x07_58_00) && isBefore(0x08_01_00)
+  /// Whether this libcurl gathers small HTTP/2 frames. When the socket has no room for them, it fails, or sends
+  /// a part of a request's body twice. The releases from 7.88.0 to 8.0.1 do (`send_callback` and `cf_h2_send` in
+  /// lib/http2.c; see SocketRoom.c and `SentBody`).
+  static let gathersFrames = !isBefore(0x07_58_00) && isBefore(0x08_01_00)
 
   /// Whether this libcurl stores TLS sessions as bytes (i2d_SSL_SESSION(3)). All releases from 8.10.0 on do
   /// (`Curl_ossl_add_session` in lib/vtls/openssl.c).

@@ -221,9 +221,11 @@ actor CurlMulti: LoopActor {
       if transfer.takesTurn, readiness.contains(.write) { return postpone(transfer, descriptor) }
     }
     var mask: Int32 = 0
-    if readiness.contains(.read) {
-      beginTurn(of: descriptor)
-      mask |= CURL_CSELECT_IN
+    if readiness.contains(.read) { mask |= CURL_CSELECT_IN }
+    if let connection = callbackState.live[descriptor] {
+      if readiness.contains(.read) { beginTurn(of: connection) }
+      if connection.holdsFrames, readiness.contains(.write) { sendHeldFrames(on: connection) }
+      if connection.tlsReader?.hasFailed == true { endFailed(connection) }
     }
     if readiness.contains(.write) { mask |= CURL_CSELECT_OUT }
     if readiness.contains(.error) { mask |= CURL_CSELECT_ERR }

@@ -154,6 +154,17 @@ struct OpenSSL: Sendable {
     _ = control(context, netopt_ctrl_clear_mode, netopt_mode_release_buffers, nil)
   }
 
+  /// Lets libcurl repeat a write from another address, after the socket had no room for it. While a socket is
+  /// full, libcurl 7.88 gathers small HTTP/2 frames in a buffer, and moves the buffer when it grows. By default
+  /// OpenSSL takes the bytes at the new address for other bytes: the connection fails, and libcurl does not
+  /// tell all its transfers.
+  ///
+  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
+  func acceptMovedWrites(in context: OpaquePointer) {
+    // SSL_CTX_set_mode(3) is a macro for this.
+    _ = control(context, netopt_ctrl_set_mode, netopt_mode_moving_write_buffer, nil)
+  }
+
   /// Makes connections read only the record that they need. libcurl 8.15.0 and later makes OpenSSL read
   /// several records at once. Then `RecordReader` would not know in which record data arrived, and the gate
   /// would not know whether the bytes that were read are data or tickets.

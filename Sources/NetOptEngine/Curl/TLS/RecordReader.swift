@@ -49,6 +49,16 @@ final class RecordReader {
     RecordReader.Functions.loaded?.pointee.isInHandshake(ssl) == 1 || outer?.isInHandshake == true
   }
 
+  /// Whether TLS has failed, on this connection or on the connection to the proxy around it: OpenSSL reads and
+  /// writes nothing more. libcurl takes each further failure for a wait if the last system call on the socket
+  /// had found no room or no data (`io_result` in lib/vtls/openssl.c). It then never ends the transfers.
+  var hasFailed: Bool {
+    guard let functions = RecordReader.Functions.loaded?.pointee else { return false }
+    // OpenSSL counts a failed connection as one in a handshake, so a connection that works costs one call.
+    if functions.isInHandshake(ssl) == 1, strcmp(functions.state(ssl), "SSLERR") == 0 { return true }
+    return outer?.hasFailed == true
+  }
+
   /// Returns the number of bytes that have arrived on the socket since it was opened. Ends the search for
   /// `outer`.
   ///
@@ -168,7 +178,7 @@ final class RecordReader {
 
   /// OpenSSL's functions. Their types are those of the man pages, and nothing checks the types:
   /// BIO_meth_new(3), BIO_new(3), BIO_get_data(3), BIO_set_flags(3), BIO_read(3), BIO_ctrl(3), BIO_push(3),
-  /// SSL_set0_rbio(3), SSL_has_pending(3), SSL_in_init(3). `init` shows which function each property is.
+  /// SSL_set0_rbio(3), SSL_has_pending(3), SSL_in_init(3), SSL_state_string(3). `init` shows which function each property is.
   ///
   /// Unchecked: `method` is complete when it is stored, and nothing changes it.
   private struct Functions: @unchecked Sendable {
@@ -194,6 +204,8 @@ final class RecordReader {
     let control: @convention(c) (BIO, Int32, Int, UnsafeMutableRawPointer?) -> Int
     let hasPending: @convention(c) (OpaquePointer) -> Int32
     let isInHandshake: @convention(c) (OpaquePointer) -> Int32
+    /// Returns a short name of the state of a connection.
+    let state: @convention(c) (OpaquePointer) -> UnsafePointer<CChar>
     let readBIO: @convention(c) (OpaquePointer) -> BIO?
     let setReadBIO: @convention(c) (OpaquePointer, BIO) -> Void
     /// The method that makes BIOs of this kind. It lives as long as the process.
@@ -229,6 +241,7 @@ final class RecordReader {
       control = try OpenSSL.function("BIO_ctrl")
       hasPending = try OpenSSL.function("SSL_has_pending")
       isInHandshake = try OpenSSL.function("SSL_in_init")
+      state = try OpenSSL.function("SSL_state_string")
       readBIO = try OpenSSL.function("SSL_get_rbio")
       setReadBIO = try OpenSSL.function("SSL_set0_rbio")
       let newIndex: @convention(c) () -> Int32 = try OpenSSL.function("BIO_get_new_index")

@@ -133,6 +133,7 @@ extension Transfer {
       if let tls, let connection, !connection.reportsTLSEnd {
         connection.reportsTLSEnd = tls.report(to: connection)
         connection.tlsVersion = tlsVersion
+        connection.tlsReader = tls.reader
       }
       return
     }
@@ -151,6 +152,7 @@ extension Transfer {
     connection.isMultiplexed = choice
     connection.reportsTLSEnd = tls.report(to: connection)
     connection.tlsVersion = tlsVersion
+    connection.tlsReader = tls.reader
     // HTTP/2 assigns all data to streams, so nothing has to watch for unsolicited data.
     if choice {
       tls.endWatch()

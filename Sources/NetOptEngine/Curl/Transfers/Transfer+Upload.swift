@@ -30,7 +30,7 @@ extension Transfer {
   /// transfer fails.
   func maySend(frameOf count: Int) -> Bool {
     // Later releases may count bytes as sent after nghttp2 has taken them.
-    let written = CurlLibrary.repeatsUploads ? easy.uploadedBytes : Int.max
+    let written = CurlLibrary.gathersFrames ? easy.uploadedBytes : Int.max
     guard !sentBody.frame(count, written: written) else { return true }
     fault = .bodyRepeated
     return false
