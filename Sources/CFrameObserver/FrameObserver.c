@@ -334,7 +334,7 @@ INTERPOSED int nghttp2_submit_rst_stream(
   // still expects its callback for the end of the stream.
   if (is_ours && error == NGHTTP2_STREAM_CLOSED) nghttp2_session_set_stream_user_data(session, stream, NULL);
   int result = submit(session, flags, stream, error);
-  if (is_ours && error == NGHTTP2_STREAM_CLOSED && result == 0) netopt_send_is_unwritten();
+  if (is_ours && error == NGHTTP2_STREAM_CLOSED && result == 0) netopt_next_send_ends_streams();
   return result;
 }
 

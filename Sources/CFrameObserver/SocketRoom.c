@@ -25,26 +25,34 @@ enum { overhead = 2048 };
 
 // The functions that `netopt_watch_room` was given on this thread; NULL before.
 static _Thread_local int (*socket_of)(const void *session);
-static _Thread_local void (*holds)(const void *session);
+static _Thread_local void (*held_by)(const void *session);
+// Whether a session of this thread has kept a frame since the last `netopt_take_held`.
+static _Thread_local int has_held;
+
+// The least size of a send buffer whose room netopt remembers from one call of nghttp2_session_send to the next.
+// In a smaller one, what the kernel needs besides the bytes counts too much. Linux's usual buffers are larger once
+// the connection is open.
+enum { least_remembered = 64 * 1024 };
 
 // A session with its socket. room: the number of bytes for which the socket had room when it was last asked,
-// without those that were sent since.
+// without those that were sent since. is_small: whether the send buffer is smaller than `least_remembered`.
 struct known_room {
   const void *session;
   int socket;
   long room;
+  int is_small;
 };
 enum { slots = 64 };
 // Some sessions of this thread. A session that is not there takes the place of another one; the only cost is a
 // further call of `socket_of`.
 static _Thread_local struct known_room known_rooms[slots];
-// Whether everything that libcurl has gathered is written, so that the kernel knows how much room is left. It is
-// when libcurl lets a session send, and until the session has passed the first small frame.
-static _Thread_local int is_written;
+// Whether poll(2) tells how much room is left. Set when nghttp2_session_send begins. Cleared when a session has
+// passed a small frame: libcurl writes the frame only later, so the kernel does not count it yet.
+static _Thread_local int room_is_known;
 
-// Whether libcurl does not write what it gathers in the present call of nghttp2_session_send. It ends a stream in
-// this way (`http2_data_done`).
-static _Thread_local int is_unwritten;
+// Whether only frames that end a stream may pass in the present call of nghttp2_session_send: libcurl does not
+// write what it gathers in this call (`http2_data_done`).
+static _Thread_local int only_resets;
 
 static struct known_room *slot_of(const void *session) {
   return &known_rooms[((uintptr_t)session >> 6) % slots];
@@ -56,20 +64,22 @@ static struct known_room *entry_of(const void *session) {
   if (entry->session == session) return entry;
   int socket = socket_of(session);
   if (socket < 0) return NULL;
-  *entry = (struct known_room){session, socket, 0};
+  *entry = (struct known_room){session, socket, 0, 0};
   return entry;
 }
 
-// Returns how many bytes a socket takes at once; 0 when it has no room. The kernel reports room when at least a
-// third of the send buffer is free (sk_stream_is_writeable).
-static long room_of(int socket) {
-  struct pollfd entry = {.fd = socket, .events = POLLOUT};
-  // A failed socket takes the frame, so that libcurl sees the failure.
-  if (poll(&entry, 1, 0) == 0) return 0;
+// Asks the kernel how many bytes a socket takes at once. It reports room when at least a third of the send buffer
+// is free (sk_stream_is_writeable).
+static void ask(struct known_room *entry) {
+  struct pollfd events = {.fd = entry->socket, .events = POLLOUT};
   int buffer = 0;
   socklen_t size = sizeof buffer;
-  if (getsockopt(socket, SOL_SOCKET, SO_SNDBUF, &buffer, &size) || buffer < 3) return 1;
-  return buffer / 3;
+  entry->room = 0;
+  // A failed socket takes the frame, so that libcurl sees the failure.
+  if (poll(&events, 1, 0) == 0) return;
+  getsockopt(entry->socket, SOL_SOCKET, SO_SNDBUF, &buffer, &size);
+  entry->is_small = buffer < least_remembered;
+  entry->room = buffer < 3 ? 1 : buffer / 3;
 }
 
 // Whether a small frame may be passed to libcurl now.
@@ -79,11 +89,11 @@ static int has_room(const void *session, size_t count) {
   if (!entry) return 1;
   long need = (long)count + overhead;
   if (entry->room < need) {
-    if (!is_written) return 0;
-    entry->room = room_of(entry->socket);
+    if (!room_is_known) return 0;
+    ask(entry);
     if (!entry->room) return 0;
   }
-  is_written = 0;
+  room_is_known = 0;
   entry->room = entry->room > need ? entry->room - need : 0;
   return 1;
 }
@@ -92,16 +102,19 @@ static int has_room(const void *session, size_t count) {
 static _Atomic(nghttp2_send_callback) original_send;
 
 // Whether libcurl may have a small frame now. libcurl may gather a frame that ends a stream and write it later:
-// nobody waits for it. The type of a frame is in its fourth byte (RFC 9113, section 4.1).
+// nobody waits for it. But it needs room too: when it cannot be written later, the next transfer that receives
+// fails. The type of a frame is in its fourth byte (RFC 9113, section 4.1). nghttp2 always passes whole frames,
+// because OpenSSL takes a frame whole or not at all.
 static int may_pass(const void *session, const uint8_t *bytes, size_t count) {
-  if (is_unwritten) return count > 3 && bytes[3] == NGHTTP2_RST_STREAM;
+  if (only_resets && (count < 4 || bytes[3] != NGHTTP2_RST_STREAM)) return 0;
   return has_room(session, count);
 }
 
 // nghttp2 calls this to write frames, in place of `original_send`.
 static ssize_t sends(nghttp2_session *session, const uint8_t *bytes, size_t count, int flags, void *data) {
   if (socket_of && count < least_direct && !may_pass(session, bytes, count)) {
-    holds(session);
+    has_held = 1;
+    held_by(session);
     return NGHTTP2_ERR_WOULDBLOCK;
   }
   // A long frame may use up the room.
@@ -119,21 +132,30 @@ INTERPOSED void nghttp2_session_callbacks_set_send_callback(
   set(callbacks, is_first ? sends : original);
 }
 
-// libcurl calls this to let a session send. Before, it has written what it had gathered, or has found no room.
+// libcurl calls this to let a session send. Before, it has written what it had gathered, or has found no room, or
+// has ended streams (`only_resets`).
 INTERPOSED int nghttp2_session_send(nghttp2_session *session) {
   static _Atomic(void *) known;
   int (*send)(nghttp2_session *) = next(__func__, &known);
-  is_written = 1;
+  room_is_known = 1;
+  struct known_room *entry = slot_of(session);
+  if (entry->session == session && entry->is_small) entry->room = 0;
   int result = send(session);
-  is_unwritten = 0;
+  only_resets = 0;
   return result;
 }
 
-void netopt_send_is_unwritten(void) { is_unwritten = 1; }
+void netopt_next_send_ends_streams(void) { only_resets = socket_of != NULL; }
+
+int netopt_take_held(void) {
+  int result = has_held;
+  has_held = 0;
+  return result;
+}
 
 void netopt_watch_room(int (*socket)(const void *session), void (*held)(const void *session)) {
   socket_of = socket;
-  holds = held;
+  held_by = held;
 }
 
 void netopt_forget_room(const void *session) {

@@ -137,6 +137,12 @@ for each_index in range(4):
             forged(f"forged-in-the-head-of-{each_index}-for-{each_other}", each_index, each_other)
 
 
+@http2_together("sixty", width=60)
+def sixty(streams: list[Stream]) -> None:
+    """Answers sixty requests when all have arrived. Until then, the client receives nothing."""
+    send(streams, *(stream.right() for stream in streams))
+
+
 # A TLS record that nobody can decrypt (RFC 8446, section 5.2).
 INVALID_RECORD = b"\x17\x03\x03\x00\x20" + bytes(32)
 
@@ -210,8 +216,8 @@ def deaf(stream: Stream) -> None:
 
 @http2("deaf-for-a-while", is_early=True)
 def deaf_for_a_while(stream: Stream) -> None:
-    """Stops reading for a time, and then answers all requests rightly."""
-    if not stream.session.is_deaf:
+    """Stops reading from the host's first connection for a time, and then answers all requests rightly."""
+    if stream.session.connection.number == 1 and not stream.session.is_deaf:
         stop_reading(stream).done.set()
     stream.send(stream.right())
 

@@ -35,17 +35,21 @@ struct SmallBuffersLab {
     await lab.end()
   }
 
-  /// Waits until the client has data in a socket that the server does not take: the buffers on both sides are
-  /// full.
-  func waitUntilFull() async throws {
-    // Lines of /proc/net/tcp: the number, both addresses and ports, the state, the bytes in the queues
-    // (proc_net_tcp in the kernel's documentation). The server's port is the remote one.
+  /// Waits until the client's socket holds more than the server's receive buffer takes, so the server has
+  /// stopped reading.
+  ///
+  /// - Parameter least: the number of bytes that the socket holds then.
+  func waitForFullSocket(holding least: Int) async throws {
+    // Lines of /proc/net/tcp: the number, both addresses and ports, the state, the bytes in both queues
+    // (Documentation/networking/proc_net_tcp.rst of Linux). The server's port is the remote one.
     let port = String(server.secure.port, radix: 16, uppercase: true)
     try await wait(for: "a full socket") {
       let lines = try namespace.run { TextFile.read("/proc/thread-self/net/tcp") }.split(separator: "\n")
       return lines.contains { line in
         let fields = line.split(separator: " ")
-        return fields.count > 4 && fields[2].hasSuffix(":" + port) && !fields[4].hasPrefix("00000000:")
+        guard fields.count > 4, fields[2].hasSuffix(":" + port) else { return false }
+        return fields[4].split(separator: ":").first.flatMap { Int($0, radix: 16) }.map { $0 >= least }
+          ?? false
       }
     }
   }

@@ -12,7 +12,7 @@ enum FrameObserver {
         ending: ending, received: received, requested: requested, closed: closed, refused: refused,
         leaving: leaving, rejected: rejected, failed: failed, deleted: deleted, resumes: resumes,
         sends: sends, hides_reset: hidesReset, keeps_rests: CurlLibrary.forgetsInput ? 1 : 0))
-    if CurlLibrary.gathersFrames { netopt_watch_room(socket(of:), holds) }
+    if CurlLibrary.gathersFrames { netopt_watch_room(socket(of:), held) }
   }
 
   /// Whether libcurl holds received bytes of a connection that nghttp2 has not read, because a stream's
@@ -26,6 +26,9 @@ enum FrameObserver {
 
   /// Whether the observer also sees when each request's head is about to be written.
   static var observesRequests: Bool { netopt_requests_are_observed() != 0 }
+
+  /// Whether a session of this thread has kept a frame since the last call, because its socket has no room.
+  static func takeHeld() -> Bool { netopt_take_held() != 0 }
 
   /// Removes and returns one of this thread's HTTP/2 sessions that failed, or that nghttp2 gave up because
   /// the peer broke a rule; `nil` if there is none. Compare the pointer with `LiveConnection.session`. It
@@ -153,8 +156,8 @@ private func socket(of session: UnsafeRawPointer?) -> Int32 {
   session.flatMap { LiveConnection.withSession($0) }?.descriptor ?? -1
 }
 
-/// nghttp2 keeps frames of a session until the connection's socket has room.
-private func holds(_ session: UnsafeRawPointer?) {
+/// nghttp2 keeps a frame of a session until the connection's socket has room.
+private func held(_ session: UnsafeRawPointer?) {
   guard let session else { return }
   LiveConnection.withSession(session)?.holdsFrames = true
 }

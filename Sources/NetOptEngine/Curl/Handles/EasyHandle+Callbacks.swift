@@ -170,7 +170,7 @@ private func configureContext(
   if let context = context.map({ OpaquePointer($0) }), let openSSL = OpenSSL.loaded {
     openSSL.keepSessions(of: context)
     openSSL.keepBuffers(of: context)
-    openSSL.acceptMovedWrites(in: context)
+    if CurlLibrary.gathersFrames { openSSL.acceptMovedWrites(in: context) }
     openSSL.readRecordByRecord(in: context)
     openSSL.limitGroups(of: context)
     openSSL.limitCertificates(of: context)

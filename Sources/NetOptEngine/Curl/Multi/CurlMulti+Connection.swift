@@ -27,26 +27,54 @@ extension CurlMulti {
     connection.end()
   }
 
-  /// Sends the frames that nghttp2 kept while the socket had no room (SocketRoom.c). When there is room again,
-  /// libcurl 7.88 lets nghttp2 send only if a transfer sends a body.
-  func sendHeldFrames(on connection: LiveConnection) {
-    let transfer = underWay.lazy.flatMap(\.transfers).first {
-      $0.connection === connection && $0.verdict == .send && !$0.isReceivePaused
-    }
-    // Without such a transfer, the frames wait until a transfer of the connection is resumed.
-    guard let transfer else { return }
-    connection.holdsFrames = false
-    // When a pause changes, libcurl lets nghttp2 send (`http2_data_pause` in lib/http2.c).
-    let pause = transfer.isSendPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT
-    curl_easy_pause(transfer.easy.raw, pause ^ CURLPAUSE_SEND)
-    curl_easy_pause(transfer.easy.raw, pause)
+  /// The time between two attempts to send the frames that nghttp2 keeps.
+  private static var heldFramesInterval: Duration { .milliseconds(5) }
+
+  /// Schedules `sendHeldFrames`.
+  func scheduleHeldFrames() {
+    guard !isShutDown else { return }
+    let timer = heldFramesTimer ?? MultiTimer(self) { $0.sendHeldFrames() }
+    heldFramesTimer = timer
+    loop.schedule(timer, at: loop.now() + Self.heldFramesInterval)
   }
 
-  /// Ends a connection on which TLS has failed, with all its transfers. libcurl may wait for such a connection
-  /// without end, and occupy the loop meanwhile (`RecordReader.hasFailed`).
-  func endFailed(_ connection: LiveConnection) {
-    connection.end()
-    let transfers = underWay.flatMap { $0.transfers.filter { $0.connection === connection } }
+  /// Lets nghttp2 send the frames that it keeps while a socket has no room (SocketRoom.c). libcurl 7.88 does this
+  /// only for a transfer with a body, and for others it does not even wait for room.
+  private func sendHeldFrames() {
+    guard !isShutDown else { return }
+    for connection in callbackState.live.ready where connection.holdsFrames { sendHeldFrames(on: connection) }
+    applyInterests()
+    if callbackState.live.ready.contains(where: \.holdsFrames) { scheduleHeldFrames() }
+    requestTurnEnd()
+  }
+
+  private func sendHeldFrames(on connection: LiveConnection) {
+    // While a transfer is paused for receiving, a change of its pause does not let nghttp2 send.
+    let transfers = underWay.lazy.flatMap(\.transfers).filter {
+      $0.connection === connection && $0.verdict == .send && !$0.isReceivePaused
+    }
+    for transfer in transfers {
+      connection.holdsFrames = false
+      // At each change, libcurl lets nghttp2 send (`http2_data_pause` in lib/http2.c).
+      let pause = transfer.isSendPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT
+      let code = curl_easy_pause(transfer.easy.raw, pause ^ CURLPAUSE_SEND)
+      if code == CURLE_OK, curl_easy_pause(transfer.easy.raw, pause) == CURLE_OK { return }
+      // libcurl has ended this transfer.
+      connection.holdsFrames = true
+    }
+  }
+
+  /// Ends a connection if TLS has failed on it, with the transfers whose responses have not arrived whole. libcurl
+  /// may wait for such a connection without end, and occupy the loop meanwhile (`RecordReader.hasFailed`).
+  func endIfFailed(_ connection: LiveConnection) {
+    guard callbackState.live[connection.descriptor] === connection, connection.tlsReader?.hasFailed == true
+    else {
+      return
+    }
+    if !connection.isEnded { connection.end() }
+    let transfers = underWay.flatMap {
+      $0.transfers.filter { $0.connection === connection && !$0.hasStreamEnded }
+    }
     // The end of one transfer may move or end others.
     for transfer in transfers where transfer.connection === connection {
       finished(transfer, CURLE_RECV_ERROR)

@@ -47,6 +47,8 @@ extension CurlMulti {
     waitLooks.isDue = false
     // Requests that wait in a network that this machine has left say nothing about the endpoints.
     guard let waitObserver, !isShutDown, !isRetired else { return }
+    // libcurl also reads when no socket has an event, so `socketIsReady` may miss a failure.
+    for connection in callbackState.live.ready { endIfFailed(connection) }
     reassignUnwritten()
     leaveLongQueues()
     let someWait = completeAnswered()

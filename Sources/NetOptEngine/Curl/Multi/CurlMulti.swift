@@ -33,6 +33,10 @@ actor CurlMulti: LoopActor {
   /// Fires when the oldest of `callbackState.newConnections` must show its received bytes again; made when it
   /// is first needed.
   private var newConnectionsTimer: MultiTimer?
+  /// Fires when nghttp2 may send the frames that it has kept (`sendHeldFrames`); made when it is first needed.
+  var heldFramesTimer: MultiTimer?
+  /// Connections on which TLS has failed in this turn.
+  @exclusivity(unchecked) private var failing: [LiveConnection] = []
   /// The schedule of the looks at waiting requests.
   @exclusivity(unchecked) var waitLooks = WaitLooks()
   @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
@@ -180,8 +184,9 @@ actor CurlMulti: LoopActor {
 
   /// Applies what libcurl reported about sockets during a call: updates the table of connections, and watches
   /// the sockets on the loop. Also ends the connections whose nghttp2 sessions failed during the call.
-  private func applyInterests() {
+  func applyInterests() {
     while let session = FrameObserver.takeAbandonedSession() { endConnection(of: session) }
+    if FrameObserver.takeHeld() { scheduleHeldFrames() }
     guard callbackState.hasSocketChanges else { return }
     for event in callbackState.socketEvents {
       switch event {
@@ -224,12 +229,13 @@ actor CurlMulti: LoopActor {
     if readiness.contains(.read) { mask |= CURL_CSELECT_IN }
     if let connection = callbackState.live[descriptor] {
       if readiness.contains(.read) { beginTurn(of: connection) }
-      if connection.holdsFrames, readiness.contains(.write) { sendHeldFrames(on: connection) }
-      if connection.tlsReader?.hasFailed == true { endFailed(connection) }
     }
     if readiness.contains(.write) { mask |= CURL_CSELECT_OUT }
     if readiness.contains(.error) { mask |= CURL_CSELECT_ERR }
     drive(descriptor, mask)
+    if let connection = callbackState.live[descriptor], connection.tlsReader?.hasFailed == true {
+      failing.append(connection)
+    }
     requestTurnEnd()
   }
 
@@ -264,6 +270,7 @@ actor CurlMulti: LoopActor {
     var begun: MonotonicInstant?
     for _ in 0..<4 {
       repeat { actOnReportedTransfers() } while hasReportedTransfers
+      while let connection = failing.popLast() { endIfFailed(connection) }
       guard callbackState.timeout == 0 else { break }
       // A transfer with more data to read asks for a timeout of 0 in each round. So the rounds also have a
       // time limit.
@@ -370,6 +377,8 @@ actor CurlMulti: LoopActor {
     handshakeTimer = nil
     if let newConnectionsTimer { loop.cancel(newConnectionsTimer) }
     newConnectionsTimer = nil
+    if let heldFramesTimer { loop.cancel(heldFramesTimer) }
+    heldFramesTimer = nil
     if let timer = waitLooks.timer { loop.cancel(timer) }
     waitLooks.timer = nil
     if let timer = callbackState.receiving.timer { loop.cancel(timer) }
@@ -377,6 +386,7 @@ actor CurlMulti: LoopActor {
     applyInterests()
     callbackState.removeTransfers()
     connecting = [:]
+    failing = []
     idleHandles = []
   }
 }

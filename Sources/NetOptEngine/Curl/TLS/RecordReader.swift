@@ -50,8 +50,9 @@ final class RecordReader {
   }
 
   /// Whether TLS has failed, on this connection or on the connection to the proxy around it: OpenSSL reads and
-  /// writes nothing more. libcurl takes each further failure for a wait if the last system call on the socket
-  /// had found no room or no data (`io_result` in lib/vtls/openssl.c). It then never ends the transfers.
+  /// writes nothing more. If the last system call on the socket had found no room or no data, libcurl takes each
+  /// further failure for a wait (`io_result` in lib/vtls/openssl.c), and never ends the transfers. Ask only while
+  /// the connection is in `CallbackState.live`: libcurl frees OpenSSL's connection when it closes the socket.
   var hasFailed: Bool {
     guard let functions = RecordReader.Functions.loaded?.pointee else { return false }
     // OpenSSL counts a failed connection as one in a handshake, so a connection that works costs one call.
@@ -178,7 +179,8 @@ final class RecordReader {
 
   /// OpenSSL's functions. Their types are those of the man pages, and nothing checks the types:
   /// BIO_meth_new(3), BIO_new(3), BIO_get_data(3), BIO_set_flags(3), BIO_read(3), BIO_ctrl(3), BIO_push(3),
-  /// SSL_set0_rbio(3), SSL_has_pending(3), SSL_in_init(3), SSL_state_string(3). `init` shows which function each property is.
+  /// SSL_set0_rbio(3), SSL_has_pending(3), SSL_in_init(3), SSL_state_string(3). `init` shows which function
+  /// each property is.
   ///
   /// Unchecked: `method` is complete when it is stored, and nothing changes it.
   private struct Functions: @unchecked Sendable {
