@@ -49,17 +49,18 @@ extension CurlMulti {
   }
 
   private func sendHeldFrames(on connection: LiveConnection) {
-    // While a transfer is paused for receiving, a change of its pause does not let nghttp2 send.
+    // While a transfer is paused for receiving, a change of its pause does not let nghttp2 send. Without another
+    // transfer, the frames wait until one of the connection is resumed or a new one sends.
     let transfers = underWay.lazy.flatMap(\.transfers).filter {
       $0.connection === connection && $0.verdict == .send && !$0.isReceivePaused
     }
+    connection.holdsFrames = false
     for transfer in transfers {
-      connection.holdsFrames = false
       // At each change, libcurl lets nghttp2 send (`http2_data_pause` in lib/http2.c).
       let pause = transfer.isSendPaused ? CURLPAUSE_SEND : CURLPAUSE_CONT
       let code = curl_easy_pause(transfer.easy.raw, pause ^ CURLPAUSE_SEND)
       if code == CURLE_OK, curl_easy_pause(transfer.easy.raw, pause) == CURLE_OK { return }
-      // libcurl has ended this transfer.
+      // libcurl has ended this transfer, and `settle` will too.
       connection.holdsFrames = true
     }
   }
