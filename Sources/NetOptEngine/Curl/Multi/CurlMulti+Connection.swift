@@ -7,8 +7,8 @@ import NetOptCore
 extension CurlMulti {
   /// Lets libcurl read from a connection again, with the full budget of a new turn. Ends the connection
   /// instead if the server keeps sending data for no request.
-  func beginTurn(of connection: LiveConnection) {
-    guard let reader = connection.reader else { return }
+  func beginTurn(of descriptor: Int32) {
+    guard let connection = callbackState.live[descriptor], let reader = connection.reader else { return }
     reader.budget.beginTurn()
     // libcurl reads the end of the connection next. It then uses another connection to send those requests
     // again that may be sent again.

@@ -33,7 +33,8 @@ actor CurlMulti: LoopActor {
   /// Fires when the oldest of `callbackState.newConnections` must show its received bytes again; made when it
   /// is first needed.
   private var newConnectionsTimer: MultiTimer?
-  /// Fires when nghttp2 may send the frames that it has kept (`sendHeldFrames`); made when it is first needed.
+  /// Fires when netopt tries again to send the frames that nghttp2 keeps (`sendHeldFrames`); made when it is
+  /// first needed.
   var heldFramesTimer: MultiTimer?
   /// Connections on which TLS has failed in this turn.
   @exclusivity(unchecked) private var failing: [LiveConnection] = []
@@ -226,9 +227,9 @@ actor CurlMulti: LoopActor {
       if transfer.takesTurn, readiness.contains(.write) { return postpone(transfer, descriptor) }
     }
     var mask: Int32 = 0
-    if readiness.contains(.read) { mask |= CURL_CSELECT_IN }
-    if let connection = callbackState.live[descriptor] {
-      if readiness.contains(.read) { beginTurn(of: connection) }
+    if readiness.contains(.read) {
+      beginTurn(of: descriptor)
+      mask |= CURL_CSELECT_IN
     }
     if readiness.contains(.write) { mask |= CURL_CSELECT_OUT }
     if readiness.contains(.error) { mask |= CURL_CSELECT_ERR }

@@ -156,8 +156,8 @@ struct OpenSSL: Sendable {
 
   /// Lets libcurl repeat a write from another address, after the socket had no room for it. While a socket is
   /// full, libcurl 7.88 gathers small HTTP/2 frames in a buffer, and moves the buffer when it grows. By default
-  /// OpenSSL takes the bytes at the new address for other bytes: the connection fails, and libcurl does not
-  /// tell all its transfers.
+  /// OpenSSL refuses to repeat a write from another address: the connection fails, and libcurl does not tell all
+  /// its transfers.
   ///
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func acceptMovedWrites(in context: OpaquePointer) {

@@ -55,7 +55,7 @@ final class RecordReader {
   /// the connection is in `CallbackState.live`: libcurl frees OpenSSL's connection when it closes the socket.
   var hasFailed: Bool {
     guard let functions = RecordReader.Functions.loaded?.pointee else { return false }
-    // OpenSSL counts a failed connection as one in a handshake, so a connection that works costs one call.
+    // OpenSSL says of a failed connection that it is in a handshake. So a working connection takes one call.
     if functions.isInHandshake(ssl) == 1, strcmp(functions.state(ssl), "SSLERR") == 0 { return true }
     return outer?.hasFailed == true
   }
