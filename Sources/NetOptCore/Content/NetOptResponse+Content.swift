@@ -72,9 +72,8 @@ extension NetOptResponse {
   ///
   /// - Returns: the response itself.
   /// - Throws: `unexpectedStatus` for any other status. The error has the `status` and the first 64 KiB of
-  /// the
-  ///   body (`responseBody`), fewer if reading it fails. The rest of the body is not read. `cancelled` if the
-  ///   task is cancelled while the body is read.
+  ///   the body (`responseBody`), fewer if reading it fails. The rest of the body is not read. `cancelled` if
+  ///   the task is cancelled while the body is read.
   @discardableResult
   public func requireSuccess() async throws(NetOptError) -> NetOptResponse {
     if isSuccess { return self }

@@ -12,9 +12,8 @@ package enum RSANumbers {
   ///
   /// - Parameters:
   ///   - most: the maximum length of the modulus in bits.
-  // /   - bits: returns the length of a number in bits, by libcrypto's name (EVP_PKEY-RSA(7)); `nil` if the
-  // key
-  ///     does not have it.
+  ///   - bits: returns the length of a number in bits, by libcrypto's name (EVP_PKEY-RSA(7)); `nil` if the
+  ///     key does not have it.
   package static func areUsable(most: Int32, bits: (String) -> Int32?) -> Bool {
     guard let modulus = bits("n") else { return true }
     guard modulus <= most, bits("e") ?? 0 <= longestExponent, bits("d") ?? 0 <= modulus else { return false }

@@ -1,8 +1,8 @@
 import CCurl
 import NetOptCore
 
-// Acts on whole connections: limits how much libcurl reads of an HTTP/2 connection, makes it send, and ends
-// connections that break the rules or fail.
+// Acts on whole connections: limits how much libcurl reads of an HTTP/2 connection, makes it send, shows the
+// received bytes of new connections again, and ends connections that break the rules or fail.
 
 extension CurlMulti {
   /// Lets libcurl read from a connection again, with the full budget of a new turn. Ends the connection
@@ -25,6 +25,20 @@ extension CurlMulti {
       callbackState.live[connection.descriptor] === connection
     else { return }
     connection.end()
+  }
+
+  /// Schedules `settleNewConnections`, if there are new connections.
+  func scheduleNewConnections() {
+    guard let due = callbackState.newConnections.due else { return }
+    let timer = newConnectionsTimer ?? MultiTimer(self) { $0.settleNewConnections() }
+    newConnectionsTimer = timer
+    loop.schedule(timer, at: due)
+  }
+
+  /// Makes the new connections whose time is over show their received bytes again (`NewConnections`).
+  private func settleNewConnections() {
+    callbackState.newConnections.settle(at: loop.now())
+    scheduleNewConnections()
   }
 
   /// The time between two attempts to send the frames that nghttp2 keeps.

@@ -32,7 +32,7 @@ actor CurlMulti: LoopActor {
   var handshakeTimer: MultiTimer?
   /// Fires when the oldest of `callbackState.newConnections` must show its received bytes again; made when it
   /// is first needed.
-  private var newConnectionsTimer: MultiTimer?
+  var newConnectionsTimer: MultiTimer?
   /// Fires when netopt tries again to send the frames that nghttp2 keeps (`sendHeldFrames`); made when it is
   /// first needed.
   var heldFramesTimer: MultiTimer?
@@ -238,20 +238,6 @@ actor CurlMulti: LoopActor {
       failing.append(connection)
     }
     requestTurnEnd()
-  }
-
-  /// Schedules `settleNewConnections`, if there are new connections.
-  private func scheduleNewConnections() {
-    guard let due = callbackState.newConnections.due else { return }
-    let timer = newConnectionsTimer ?? MultiTimer(self) { $0.settleNewConnections() }
-    newConnectionsTimer = timer
-    loop.schedule(timer, at: due)
-  }
-
-  /// Makes the new connections whose time is over show their received bytes again (`NewConnections`).
-  func settleNewConnections() {
-    callbackState.newConnections.settle(at: loop.now())
-    scheduleNewConnections()
   }
 
   /// Calls libcurl at the moment that libcurl asked for.
