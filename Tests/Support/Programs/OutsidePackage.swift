@@ -63,17 +63,16 @@ package enum OutsidePackage {
     "curl", "cares", "ssl", "crypto", "sqlite3", "z", "brotlidec", "zstd", "nghttp2",
   ]
 
-  /// The object files of `modules`, one for each source file that exists. The list comes from the sources,
-  /// because the build directory may also contain object files of deleted sources.
+  /// The object files of `modules` and of the C module, one for each source file that exists. The list comes
+  /// from the sources, because the build directory may also contain object files of deleted sources.
   private static var objects: [String] {
     get throws {
       let files = FileManager.default
-      let swift = try modules.flatMap { module in
+      return try (modules + ["CFrameObserver"]).flatMap { module in
         try files.subpathsOfDirectory(atPath: RepositoryFile.path("Sources/\(module)"))
-          .filter { $0.hasSuffix(".swift") }
+          .filter { $0.hasSuffix(".swift") || $0.hasSuffix(".c") }
           .map { "\(try built)/\(module).build/\($0.split(separator: "/").last ?? "").o" }
       }
-      return swift + ["\(try built)/CFrameObserver.build/FrameObserver.c.o"]
     }
   }
 

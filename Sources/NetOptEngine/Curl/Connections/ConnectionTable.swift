@@ -37,16 +37,15 @@ struct ConnectionTable {
     }
   }
 
-  /// When the table has this many groups and needs one more, it drops the groups without users.
-  private static let mostGroups = 1024
+  /// The table keeps groups without users until it has this many groups.
+  private static let leastGroups = 1024
 
   /// The TLS settings of the client.
   private let tls: ClientTLS
   private var sockets = DescriptorTable<Socket>()
   private var groups: [ConnectionKey: ConnectionGroup] = [:]
-  /// When the table last searched for groups without users. A search visits all groups. If a search ran for
-  /// each new group while all groups have users, the searches would take quadratic time.
-  private var lastLook = MonotonicInstant(nanoseconds: .min)
+  /// When the table has this many groups and needs one more, it drops the groups without users.
+  private var mostGroups = leastGroups
   /// The bundles of each origin that has a group.
   private var bundles: [Origin: OriginBundles] = [:]
   /// The group that was last returned. A comparison finds it without hashing a key.
@@ -85,7 +84,7 @@ struct ConnectionTable {
       last = known
       return known
     }
-    if groups.count >= Self.mostGroups { forgetUnused() }
+    if groups.count >= mostGroups { forgetUnused() }
     // Connections with other TLS settings are in other bundles.
     var bundles = self.bundles[key.origin] ?? OriginBundles(of: key.origin, tls)
     if bundles.tls !== tls { bundles = OriginBundles(of: key.origin, tls) }
@@ -96,12 +95,13 @@ struct ConnectionTable {
     return group
   }
 
-  /// Drops the groups without users, at most once in 100 ms.
+  /// Drops the groups without users.
+  ///
+  /// The search for them visits all groups. It runs again when there are twice as many groups as it left, so
+  /// that the searches together take linear time even while all groups have users.
   private mutating func forgetUnused() {
-    let now = SystemTimeSource().now()
-    guard now >= lastLook + .milliseconds(100) else { return }
-    lastLook = now
     groups = groups.filter { $0.value.users > 0 }
+    mostGroups = max(Self.leastGroups, 2 * groups.count)
     let origins = Set(groups.keys.map(\.origin))
     bundles = bundles.filter { origins.contains($0.key) }
   }
