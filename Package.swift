@@ -60,7 +60,7 @@ let package = Package(
       "NetOpt",
       [
         "NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptRouting", "NetOptSigning", "NetOptCaching",
-        "NetOptEngine",
+        "NetOptEngine", "CZlib",
       ]),
     module("NetOptBench", ["NetOptCore", "NetOptLocking", "CZlib"]),
     module(

@@ -11,17 +11,6 @@ import Testing
     "", " ", "a b", "+", "&", "=", "a=b&c", "%41", "ä€😀", "\u{0}", "\r\n", "~*-._", "\"\\/", "\u{7f}", "x",
   ]
 
-  /// Runs a Python program that reads lines and prints one line for each.
-  private static func python(_ program: String, on lines: [String]) async throws -> [String] {
-    let directory = try TemporaryDirectory.make("content")
-    try TextFile.write(program, to: directory + "/program.py")
-    try TextFile.write(lines.map { $0 + "\n" }.joined(), to: directory + "/lines")
-    let child = try ChildProcess(
-      "/bin/sh", ["-c", "exec /usr/bin/python3 \"$0/program.py\" < \"$0/lines\"", directory], in: directory)
-    try await wait(for: "Python to end", within: .seconds(60)) { child.exitStatus() != nil }
-    return TextFile.read(child.output).split(separator: "\n").map(String.init)
-  }
-
   private static func text(_ body: RequestBody) throws -> String {
     guard case .bytes(let bytes) = body.source else { throw NetOptError(.unsupported, phase: .send, "") }
     return String(decoding: bytes, as: UTF8.self)
@@ -35,13 +24,14 @@ import Testing
         (name: Self.texts.randomElement(using: &random)!, value: Self.texts.randomElement(using: &random)!)
       }
     }
-    let read = try await Self.python(
-      """
-      import sys, urllib.parse, json
-      for line in sys.stdin:
-          pairs = urllib.parse.parse_qsl(line[:-1], keep_blank_values=True, strict_parsing=True)
-          print(json.dumps(pairs))
-      """, on: forms.map { try Self.text(.form($0)) })
+    let read = try await Python.output(
+      of:
+        """
+        import sys, urllib.parse, json
+        for line in sys.stdin:
+            pairs = urllib.parse.parse_qsl(line[:-1], keep_blank_values=True, strict_parsing=True)
+            print(json.dumps(pairs))
+        """, on: forms.map { try Self.text(.form($0)) })
     try #require(read.count == forms.count)
     for (form, line) in zip(forms, read) {
       let pairs = try JSONDecoder().decode([[String]].self, from: Data(line.utf8))
@@ -70,12 +60,13 @@ import Testing
         list: (0..<random.below(4)).map { _ in Double(random.below(1000)) / 8 },
         table: .init((0..<9).map { ("key \($0)", $0 % 2 == 0) }) { $1 })
     }
-    let read = try await Self.python(
-      """
-      import sys, json
-      for line in sys.stdin:
-          print(json.dumps(json.loads(line)))
-      """, on: values.map { try Self.text(.json($0)) })
+    let read = try await Python.output(
+      of:
+        """
+        import sys, json
+        for line in sys.stdin:
+            print(json.dumps(json.loads(line)))
+        """, on: values.map { try Self.text(.json($0)) })
     try #require(read.count == values.count)
     for (value, line) in zip(values, read) {
       #expect(try JSONDecoder().decode(Value.self, from: Data(line.utf8)) == value)

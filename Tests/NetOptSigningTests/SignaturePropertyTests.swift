@@ -1,4 +1,5 @@
 import NetOptCore
+import NetOptCrypto
 import Testing
 
 @testable import NetOptSigning
@@ -191,6 +192,20 @@ import Testing
   }
 
   // MARK: The properties
+
+  @Test("a request whose body is given as its digest has a valid signature", arguments: try kinds())
+  private func digests(_ kind: Kind) throws {
+    for seed in 1...40 as ClosedRange<UInt64> {
+      var random = SplitMix64(seed: seed)
+      let whole = request(&random, kind)
+      var digested = whole
+      digested.body = []
+      digested.digestOfBody = try Digest.of(whole.body, .sha256)
+      var signed = try signed(digested, kind)
+      (signed.body, signed.digestOfBody) = (whole.body, nil)
+      #expect(verdict(signed, kind) == .ok)
+    }
+  }
 
   @Test("a signed request whose meaning changed with one byte is not valid", arguments: try kinds())
   private func changedBytes(_ kind: Kind) throws {

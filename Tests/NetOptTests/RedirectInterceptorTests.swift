@@ -1,6 +1,7 @@
 import NetOptCaching
 import NetOptCore
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOpt
@@ -155,7 +156,7 @@ import NetOptLocking
     ])
     let context = CallContext(id: 1, started: MonotonicInstant(nanoseconds: 0), deadline: nil)
     let chain = InterceptorChain(
-      [RedirectInterceptor(signedHosts: ["signed.test", "also.test"]), script], context: context)
+      [RedirectInterceptor(trustingHosts: ["signed.test", "also.test"]), script], context: context)
     // For each URL, the status of the response that the caller gets. A redirect to `/pay` leads to a signed
     // host from another origin, so the caller gets this redirect itself. The other redirects are followed.
     for (url, status) in [
@@ -208,6 +209,17 @@ import NetOptLocking
     let body = RequestBody.stream(AsyncStream<[UInt8]> { $0.finish() })
     let response = try await follow(try NetOptRequest(.post, "https://a.test/", body: body), script)
     #expect(response.status == 307)
+  }
+
+  @Test("a 307 for a file is followed with the same body")
+  func sentFile() async throws {
+    let path = try TemporaryDirectory.make("redirect") + "/body"
+    try TextFile.write("content", to: path)
+    let script = Script(["https://a.test/": (307, "/b")])
+    let response = try await follow(
+      try NetOptRequest(.post, "https://a.test/", body: .file(path)), script)
+    #expect(response.status == 200)
+    #expect(script.requests.map(\.body.length) == [7, 7])
   }
 
   @Test("more redirects than maxRedirects throw, and with 0 the redirect is handed back")

@@ -3,6 +3,7 @@ import NetOptCrypto
 import NetOptLocking
 import NetOptSigning
 import NetOptTestSupport
+import TestTools
 import Testing
 
 @testable import NetOpt
@@ -33,10 +34,25 @@ import Testing
       verifier = SignatureVerifier(keys: SigningInterceptorTests.ring, nonces: MemoryNonceStore())
     }
 
+    /// Reads a body from memory or from a file.
+    private static func content(of body: RequestBody) async throws(NetOptError) -> [UInt8] {
+      guard case .stream(_, _, let makeIterator) = body.source else {
+        return if case .bytes(let bytes) = body.source { bytes } else { [] }
+      }
+      var bytes: [UInt8] = []
+      var chunks = makeIterator()
+      do {
+        while let chunk = try await chunks.next() { bytes += chunk }
+      } catch {
+        throw error as? NetOptError ?? NetOptError(.sendFailed, phase: .send, "\(error)")
+      }
+      return bytes
+    }
+
     func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError)
       -> NetOptResponse
     {
-      let body: [UInt8] = if case .bytes(let bytes) = request.body.source { bytes } else { [] }
+      let body = try await Self.content(of: request.body)
       let report = verifier.verify(SigningRequest(request, body: body), .init(now: clock))
       seen.withLock { $0.append((request, report)) }
       let plan = RoutePlan(
@@ -277,6 +293,18 @@ import Testing
     ] {
       #expect(try await chain.proceed(try NetOptRequest(.get, url)).status == 200)
       #expect(server.requests.count == count)
+    }
+  }
+
+  @Test("a file has a valid signature of its bytes, also after a correction of the clock")
+  func files() async throws {
+    let path = try TemporaryDirectory.make("signed") + "/body"
+    try TextFile.write((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }, to: path)
+    for offset: Int64 in [0, 4000] {
+      let server = Server(clock: Self.date)
+      let request = try NetOptRequest(.put, "https://api.example.com/", body: .file(path))
+      #expect(try await chain(server, clock: Self.date - offset).proceed(request).status == 200)
+      #expect(server.requests.count == (offset == 0 ? 1 : 2))
     }
   }
 

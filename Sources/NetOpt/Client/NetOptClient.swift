@@ -118,7 +118,7 @@ public final class NetOptClient: Sendable {
     var links: [any Interceptor] = []
     let redirect = RedirectInterceptor(
       credentialFields: (configuration.cache ?? ClientConfiguration.Cache()).credentials(orUsual: true),
-      signedHosts: configuration.signing?.hosts ?? [], cacheOptions: cache?.options)
+      trustingHosts: configuration.signing?.hosts ?? [], cacheOptions: cache?.options)
     links.append(
       configuration.observers.isEmpty
         ? redirect : EventInterceptor(observers: configuration.observers, redirect: redirect))
@@ -205,7 +205,7 @@ public final class NetOptClient: Sendable {
   /// - Throws: `NetOptError`. Its `route` lists every connection that was tried, its `otherAttempts` the
   ///   earlier attempts of the call.
   public func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
-    try await call(request).proceed(request.withContentType)
+    try await call(request).proceed(request.withContentFields)
   }
 
   /// Gives a call its number, start and deadline. Not inlined: its local variables would enlarge the frame of

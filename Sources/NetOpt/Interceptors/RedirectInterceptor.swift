@@ -6,9 +6,9 @@ import NetOptCore
 struct RedirectInterceptor: Interceptor {
   /// The request fields that a redirect to another origin drops.
   private let credentialFields: CredentialFields
-  /// The hosts whose requests the client signs. The interceptor does not follow a redirect to such a host
-  /// from another origin.
-  private let signedHosts: Set<String>
+  /// The hosts whose requests the client signs, or to which it adds credentials. The interceptor does not
+  /// follow a redirect to such a host from another origin.
+  private let trustingHosts: Set<String>
   /// The client's cache options, which apply to a request without cache options. `nil` when the client has no
   /// cache.
   private let cacheOptions: CacheOptions?
@@ -17,14 +17,14 @@ struct RedirectInterceptor: Interceptor {
   ///
   /// - Parameters:
   ///   - credentialFields: the fields that a redirect to another origin drops.
-  ///   - signedHosts: the hosts whose requests the client signs.
+  ///   - trustingHosts: the hosts whose requests the client signs, or to which it adds credentials.
   ///   - cacheOptions: the client's cache options; `nil` when it has no cache.
   init(
     credentialFields: CredentialFields = CredentialFields(CredentialFields.usual),
-    signedHosts: Set<String> = [], cacheOptions: CacheOptions? = nil
+    trustingHosts: Set<String> = [], cacheOptions: CacheOptions? = nil
   ) {
     self.credentialFields = credentialFields
-    self.signedHosts = signedHosts
+    self.trustingHosts = trustingHosts
     self.cacheOptions = cacheOptions
   }
 
@@ -98,9 +98,9 @@ struct RedirectInterceptor: Interceptor {
     // After a redirect from https to http, credentials and responses would travel unencrypted. The caller
     // gets the redirect response and decides.
     if request.url.origin.scheme == .https, url.origin.scheme == .http { return nil }
-    // The client signs only requests that the caller makes. It does not sign a request that another server
+    // The client signs and authorizes only requests that the caller makes, and no request that another server
     // asks for in a redirect. A server on another port counts as another server.
-    if url.origin != request.url.origin, signedHosts.contains(url.origin.host) { return nil }
+    if url.origin != request.url.origin, trustingHosts.contains(url.origin.host) { return nil }
 
     var next = request
     next.url = url
@@ -118,7 +118,7 @@ struct RedirectInterceptor: Interceptor {
       ] {
         next.headers[name] = nil
       }
-    } else if request.body.isStream {
+    } else if !request.body.isRepeatable {
       // The body cannot be sent again: the first request has consumed the stream.
       return nil
     }

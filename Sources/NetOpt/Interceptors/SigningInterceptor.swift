@@ -1,5 +1,6 @@
 import FoundationEssentials
 import NetOptCore
+import NetOptCrypto
 import NetOptLocking
 import NetOptSigning
 
@@ -42,11 +43,12 @@ struct SigningInterceptor: Interceptor {
     // another run now.
     if commands.isNeeded { try await commands.run(until: next.deadline) }
     let used = offsets.seconds(of: request.url.origin)
-    let response = try await next.proceed(try signed(request, used))
+    let digest = request.body.isInMemory ? nil : try await digest(of: request)
+    let response = try await next.proceed(try signed(request, used, digest))
     // Refusals are rare. Their code is in another function, because its local variables would enlarge the
     // frame of every waiting call.
     guard Self.mayRefuseTheTime(response) else { return response }
-    return try await repeated(request, after: response, signedWith: used, next)
+    return try await repeated(request, after: response, signedWith: used, digest, next)
   }
 
   /// Whether the server may have refused the request because of the time in its signature.
@@ -60,8 +62,10 @@ struct SigningInterceptor: Interceptor {
   /// - Parameters:
   ///   - response: the response that refuses the request.
   ///   - used: the seconds that were added to the signer's clock for the signature of the refused request.
+  ///   - digest: the digest of a body that is not in memory.
   private func repeated(
-    _ request: NetOptRequest, after response: NetOptResponse, signedWith used: Int64, _ next: InterceptorChain
+    _ request: NetOptRequest, after response: NetOptResponse, signedWith used: Int64, _ digest: [UInt8]?,
+    _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {
     // A response with an `Age` was not made for this request (RFC 9111, section 5.1).
     guard response.tls?.verified == true || configuration.trustsPlainDates,
@@ -73,28 +77,49 @@ struct SigningInterceptor: Interceptor {
       abs(offset - used) >= ClockOffsets.least,
       response.status != 400 || request.mayBeRepeated
     else { return response }
-    return try await next.proceed(try signed(request, offset))
+    return try await next.proceed(try signed(request, offset, digest))
+  }
+
+  /// Reads a body that is not in memory, such as a file, and returns its SHA-256 digest. Not inlined: its
+  /// local variables would enlarge the frame of every waiting call.
+  ///
+  /// - Throws: `signingFailed` for a stream that can be read only once; the errors of the body.
+  @inline(never)
+  private func digest(of request: NetOptRequest) async throws(NetOptError) -> [UInt8] {
+    guard case .stream(_, true, let makeIterator) = request.body.source else {
+      throw NetOptError(
+        .signingFailed, phase: .sign,
+        "\(request.url.origin) requires signed requests, and netopt cannot sign a body that is a stream; send the body as bytes, or from a file"
+      )
+    }
+    do {
+      var digest = try Digest(.sha256)
+      var chunks = makeIterator()
+      while let chunk = try await chunks.next() { digest.update(chunk) }
+      return try digest.finish()
+    } catch let error as NetOptError {
+      throw error
+    } catch {
+      throw NetOptError(.signingFailed, phase: .sign, "the body to sign could not be read: \(error)")
+    }
   }
 
   /// Signs a request.
   ///
-  /// - Parameter offset: the seconds to add to the signer's clock.
-  private func signed(_ request: NetOptRequest, _ offset: Int64) throws(NetOptError) -> NetOptRequest {
-    let body: [UInt8]
-    switch request.body.source {
-    case .none: body = []
-    case .bytes(let bytes): body = bytes
-    case .stream:
-      throw NetOptError(
-        .signingFailed, phase: .sign,
-        "\(request.url.origin) requires signed requests, and netopt cannot sign a body that is a stream; send the body as bytes"
-      )
-    }
+  /// - Parameters:
+  ///   - offset: the seconds to add to the signer's clock.
+  ///   - digest: the digest of a body that is not in memory.
+  private func signed(
+    _ request: NetOptRequest, _ offset: Int64, _ digest: [UInt8]?
+  ) throws(NetOptError) -> NetOptRequest {
+    let body: [UInt8] = if case .bytes(let bytes) = request.body.source { bytes } else { [] }
     let signer = configuration.signer
     let moment = SigningMoment(now: now() + offset)
     let result: SignedRequest
     do throws(SigningFault) {
-      result = try signer.sign(SigningRequest(request, body: body), at: moment)
+      var unsigned = SigningRequest(request, body: body)
+      unsigned.digestOfBody = digest
+      result = try signer.sign(unsigned, at: moment)
     } catch {
       throw error.signingError
     }

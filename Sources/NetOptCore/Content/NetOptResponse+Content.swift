@@ -28,6 +28,14 @@ extension NetOptResponse {
     return String(decoding: bytes.dropFirst(bytes.starts(with: Self.byteOrderMark) ? 3 : 0), as: UTF8.self)
   }
 
+  /// Reads the body and returns it as Foundation's `Data`.
+  ///
+  /// - Parameter limit: the maximum number of bytes. Default: 16 MiB.
+  /// - Throws: the errors of `ResponseBody.collect`.
+  public func data(upTo limit: Int = 16 << 20) async throws(NetOptError) -> Data {
+    Data(try await body.collect(upTo: limit))
+  }
+
   /// The byte order mark in UTF-8.
   static let byteOrderMark: [UInt8] = [0xef, 0xbb, 0xbf]
 

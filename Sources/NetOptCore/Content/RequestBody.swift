@@ -4,9 +4,11 @@ public struct RequestBody: Sendable {
   package enum Source: Sendable {
     case none
     case bytes([UInt8])
-    /// Chunks that arrive one after the other. `length` is the number of bytes, if known. The closure makes
-    /// the iterator of the chunks.
-    case stream(length: Int64?, @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>)
+    /// Chunks that arrive one after the other. `length` is the number of bytes, if known. `isRepeatable` says
+    /// whether each call of the closure returns an iterator over the whole body; otherwise the closure may be
+    /// called only once.
+    case stream(
+      length: Int64?, isRepeatable: Bool, @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>)
   }
 
   /// Where the bytes come from.
@@ -15,6 +17,9 @@ public struct RequestBody: Sendable {
   /// `Content-Type`, before the interceptors, unless the request has this field. So an interceptor that
   /// changes the body must set the field itself. `nil` for a body whose type is not known: no field is added.
   public var contentType: String?
+  /// The content coding of the body (RFC 9110, section 8.4). `NetOptClient.execute` adds it to the request as
+  /// `Content-Encoding`, in the same way as `contentType`. `nil` for a body without a coding.
+  public var contentEncoding: String?
 
   package init(source: Source, contentType: String? = nil) {
     self.source = source
@@ -36,6 +41,8 @@ public struct RequestBody: Sendable {
   /// A body that the program produces in chunks. The client reads no chunk while 256 KiB or more
   /// wait to be sent.
   ///
+  /// For a file use `file`, which the client can send again.
+  ///
   /// - Parameters:
   ///   - length: the total number of bytes, if known. If the length is negative or differs from the sum of
   ///     the chunks, the request fails with `invalidRequest`. The client holds the last chunk back until the
@@ -45,7 +52,8 @@ public struct RequestBody: Sendable {
   public static func stream<Chunks: AsyncSequence & Sendable>(
     length: Int64? = nil, _ chunks: Chunks
   ) -> RequestBody where Chunks.Element == [UInt8] {
-    RequestBody(source: .stream(length: length) { ChunkIterator(chunks.makeAsyncIterator()) })
+    RequestBody(
+      source: .stream(length: length, isRepeatable: false) { ErasedIterator(chunks.makeAsyncIterator()) })
   }
 
   /// The number of bytes; `nil` for a stream of unknown length.
@@ -53,14 +61,18 @@ public struct RequestBody: Sendable {
     switch source {
     case .none: 0
     case .bytes(let bytes): Int64(bytes.count)
-    case .stream(let length, _): length
+    case .stream(let length, _, _): length
     }
   }
 
-  /// Whether the body is a stream. The client reads a stream only once, and keeps at most the first 128 KiB.
-  /// So it does not retry a request with a stream, and follows no redirect that needs the body again. It
-  /// sends the request again only within an attempt, while it has kept all bytes that were sent.
-  package var isStream: Bool { if case .stream = source { true } else { false } }
+  /// Whether the whole body is in memory, or there is none.
+  package var isInMemory: Bool { if case .stream = source { false } else { true } }
+
+  /// Whether the client can produce the body as often as it must send it. False for `stream`: the client
+  /// reads such a body only once, and keeps at most the first 128 KiB. So it does not retry the request, and
+  /// follows no redirect that needs the body again. It sends the request again only within an attempt, while
+  /// it has kept all bytes that were sent.
+  package var isRepeatable: Bool { if case .stream(_, false, _) = source { false } else { true } }
 }
 
 extension RequestBody: CustomStringConvertible, CustomReflectable {
@@ -74,7 +86,7 @@ extension RequestBody: CustomStringConvertible, CustomReflectable {
 }
 
 /// Wraps the iterator of a chunk sequence, so that it throws `any Error` whatever the sequence throws.
-private struct ChunkIterator<Base: AsyncIteratorProtocol>: AsyncIteratorProtocol
+struct ErasedIterator<Base: AsyncIteratorProtocol>: AsyncIteratorProtocol
 where Base.Element == [UInt8] {
   var base: Base
 

@@ -65,9 +65,9 @@ public struct NetOptRequest: Sendable {
 
   /// Whether the client may send the request again when it does not know whether a server processed it. This
   /// requires two things. The method is idempotent, or the request has an `Idempotency-Key`, by which the
-  /// server recognises a repeated request. And the body is not a stream. A key that is empty or only
-  /// punctuation does not count.
-  public var mayBeRepeated: Bool { (method.isIdempotent || hasIdempotencyKey) && !body.isStream }
+  /// server recognises a repeated request. And the body can be produced again: it is not a `stream`. A key
+  /// that is empty or only punctuation does not count.
+  public var mayBeRepeated: Bool { (method.isIdempotent || hasIdempotencyKey) && body.isRepeatable }
 
   /// Whether the request has an `Idempotency-Key` field, and every such field contains a key. Every field
   /// must, because a server may read any of them.
@@ -83,18 +83,26 @@ public struct NetOptRequest: Sendable {
 }
 
 extension NetOptRequest {
-  /// The request with the `Content-Type` of its body (`RequestBody.contentType`). A `Content-Type` that the
-  /// request already has stays.
-  @inlinable package var withContentType: NetOptRequest {
-    body.contentType == nil ? self : addingContentType
+  /// The request with the `Content-Type` and `Content-Encoding` of its body (`RequestBody.contentType`,
+  /// `RequestBody.contentEncoding`). Fields that the request already has stay.
+  @inlinable package var withContentFields: NetOptRequest {
+    body.contentType == nil && body.contentEncoding == nil ? self : addingContentFields
   }
 
   @inline(never)
   @usableFromInline
-  var addingContentType: NetOptRequest {
-    guard let type = body.contentType, !headers.contains(name: "Content-Type") else { return self }
+  var addingContentFields: NetOptRequest {
     var request = self
-    request.headers["Content-Type"] = type
+    for (name, value) in [("Content-Type", body.contentType), ("Content-Encoding", body.contentEncoding)] {
+      if let value, !headers.contains(name: name) { request.headers[name] = value }
+    }
+    return request
+  }
+
+  /// Returns the request with further fields. A field that the request already has stays.
+  package func adding(_ fields: HeaderFields) -> NetOptRequest {
+    var request = self
+    for field in fields where !headers.contains(name: field.name) { request.headers.append(field) }
     return request
   }
 

@@ -112,7 +112,7 @@ package struct RetryPolicy: Sendable {
       status = nil
       wasUnprocessed = Self.wasUnprocessed(error)
     }
-    guard request.mayBeRepeated || wasUnprocessed && !request.body.isStream else {
+    guard request.mayBeRepeated || wasUnprocessed && request.body.isRepeatable else {
       return .giveUp(.mayNotBeRepeated)
     }
     guard attempts < request.options.maxAttempts else { return .giveUp(.attemptsUsedUp) }

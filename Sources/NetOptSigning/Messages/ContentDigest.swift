@@ -23,16 +23,21 @@ public enum ContentDigest {
     of body: [UInt8], _ algorithm: Algorithm = .sha256
   ) throws(NetOptError) -> HeaderField {
     do {
-      return HeaderField("Content-Digest", try value(of: body, algorithm))
+      let digest = try crypto { () throws(CryptoError) in try Digest.of(body, algorithm.digest) }
+      return HeaderField("Content-Digest", value(algorithm, digest))
     } catch {
       throw NetOptError(.libraryFailed, phase: .sign, error.detail)
     }
   }
 
+  /// Makes the Content-Digest field for the body of a request, with SHA-256.
+  static func field(of request: SigningRequest) throws(SigningFault) -> HeaderField {
+    HeaderField("Content-Digest", value(.sha256, try request.bodySHA256()))
+  }
+
   /// The value of a Content-Digest field with one digest: `sha-256=:BASE64:`.
-  static func value(of body: [UInt8], _ algorithm: Algorithm) throws(SigningFault) -> String {
-    let digest = try crypto { () throws(CryptoError) in try Digest.of(body, algorithm.digest) }
-    return "\(algorithm.rawValue)=:\(Base64.text(digest)):"
+  static func value(_ algorithm: Algorithm, _ digest: [UInt8]) -> String {
+    "\(algorithm.rawValue)=:\(Base64.text(digest)):"
   }
 
   /// Compares the Content-Digest field of a request with the body. Returns the fault; `nil` if every known

@@ -1,4 +1,5 @@
 public import NetOptCore
+import NetOptCrypto
 
 /// A request or a response to sign or to verify. Path and query keep the bytes in which they were written,
 /// because schemes sign these bytes.
@@ -17,6 +18,9 @@ public struct SigningRequest: Sendable {
   public var headers: HeaderFields
   /// The body as it is sent: content coding has been applied.
   public var body: [UInt8]
+  /// The SHA-256 digest of a body that is not in memory, such as a file; `body` is then empty. `nil` for a
+  /// body in memory.
+  package var digestOfBody: [UInt8]?
   /// The status of a response; `nil` for a request.
   public private(set) var status: Int?
 
@@ -245,6 +249,15 @@ public struct SigningRequest: Sendable {
       }
       if keepsPort { out.append(text: ":\(usual)") }
     }
+  }
+
+  /// Whether the request has a body, in memory or not.
+  var hasBody: Bool { !body.isEmpty || digestOfBody != nil }
+
+  /// The SHA-256 digest of the body.
+  func bodySHA256() throws(SigningFault) -> [UInt8] {
+    if let digestOfBody { return digestOfBody }
+    return try crypto { () throws(CryptoError) in try Digest.of(body, .sha256) }
   }
 
   /// Whether the request has a field with this name. Ignores case.

@@ -145,8 +145,7 @@ package struct NetOpt1: SigningScheme {
       }
       out.append(0x0a)
     }
-    let digest = try crypto { () throws(CryptoError) in try Digest.of(request.body, .sha256) }
-    out.append(hex: digest)
+    out.append(hex: try request.bodySHA256())
     return SigningStrings(mistakes.applied(toWhole: out))
   }
 

@@ -78,7 +78,7 @@ package struct RFC9421: SigningScheme {
   /// The components that a signer signs by default.
   static func usual(_ request: SigningRequest) -> [SignatureComponent] {
     var names = request.status == nil ? ["@method", "@authority", "@path", "@query"] : ["@status"]
-    if !request.body.isEmpty { names.append("content-digest") }
+    if request.hasBody { names.append("content-digest") }
     for name in ["content-type", "content-encoding", "idempotency-key"]
     where request.headers.contains(name: name) {
       names.append(name)
@@ -98,7 +98,7 @@ package struct RFC9421: SigningScheme {
     if components.contains(where: { $0.name == "content-digest" }),
       !request.headers.contains(name: "Content-Digest")
     {
-      added.append(HeaderField("Content-Digest", try ContentDigest.value(of: request.body, .sha256)))
+      added.append(try ContentDigest.field(of: request))
       request.headers.append(added[0])
     }
     let parameters = try innerList(components, key, moment)

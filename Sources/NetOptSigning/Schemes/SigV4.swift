@@ -81,7 +81,9 @@ package struct SigV4: SigningScheme {
     _ request: inout SigningRequest, _ key: SigningKey, _ parts: Parts
   ) throws(SigningFault) -> SignedRequest {
     var added = [HeaderField("X-Amz-Date", parts.date)]
-    if options.signBody { added.append(HeaderField("X-Amz-Content-Sha256", try Self.digest(request.body))) }
+    if options.signBody {
+      added.append(HeaderField("X-Amz-Content-Sha256", Hex.text(try request.bodySHA256())))
+    }
     let token = key.sessionToken.map { HeaderField("X-Amz-Security-Token", $0.text) }
     if let token, !options.omitSessionToken { added.append(token) }
     for field in added { request.headers[field.name] = field.value }
@@ -244,7 +246,7 @@ package struct SigV4: SigningScheme {
   private func payload(_ parts: Parts, _ request: SigningRequest) throws(SigningFault) -> String {
     if let stated = try request.onlyValue(of: "X-Amz-Content-Sha256") { return stated }
     if parts.isPresigned, parts.service == "s3" { return Self.unsignedPayload }
-    return try Self.digest(request.body)
+    return Hex.text(try request.bodySHA256())
   }
 
   /// Appends the path. Each segment is encoded once for `s3`, and twice for every other service.

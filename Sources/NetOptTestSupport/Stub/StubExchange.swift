@@ -50,7 +50,7 @@ struct StubExchange: Sendable {
     switch request.body.source {
     case .none: return []
     case .bytes(let bytes): return bytes
-    case .stream(let length, let makeIterator):
+    case .stream(let length, _, let makeIterator):
       var body: [UInt8] = []
       var iterator = makeIterator()
       while let chunk = try await iterator.next() { body += chunk }

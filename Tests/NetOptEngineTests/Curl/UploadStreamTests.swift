@@ -12,10 +12,10 @@ import Testing
       for chunk in chunks { continuation.yield(chunk) }
       continuation.finish()
     }
-    guard case .stream(let length, let iterator) = RequestBody.stream(stream).source else {
+    guard case .stream(let length, _, let iterator) = RequestBody.stream(stream).source else {
       preconditionFailure("a stream is a stream")
     }
-    let upload = UploadStream(length: length, iterator)
+    let upload = UploadStream(length: length, isRepeatable: false, iterator)
     await upload.pump {}
     return upload
   }
@@ -66,5 +66,64 @@ import Testing
       }
     }
     #expect(rest(of: upload) == body)
+  }
+
+  /// Gives the chunks of a body, and lets other tasks run between them.
+  private struct SlowChunks: AsyncSequence, AsyncIteratorProtocol {
+    var chunks: ArraySlice<[UInt8]>
+    func makeAsyncIterator() -> SlowChunks { self }
+    mutating func next() async -> [UInt8]? {
+      await Task.yield()
+      return chunks.popFirst()
+    }
+  }
+
+  @Test(
+    "a repeatable body begins again however much was taken, and each pass has the same bytes",
+    .timeLimit(.minutes(1)), arguments: 1...100 as ClosedRange<UInt64>)
+  func restarts(seed: UInt64) async throws {
+    var random = SplitMix64(seed: seed)
+    let chunks = (0..<Int(random.below(60))).map { index in
+      [UInt8](repeating: UInt8(truncatingIfNeeded: index), count: 1 + Int(random.below(40_000)))
+    }
+    let body = chunks.flatMap { $0 }
+    let announced: Int64? = random.below(2) == 0 ? Int64(body.count) : nil
+    let upload = UploadStream(length: announced, isRepeatable: true) {
+      SlowChunksIterator(base: SlowChunks(chunks: chunks[...]))
+    }
+    // The loop: it takes bytes when there are some, and begins again at random places.
+    let (wakes, waker) = AsyncStream<Void>.makeStream()
+    let pump = Task { await upload.pump { waker.yield() } }
+    var wake = wakes.makeAsyncIterator()
+    var taken: [UInt8] = []
+    var restarts = Int(random.below(5))
+    // Where the next restart comes. Each place at or before the end is possible.
+    var next = Int(random.below(UInt64(body.count + 1)))
+    taking: while true {
+      if restarts > 0, taken.count >= next {
+        #expect(taken.elementsEqual(body.prefix(taken.count)))
+        #expect(upload.canRewind && upload.rewind())
+        (taken, restarts, next) = ([], restarts - 1, Int(random.below(UInt64(body.count + 1))))
+      }
+      var buffer = [UInt8](repeating: 0, count: 1 + Int(random.below(70_000)))
+      switch buffer.withUnsafeMutableBytes({ upload.take($0) }) {
+      case .bytes(0) where restarts == 0: break taking
+      // The end may come before the place of the restart only if the body is shorter.
+      case .bytes(let count): taken += buffer[..<count]
+      case .notYet: _ = await wake.next()
+      case .failed: Issue.record("the body failed: \(String(describing: upload.failure))"); break taking
+      }
+    }
+    #expect(taken == body)
+    pump.cancel()
+    await pump.value
+  }
+
+  private struct SlowChunksIterator: AsyncIteratorProtocol {
+    var base: SlowChunks
+    mutating func next() async throws -> [UInt8]? { await base.next() }
+    mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> [UInt8]? {
+      await base.next()
+    }
   }
 }

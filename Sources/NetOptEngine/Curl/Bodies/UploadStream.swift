@@ -15,7 +15,7 @@ enum UploadStep {
 /// the sequence, and waits while libcurl has `highWater` bytes or more to take. Safe to use from any thread.
 ///
 /// The stream keeps the beginning of the body, so that a request that the server did not process can be sent
-/// again.
+/// again. When libcurl has taken more than the beginning, a repeatable body is read again from its sequence.
 final class UploadStream: Sendable {
   /// The task in `pump` waits while libcurl has this many bytes or more to take.
   static let highWater = 256 * 1024
@@ -36,26 +36,33 @@ final class UploadStream: Sendable {
     var taken = 0
     /// The number of bytes that libcurl has not taken.
     var waiting = 0
-    /// Whether `pump` is done: the sequence has ended, or the body has failed.
+    /// How often `rewind` has made `pump` read the sequence again.
+    var restarts = 0
+    /// Whether the sequence has ended, or the body has failed.
     var hasEnded = false
     /// Why the body failed; `nil` if it did not.
     var failure: NetOptError?
     /// Whether libcurl found no bytes and paused, so that `pump` must wake it.
     var isStarved = false
-    /// The task in `pump`, while it waits until libcurl takes bytes.
+    /// The task in `pump`, while it waits: until libcurl takes bytes, or until the sequence is to be read
+    /// again.
     var producer: UnsafeContinuation<Void, Never>?
   }
 
   private let state = Locked(State())
   /// The length of the body in bytes that the request announces; `nil` if it announces none.
   private let length: Int64?
+  /// Whether `makeIterator` may be called more than once.
+  private let isRepeatable: Bool
   /// Makes an iterator over the chunks of the caller's sequence.
   private let makeIterator: @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>
 
   init(
-    length: Int64?, _ makeIterator: @escaping @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>
+    length: Int64?, isRepeatable: Bool,
+    _ makeIterator: @escaping @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>
   ) {
     self.length = length
+    self.isRepeatable = isRepeatable
     self.makeIterator = makeIterator
   }
 
@@ -89,42 +96,74 @@ final class UploadStream: Sendable {
         state.isStarved = true
         return (.notYet, nil)
       }
-      return (.bytes(filled), state.waiting < Self.highWater ? state.producer.take() : nil)
+      let hasRoom = state.waiting < Self.highWater && !state.hasEnded
+      return (.bytes(filled), hasRoom ? state.producer.take() : nil)
     }
     producer?.resume()
     return step
   }
 
   /// Whether `rewind` would succeed now.
-  var canRewind: Bool { state.withLock { $0.taken <= Self.mostKept } }
+  var canRewind: Bool { isRepeatable || state.withLock { $0.taken <= Self.mostKept } }
 
   /// Makes `take` begin at the first byte of the body again. Called on the loop's thread.
   ///
-  /// - Returns: false if the beginning of the body was not kept, because libcurl has taken too much.
+  /// - Returns: false if the beginning of the body was not kept, because libcurl has taken too much, and the
+  ///   body is not repeatable.
   func rewind() -> Bool {
-    state.withLock { state in
-      guard state.taken <= Self.mostKept else { return false }
-      state.chunks.insert(contentsOf: state.kept, at: 0)
-      state.waiting += state.taken
-      (state.kept, state.taken, state.offset) = ([], 0, 0)
-      return true
+    let (isRewound, producer) = state.withLock { state -> (Bool, UnsafeContinuation<Void, Never>?) in
+      if state.taken <= Self.mostKept {
+        state.chunks.insert(contentsOf: state.kept, at: 0)
+        state.waiting += state.taken
+        (state.kept, state.taken, state.offset) = ([], 0, 0)
+        return (true, nil)
+      }
+      guard isRepeatable else { return (false, nil) }
+      let producer = state.producer.take()
+      var fresh = State()
+      (fresh.restarts, fresh.failure) = (state.restarts + 1, state.failure)
+      fresh.hasEnded = state.failure != nil
+      state = fresh
+      return (true, producer)
     }
+    producer?.resume()
+    return isRewound
   }
 
-  /// Pulls all chunks of the sequence. Does nothing if an earlier call has done so.
+  /// Reads the sequence, and reads a repeatable sequence again when `rewind` requires it. Then it returns
+  /// only when the task is cancelled. Does nothing if an earlier call has read the sequence.
+  ///
+  /// - Parameter wake: called when libcurl waits for bytes and more bytes have arrived, and at the end.
+  func pump(_ wake: @Sendable () -> Void) async {
+    if state.withLock({ $0.hasEnded }) { return }
+    // The first bytes of a body without bytes are its last, and are never taken.
+    let isRepeatable = isRepeatable && length != 0
+    var restarts: Int
+    repeat {
+      restarts = state.withLock { $0.restarts }
+      await readAll(restarts, wake)
+      guard isRepeatable else { return }
+      await pause { [restarts] state in state.restarts == restarts }
+    } while !Task.isCancelled
+  }
+
+  /// Pulls all chunks of the sequence.
   ///
   /// A server takes the body for complete at the last announced byte. So the chunk with this byte is sent
   /// only after the sequence has ended. If the sequence has more bytes than announced, the request fails
   /// before the server can take the body for complete.
   ///
-  /// - Parameter wake: called when libcurl waits for bytes and more bytes have arrived, and at the end.
-  func pump(_ wake: @Sendable () -> Void) async {
-    if state.withLock({ $0.hasEnded }) { return }
+  /// - Parameters:
+  ///   - restarts: the restarts of the body so far. When the body begins again meanwhile, this pass ends and
+  ///     adds nothing more.
+  ///   - wake: called when libcurl waits for bytes and more bytes have arrived, and at the end.
+  private func readAll(_ restarts: Int, _ wake: @Sendable () -> Void) async {
     var iterator = makeIterator()
     var total: Int64 = 0
     var last: [UInt8] = []
     do {
       while let chunk = try await iterator.next(), !Task.isCancelled {
+        if state.withLock({ $0.restarts != restarts }) { return }
         total += Int64(chunk.count)
         if let length, total > length { break }
         if chunk.isEmpty { continue }
@@ -132,32 +171,37 @@ final class UploadStream: Sendable {
           last = chunk
           continue
         }
-        if append(chunk) { wake() }
-        await makeRoom()
+        if append(chunk, restarts) { wake() }
+        await pause { $0.restarts == restarts && $0.waiting >= Self.highWater }
       }
       if let length, total != length {
         let kind = total > length ? "at least \(total)" : "\(total)"
         end(
+          restarts,
           failure: NetOptError(
             .invalidRequest, phase: .send,
             "the body's stream has \(kind) bytes, but the request announced \(length)"))
       } else {
-        if !last.isEmpty { _ = append(last) }
-        end(failure: nil)
+        if !last.isEmpty { _ = append(last, restarts) }
+        end(restarts, failure: nil)
       }
+    } catch let error as NetOptError {
+      end(restarts, failure: error)
     } catch {
       end(
+        restarts,
         failure: NetOptError(
           .sendFailed, phase: .send, "the body's stream failed before its end: \(error)"))
     }
     wake()
   }
 
-  /// Adds a chunk for libcurl.
+  /// Adds a chunk for libcurl, unless the body has begun again since `restarts` was read.
   ///
   /// - Returns: whether libcurl waits for bytes.
-  private func append(_ chunk: [UInt8]) -> Bool {
+  private func append(_ chunk: [UInt8], _ restarts: Int) -> Bool {
     state.withLock { state in
+      guard state.restarts == restarts else { return false }
       state.chunks.append(chunk)
       state.waiting += chunk.count
       defer { state.isStarved = false }
@@ -165,12 +209,12 @@ final class UploadStream: Sendable {
     }
   }
 
-  /// Waits until fewer than `highWater` bytes wait for libcurl, or the task is cancelled.
-  private func makeRoom() async {
+  /// Waits while a condition is true, until the task is cancelled.
+  private func pause(while isPaused: (borrowing State) -> Bool) async {
     await withTaskCancellationHandler {
       await withUnsafeContinuation { (producer: UnsafeContinuation<Void, Never>) in
         let mustWait = state.withLock { state in
-          guard state.waiting >= Self.highWater, !Task.isCancelled else { return false }
+          guard isPaused(state), !Task.isCancelled else { return false }
           state.producer = producer
           return true
         }
@@ -181,11 +225,12 @@ final class UploadStream: Sendable {
     }
   }
 
-  /// Ends the body.
+  /// Ends the body, unless it has begun again since `restarts` was read.
   ///
   /// - Parameter failure: why the body failed; `nil` if it is complete.
-  private func end(failure: NetOptError?) {
+  private func end(_ restarts: Int, failure: NetOptError?) {
     state.withLock { state in
+      guard state.restarts == restarts else { return }
       state.hasEnded = true
       state.failure = failure
       state.isStarved = false

@@ -120,7 +120,7 @@ extension CurlMulti {
     let why =
       if loss.fate.isUnprocessed {
         ""
-      } else if transfer.exchange.request.body.isStream {
+      } else if !transfer.exchange.request.body.isRepeatable {
         ", and the request was not sent again, because its body is a stream"
       } else {
         ", and the request was not sent again, because netopt repeats \(transfer.exchange.request.method) only with an Idempotency-Key"

@@ -108,8 +108,8 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     self.loop = loop
     self.bodyBuffer = bodyBuffer
     race = Race(plan, mayBeRepeated: request.mayBeRepeated)
-    if case .stream(let length, let iterator) = request.body.source {
-      upload = UploadStream(length: length, iterator)
+    if case .stream(let length, let isRepeatable, let iterator) = request.body.source {
+      upload = UploadStream(length: length, isRepeatable: isRepeatable, iterator)
     } else {
       upload = nil
     }

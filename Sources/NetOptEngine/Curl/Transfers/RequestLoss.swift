@@ -16,7 +16,7 @@ struct RequestLoss: Equatable {
   struct Sending: Equatable {
     /// Whether the request may be sent again when its fate is unknown.
     var mayBeRepeated = false
-    /// Whether the body is a stream that cannot be rewound.
+    /// Whether the body is a stream that cannot begin again.
     var hasStream = false
     /// How often the gate let a leg send the request, resends included. The leg may have written no byte of
     /// it.

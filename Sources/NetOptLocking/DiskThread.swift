@@ -1,9 +1,8 @@
 import Glibc
-import NetOptLocking
 
 /// A thread for work that may block on files or other processes. Work runs in the order in which it was
 /// submitted. The thread starts with the first submission.
-final class DiskThread: Sendable {
+package final class DiskThread: Sendable {
   /// A piece of work that was submitted.
   private struct Item: Sendable {
     /// The work.
@@ -114,6 +113,9 @@ final class DiskThread: Sendable {
   /// The running system thread; `nil` before the first submission, and after `stop` or `abandon`.
   private let thread = Locked<pthread_t?>(nil)
 
+  /// Makes a thread that has not started.
+  package init() {}
+
   deinit {
     stop()
   }
@@ -121,7 +123,7 @@ final class DiskThread: Sendable {
   /// Lets the thread finish all submitted work, and blocks the caller until the thread has ended. The
   /// function returns at once when another call of `stop` already waits, or when it runs on the thread
   /// itself.
-  func stop() {
+  package func stop() {
     let handle = thread.withLock { handle in
       queue.end()
       return handle.take()
@@ -139,7 +141,7 @@ final class DiskThread: Sendable {
 
   /// Drops the work that has not begun, and returns without waiting for the work that is running. The thread
   /// ends after this work. Use it when a file system may hang.
-  func abandon() {
+  package func abandon() {
     queue.abandon()
     if let handle = thread.withLock({ $0.take() }) { pthread_detach(handle) }
   }
@@ -149,7 +151,7 @@ final class DiskThread: Sendable {
   /// - Parameter dropped: runs instead when the thread is abandoned before the work begins.
   /// - Returns: false when the work will not run, because the thread was stopped or the system could not
   ///   create it.
-  func submit(
+  package func submit(
     _ work: @escaping @Sendable () -> Void, orElse dropped: @escaping @Sendable () -> Void = {}
   ) -> Bool {
     start() && queue.append(Item(run: work, drop: dropped))
@@ -158,7 +160,7 @@ final class DiskThread: Sendable {
   /// Runs work on the thread, and waits for its result without blocking the caller's thread.
   ///
   /// - Returns: `nil` when the work did not run.
-  func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
+  package func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value? {
     await withCheckedContinuation { continuation in
       let isTaken = submit {
         continuation.resume(returning: work())
