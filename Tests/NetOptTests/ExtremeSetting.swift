@@ -50,6 +50,7 @@ struct ExtremeSetting: Sendable {
     duration("cache.maxAge") { $0.cache?.maxAge = $1 },
     integer("cache.maxEntryBytes") { $0.cache?.maxEntryBytes = $1 },
     integer("cache.maxPendingBytes") { $0.cache?.maxPendingBytes = $1 },
+    duration("defaults.timeout") { $0.defaults.timeout = $1 },
     duration("cache.staleWhenUnreachable") { $0.cache?.staleWhenUnreachable = $1 },
   ]
 

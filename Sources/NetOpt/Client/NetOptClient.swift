@@ -44,6 +44,9 @@ public final class NetOptClient: Sendable {
   private let timeSource: any TimeSource
   /// The number of the last call.
   private let lastID = Atomic<UInt64>(0)
+  /// The calls that have not returned.
+  private let calls = CallsUnderWay()
+  let defaults: ClientConfiguration.Defaults
 
   /// Makes a client, and starts to probe the endpoints of the list.
   ///
@@ -104,6 +107,7 @@ public final class NetOptClient: Sendable {
     self.router = router
     self.engine = engine
     self.timeSource = timeSource
+    defaults = configuration.defaults
     let network = NetworkFingerprint.current
     ranking = RankingMemory(router, configuration, network: network, timeSource)
     loopExecutor = engine.loop.map { LoopTaskExecutor($0) } ?? globalConcurrentExecutor
@@ -118,11 +122,20 @@ public final class NetOptClient: Sendable {
     var links: [any Interceptor] = []
     let redirect = RedirectInterceptor(
       credentialFields: (configuration.cache ?? ClientConfiguration.Cache()).credentials(orUsual: true),
-      trustingHosts: configuration.signing?.hosts ?? [], cacheOptions: cache?.options)
+      trustingHosts: configuration.authorization.reduce(configuration.signing?.hosts ?? []) {
+        $0.union($1.hosts)
+      }, cacheOptions: cache?.options)
     links.append(
       configuration.observers.isEmpty
         ? redirect : EventInterceptor(observers: configuration.observers, redirect: redirect))
     links += configuration.interceptors
+    if !configuration.authorization.isEmpty {
+      links.append(AuthorizationInterceptor(configuration.authorization, timeSource))
+    }
+    // Only an interceptor can change the time limit of a call.
+    if !configuration.interceptors.isEmpty {
+      links.append(TimeoutInterceptor(usual: configuration.defaults.timeout))
+    }
     self.cache = cache
     if let signing = configuration.signing, case let commands = SecretCommands(signing.signer, timeSource),
       commands.isNeeded
@@ -200,23 +213,33 @@ public final class NetOptClient: Sendable {
 
   /// Performs a request, and returns when the head of the response has arrived. Read the body from the
   /// response. Releasing a response before the end of its body cancels the transfer. Cancelling the task
-  /// cancels the call.
+  /// cancels the call, which then throws `cancelled`.
   ///
   /// - Throws: `NetOptError`. Its `route` lists every connection that was tried, its `otherAttempts` the
   ///   earlier attempts of the call.
   public func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
-    try await call(request).proceed(request.withContentFields)
+    let chain = try call(request)
+    defer { calls.end() }
+    return try await chain.proceed(prepared(request))
   }
 
   /// Gives a call its number, start and deadline. Not inlined: its local variables would enlarge the frame of
   /// every waiting call.
+  ///
+  /// - Throws: `shutDown` when the client takes no more calls.
   @inline(never)
-  private func call(_ request: NetOptRequest) -> InterceptorChain {
+  private func call(_ request: NetOptRequest) throws(NetOptError) -> InterceptorChain {
+    guard calls.begin() else { throw .shutDown }
     let started = timeSource.now()
     let context = CallContext(
       id: lastID.wrappingAdd(1, ordering: .relaxed).newValue, started: started,
-      deadline: request.options.timeout.map { started + $0 })
+      deadline: request.options.timeout(orDefault: defaults.timeout).map { started + $0 })
     return InterceptorChain(links, context: context)
+  }
+
+  /// Adds the fields of the body and the default fields to a request.
+  private func prepared(_ request: NetOptRequest) -> NetOptRequest {
+    defaults.headers.isEmpty ? request.withContentFields : request.withContentFields.adding(defaults.headers)
   }
 
   /// Probes endpoints of the list now, and returns their ranking. Each sample opens a new connection, except
@@ -311,6 +334,17 @@ public final class NetOptClient: Sendable {
     stopBackgroundWork()
     await engine.shutDown(ranking)
     await cache?.finish()
+  }
+
+  /// Ends the work that requests do not need, takes no more calls, and waits until all calls have returned
+  /// and all bodies have been read or released.
+  ///
+  /// - Returns: when there are none, or when the task is cancelled.
+  func drain() async {
+    updater?.stop()
+    backgroundProbes.stop()
+    await calls.drain()
+    await engine.transport.drain()
   }
 
   private func stopBackgroundWork() {

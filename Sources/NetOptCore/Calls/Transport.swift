@@ -70,6 +70,10 @@ package protocol Transport: Sendable {
   /// transfers under way continue. The default implementation does nothing.
   func networkChanged()
 
+  /// Returns when no call is under way and no body is being received, or when the task is cancelled. The
+  /// default implementation returns at once.
+  func drain() async
+
   /// Fails all calls under way and closes all connections. Returns when there are no more calls and
   /// connections.
   func shutdown() async
@@ -87,6 +91,9 @@ extension Transport {
 
   /// The default: does nothing.
   package func networkChanged() {}
+
+  /// The default: returns at once.
+  package func drain() async {}
 }
 
 /// How long it took to open a connection, or the round-trip time of an ICMP echo request.

@@ -1,11 +1,19 @@
 public import FoundationEssentials
 
-/// An error of netopt: what failed, in which phase, and what to do about it. All throwing functions of
-/// netopt's public API throw this type.
+/// An error of netopt: what failed, in which phase, and what to do about it. The throwing functions of
+/// netopt's public API throw this type, except those that run a closure of the program.
+///
+/// A cancelled call throws this type too, with the code `cancelled`, and not `CancellationError`: the
+/// functions declare the type of their errors, and the error keeps the route of the call.
 public struct NetOptError: Error, Sendable {
   /// The kind of failure. Later versions may add kinds, so a `switch` over codes needs a `default`.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
-    private enum Kind: String {
+    private enum Kind: Hashable {
+      case known(Known)
+      case custom(String)
+    }
+
+    private enum Known: String {
       case invalidURL = "invalid-url"
       case invalidRequest = "invalid-request"
       case invalidConfiguration = "invalid-configuration"
@@ -42,10 +50,22 @@ public struct NetOptError: Error, Sendable {
     }
 
     private let kind: Kind
+    private init(_ known: Known) { kind = .known(known) }
     private init(_ kind: Kind) { self.kind = kind }
 
     /// The name of the code, as in JSON output. It does not change between versions.
-    public var description: String { kind.rawValue }
+    public var description: String {
+      switch kind {
+      case .known(let known): known.rawValue
+      case .custom(let name): name
+      }
+    }
+
+    /// A code of the program's own, for errors that its interceptors throw. It differs from all codes of
+    /// netopt, also from one with the same name.
+    ///
+    /// - Parameter name: the name, such as `token-expired`. Must not contain a secret.
+    public static func custom(_ name: String) -> Code { Code(.custom(name)) }
 
     /// The text is not a usable URL.
     public static let invalidURL = Code(.invalidURL)
@@ -199,11 +219,12 @@ public struct NetOptError: Error, Sendable {
     let route: RouteReport?
     let otherAttempts: [AttemptReport]
     let answer: Answer?
+    let cause: (any Error)?
 
     init(
       _ code: Code, _ phase: Phase, _ message: String, _ endpoint: IPEndpoint?, _ underlying: Underlying?,
       _ isRetryable: Bool, _ route: RouteReport?, _ otherAttempts: [AttemptReport],
-      _ answer: Answer? = nil
+      _ answer: Answer? = nil, _ cause: (any Error)? = nil
     ) {
       self.code = code
       self.phase = phase
@@ -214,6 +235,7 @@ public struct NetOptError: Error, Sendable {
       self.route = route
       self.otherAttempts = otherAttempts
       self.answer = answer
+      self.cause = cause
     }
   }
 
@@ -249,6 +271,27 @@ public struct NetOptError: Error, Sendable {
       nil, isRetryable, response.route, response.otherAttempts, Answer(status: response.status, body: body))
   }
 
+  /// Creates the error of a program's own code, such as an interceptor or the closure of
+  /// `ClientConfiguration.Authorization`. It passes through the client unchanged, except that the client may
+  /// add what it knows of the call. netopt does not retry after it.
+  ///
+  /// ```swift
+  /// throw NetOptError.custom("no-token", "the token service is down", underlying: error)
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - code: the name of the code, such as `no-token`.
+  ///   - message: what failed and what to do. Must not contain a secret. Default: the type of `underlying`.
+  ///   - underlying: the program's error, which `cause` returns.
+  public static func custom(
+    _ code: String, _ message: String? = nil, underlying: any Error
+  ) -> NetOptError {
+    NetOptError(
+      Storage(
+        .custom(code), .send, message ?? "\(code): \(type(of: underlying))", nil, nil, false, nil, [], nil,
+        underlying))
+  }
+
   private init(_ storage: Storage) { self.storage = storage }
 
   /// The kind of failure.
@@ -261,6 +304,8 @@ public struct NetOptError: Error, Sendable {
   public var endpoint: IPEndpoint? { storage.endpoint }
   /// The error of the C library or the system that caused this error; `nil` if there is none.
   public var underlying: Underlying? { storage.underlying }
+  /// The error of the program's own code that led to this error (`custom`); otherwise `nil`.
+  public var cause: (any Error)? { storage.cause }
   /// Whether the caller may safely send the same request again, with a chance of success. False if the same
   /// failure would follow, as with an invalid URL. Also false if a server may have processed the request and
   /// the request may not be repeated (`NetOptRequest.mayBeRepeated`).
@@ -281,7 +326,8 @@ public struct NetOptError: Error, Sendable {
   package func with(route: RouteReport) -> NetOptError {
     NetOptError(
       Storage(
-        code, phase, message, endpoint, underlying, isRetryable, route, otherAttempts, storage.answer))
+        code, phase, message, endpoint, underlying, isRetryable, route, otherAttempts, storage.answer,
+        storage.cause))
   }
 
   /// Returns a copy of the error with the reports of the call's other attempts. Appends `; ` and `words` to
@@ -290,7 +336,7 @@ public struct NetOptError: Error, Sendable {
     NetOptError(
       Storage(
         code, phase, words.map { "\(message); \($0)" } ?? message, endpoint, underlying, isRetryable, route,
-        otherAttempts, storage.answer))
+        otherAttempts, storage.answer, storage.cause))
   }
 }
 

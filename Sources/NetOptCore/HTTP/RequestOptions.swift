@@ -1,8 +1,29 @@
 /// The limits and preferences of one request.
 public struct RequestOptions: Hashable, Sendable {
-  /// The maximum duration of the call, from `execute` to the last byte of the body; `nil` for no limit.
-  /// Default: 60 s. Raise the limit for long downloads and event streams.
-  public var timeout: Duration? = .seconds(60)
+  /// The maximum duration of the call, from `execute` to the last byte of the body; `nil` for no limit. Raise
+  /// the limit for long downloads and event streams. An interceptor may change the limit of a call.
+  ///
+  /// Default: the client's (`ClientConfiguration.Defaults.timeout`), which is 60 s unless it is configured.
+  /// Until the property is set, reading it gives 60 s.
+  public var timeout: Duration? {
+    get { ownTimeout.value }
+    set { ownTimeout = .set(newValue) }
+  }
+
+  /// The time limit of a request before it is set.
+  private enum Timeout: Hashable, Sendable {
+    case unset
+    case set(Duration?)
+
+    var value: Duration? { if case .set(let limit) = self { limit } else { .seconds(60) } }
+  }
+
+  private var ownTimeout = Timeout.unset
+
+  /// Returns `timeout`, or the client's time limit if `timeout` was not set.
+  package func timeout(orDefault limit: Duration?) -> Duration? {
+    if case .set(let own) = ownTimeout { own } else { limit }
+  }
 
   /// The maximum time for one leg of the race to become ready (TCP and TLS). Default: 10 s.
   public var connectTimeout: Duration = .seconds(10)

@@ -142,6 +142,9 @@ public final class StubTransport: Transport {
     return try await leg.connect(on: self)
   }
 
+  /// Returns when no call is under way and no response body is open, or when the task is cancelled.
+  package func drain() async { _ = await state.wait { $0.underWay == 0 && $0.openBodies == 0 } }
+
   /// Fails the calls under way, and returns when all of them have ended.
   package func shutdown() async {
     state.update { state in

@@ -59,6 +59,10 @@ actor CurlMulti: LoopActor {
   /// Whether the loop's thread was told to observe HTTP/2 frames.
   private var observesFrames = false
   private(set) var isShutDown = false
+  /// Called once when no exchange is under way any more; `nil` unless somebody waits for that.
+  var onIdle: (@Sendable () -> Void)?
+  /// Whether no exchange is under way.
+  var isIdle: Bool { underWay.isEmpty }
   /// Whether `retire` was called: the actor takes no new work, and shuts down when the work under way has
   /// ended.
   private(set) var isRetired = false
@@ -104,7 +108,9 @@ actor CurlMulti: LoopActor {
     }
     exchange.underWayIndex = -1
     if isRetired { requestTurnEnd() }
-    if underWay.isEmpty { spareChunks.removeAll() }
+    guard underWay.isEmpty else { return }
+    spareChunks.removeAll()
+    onIdle.take()?()
   }
 
   /// Adds a leg's transfer to the multi handle.

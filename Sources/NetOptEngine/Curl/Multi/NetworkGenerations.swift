@@ -15,6 +15,8 @@ final class NetworkGenerations: @unchecked Sendable {
   /// The older multi handles. Those that have ended are removed by the next `renew`.
   private var retired: [CurlMulti] = []
   private let loop: EventLoop
+  /// Those who wait for the end of all work.
+  private var drains: [DrainWaiter] = []
 
   /// - Throws: the errors of `CurlMulti.init`.
   init(
@@ -39,6 +41,7 @@ final class NetworkGenerations: @unchecked Sendable {
     current = new
     retired.removeAll { $0.assumeIsolated { $0.isShutDown } }
     retired.append(old)
+    if !drains.isEmpty { endDrains() }
     for waiting in old.assumeIsolated({ $0.retire() }) { waiting.run() }
   }
 
@@ -47,6 +50,24 @@ final class NetworkGenerations: @unchecked Sendable {
 
   /// Replaces the pins of the IP list.
   func setPins(_ pins: [String: [PublicKeyPin]]) { current.tls.setPins(pins) }
+
+  /// Ends a wait when no work is under way.
+  func drain(_ waiter: DrainWaiter) {
+    drains.append(waiter)
+    endDrains()
+  }
+
+  /// Ends the waits for the end of all work, if there is none.
+  private func endDrains() {
+    let multis = retired + [current]
+    guard multis.allSatisfy({ $0.assumeIsolated { $0.isIdle } }) else {
+      // The last exchange of any handle leads here again.
+      for multi in multis { multi.assumeIsolated { $0.onIdle = { [weak self] in self?.endDrains() } } }
+      return
+    }
+    for waiter in drains { waiter.end() }
+    drains = []
+  }
 
   /// Fails the work under way and closes everything.
   func shutDown() {

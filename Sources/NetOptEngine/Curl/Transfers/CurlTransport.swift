@@ -113,6 +113,19 @@ public final class CurlTransport: Transport {
   /// Makes calls that start from now on use new connections, because this machine has joined another network.
   public func networkChanged() { _ = loop.submit(GenerationsWork(generations) { $0.renew() }) }
 
+  /// Returns when no call is under way and no body is being received, or when the task is cancelled.
+  package func drain() async {
+    let waiter = DrainWaiter()
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { done in
+        waiter.set(done)
+        if !loop.submit(GenerationsWork(generations, { $0.drain(waiter) })) { waiter.end() }
+      }
+    } onCancel: {
+      waiter.end()
+    }
+  }
+
   /// Fails the calls under way and closes all connections. Refuses later calls.
   public func shutdown() async {
     await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in

@@ -69,6 +69,10 @@ public struct ClientConfiguration: Sendable {
   /// The value of `User-Agent` for requests without this field; with an empty string the client sends no
   /// `User-Agent`. Default: `netopt/` and the version.
   public var userAgent = "netopt/\(NetOptVersion.string)"
+  /// What requests get that do not say otherwise.
+  public var defaults = Defaults()
+  /// The credentials that the client adds to requests, by host. Default: none.
+  public var authorization: [Authorization] = []
   /// How the client signs requests; `nil`, the default, for no signatures.
   public var signing: Signing?
   /// How the client caches responses; `nil`, the default, for no cache.
@@ -200,6 +204,19 @@ public struct ClientConfiguration: Sendable {
     /// How many bytes of a response body the client buffers while the program does not read them, 1 B to 1
     /// GiB. The transfer pauses when the buffer is full. Default: 512 KiB.
     public var bodyBuffer = 512 * 1024
+  }
+
+  /// What requests get that do not say otherwise.
+  public struct Defaults: Sendable {
+    /// The time limit of requests that set none (`RequestOptions.timeout`); `nil` for no limit. 1 ms to
+    /// 365 days. Default: 60 s.
+    public var timeout: Duration? = .seconds(60)
+    /// Header fields for all requests to all hosts. A field that a request already has stays. A field with
+    /// credentials is an error, because it would go to every host: use `authorization`. Default: none.
+    public var headers: HeaderFields = [:]
+    /// The URL that `NetOptClient.request` resolves relative URLs against. Its path counts as a folder.
+    /// Default: `nil`, and `NetOptClient.request` takes only absolute URLs.
+    public var baseURL: HTTPURL?
   }
 
   /// How the client signs requests. It signs each attempt anew, right before the attempt is sent.

@@ -23,7 +23,66 @@ extension ClientConfiguration {
         .invalidConfiguration, phase: .connect, "the URL of the proxy cannot be used: \(fault)")
     }
     try CurlConfiguration.checkUserAgent(userAgent)
-    return try withSignedHosts()
+    try checkDefaults()
+    return try withSignedHosts().withAuthorizedHosts()
+  }
+
+  /// Returns the configuration with the hosts of `authorization` in the form of origins.
+  ///
+  /// - Throws: `invalidConfiguration` for a text that is no host name, for credentials without a host, and for
+  ///   credentials that cannot be a field's value.
+  private func withAuthorizedHosts() throws(NetOptError) -> ClientConfiguration {
+    var configuration = self
+    for (index, setting) in authorization.enumerated() {
+      guard !setting.hosts.isEmpty else {
+        throw NetOptError(
+          .invalidConfiguration, phase: .send,
+          "authorization has credentials without hosts, so no request would get them; name the hosts")
+      }
+      if case .basic(let user, _) = setting.source, user.utf8.contains(UInt8(ascii: ":")) {
+        throw NetOptError(
+          .invalidConfiguration, phase: .send,
+          "the user name in authorization for \(setting.hosts.sorted()[0]) has a colon, which Basic does not allow"
+        )
+      }
+      if let value = setting.value, HeaderFields.fault(of: HeaderField("Authorization", value)) != nil {
+        throw NetOptError(
+          .invalidConfiguration, phase: .send,
+          "the token in authorization for \(setting.hosts.sorted()[0]) has a character that a header field cannot have"
+        )
+      }
+      var hosts: Set<String> = []
+      for name in setting.hosts.sorted() {
+        hosts.insert(try Self.hostName(name, in: "authorization.hosts", .send))
+      }
+      configuration.authorization[index].hosts = hosts
+    }
+    return configuration
+  }
+
+  private func checkDefaults() throws(NetOptError) {
+    if let limit = defaults.timeout {
+      try SettingRange(.milliseconds(1) ... .seconds(365 * 86_400), "1 ms to 365 days").check(
+        limit, "defaults.timeout", in: .send)
+    }
+    let credentials = (cache ?? Cache()).credentials(orUsual: true)
+    for field in defaults.headers {
+      if let fault = HeaderFields.fault(of: field) {
+        throw NetOptError(
+          .invalidConfiguration, phase: .send, "defaults.headers has a field that cannot be sent: \(fault)")
+      }
+      if ["host", "content-length"].contains(field.name.loweredASCII) {
+        throw NetOptError(
+          .invalidConfiguration, phase: .send,
+          "defaults.headers has the field \(field.name), which belongs to a single request")
+      }
+      if credentials.contains(field.name) {
+        throw NetOptError(
+          .invalidConfiguration, phase: .send,
+          "defaults.headers has the field \(field.name), which carries credentials and would go to every host; use authorization, which names hosts"
+        )
+      }
+    }
   }
 
   /// Returns the configuration with the hosts of `signing` in the form of origins.

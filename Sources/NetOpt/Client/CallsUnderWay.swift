@@ -1,0 +1,45 @@
+import NetOptLocking
+import Synchronization
+
+/// Counts the calls of a client that have not returned, so that the client can end when there are none. Safe
+/// from any thread.
+final class CallsUnderWay: Sendable {
+  /// The bit of `count` that says that no more calls may begin.
+  private static let closed = 1 << 62
+
+  /// The number of calls that have not returned, and the bit `closed`.
+  private let count = Atomic(0)
+  /// Those who wait for the end of all calls.
+  private let waiters = Locked<[AsyncStream<Never>.Continuation]>([])
+
+  /// Counts a call that begins.
+  ///
+  /// - Returns: false if no more calls may begin. Then the call does not count.
+  func begin() -> Bool {
+    if count.wrappingAdd(1, ordering: .relaxed).newValue < Self.closed { return true }
+    end()
+    return false
+  }
+
+  /// Counts a call that has returned.
+  func end() {
+    if count.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == Self.closed { endWaits() }
+  }
+
+  /// Lets no more calls begin, and returns when all calls have returned, or when the task is cancelled.
+  func drain() async {
+    let (end, waiter) = AsyncStream<Never>.makeStream()
+    waiters.withLock { $0.append(waiter) }
+    // The waiter is in the list before the bit is set, so the last call finds it.
+    if count.bitwiseOr(Self.closed, ordering: .acquiringAndReleasing).newValue == Self.closed { endWaits() }
+    for await _ in end {}
+  }
+
+  private func endWaits() {
+    let ended = waiters.withLock { waiters in
+      defer { waiters = [] }
+      return waiters
+    }
+    for waiter in ended { waiter.finish() }
+  }
+}

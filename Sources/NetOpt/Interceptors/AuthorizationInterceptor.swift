@@ -1,0 +1,65 @@
+import NetOptCore
+
+/// Adds credentials to the requests to some hosts (`ClientConfiguration.Authorization`).
+struct AuthorizationInterceptor: Interceptor {
+  /// Credentials, and the token in use if they have one.
+  private struct Entry: Sendable {
+    let hosts: Set<String>
+    let allowsPlainHTTP: Bool
+    let credentials: Credentials
+  }
+
+  private enum Credentials: Sendable {
+    case value(String)
+    case token(BearerToken)
+  }
+
+  private let entries: [Entry]
+
+  /// - Parameter settings: the settings, with their hosts in the form of origins.
+  init(_ settings: [ClientConfiguration.Authorization], _ timeSource: any TimeSource) {
+    entries = settings.map { setting in
+      let credentials: Credentials =
+        if case .token(let make) = setting.source {
+          .token(BearerToken(timeSource, make))
+        } else {
+          .value(setting.value ?? "")
+        }
+      return Entry(
+        hosts: setting.hosts, allowsPlainHTTP: setting.allowsPlainHTTP, credentials: credentials)
+    }
+  }
+
+  func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
+  {
+    let origin = request.url.origin
+    guard
+      let entry = entries.first(where: { entry in
+        entry.hosts.contains(origin.host) && (origin.scheme == .https || entry.allowsPlainHTTP)
+      }), !request.headers.contains(name: "Authorization")
+    else { return try await next.proceed(request) }
+    switch entry.credentials {
+    case .value(let value): return try await next.proceed(Self.request(request, with: value))
+    case .token(let token): return try await proceed(request, with: token, next)
+    }
+  }
+
+  /// Sends a request with a token, and once more with another token if the server rejects the first one. The
+  /// second request is safe: the server has not carried out a request that it answers with 401.
+  private func proceed(
+    _ request: NetOptRequest, with source: BearerToken, _ next: InterceptorChain
+  ) async throws(NetOptError) -> NetOptResponse {
+    let token = try await source.token(replacing: nil, until: next.deadline)
+    let response = try await next.proceed(Self.request(request, with: "Bearer \(token)"))
+    guard response.status == 401, request.body.isRepeatable else { return response }
+    let other = try await source.token(replacing: token, until: next.deadline)
+    guard other != token else { return response }
+    return try await next.proceed(Self.request(request, with: "Bearer \(other)"))
+  }
+
+  private static func request(_ request: NetOptRequest, with credentials: String) -> NetOptRequest {
+    var request = request
+    request.headers["Authorization"] = credentials
+    return request
+  }
+}
