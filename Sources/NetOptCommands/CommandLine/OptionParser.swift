@@ -1,3 +1,5 @@
+import NetOptCore
+
 /// Parses the arguments of a command by the rules of getopt_long(3):
 ///
 /// - Several short options may follow one dash, the last with a value (`-kvd x`, `-dx`).

@@ -1,8 +1,8 @@
 /// Computes the edit distance between words, to suggest the right word after a typing error.
-enum EditDistance {
+package enum EditDistance {
   /// Returns the smallest number of edits that turn one word into the other. An edit inserts, deletes or
   /// replaces a letter, or swaps two neighbours (optimal string alignment).
-  static func between(_ a: String, _ b: String) -> Int {
+  package static func between(_ a: String, _ b: String) -> Int {
     let (a, b) = (Array(a), Array(b))
     // Each row of the table needs only the two rows before it, because a swap looks two rows back.
     var beforeLast: [Int] = []
@@ -21,7 +21,7 @@ enum EditDistance {
 
   /// Returns the most similar word; `nil` when no word is similar enough, and when `word` has fewer than 2 or
   /// more than 64 letters. About a third of the letters may be wrong.
-  static func closest(to word: String, among words: [String]) -> String? {
+  package static func closest(to word: String, among words: [String]) -> String? {
     // Nobody types a longer word by hand, and the time grows with the product of the lengths.
     guard (2...64).contains(word.count) else { return nil }
     return words.map { (word: $0, distance: between(word, $0)) }

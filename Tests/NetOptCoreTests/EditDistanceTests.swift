@@ -1,6 +1,6 @@
 import Testing
 
-@testable import NetOptCommands
+@testable import NetOptCore
 
 @Suite struct EditDistanceTests {
   @Test(
