@@ -13,6 +13,7 @@ import Testing
     "a key that is no plain name is quoted, and its control characters are replaced",
     arguments: [
       ("a", "$.a"), ("_a", "$._a"), ("A", "$.A"), ("", "$[\"\"]"), ("a-b", "$[\"a-b\"]"), ("1", "$[\"1\"]"),
+      ("a1", "$.a1"),
       ("a\"b\\", "$[\"a\\\"b\\\\\"]"), ("a\n\u{1b}[2J", "$[\"a\u{fffd}\u{fffd}[2J\"]"), ("é", "$[\"é\"]"),
       ("@", "$[\"@\"]"), ("[", "$[\"[\"]"),
     ])

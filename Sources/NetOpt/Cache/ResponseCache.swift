@@ -122,7 +122,7 @@ final class ResponseCache: Sendable {
   }
 
   /// Opens a seed pack, and checks the signature of its index if there are trusted keys.
-  private static func seedPack(
+  static func seedPack(
     _ directory: String, _ trustedKeys: [MinisignPublicKey], _ warn: @escaping @Sendable (NetOptError) -> Void
   ) throws(NetOptError) -> SeedPack {
     try SeedPack(

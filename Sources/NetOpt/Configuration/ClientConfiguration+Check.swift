@@ -10,10 +10,9 @@ extension ClientConfiguration {
   /// - Returns: the configuration, with the hosts of `signing` in the form of origins.
   /// - Throws: `invalidConfiguration` with the setting, its value and the allowed range.
   func checked() throws(NetOptError) -> ClientConfiguration {
-    let hour = Duration.seconds(3600)
-    try SettingRange(.milliseconds(1)...hour, "1 ms to 1 h").check(probing.budget, "probing.budget")
-    try SettingRange(1...65_536).check(probing.concurrency, "probing.concurrency")
-    try SettingRange(.zero...hour, "0 s to 1 h").check(probing.firstRequestWait, "probing.firstRequestWait")
+    try Probing.budgets.check(probing.budget, "probing.budget")
+    try Probing.concurrencies.check(probing.concurrency, "probing.concurrency")
+    try Probing.waits.check(probing.firstRequestWait, "probing.firstRequestWait")
     try ResolverConfiguration.timeouts.check(dns.timeout, "dns.timeout", in: .resolve)
     try ResolverConfiguration.attempts.check(dns.tries, "dns.tries", in: .resolve)
     try connections.check()
@@ -137,6 +136,15 @@ extension ClientConfiguration {
   }
 }
 
+extension ClientConfiguration.Probing {
+  /// The range of `budget`.
+  static let budgets = SettingRange(Duration.milliseconds(1) ... .seconds(3600), "1 ms to 1 h")
+  /// The range of `concurrency`.
+  static let concurrencies = SettingRange(1...65_536)
+  /// The range of `firstRequestWait`.
+  static let waits = SettingRange(Duration.zero ... .seconds(3600), "0 s to 1 h")
+}
+
 extension ClientConfiguration.Connections {
   fileprivate func check() throws(NetOptError) {
     try CurlConfiguration.connectionCounts.check(perEndpoint, "connections.perEndpoint")
@@ -149,15 +157,18 @@ extension ClientConfiguration.Connections {
 }
 
 extension ClientConfiguration.Cache {
+  /// The range of sizes in bytes.
+  static let sizes = SettingRange(0...1 << 50)
+  /// The range of `maxAge` and `staleWhenUnreachable`.
+  static let ages = SettingRange(Duration.zero ... .seconds(36_500 * 86_400), "0 s to 36500 days")
+
   fileprivate func check() throws(NetOptError) {
-    let sizes = SettingRange(0...1 << 50)
-    try sizes.check(maxBytes, "cache.maxBytes", in: .cache)
-    try sizes.check(maxDiskBytes, "cache.maxDiskBytes", in: .cache)
-    try sizes.check(maxEntryBytes, "cache.maxEntryBytes", in: .cache)
-    try sizes.check(maxPendingBytes, "cache.maxPendingBytes", in: .cache)
-    let century = SettingRange(Duration.zero ... .seconds(36_500 * 86_400), "0 s to 36500 days")
-    if let maxAge { try century.check(maxAge, "cache.maxAge", in: .cache) }
-    try century.check(staleWhenUnreachable, "cache.staleWhenUnreachable", in: .cache)
+    try Self.sizes.check(maxBytes, "cache.maxBytes", in: .cache)
+    try Self.sizes.check(maxDiskBytes, "cache.maxDiskBytes", in: .cache)
+    try Self.sizes.check(maxEntryBytes, "cache.maxEntryBytes", in: .cache)
+    try Self.sizes.check(maxPendingBytes, "cache.maxPendingBytes", in: .cache)
+    if let maxAge { try Self.ages.check(maxAge, "cache.maxAge", in: .cache) }
+    try Self.ages.check(staleWhenUnreachable, "cache.staleWhenUnreachable", in: .cache)
     for (setting, names) in [("credentialFields", credentialFields), ("harmlessFields", harmlessFields)] {
       guard let name = names.sorted().first(where: { !HeaderFields.isToken($0) }) else { continue }
       throw NetOptError(

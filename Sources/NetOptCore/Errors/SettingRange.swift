@@ -3,7 +3,7 @@
 package struct SettingRange<Value: Comparable & Sendable>: Sendable {
   private let values: ClosedRange<Value>
   /// The range as error messages show it.
-  private let words: String
+  package let words: String
 
   /// Creates a range.
   ///
@@ -12,6 +12,9 @@ package struct SettingRange<Value: Comparable & Sendable>: Sendable {
     self.values = values
     self.words = words ?? "\(values.lowerBound) to \(values.upperBound)"
   }
+
+  /// Whether a value is in the range.
+  package func contains(_ value: Value) -> Bool { values.contains(value) }
 
   /// Checks a value against the range.
   ///

@@ -48,6 +48,9 @@ extension ResolverConfiguration {
     try Self.attempts.check(tries, "tries", in: .resolve)
   }
 
+  /// Whether a text has one of the permitted forms of an entry of `servers`.
+  package static func isServer(_ text: String) -> Bool { endpoint(text) != nil }
+
   /// Parses an entry of `servers`. `nil` if the entry has none of the permitted forms.
   private static func endpoint(_ text: String) -> IPEndpoint? {
     if let address = IPAddress(text) { return IPEndpoint(address, port: 53) }

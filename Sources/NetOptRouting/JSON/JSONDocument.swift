@@ -1,8 +1,8 @@
-import NetOptCore
+package import NetOptCore
 
 /// A JSON text with an index of its values: where each value is, and which value follows. The document copies
 /// nothing from the text until a caller asks for a value.
-struct JSONDocument {
+package struct JSONDocument {
   /// The text in UTF-8.
   let bytes: [UInt8]
   /// The index: one node for each value and each key, in the order of the text. An array or object comes
@@ -10,12 +10,12 @@ struct JSONDocument {
   let nodes: [JSONNode]
 
   /// The value that spans the whole text.
-  var root: JSONElement { JSONElement(document: self, node: 0) }
+  package var root: JSONElement { JSONElement(document: self, node: 0) }
 
   /// Reads a JSON text. Reports duplicate keys, and the position at which the text stops being JSON.
   ///
   /// - Returns: the document, even when it has duplicate keys; `nil` when the text is not JSON to its end.
-  static func read(_ bytes: [UInt8], _ report: inout FaultReport) -> JSONDocument? {
+  package static func read(_ bytes: [UInt8], _ report: inout FaultReport) -> JSONDocument? {
     // Callers compare keys and values as strings. So two keys that are equal as strings are duplicates, even
     // when their bytes differ.
     let outline = bytes.withUnsafeBytes {
@@ -52,7 +52,7 @@ struct JSONDocument {
 }
 
 /// A value or key of a JSON text: a reference to a node of its document.
-struct JSONElement {
+package struct JSONElement {
   /// The document that contains the value.
   let document: JSONDocument
   /// The index of the value in the document's `nodes`.
@@ -62,17 +62,17 @@ struct JSONElement {
   private var value: JSONNode { document.nodes[node] }
 
   /// The kind of the value.
-  var kind: JSONNode.Kind { value.kind }
+  package var kind: JSONNode.Kind { value.kind }
 
   /// The number of elements of an array, or of members of an object; 0 for other values.
-  var count: Int { value.count }
+  package var count: Int { value.count }
 
   /// The text of a string or key; `nil` for other values.
-  var text: String? { value.kind == .string ? document.text(of: value) : nil }
+  package var text: String? { value.kind == .string ? document.text(of: value) : nil }
 
   /// The number, when it is a whole number that fits into 64 bits, even if it is written with a fraction or
   /// an exponent (`1.0`, `1e3`); `nil` for all other values.
-  var integer: Int64? {
+  package var integer: Int64? {
     guard value.kind == .number else { return nil }
     let digits = document.bytes[value.range]
     if digits.count <= 18, digits.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) {
@@ -82,8 +82,11 @@ struct JSONElement {
     return Int64(text) ?? Double(text).flatMap { Int64(exactly: $0) }
   }
 
+  /// The bytes of the value in the text. Those of a string have no quotes, and keep their escapes.
+  package var bytes: ArraySlice<UInt8> { document.bytes[value.range] }
+
   /// Calls a closure with each element of an array until it returns false.
-  func forEachElement(_ body: (JSONElement) -> Bool) {
+  package func forEachElement(_ body: (JSONElement) -> Bool) {
     var child = node + 1
     for _ in 0..<count {
       if !body(JSONElement(document: document, node: child)) { return }
@@ -92,7 +95,7 @@ struct JSONElement {
   }
 
   /// Calls a closure with each member of an object.
-  func forEachMember(_ body: (_ key: JSONElement, _ value: JSONElement) -> Void) {
+  package func forEachMember(_ body: (_ key: JSONElement, _ value: JSONElement) -> Void) {
     var key = node + 1
     for _ in 0..<count {
       body(JSONElement(document: document, node: key), JSONElement(document: document, node: key + 1))

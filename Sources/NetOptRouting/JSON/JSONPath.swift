@@ -1,21 +1,27 @@
 import NetOptCore
 
 /// A place in a JSON document, written as RFC 9535 does: `$.hosts["a.example"].endpoints[3]`.
-struct JSONPath: Hashable, CustomStringConvertible {
+package struct JSONPath: Hashable, Sendable, CustomStringConvertible {
   /// The path as text. `$` is the root.
-  private(set) var description = "$"
+  package private(set) var description = "$"
+
+  /// Makes the path of the root.
+  package init() {}
 
   /// Returns the path of the member with a name in the object at this path.
-  func key(_ name: String) -> JSONPath {
+  package func key(_ name: String) -> JSONPath {
     let isPlain =
-      !name.isEmpty && name.utf8.allSatisfy { ($0 | 0x20) >= 0x61 && ($0 | 0x20) <= 0x7a || $0 == 0x5f }
+      name.utf8.first.map(ByteClass.isDigit) == false
+      && name.utf8.allSatisfy {
+        ($0 | 0x20) >= 0x61 && ($0 | 0x20) <= 0x7a || $0 == 0x5f || ByteClass.isDigit($0)
+      }
     var path = self
     path.description += isPlain ? "." + name : "[\"" + Self.quoted(name) + "\"]"
     return path
   }
 
   /// Returns the path of the element with an index in the array at this path.
-  func index(_ index: Int) -> JSONPath {
+  package func index(_ index: Int) -> JSONPath {
     var path = self
     path.description += "[\(index)]"
     return path

@@ -17,8 +17,8 @@ package struct ListFault: Hashable, Sendable, CustomStringConvertible {
   package var description: String { "\(path): \(message)" }
 }
 
-/// The faults of a list. Counts all faults and keeps the first ones.
-struct FaultReport {
+/// The faults of a list, or of another JSON document. Counts all faults and keeps the first ones.
+package struct FaultReport {
   /// The maximum number of kept faults. No user reads more.
   static let limit = 100
 
@@ -26,6 +26,9 @@ struct FaultReport {
   private(set) var kept: [ListFault] = []
   /// The number of all faults, kept or not.
   private(set) var count = 0
+
+  /// Makes a report without faults.
+  package init() {}
 
   /// Adds a fault. Evaluates path and message only when the fault is kept, so that a list full of faults
   /// costs little.
@@ -38,7 +41,7 @@ struct FaultReport {
   mutating func count(further faults: Int) { count += faults }
 
   /// The kept faults. When there are more faults than `limit`, one more entry says how many were not kept.
-  var faults: [ListFault] {
+  package var faults: [ListFault] {
     count > Self.limit ? kept + [ListFault(JSONPath(), "and \(count - Self.limit) more faults")] : kept
   }
 }
