@@ -21,6 +21,7 @@ package struct Program: Sendable {
     SignCommand(), VerifyCommand(), KeysNewCommand(), KeysListCommand(),
     CacheStatsCommand(), CacheListCommand(), CacheExplainCommand(), CacheVerifyCommand(), CacheClearCommand(),
     CacheSimCommand(),
+    ConfigCheckCommand(),
   ])
 
   /// Runs the program.
