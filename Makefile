@@ -60,7 +60,7 @@ HOSTILE_ONLY ?=
 SANITIZED := NetOptEngineTests|NetOptCachingTests|NetOptCryptoTests|NetOptSQLiteTests
 # How long `make fuzz` fuzzes each target, and which: `make fuzz FUZZ_SECONDS=3600 FUZZ_TARGETS=lines`.
 FUZZ_SECONDS ?= 180
-FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists minisign histories cache-headers saved-runs dns-messages heads chunks frames
+FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists configurations minisign histories cache-headers saved-runs dns-messages heads chunks frames
 
 .PHONY: help dependencies build test api docs bench lab-up lab-check lab-down install simulate mutants storm storm-trial faults fault-soak hostile lint sanitize tsan asan coverage \
   perf perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean

@@ -73,6 +73,21 @@ enum FormatRules {
     init(from decoder: any Decoder) throws {}
   }
 
+  /// Checks a configuration file: the reader returns a configuration that reading the file again returns too,
+  /// or faults with their places.
+  static func configuration(_ input: [UInt8]) -> String? {
+    let environment = ["PROXY": "http://user:secret-of-the-proxy@proxy.test", "PHRASE": "secret-of-the-key"]
+    let read = { ConfigurationFile(input, folder: "/nonexistent", environment: environment) }
+    let file = read()
+    if "\(file.faults)\(file.changes)".contains("secret-of-the") { return "a report has a secret" }
+    if file.faultCount < file.faults.count || file.faults.count > 100 { return "the faults are miscounted" }
+    if file.faults.contains(where: { !$0.path.hasPrefix("$") || $0.message.isEmpty }) {
+      return "a fault has no path or no message"
+    }
+    if file.changes != read().changes { return "the file is another one when it is read again" }
+    return nil
+  }
+
   /// Checks an input that may be a signature, a public key or a secret key of minisign.
   static func minisign(_ input: [UInt8]) -> String? {
     if let signature = try? MinisignSignature(input, file: "input") {

@@ -14,6 +14,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case keyRings = "key-rings"
   /// Endpoint lists.
   case lists
+  /// Configuration files.
+  case configurations
   /// Public keys and signatures of minisign.
   case minisign
   /// Saved ranking histories.
@@ -47,6 +49,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .canonical: CanonicalRules.target(input)
     case .keyRings: FormatRules.keyRing(input)
     case .lists: FormatRules.list(input)
+    case .configurations: FormatRules.configuration(input)
     case .minisign: FormatRules.minisign(input)
     case .histories: FormatRules.history(input)
     case .cacheHeaders: CachingRules.headers(input)
