@@ -310,27 +310,34 @@ extension CacheCall {
 
   // MARK: Background refresh
 
-  /// The time limit of a background refresh when the request that caused it has no timeout.
+  /// The time limit of a background refresh when the call that caused it has none.
   private static let longestRefresh = Duration.seconds(300)
 
-  /// Refreshes a stale entry in the background. Does nothing when a fetch with the same `fetchKey` is
-  /// running, when the origin has `ResponseCache.mostRefreshes` running refreshes, or when the call may not
-  /// share fetches.
+  /// Refreshes a stale entry in the background. Does nothing when it has been replaced, when a fetch with the
+  /// same `fetchKey` is running, when the origin has `ResponseCache.mostRefreshes` running refreshes, or when
+  /// the call may not share fetches.
   func refresh(_ entry: CacheEntry, _ next: InterceptorChain) {
     let origin = request.url.origin
     guard isShared, cache.beginRefresh(of: origin) else { return }
     guard let leader = cache.inFlightFetches.lead(fetchKey(), request.headers) else {
       return cache.endRefresh(of: origin)
     }
+    // Another refresh may have ended after this call had read the entry. It stored its response before it gave
+    // up the lead.
+    let isReplaced = cache.store.memory.entries(for: key).contains {
+      $0.selectors == entry.selectors && $0 !== entry
+    }
+    if isReplaced { return cache.endRefresh(of: origin) }
     var fetch = Fetch(forward: .stale, rule: .stale, entry: entry)
     if case .http = rules { fetch.conditions = entry.terms.validators.conditions }
     fetch.leader = leader
     var chain = next
     var context = next.context
     context.plan = nil
+    let limit = context.deadline.map { $0 - context.started }
     context.started = cache.timeSource.now()
     // No caller can cancel a refresh.
-    context.deadline = context.started + (request.options.timeout ?? Self.longestRefresh)
+    context.deadline = context.started + (limit ?? Self.longestRefresh)
     chain.context = context
     cache.inBackground { [fetch, chain, cache] in
       defer { cache.endRefresh(of: origin) }
