@@ -149,6 +149,17 @@ import Testing
     #expect(error?.code == .invalidRequest)
   }
 
+  @Test(
+    "lengths that are negative or too large together are refused",
+    arguments: [[-1], [.min], [.max], [.max - 120], [.max / 2 + 1, .max / 2 + 1], [.min, .max]] as [[Int64]])
+  func extremeLengths(_ lengths: [Int64]) throws {
+    let parts = lengths.map {
+      RequestBody.Part("a", .stream(length: $0, AsyncStream<[UInt8]> { $0.finish() }))
+    }
+    let error = #expect(throws: NetOptError.self) { try RequestBody.multipart(parts) }
+    #expect(error?.code == .invalidRequest)
+  }
+
   @Test("a media type with a line end is refused", arguments: ["a/b\r\nX: 1", "a/b\n", "\u{0}"])
   func injectedType(_ type: String) {
     var body = RequestBody.text("x")

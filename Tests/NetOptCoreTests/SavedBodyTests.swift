@@ -90,6 +90,23 @@ import Testing
     #expect(error?.code == .unwritableFile && error?.message.contains(path) == true)
   }
 
+  @Test("a directory, a pipe and a path with a NUL are refused and stay")
+  func specialFiles() async throws {
+    let folder = try TemporaryDirectory.make("special")
+    try #require(mkfifo(folder + "/pipe", 0o600) == 0)
+    try TextFile.write("old", to: folder + "/file")
+    for path in [folder, folder + "/pipe", folder + "/file\0.txt"] {
+      let error = await #expect(throws: NetOptError.self) {
+        try await Self.response(Chunks([[1]]), length: 1).save(to: path)
+      }
+      #expect(error?.code == .unwritableFile)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).sorted() == ["file", "pipe"])
+    #expect(TextFile.read(folder + "/file") == "old")
+    var status = stat()
+    #expect(stat(folder + "/pipe", &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
+  }
+
   @Test("the file behind a symbolic link is replaced, and keeps its permissions")
   func link() async throws {
     let folder = try TemporaryDirectory.make("link")

@@ -72,6 +72,9 @@ import Testing
     let size = 16 << 20
     let path = try TemporaryDirectory.make("changed") + "/body"
     try TextFile.write([UInt8](repeating: 1, count: size), to: path)
+    // Two changes within a tick of the kernel's clock have the same time.
+    var times = [timespec(tv_sec: 1_000_000_000, tv_nsec: 0), timespec(tv_sec: 1_000_000_000, tv_nsec: 0)]
+    try #require(utimensat(AT_FDCWD, path, &times, 0) == 0)
     let apply: @Sendable () throws -> Void = {
       switch change.split(separator: " ")[0] {
       case "append": try Self.write([9], to: path, at: off_t(size))
@@ -112,10 +115,32 @@ import Testing
   func refused() throws {
     let folder = try TemporaryDirectory.make("refused")
     try #require(mkfifo(folder + "/pipe", 0o600) == 0)
-    for path in [folder, folder + "/missing", folder + "/pipe", "/dev/null", ""] {
+    try TextFile.write("a", to: folder + "/file")
+    for path in [
+      folder, folder + "/missing", folder + "/pipe", "/dev/null", "", folder + "/file\0.txt",
+    ] {
       let error = #expect(throws: NetOptError.self) { try RequestBody.file(path) }
       #expect(error?.code == .unreadableFile)
     }
+  }
+
+  @Test("a file that was empty, or whose size the system does not know, is not sent as an empty body")
+  func emptyFiles() async throws {
+    let path = try TemporaryDirectory.make("empty") + "/body"
+    try TextFile.write("", to: path)
+    let server = try LoopbackServer(.raw { try $0.respond(200) })
+    defer { server.stop() }
+    let client = try Self.client()
+    let url = "http://\(server.endpoint)/"
+    let empty = try NetOptRequest(.put, url, body: .file(path))
+    #expect(try await client.execute(empty).status == 200)
+    try TextFile.write("late", to: path)
+    for request in [empty, try NetOptRequest(.put, url, body: .file("/proc/self/status"))] {
+      let error = await #expect(throws: NetOptError.self) { try await client.execute(request) }
+      #expect(error?.code == .unreadableFile)
+    }
+    #expect(server.requests.count == 1)
+    await client.shutdown()
   }
 
   @Test("a file body leaves no descriptor open", arguments: [true, false])

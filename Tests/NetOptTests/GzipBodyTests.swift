@@ -76,7 +76,8 @@ import Testing
   @Test("another level and a second compression are refused")
   func refused() throws {
     let compressed = try RequestBody.gzip(.text("x"))
-    for (body, level) in [(RequestBody.text("x"), 0), (.text("x"), 10), (compressed, 6)] {
+    let negative = RequestBody.stream(length: .min, AsyncStream<[UInt8]> { $0.finish() })
+    for (body, level) in [(RequestBody.text("x"), 0), (.text("x"), 10), (compressed, 6), (negative, 6)] {
       let error = #expect(throws: NetOptError.self) { try RequestBody.gzip(body, level: level) }
       #expect(error?.code == .invalidRequest)
     }

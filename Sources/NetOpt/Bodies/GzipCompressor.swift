@@ -6,6 +6,8 @@ import NetOptCore
 final class GzipCompressor {
   /// zlib's state, owned by this object. zlib keeps pointers to the state, so it must not move.
   private let stream: UnsafeMutablePointer<z_stream>
+  /// Where zlib writes its output.
+  private var buffer = [UInt8](repeating: 0, count: 64 << 10)
 
   /// - Parameter level: the level of compression, 1 to 9.
   /// - Throws: `libraryFailed` if zlib has no memory.
@@ -46,7 +48,6 @@ final class GzipCompressor {
 
   private func compress(_ piece: ArraySlice<UInt8>, flush: Int32) throws(NetOptError) -> [UInt8] {
     var out: [UInt8] = []
-    var buffer = [UInt8](repeating: 0, count: 64 << 10)
     // zlib reads the piece and does not keep or change it.
     let code = piece.withUnsafeBytes { input -> Int32 in
       stream.pointee.next_in = UnsafeMutablePointer(

@@ -15,7 +15,8 @@ extension RequestBody {
   /// - Parameters:
   ///   - body: the body to compress.
   ///   - level: the level of compression, from 1 (fast) to 9 (small). Default: 6.
-  /// - Throws: `invalidRequest` for another level, and for a body that has a content coding already;
+  /// - Throws: `invalidRequest` for another level, for a body that has a content coding already, and for a
+  ///   negative length;
   ///   `libraryFailed` if zlib has no memory.
   public static func gzip(_ body: RequestBody, level: Int = 6) throws(NetOptError) -> RequestBody {
     guard 1...9 ~= level, body.contentEncoding == nil else {
@@ -30,6 +31,7 @@ extension RequestBody {
     case .none: compressed = .bytes(try GzipCompressor(level).compress([], isLast: true))
     case .bytes(let bytes): compressed = .bytes(try GzipCompressor(level).compress(bytes, isLast: true))
     case .stream(let length, let isRepeatable, let makeIterator):
+      if let length, length < 0 { throw AnnouncedLength.impossible }
       compressed = RequestBody(
         source: .stream(length: nil, isRepeatable: isRepeatable) {
           GzipIterator(level, length, makeIterator())
@@ -44,14 +46,13 @@ extension RequestBody {
 /// Compresses the chunks of a stream.
 private struct GzipIterator: AsyncIteratorProtocol {
   private let level: Int
-  /// The bytes that the stream has announced and not yet given; `nil` if it has announced no length.
-  private var left: Int64?
+  private var announced: AnnouncedLength
   private var chunks: any AsyncIteratorProtocol<[UInt8], any Error>
   private var compressor: GzipCompressor?
   private var isOver = false
 
   init(_ level: Int, _ length: Int64?, _ chunks: any AsyncIteratorProtocol<[UInt8], any Error>) {
-    (self.level, left, self.chunks) = (level, length, chunks)
+    (self.level, announced, self.chunks) = (level, AnnouncedLength(length), chunks)
   }
 
   mutating func next() async throws -> [UInt8]? { try await next(isolation: #isolation) }
@@ -61,14 +62,7 @@ private struct GzipIterator: AsyncIteratorProtocol {
       let compressor = try self.compressor ?? GzipCompressor(level)
       self.compressor = compressor
       let chunk = try await chunks.next(isolation: actor)
-      if let known = left {
-        left = known - Int64(chunk?.count ?? 0)
-        guard known >= Int64(chunk?.count ?? 0), chunk != nil || known == 0 else {
-          throw NetOptError(
-            .invalidRequest, phase: .send,
-            "the body to compress has another number of bytes than its stream announced")
-        }
-      }
+      try announced.take(chunk)
       isOver = chunk == nil
       let out = try compressor.compress(chunk ?? [], isLast: isOver)
       // zlib keeps small inputs until it has a block of them.

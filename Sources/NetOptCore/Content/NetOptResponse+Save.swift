@@ -15,7 +15,8 @@ extension NetOptResponse {
   ///
   /// - Parameters:
   ///   - path: the path of the file. An existing file keeps its permissions. If the path is a symbolic link,
-  ///     the file behind the link is replaced.
+  ///     the file behind the link is replaced. A path of a directory, a device or a pipe is an
+  ///     error.
   ///   - progress: called after each piece with the number of bytes written so far and the number of bytes of
   ///     the whole body, which is `nil` if the server has not announced it or the body was compressed.
   /// - Returns: the number of bytes of the file.
@@ -61,7 +62,14 @@ private final class SavedBody: Sendable {
   deinit { thread.abandon() }
 
   func begin() async throws(NetOptError) {
+    // The system would end the path at a NUL, and replace another file.
+    if path.utf8.contains(0) { throw FileBytes.failure(.unwritableFile, path, "the file", .receive, EINVAL) }
     try await perform { (path, draft) throws(FileDraft.Failure) in
+      var status = stat()
+      // A rename would replace a device or a pipe by a file.
+      if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG {
+        throw FileDraft.Failure(code: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
+      }
       draft = try FileDraft(of: path, mode: 0o666)
     }
   }

@@ -5,7 +5,8 @@ extension RequestBody {
   ///
   /// The request sends the version of the file that exists when the body is made. If the file changes before
   /// the request has ended, the request fails with `unreadableFile`, and the server does not receive the body
-  /// in full. A change that leaves the size and the time of the last modification as they are is not noticed.
+  /// in full. A change that leaves the size and the time of the last modification as they are is not noticed;
+  /// the kernel may give two changes within some milliseconds the same time.
   ///
   /// ```swift
   /// let request = try NetOptRequest(
@@ -16,10 +17,9 @@ extension RequestBody {
   ///   - path: the path of the file.
   ///   - contentType: the media type; `nil` to send no `Content-Type`. Default: `nil`.
   /// - Throws: `unreadableFile` if the file cannot be opened, or is not a regular file. For a pipe use
-  ///   `stream`.
+  ///   `stream`. A file whose size the system does not know, as in /proc, fails when it is sent.
   public static func file(_ path: String, contentType: String? = nil) throws(NetOptError) -> RequestBody {
     let content = try FileContent(path)
-    guard content.size > 0 else { return RequestBody(source: .bytes([]), contentType: contentType) }
     return RequestBody(
       source: .stream(length: content.size, isRepeatable: true) {
         ErasedIterator(content.makeIterator())

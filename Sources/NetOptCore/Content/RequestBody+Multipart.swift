@@ -81,7 +81,8 @@ extension RequestBody {
   /// ])
   /// ```
   ///
-  /// - Throws: `invalidRequest` if the media type of a part cannot be a field's value.
+  /// - Throws: `invalidRequest` if the media type of a part cannot be a field's value, or the length of a
+  ///   part is negative or too large.
   public static func multipart(_ parts: [Part]) throws(NetOptError) -> RequestBody {
     // 128 random bits, so that no part contains the delimiter.
     let number = { String(UInt64.random(in: 0 ... .max), radix: 16) }
@@ -93,34 +94,39 @@ extension RequestBody {
     }
     pieces.append(.bytes(Array("--\(boundary)--\r\n".utf8)))
     return RequestBody(
-      source: .joined(pieces), contentType: "multipart/form-data; boundary=\(boundary)")
+      source: try .joined(pieces), contentType: "multipart/form-data; boundary=\(boundary)")
   }
 }
 
 extension RequestBody.Source {
   /// The bytes of several sources, one after the other. In memory if all of them are.
-  fileprivate static func joined(_ sources: [Self]) -> Self {
-    var bytes: [UInt8] = []
+  ///
+  /// - Throws: `invalidRequest` for a negative length, and for a sum that does not fit into 64 bits.
+  fileprivate static func joined(_ sources: [Self]) throws(NetOptError) -> Self {
     var length: Int64? = 0
     var (isInMemory, isRepeatable) = (true, true)
     for source in sources {
+      let count: Int64?
       switch source {
-      case .none: break
-      case .bytes(let piece):
-        bytes += piece
-        length? += Int64(piece.count)
-      case .stream(let count, let canRepeat, _):
+      case .none: count = 0
+      case .bytes(let piece): count = Int64(piece.count)
+      case .stream(let announced, let canRepeat, _):
+        count = announced
         isInMemory = false
         isRepeatable = isRepeatable && canRepeat
-        if let count, let known = length {
-          let (sum, overflows) = known.addingReportingOverflow(count)
-          length = overflows ? nil : sum
-        } else {
-          length = nil
-        }
       }
+      if let count, count < 0 { throw AnnouncedLength.impossible }
+      guard let known = length, let count else {
+        length = nil
+        continue
+      }
+      let (sum, overflows) = known.addingReportingOverflow(count)
+      if overflows { throw AnnouncedLength.impossible }
+      length = sum
     }
-    if isInMemory { return .bytes(bytes) }
+    if isInMemory {
+      return .bytes(sources.reduce(into: []) { if case .bytes(let piece) = $1 { $0 += piece } })
+    }
     return .stream(length: length, isRepeatable: isRepeatable) { JoinedIterator(sources: sources[...]) }
   }
 }
@@ -128,10 +134,9 @@ extension RequestBody.Source {
 /// Iterates over the chunks of several sources, one source after the other. Checks the length of each source:
 /// the excess of one could otherwise make up for what another lacks.
 private struct JoinedIterator: AsyncIteratorProtocol {
-  var sources: ArraySlice<RequestBody.Source>
+  private var sources: ArraySlice<RequestBody.Source>
   private var current: (any AsyncIteratorProtocol<[UInt8], any Error>)?
-  /// The bytes that the current source has announced and not yet given; `nil` if it has announced no length.
-  private var left: Int64?
+  private var announced = AnnouncedLength(nil)
 
   init(sources: ArraySlice<RequestBody.Source>) { self.sources = sources }
 
@@ -141,10 +146,7 @@ private struct JoinedIterator: AsyncIteratorProtocol {
     while true {
       if current != nil {
         let chunk = try await current?.next(isolation: actor)
-        if let known = left {
-          left = known - Int64(chunk?.count ?? 0)
-          if known < Int64(chunk?.count ?? 0) || chunk == nil && known > 0 { throw Self.wrongLength }
-        }
+        try announced.take(chunk)
         if let chunk { return chunk }
         current = nil
       }
@@ -153,15 +155,9 @@ private struct JoinedIterator: AsyncIteratorProtocol {
       case .some(.none): continue
       case .bytes(let bytes): return bytes
       case .stream(let length, _, let makeIterator):
-        left = length
+        announced = AnnouncedLength(length)
         current = makeIterator()
       }
     }
-  }
-
-  private static var wrongLength: NetOptError {
-    NetOptError(
-      .invalidRequest, phase: .send,
-      "a part of a multipart body has another number of bytes than its stream announced")
   }
 }

@@ -42,6 +42,8 @@ package struct FileContent: Sendable {
 
   /// Opens a regular file for reading.
   private static func open(_ path: String) throws(NetOptError) -> (descriptor: Int32, stat) {
+    // The system would end the path at a NUL, and open another file.
+    guard !path.utf8.contains(0) else { throw failure(path, ENOENT) }
     // Without O_NONBLOCK, opening a pipe would wait for its writer.
     let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw failure(path, errno) }
@@ -147,6 +149,13 @@ package struct FileContent: Sendable {
     if offset + Int64(filled) == size || filled < room {
       var status = stat()
       guard fstat(descriptor, &status) == 0, Version(status) == version else { throw changed }
+      var byte: UInt8 = 0
+      guard filled == room, pread(descriptor, &byte, 1, off_t(size)) == 0 else {
+        throw NetOptError(
+          .unreadableFile, phase: .send,
+          "the body \(FileBytes.shown(path)) has another length than the system says, as files in /proc have; read it and send its bytes"
+        )
+      }
     }
     return chunk
   }

@@ -10,6 +10,8 @@ package struct FileDraft: ~Copyable {
   package struct Failure: Error {
     /// The error number of the system (errno(3)).
     package let code: Int32
+
+    package init(code: Int32) { self.code = code }
   }
 
   /// The descriptor to write to.
