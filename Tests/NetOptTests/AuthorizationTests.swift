@@ -140,7 +140,7 @@ import Testing
     await client.shutdown()
   }
 
-  @Test("without TLS, credentials are not sent by default")
+  @Test("without TLS or without verification, credentials are not sent by default")
   func plain() async throws {
     let lab = try TokenServer(valid: "t")
     defer { lab.server.stop() }
@@ -151,6 +151,16 @@ import Testing
     _ = try await client.execute(NetOptRequest(.get, "http://\(lab.server.endpoint)/"))
     #expect(lab.seen == ["-"])
     await client.shutdown()
+    let address = IPAddress.loopback
+    let transport = StubTransport([address: .respond()], resolver: StubResolver("127.0.0.1", [address]))
+    let stub = try NetOptClient(configuration, transport: transport)
+    for verification in [RequestOptions.Verification.none, .full] {
+      var request = try NetOptRequest(.get, "https://127.0.0.1/")
+      request.options.verification = verification
+      _ = try await stub.execute(request)
+    }
+    #expect(transport.received.map { $0.request.headers["Authorization"] } == [nil, "Bearer t"])
+    await stub.shutdown()
   }
 
   @Test("the value of Basic is that of RFC 7617, with a password in UTF-8")
@@ -199,6 +209,128 @@ import Testing
     latch.open()
     #expect(try await hanging.execute(NetOptRequest(.get, url)).status == 200)
     await hanging.shutdown()
+  }
+
+  @Test("a shutdown ends the calls that wait for a token, and cancels the fetch")
+  func shutdown() async throws {
+    let began = Latch()
+    let cancelled = Latch()
+    let client = try Self.client(
+      .bearer(hosts: ["127.0.0.1"]) { _ in
+        began.open()
+        do { try await Task.sleep(for: .seconds(3600)) } catch { cancelled.open() }
+        return "t"
+      })
+    var request = try NetOptRequest(.get, "http://127.0.0.1:1/")
+    request.options.timeout = nil
+    let endless = request
+    let calls = (0..<3).map { _ in Task { try await client.execute(endless).status } }
+    try await began.wait()
+    await client.shutdown(draining: .milliseconds(1))
+    for call in calls {
+      let error = await #expect(throws: NetOptError.self) { try await call.value }
+      #expect(error?.code == .shutDown)
+    }
+    try await cancelled.wait()
+  }
+
+  @Test("a time limit that an interceptor sets ends the wait for a token")
+  func changedLimit() async throws {
+    struct Shortening: Interceptor {
+      func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError)
+        -> NetOptResponse
+      {
+        var request = request
+        request.options.timeout = .milliseconds(20)
+        return try await next.proceed(request)
+      }
+    }
+    var configuration = ClientConfiguration()
+    configuration.interceptors = [Shortening()]
+    configuration.authorization = [
+      .bearer(hosts: ["a.test"]) { _ in
+        try await Task.sleep(for: .seconds(3600))
+        return "t"
+      }
+    ]
+    let client = try NetOptClient(configuration, transport: StubTransport())
+    let error = await #expect(throws: NetOptError.self) {
+      try await client.execute(NetOptRequest(.get, "https://a.test/"))
+    }
+    #expect(error?.code == .timeout && error?.message.contains("fetched a token") == true)
+    await client.shutdown()
+  }
+
+  @Test("a token that cannot be sent is not kept, and not printed", arguments: ["", "geheim\n", "a\r\nb: c"])
+  func unusableToken(_ token: String) async throws {
+    let lab = try TokenServer(valid: "good")
+    defer { lab.server.stop() }
+    let fetches = Fetches()
+    let client = try Self.client(
+      .bearer(hosts: ["127.0.0.1"]) { rejected in
+        fetches.rejected.withLock { $0.append(rejected) }
+        return fetches.rejected.withLock { $0.count } == 1 ? token : "good"
+      })
+    let request = try NetOptRequest(.get, "http://\(lab.server.endpoint)/")
+    let error = await #expect(throws: NetOptError.self) { try await client.execute(request) }
+    #expect(error?.code == .custom("token-unavailable") && error?.message.contains("geheim") == false)
+    #expect(try await client.execute(request).status == 200)
+    await client.shutdown()
+  }
+
+  @Test("while a rejected token is replaced, other calls wait for the new one")
+  func replacement() async throws {
+    let lab = try TokenServer(valid: "t1")
+    defer { lab.server.stop() }
+    let (asked, latch) = (Latch(), Latch())
+    let client = try Self.client(
+      .bearer(hosts: ["127.0.0.1"]) { rejected in
+        if rejected == nil { return "t0" }
+        asked.open()
+        try await latch.wait()
+        return "t1"
+      })
+    let url = "http://\(lab.server.endpoint)/"
+    let first = Task { try await client.execute(NetOptRequest(.get, url)).status }
+    try await asked.wait()
+    // The client knows that t0 is rejected. A stream could not be sent again after a 401.
+    let stream = AsyncStream<[UInt8]> { $0.finish() }
+    let second = Task { try await client.execute(NetOptRequest(.post, url, body: .stream(stream))).status }
+    await Task.yield()
+    latch.open()
+    #expect(try await first.value == 200)
+    #expect(try await second.value == 200)
+    #expect(lab.seen.filter { $0 == "Bearer t0" }.count == 1)
+    await client.shutdown()
+  }
+
+  @Test(
+    "the body of a 401 does not keep the connection that the second request needs", .timeLimit(.minutes(1)))
+  func largeRefusal() async throws {
+    let server = try LoopbackServer(
+      .raw { exchange in
+        let isValid = exchange.request.fields["Authorization"] == "Bearer t1"
+        try exchange.respond(isValid ? 200 : 401, body: [UInt8](repeating: 0, count: isValid ? 1 : 8 << 20))
+      })
+    defer { server.stop() }
+    var configuration = ClientConfiguration()
+    configuration.proxy = .none
+    configuration.connections.perEndpoint = 1
+    var setting = ClientConfiguration.Authorization.bearer(hosts: ["127.0.0.1"]) { $0 == nil ? "t0" : "t1" }
+    setting.allowsPlainHTTP = true
+    configuration.authorization = [setting]
+    let client = try NetOptClient(configuration)
+    #expect(try await client.execute(NetOptRequest(.get, "http://\(server.endpoint)/")).status == 200)
+    await client.shutdown()
+  }
+
+  @Test("a dump of the client shows no credentials")
+  func dumpedClient() throws {
+    let client = try Self.client(
+      .bearer("geheim", hosts: ["a.test"]), .basic(user: "u", password: "geheim", hosts: ["b.test"]))
+    var dumped = ""
+    dump(client, to: &dumped)
+    #expect(!dumped.contains("geheim") && !dumped.contains("Basic "))
   }
 
   @Test("settings that would add nothing, or break requests, are refused without printing the secret")

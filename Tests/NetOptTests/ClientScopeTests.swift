@@ -1,9 +1,10 @@
-import NetOpt
 import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
 import TestTools
 import Testing
+
+@testable import NetOpt
 
 /// Clients and responses whose life is a scope, and shutdowns that wait for running calls.
 @Suite struct ClientScopeTests {
@@ -117,8 +118,8 @@ import Testing
     second.open()
   }
 
-  @Test("an unread body holds the drain back until it is released")
-  func openBody() async throws {
+  @Test("an unread body holds the drain back until it is read or released", arguments: [true, false])
+  func openBody(isRead: Bool) async throws {
     let (latch, second) = (Latch(), Latch())
     latch.open()
     let server = try Self.server(latch, second: second)
@@ -131,13 +132,71 @@ import Testing
       await client.shutdown(draining: .seconds(30))
       returned.open()
     }
-    try await wait(for: "the drain to begin") {
-      (try? await client.execute(NetOptRequest(.get, "http://127.0.0.1:1/"))) == nil
+    try await Self.waitForDrain(of: client)
+    if isRead {
+      second.open()
+      #expect(try await response?.text() == "abcd")
+    } else {
+      #expect(response?.status == 200)
+      response = nil
     }
-    #expect(!returned.opened && response?.status == 200)
-    response = nil
     await shutdown.value
+    #expect(returned.opened)
     second.open()
+  }
+
+  /// Waits until a client refuses new calls.
+  private static func waitForDrain(of client: NetOptClient) async throws {
+    let request = try NetOptRequest(.get, "http://127.0.0.1:1/")
+    try await wait(for: "the drain to begin") {
+      do throws(NetOptError) {
+        _ = try await client.execute(request)
+        return false
+      } catch {
+        return error.code == .shutDown
+      }
+    }
+  }
+
+  /// With an empty `drain` of the transport, the shutdown would end the body that the caller still reads.
+  @Test("a service that is cancelled lets a call end whose body is still arriving")
+  func runningCall() async throws {
+    let (latch, second) = (Latch(), Latch())
+    latch.open()
+    let server = try Self.server(latch, second: second)
+    defer { server.stop() }
+    let client = try NetOptClient(Self.configuration())
+    let service = Task { await client.run() }
+    let response = try await client.execute(NetOptRequest(.get, "http://\(server.endpoint)/"))
+    service.cancel()
+    try await Self.waitForDrain(of: client)
+    second.open()
+    #expect(try await response.text() == "abcd")
+    await service.value
+  }
+
+  @Test("two drains at once and a drain after a cancelled one wait for the same call, and probes are refused")
+  func severalDrains() async throws {
+    let (latch, second) = (Latch(), Latch())
+    let server = try Self.server(latch, second: second)
+    defer { server.stop() }
+    let client = try NetOptClient(Self.configuration())
+    let request = try NetOptRequest(.get, "http://\(server.endpoint)/")
+    let call = Task { try await client.execute(request).text() }
+    try await wait(for: "the request") { server.requests.count == 1 }
+    let first = Task { await client.drain() }
+    first.cancel()
+    await first.value
+    let others = (0..<3).map { _ in Task { await client.drain() } }
+    try await Self.waitForDrain(of: client)
+    #expect(await client.warmUp(hosts: ["127.0.0.1"]).values.map(\.code) == [.shutDown])
+    let error = await #expect(throws: NetOptError.self) { try await client.probe() }
+    #expect(error?.code == .shutDown)
+    latch.open()
+    second.open()
+    #expect(try await call.value == "abcd")
+    for other in others { await other.value }
+    await client.shutdown()
   }
 
   @Test("run waits for the cancellation of its task, and then shuts the client down")

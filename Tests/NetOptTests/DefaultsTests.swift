@@ -44,7 +44,9 @@ import Testing
     "default fields that would leak credentials or break requests are refused",
     arguments: [
       ("authorization", "Basic eA=="), ("Cookie", "a=b"), ("X-Client-Secret", "s"), ("X-Api-Key", "k"),
-      ("X-Own-Credential", "c"), ("Host", "a.test"), ("Content-Length", "1"), ("Bad Name", "x"),
+      ("X-Own-Credential", "c"), ("Host", "a.test"), ("Content-Length", "1"), ("Idempotency-Key", "order"),
+      ("Range", "bytes=0-"),
+      ("connection", "close"), ("If-None-Match", "e-tag"), ("Bad Name", "x"),
       ("X-Injected", "a\r\nb: c"),
     ])
   func refusedFields(_ name: String, _ value: String) {

@@ -308,6 +308,46 @@ import Testing
     }
   }
 
+  /// A body that can be read again and never gives a chunk, like a file on a disk that hangs.
+  private struct HangingBody: AsyncIteratorProtocol {
+    let began: Latch
+    func next() async throws -> [UInt8]? {
+      began.open()
+      // Cancellation does not end the wait, as it does not end read(2).
+      await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in }
+      return nil
+    }
+    mutating func next(isolation actor: isolated (any Actor)?) async throws(any Error) -> [UInt8]? {
+      try await next()
+    }
+  }
+
+  @Test(
+    "the wait for a file to sign ends at the deadline, by cancellation and by a shutdown",
+    .timeLimit(.minutes(1)), arguments: ["timeout", "cancelled", "shut-down"])
+  func hangingFile(_ end: String) async throws {
+    let began = Latch()
+    var configuration = ClientConfiguration()
+    configuration.signing = .init(
+      signer: try RequestSigner(keys: Self.ring, keyID: "k"), hosts: ["api.example.com"])
+    let address = IPAddress.loopback
+    let client = try NetOptClient(
+      configuration,
+      transport: StubTransport([address: .respond()], resolver: StubResolver("api.example.com", [address])))
+    var request = try NetOptRequest(
+      .put, "https://api.example.com/",
+      body: RequestBody(source: .stream(length: 5, isRepeatable: true) { HangingBody(began: began) }))
+    request.options.timeout = end == "timeout" ? .milliseconds(50) : nil
+    let signed = request
+    let call = Task { try await client.execute(signed).status }
+    try await began.wait()
+    if end == "cancelled" { call.cancel() }
+    if end == "shut-down" { await client.shutdown() }
+    let error = await #expect(throws: NetOptError.self) { try await call.value }
+    #expect(error?.code.description == end)
+    await client.shutdown()
+  }
+
   @Test func aStreamCannotBeSigned() async throws {
     let server = Server(clock: Self.date)
     let stream = AsyncStream<[UInt8]> { $0.finish() }

@@ -1,3 +1,4 @@
+import NetOptEngine
 import NetOptLocking
 import Synchronization
 
@@ -10,7 +11,10 @@ final class CallsUnderWay: Sendable {
   /// The number of calls that have not returned, and the bit `closed`.
   private let count = Atomic(0)
   /// Those who wait for the end of all calls.
-  private let waiters = Locked<[AsyncStream<Never>.Continuation]>([])
+  private let waiters = Locked<[DrainWaiter]>([])
+
+  /// Whether no more calls may begin.
+  var isClosed: Bool { count.load(ordering: .relaxed) >= Self.closed }
 
   /// Counts a call that begins.
   ///
@@ -28,11 +32,11 @@ final class CallsUnderWay: Sendable {
 
   /// Lets no more calls begin, and returns when all calls have returned, or when the task is cancelled.
   func drain() async {
-    let (end, waiter) = AsyncStream<Never>.makeStream()
+    let waiter = DrainWaiter()
     waiters.withLock { $0.append(waiter) }
     // The waiter is in the list before the bit is set, so the last call finds it.
     if count.bitwiseOr(Self.closed, ordering: .acquiringAndReleasing).newValue == Self.closed { endWaits() }
-    for await _ in end {}
+    await waiter.wait()
   }
 
   private func endWaits() {
@@ -40,6 +44,6 @@ final class CallsUnderWay: Sendable {
       defer { waiters = [] }
       return waiters
     }
-    for waiter in ended { waiter.finish() }
+    for waiter in ended { waiter.end() }
   }
 }

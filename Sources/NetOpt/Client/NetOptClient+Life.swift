@@ -1,4 +1,5 @@
 public import NetOptCore
+import NetOptEngine
 
 /// The life of a client, and of a response, as a scope.
 extension NetOptClient {
@@ -30,25 +31,26 @@ extension NetOptClient {
     }
   }
 
-  /// Waits until the task is cancelled, and then shuts the client down with `shutdown(draining:)`. With this
-  /// method the client is a service that a service group can run, such as that of swift-service-lifecycle: a
-  /// `Service` needs only `func run() async throws`.
+  /// Waits until the task is cancelled, and then shuts the client down with `shutdown(draining:)`. So a group
+  /// of services can run the client. A group of swift-service-lifecycle does not cancel its services when it
+  /// shuts down gracefully. There, `cancelWhenGracefulShutdown` does it:
   ///
   /// ```swift
-  /// extension NetOptClient: @retroactive Service {}
-  /// let group = ServiceGroup(services: [client, server], logger: logger)
+  /// struct ClientService: Service {
+  ///   let client: NetOptClient
+  ///   func run() async throws { await cancelWhenGracefulShutdown { await client.run() } }
+  /// }
   /// ```
   ///
-  /// - Parameter limit: how long running calls may take to end. Default: 10 s.
-  public func run(draining limit: Duration = .seconds(10)) async {
-    let (never, continuation) = AsyncStream<Never>.makeStream()
-    for await _ in never {}
-    continuation.finish()
+  /// - Parameter limit: how long running calls may take to end.
+  public func run(draining limit: Duration) async {
+    await DrainWaiter().wait()
     // A new task, because this one is cancelled, and a drain ends when its task is cancelled.
     await Task { await self.shutdown(draining: limit) }.value
   }
 
-  /// Waits for `run(draining:)` with the default limit.
+  /// Waits until the task is cancelled, and then shuts the client down with `shutdown(draining:)` and a limit
+  /// of 10 s.
   public func run() async { await run(draining: .seconds(10)) }
 
   /// Shuts the client down when all calls have ended. From now on, new calls fail with `shutDown`. Running

@@ -46,6 +46,9 @@ public final class NetOptClient: Sendable {
   private let lastID = Atomic<UInt64>(0)
   /// The calls that have not returned.
   private let calls = CallsUnderWay()
+  /// The calls that wait for code of the program or for a disk.
+  private let waits: BoundedWaits
+  /// What requests get that do not say otherwise.
   let defaults: ClientConfiguration.Defaults
 
   /// Makes a client, and starts to probe the endpoints of the list.
@@ -108,6 +111,8 @@ public final class NetOptClient: Sendable {
     self.engine = engine
     self.timeSource = timeSource
     defaults = configuration.defaults
+    let waits = BoundedWaits(timeSource)
+    self.waits = waits
     let network = NetworkFingerprint.current
     ranking = RankingMemory(router, configuration, network: network, timeSource)
     loopExecutor = engine.loop.map { LoopTaskExecutor($0) } ?? globalConcurrentExecutor
@@ -129,12 +134,10 @@ public final class NetOptClient: Sendable {
       configuration.observers.isEmpty
         ? redirect : EventInterceptor(observers: configuration.observers, redirect: redirect))
     links += configuration.interceptors
-    if !configuration.authorization.isEmpty {
-      links.append(AuthorizationInterceptor(configuration.authorization, timeSource))
-    }
     // Only an interceptor can change the time limit of a call.
-    if !configuration.interceptors.isEmpty {
-      links.append(TimeoutInterceptor(usual: configuration.defaults.timeout))
+    if !configuration.interceptors.isEmpty { links.append(TimeoutInterceptor()) }
+    if !configuration.authorization.isEmpty {
+      links.append(AuthorizationInterceptor(configuration.authorization, timeSource, waits))
     }
     self.cache = cache
     if let signing = configuration.signing, case let commands = SecretCommands(signing.signer, timeSource),
@@ -150,7 +153,7 @@ public final class NetOptClient: Sendable {
       var first = route
       first.transport = nil
       links.append(RetryInterceptor(retries: retries, route: first))
-      links += [SigningInterceptor(signing, timeSource), last]
+      links += [SigningInterceptor(signing, timeSource, waits), last]
     } else {
       links.append(RetryInterceptor(retries: retries, route: route))
     }
@@ -218,9 +221,10 @@ public final class NetOptClient: Sendable {
   /// - Throws: `NetOptError`. Its `route` lists every connection that was tried, its `otherAttempts` the
   ///   earlier attempts of the call.
   public func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
+    let request = prepared(request)
     let chain = try call(request)
     defer { calls.end() }
-    return try await chain.proceed(prepared(request))
+    return try await chain.proceed(request)
   }
 
   /// Gives a call its number, start and deadline. Not inlined: its local variables would enlarge the frame of
@@ -233,13 +237,18 @@ public final class NetOptClient: Sendable {
     let started = timeSource.now()
     let context = CallContext(
       id: lastID.wrappingAdd(1, ordering: .relaxed).newValue, started: started,
-      deadline: request.options.timeout(orDefault: defaults.timeout).map { started + $0 })
+      deadline: request.options.timeout.map { started + $0 })
     return InterceptorChain(links, context: context)
   }
 
-  /// Adds the fields of the body and the default fields to a request.
+  /// Adds the fields of the body and the defaults to a request.
   private func prepared(_ request: NetOptRequest) -> NetOptRequest {
-    defaults.headers.isEmpty ? request.withContentFields : request.withContentFields.adding(defaults.headers)
+    var request = request.withContentFields
+    if !defaults.headers.isEmpty { request = request.adding(defaults.headers) }
+    if defaults.timeout != RequestOptions.usualTimeout, !request.options.hasTimeout {
+      request.options.timeout = defaults.timeout
+    }
+    return request
   }
 
   /// Probes endpoints of the list now, and returns their ranking. Each sample opens a new connection, except
@@ -252,7 +261,8 @@ public final class NetOptClient: Sendable {
   public func probe(hosts: [String]? = nil, method: ProbeMethod? = nil) async throws(NetOptError)
     -> [HostProbe]
   {
-    try await prober.probe(hosts: hosts, method: method)
+    guard !calls.isClosed else { throw .shutDown }
+    return try await prober.probe(hosts: hosts, method: method)
   }
 
   /// Resolves a host name in the same way as a request does.
@@ -306,6 +316,7 @@ public final class NetOptClient: Sendable {
   }
 
   private func warmUp(_ host: String, until deadline: MonotonicInstant) async throws(NetOptError) {
+    guard !calls.isClosed else { throw .shutDown }
     let origin = list?.origin(of: host) ?? Origin(.https, host: host)
     if origin.address == nil, let fault = HTTPURL.hostNameFault(host) {
       throw NetOptError(.invalidRequest, phase: .resolve, fault)
@@ -343,6 +354,7 @@ public final class NetOptClient: Sendable {
   func drain() async {
     updater?.stop()
     backgroundProbes.stop()
+    prober.stop()
     await calls.drain()
     await engine.transport.drain()
   }
@@ -352,6 +364,7 @@ public final class NetOptClient: Sendable {
     backgroundProbes.stop()
     // Calls that wait for a retry fail.
     retries.stop()
+    waits.stop()
     cache?.stop()
     prober.stop()
   }

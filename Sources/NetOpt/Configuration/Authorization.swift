@@ -4,9 +4,10 @@ import NetOptSigning
 extension ClientConfiguration {
   /// Credentials that the client adds to the requests to some hosts, as the field `Authorization`. It adds
   /// them to each hop of a redirected call whose host is among the hosts, and to no other. It adds nothing to
-  /// a request that has the field already, and nothing to a request without TLS unless `allowsPlainHTTP` is
-  /// true. The client does not follow a redirect from another origin to one of the hosts, but returns the
-  /// redirect. With a cache, requests with different credentials share no stored responses.
+  /// a request that has the field already. It adds nothing without TLS or without verification of the
+  /// certificate, unless `allowsPlainHTTP` is true. The client does not follow a redirect from another origin
+  /// to one of the hosts, but returns the redirect. With a cache, requests with different credentials share
+  /// no stored responses.
   public struct Authorization: Sendable {
     /// Where the value of the field comes from.
     enum Source: Sendable {
@@ -17,8 +18,8 @@ extension ClientConfiguration {
 
     /// The names of the hosts, without ports.
     public var hosts: Set<String>
-    /// Whether the client sends the credentials without TLS, where anybody on the path can read them.
-    /// Default: no.
+    /// Whether the client sends the credentials without TLS, or to a server whose certificate it does not
+    /// verify. Anybody on the path can then read them. Default: no.
     public var allowsPlainHTTP = false
     let source: Source
 
@@ -59,9 +60,10 @@ extension ClientConfiguration {
     /// - Parameters:
     ///   - hosts: the names of the hosts, without ports.
     ///   - token: returns a token. Its argument is the token that a server rejected; `nil` for the first
-    ///     token. Calls wait for it until their deadlines. A call throws its error as `NetOptError.cause`,
-    ///     with the code `.custom("token-unavailable")`, or as it is if it is a `NetOptError`. Must not use
-    ///     this client for one of `hosts`.
+    ///     token. Calls wait for it until their deadlines, and a fetch that takes more than 30 s is
+    ///     abandoned. A call throws its error as `NetOptError.cause`, with the code
+    ///     `.custom("token-unavailable")`, or as it is if it is a `NetOptError`. The closure must not use
+    ///     this client, which may wait for the closure: fetch tokens with another client.
     public static func bearer(
       hosts: Set<String>, token: @escaping @Sendable (_ rejected: String?) async throws -> String
     ) -> Authorization {

@@ -59,6 +59,14 @@ extension ClientConfiguration {
     return configuration
   }
 
+  /// The names of fields, in lower case, that would break or falsify requests if all of them had the same
+  /// value. With an idempotency key, for example, servers would take all requests for one.
+  private static let fieldsOfOneRequest: Set = [
+    "host", "content-length", "transfer-encoding", "connection", "upgrade", "http2-settings", "expect",
+    "trailer", "te", "idempotency-key", "x-idempotency-key", "range", "if-match", "if-none-match",
+    "if-modified-since", "if-unmodified-since", "if-range",
+  ]
+
   private func checkDefaults() throws(NetOptError) {
     if let limit = defaults.timeout {
       try SettingRange(.milliseconds(1) ... .seconds(365 * 86_400), "1 ms to 365 days").check(
@@ -70,10 +78,10 @@ extension ClientConfiguration {
         throw NetOptError(
           .invalidConfiguration, phase: .send, "defaults.headers has a field that cannot be sent: \(fault)")
       }
-      if ["host", "content-length"].contains(field.name.loweredASCII) {
+      if Self.fieldsOfOneRequest.contains(field.name.loweredASCII) {
         throw NetOptError(
           .invalidConfiguration, phase: .send,
-          "defaults.headers has the field \(field.name), which belongs to a single request")
+          "defaults.headers has the field \(field.name), which belongs to a single request or connection")
       }
       if credentials.contains(field.name) {
         throw NetOptError(

@@ -210,7 +210,7 @@ public struct ClientConfiguration: Sendable {
   public struct Defaults: Sendable {
     /// The time limit of requests that set none (`RequestOptions.timeout`); `nil` for no limit. 1 ms to
     /// 365 days. Default: 60 s.
-    public var timeout: Duration? = .seconds(60)
+    public var timeout = RequestOptions.usualTimeout
     /// Header fields for all requests to all hosts. A field that a request already has stays. A field with
     /// credentials is an error, because it would go to every host: use `authorization`. Default: none.
     public var headers: HeaderFields = [:]

@@ -1,7 +1,10 @@
 import NetOptCore
 
-/// Adds credentials to the requests to some hosts (`ClientConfiguration.Authorization`).
-struct AuthorizationInterceptor: Interceptor {
+/// Adds credentials to the requests to some hosts (`ClientConfiguration.Authorization`). Its mirror has no
+/// children, so that a dump of the client does not show the credentials.
+struct AuthorizationInterceptor: Interceptor, CustomReflectable {
+  var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
+
   /// Credentials, and the token in use if they have one.
   private struct Entry: Sendable {
     let hosts: Set<String>
@@ -17,11 +20,13 @@ struct AuthorizationInterceptor: Interceptor {
   private let entries: [Entry]
 
   /// - Parameter settings: the settings, with their hosts in the form of origins.
-  init(_ settings: [ClientConfiguration.Authorization], _ timeSource: any TimeSource) {
+  init(
+    _ settings: [ClientConfiguration.Authorization], _ timeSource: any TimeSource, _ waits: BoundedWaits
+  ) {
     entries = settings.map { setting in
       let credentials: Credentials =
         if case .token(let make) = setting.source {
-          .token(BearerToken(timeSource, make))
+          .token(BearerToken(timeSource, waits, make))
         } else {
           .value(setting.value ?? "")
         }
@@ -35,7 +40,8 @@ struct AuthorizationInterceptor: Interceptor {
     let origin = request.url.origin
     guard
       let entry = entries.first(where: { entry in
-        entry.hosts.contains(origin.host) && (origin.scheme == .https || entry.allowsPlainHTTP)
+        entry.hosts.contains(origin.host)
+          && (origin.scheme == .https && request.options.verification == .full || entry.allowsPlainHTTP)
       }), !request.headers.contains(name: "Authorization")
     else { return try await next.proceed(request) }
     switch entry.credentials {
@@ -52,8 +58,18 @@ struct AuthorizationInterceptor: Interceptor {
     let token = try await source.token(replacing: nil, until: next.deadline)
     let response = try await next.proceed(Self.request(request, with: "Bearer \(token)"))
     guard response.status == 401, request.body.isRepeatable else { return response }
-    let other = try await source.token(replacing: token, until: next.deadline)
-    guard other != token else { return response }
+    return try await again(request, after: consume response, with: source, rejected: token, next)
+  }
+
+  private func again(
+    _ request: NetOptRequest, after response: consuming NetOptResponse, with source: BearerToken,
+    rejected: String, _ next: InterceptorChain
+  ) async throws(NetOptError) -> NetOptResponse {
+    let other = try await source.token(replacing: rejected, until: next.deadline)
+    guard other != rejected else { return response }
+    // Release the response, which ends the transfer of a body that is still arriving. Otherwise it could hold
+    // the connection that the next request needs.
+    _ = consume response
     return try await next.proceed(Self.request(request, with: "Bearer \(other)"))
   }
 

@@ -4,84 +4,134 @@ import NetOptLocking
 /// The token of an `Authorization`. Calls that need a token while one is being fetched wait for the same
 /// fetch. Safe from any task.
 final class BearerToken: Sendable {
-  private typealias Fetch = Task<Result<String, any Error>, Never>
+  /// How long a fetch may take. A fetch that takes longer is abandoned when the next call needs a token.
+  private static let longestFetch = Duration.seconds(30)
+
+  /// A call of the program's closure.
+  private struct Fetch {
+    let number: Int
+    let started: MonotonicInstant
+    let task: Task<Void, Never>
+    /// The calls that wait for the token, by a number.
+    var waiting: [Int: @Sendable (Result<String, NetOptError>) -> Void] = [:]
+  }
 
   private struct State {
-    /// The last token that was fetched; `nil` before the first.
+    /// The token in use; `nil` before the first one, and after a server has rejected it.
     var token: String?
     /// The fetch under way; `nil` if there is none.
     var fetch: Fetch?
+    var lastNumber = 0
   }
 
   private let state = Locked(State())
   private let timeSource: any TimeSource
+  private let waits: BoundedWaits
   private let make: @Sendable (_ rejected: String?) async throws -> String
 
   init(
-    _ timeSource: any TimeSource, _ make: @escaping @Sendable (_ rejected: String?) async throws -> String
+    _ timeSource: any TimeSource, _ waits: BoundedWaits,
+    _ make: @escaping @Sendable (_ rejected: String?) async throws -> String
   ) {
     self.timeSource = timeSource
+    self.waits = waits
     self.make = make
   }
 
+  deinit { state.withLock { $0.fetch?.task }?.cancel() }
+
   /// Returns the token in use, and fetches one if there is none or if it is the rejected one.
   ///
-  /// - Throws: the error of the fetch; `timeout` at the deadline; `cancelled` when the task is cancelled. The
-  ///   fetch then goes on for other calls.
+  /// - Throws: the error of the fetch; `timeout` at the deadline, and `cancelled` when the task is cancelled:
+  ///   the fetch then goes on for other calls; `shutDown` when the client shuts down.
   func token(replacing rejected: String?, until deadline: MonotonicInstant?) async throws(NetOptError)
     -> String
   {
-    let (known, fetch) = state.withLock { state -> (String?, Fetch?) in
-      if let token = state.token, token != rejected { return (token, nil) }
-      if let fetch = state.fetch { return (nil, fetch) }
-      let fetch = Task { await self.fetch(rejected) }
-      state.fetch = fetch
-      return (nil, fetch)
+    let known = state.withLock { state -> String? in
+      if let rejected, state.token == rejected { state.token = nil }
+      return state.token
     }
     if let known { return known }
-    let result = await Self.value(of: fetch, within: deadline.map { max($0 - timeSource.now(), .zero) })
-    switch result {
-    case .success(let token): return token
-    case .failure(let error as NetOptError): throw error
-    case .failure(let error):
-      throw .custom("token-unavailable", "the program could not fetch a token", underlying: error)
-    case nil where Task.isCancelled: throw NetOptError(.cancelled, phase: .send, "the task was cancelled")
-    case nil:
-      throw NetOptError(
-        .timeout, phase: .send, "the call's time limit passed while the program fetched a token")
+    return try await waits.result(
+      of: "the program fetched a token", in: .send, until: deadline
+    ) { done in
+      let number = join(rejected, done)
+      return { [weak self] in self?.leave(number) }
     }
   }
 
-  private func fetch(_ rejected: String?) async -> Result<String, any Error> {
-    let result: Result<String, any Error>
-    do { result = .success(try await make(rejected)) } catch { result = .failure(error) }
-    state.withLock { state in
-      if case .success(let token) = result { state.token = token }
-      state.fetch = nil
-    }
-    return result
-  }
-
-  /// Waits for a fetch. Returns `nil` when the limit has passed, and when the task is cancelled.
-  private static func value(
-    of fetch: Fetch?, within limit: Duration?
-  ) async -> Result<String, any Error>? {
-    let (results, continuation) = AsyncStream<Result<String, any Error>>.makeStream()
-    let end = Task {
-      if let value = await fetch?.value { continuation.yield(value) }
-      continuation.finish()
-    }
-    let timer = limit.map { limit in
-      Task {
-        try? await Task.sleep(for: limit)
-        continuation.finish()
+  /// Adds a call to the fetch under way, and starts a fetch if there is none.
+  ///
+  /// - Returns: the number of the call.
+  private func join(
+    _ rejected: String?, _ done: @escaping @Sendable (Result<String, NetOptError>) -> Void
+  ) -> Int {
+    let now = timeSource.now()
+    let (number, known, old) = state.withLock { state -> (Int, String?, Fetch?) in
+      state.lastNumber += 1
+      let number = state.lastNumber
+      // The fetch may have ended since the caller looked.
+      if let token = state.token { return (number, token, nil) }
+      var old: Fetch?
+      if let fetch = state.fetch, now - fetch.started > Self.longestFetch { old = state.fetch.take() }
+      if state.fetch == nil {
+        let task = Task { [weak self, make] in
+          let result = await Self.fetch(rejected, make)
+          self?.ended(number, result)
+        }
+        state.fetch = Fetch(number: number, started: now, task: task)
       }
+      state.fetch?.waiting[number] = done
+      return (number, nil, old)
     }
-    defer {
-      end.cancel()
-      timer?.cancel()
+    if let known { done(.success(known)) }
+    if let old {
+      old.task.cancel()
+      let error = NetOptError(
+        .timeout, phase: .send, "the program took more than \(Self.longestFetch.shown) to fetch a token")
+      for end in old.waiting.values { end(.failure(error)) }
     }
-    for await result in results { return result }
-    return nil
+    return number
+  }
+
+  /// Removes a call that no longer waits. After the shutdown, the fetch ends with the last call.
+  private func leave(_ number: Int) {
+    let last = state.withLock { state -> Fetch? in
+      state.fetch?.waiting[number] = nil
+      guard waits.isStopped, state.fetch?.waiting.isEmpty == true else { return nil }
+      return state.fetch.take()
+    }
+    last?.task.cancel()
+  }
+
+  /// Ends a fetch, unless it was abandoned.
+  private func ended(_ number: Int, _ result: Result<String, NetOptError>) {
+    let fetch = state.withLock { state -> Fetch? in
+      guard state.fetch?.number == number else { return nil }
+      if case .success(let token) = result { state.token = token }
+      return state.fetch.take()
+    }
+    for end in fetch?.waiting.values.map(\.self) ?? [] { end(result) }
+  }
+
+  /// Calls the program's closure, and checks the token.
+  private static func fetch(
+    _ rejected: String?, _ make: @Sendable (_ rejected: String?) async throws -> String
+  ) async -> Result<String, NetOptError> {
+    do {
+      let token = try await make(rejected)
+      if !token.isEmpty, HeaderFields.fault(of: HeaderField("Authorization", token)) == nil {
+        return .success(token)
+      }
+      return .failure(
+        NetOptError(
+          .custom("token-unavailable"), phase: .send,
+          "the token that the program fetched is empty or has a character that a header field cannot have"))
+    } catch let error as NetOptError {
+      return .failure(error)
+    } catch {
+      return .failure(
+        .custom("token-unavailable", "the program could not fetch a token", underlying: error))
+    }
   }
 }

@@ -22,15 +22,18 @@ struct SigningInterceptor: Interceptor {
   /// The signer's clock, in seconds since 1970.
   private let now: @Sendable () -> Int64
   private let commands: SecretCommands
+  private let waits: BoundedWaits
   /// For each origin, the seconds that the interceptor adds to the signer's clock.
   private let offsets = ClockOffsets()
 
   init(
     _ configuration: ClientConfiguration.Signing, _ timeSource: any TimeSource = SystemTimeSource(),
+    _ waits: BoundedWaits = BoundedWaits(SystemTimeSource()),
     now: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
   ) {
     self.configuration = configuration
     self.now = now
+    self.waits = waits
     commands = SecretCommands(configuration.signer, timeSource)
   }
 
@@ -43,7 +46,7 @@ struct SigningInterceptor: Interceptor {
     // another run now.
     if commands.isNeeded { try await commands.run(until: next.deadline) }
     let used = offsets.seconds(of: request.url.origin)
-    let digest = request.body.isInMemory ? nil : try await digest(of: request)
+    let digest = request.body.isInMemory ? nil : try await digest(of: request, until: next.deadline)
     let response = try await next.proceed(try signed(request, used, digest))
     // Refusals are rare. Their code is in another function, because its local variables would enlarge the
     // frame of every waiting call.
@@ -83,24 +86,42 @@ struct SigningInterceptor: Interceptor {
   /// Reads a body that is not in memory, such as a file, and returns its SHA-256 digest. Not inlined: its
   /// local variables would enlarge the frame of every waiting call.
   ///
-  /// - Throws: `signingFailed` for a stream that can be read only once; the errors of the body.
+  /// - Throws: `signingFailed` for a stream that can be read only once; the errors of the body; `timeout`,
+  ///   `cancelled` or `shutDown`.
   @inline(never)
-  private func digest(of request: NetOptRequest) async throws(NetOptError) -> [UInt8] {
+  private func digest(
+    of request: NetOptRequest, until deadline: MonotonicInstant?
+  ) async throws(NetOptError) -> [UInt8] {
     guard case .stream(_, true, let makeIterator) = request.body.source else {
       throw NetOptError(
         .signingFailed, phase: .sign,
         "\(request.url.origin) requires signed requests, and netopt cannot sign a body that is a stream; send the body as bytes, or from a file"
       )
     }
+    return try await waits.result(
+      of: "netopt read the body to sign", in: .sign, until: deadline
+    ) { done in
+      let task = Task { done(await Self.digest(of: makeIterator)) }
+      return { task.cancel() }
+    }
+  }
+
+  private static func digest(
+    of makeIterator: @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>
+  ) async -> Result<[UInt8], NetOptError> {
     do {
       var digest = try Digest(.sha256)
       var chunks = makeIterator()
-      while let chunk = try await chunks.next() { digest.update(chunk) }
-      return try digest.finish()
+      while let chunk = try await chunks.next() {
+        try Task.checkCancellation()
+        digest.update(chunk)
+      }
+      return .success(try digest.finish())
     } catch let error as NetOptError {
-      throw error
+      return .failure(error)
     } catch {
-      throw NetOptError(.signingFailed, phase: .sign, "the body to sign could not be read: \(error)")
+      return .failure(
+        NetOptError(.signingFailed, phase: .sign, "the body to sign could not be read: \(error)"))
     }
   }
 

@@ -3,12 +3,9 @@ import NetOptCore
 /// Applies the time limit that an interceptor of the program has given to the request. The chain has this
 /// interceptor only when the program has interceptors. The limit counts from the start of the call.
 struct TimeoutInterceptor: Interceptor {
-  /// The time limit of requests that set none.
-  let usual: Duration?
-
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
-    let deadline = request.options.timeout(orDefault: usual).map { next.started + $0 }
+    let deadline = request.options.timeout.map { next.started + $0 }
     if deadline == next.deadline { return try await next.proceed(request) }
     var chain = next
     chain.context.deadline = deadline

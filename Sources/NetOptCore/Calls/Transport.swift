@@ -70,8 +70,8 @@ package protocol Transport: Sendable {
   /// transfers under way continue. The default implementation does nothing.
   func networkChanged()
 
-  /// Returns when no call is under way and no body is being received, or when the task is cancelled. The
-  /// default implementation returns at once.
+  /// Returns when no body is being received, or when the task is cancelled. Call this when all calls of
+  /// `execute` have returned. The default implementation returns at once.
   func drain() async
 
   /// Fails all calls under way and closes all connections. Returns when there are no more calls and

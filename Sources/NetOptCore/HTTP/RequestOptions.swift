@@ -4,26 +4,28 @@ public struct RequestOptions: Hashable, Sendable {
   /// the limit for long downloads and event streams. An interceptor may change the limit of a call.
   ///
   /// Default: the client's (`ClientConfiguration.Defaults.timeout`), which is 60 s unless it is configured.
-  /// Until the property is set, reading it gives 60 s.
+  /// Before the client has the request, the property reads as 60 s.
   public var timeout: Duration? {
-    get { ownTimeout.value }
-    set { ownTimeout = .set(newValue) }
+    get { limit.value }
+    set { limit = TimeLimit(value: newValue, isSet: true) }
   }
 
-  /// The time limit of a request before it is set.
-  private enum Timeout: Hashable, Sendable {
-    case unset
-    case set(Duration?)
+  /// The time limit of requests that set none, in clients with default settings.
+  package static let usualTimeout: Duration? = .seconds(60)
 
-    var value: Duration? { if case .set(let limit) = self { limit } else { .seconds(60) } }
+  /// A time limit. Limits of the same length are equal, whether they were set or not.
+  private struct TimeLimit: Hashable, Sendable {
+    var value = RequestOptions.usualTimeout
+    var isSet = false
+
+    static func == (a: TimeLimit, b: TimeLimit) -> Bool { a.value == b.value }
+    func hash(into hasher: inout Hasher) { hasher.combine(value) }
   }
 
-  private var ownTimeout = Timeout.unset
+  private var limit = TimeLimit()
 
-  /// Returns `timeout`, or the client's time limit if `timeout` was not set.
-  package func timeout(orDefault limit: Duration?) -> Duration? {
-    if case .set(let own) = ownTimeout { own } else { limit }
-  }
+  /// Whether `timeout` was set.
+  package var hasTimeout: Bool { limit.isSet }
 
   /// The maximum time for one leg of the race to become ready (TCP and TLS). Default: 10 s.
   public var connectTimeout: Duration = .seconds(10)

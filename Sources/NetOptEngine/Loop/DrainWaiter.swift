@@ -1,7 +1,7 @@
 import NetOptLocking
 
 /// A task that waits until no work is under way. Safe from any thread.
-final class DrainWaiter: Sendable {
+package final class DrainWaiter: Sendable {
   private enum State {
     case new
     case waiting(CheckedContinuation<Void, Never>)
@@ -10,18 +10,26 @@ final class DrainWaiter: Sendable {
 
   private let state = Locked(State.new)
 
-  /// Sets the continuation of the task. Resumes it at once if the wait has already ended.
-  func set(_ continuation: CheckedContinuation<Void, Never>) {
-    let isOver = state.withLock { state in
-      if case .ended = state { return true }
-      state = .waiting(continuation)
-      return false
+  package init() {}
+
+  /// Waits until `end` is called, or the task is cancelled. Call this once.
+  package func wait() async {
+    await withTaskCancellationHandler {
+      await withCheckedContinuation { continuation in
+        let isOver = state.withLock { state in
+          if case .ended = state { return true }
+          state = .waiting(continuation)
+          return false
+        }
+        if isOver { continuation.resume() }
+      }
+    } onCancel: {
+      end()
     }
-    if isOver { continuation.resume() }
   }
 
   /// Ends the wait. Does nothing if it has already ended.
-  func end() {
+  package func end() {
     let waiting = state.withLock { state -> CheckedContinuation<Void, Never>? in
       defer { state = .ended }
       if case .waiting(let continuation) = state { return continuation }

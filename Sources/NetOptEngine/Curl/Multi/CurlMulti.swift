@@ -59,10 +59,10 @@ actor CurlMulti: LoopActor {
   /// Whether the loop's thread was told to observe HTTP/2 frames.
   private var observesFrames = false
   private(set) var isShutDown = false
-  /// Called once when no exchange is under way any more; `nil` unless somebody waits for that.
+  /// Called once when no request is under way any more; `nil` unless somebody waits for that.
   var onIdle: (@Sendable () -> Void)?
-  /// Whether no exchange is under way.
-  var isIdle: Bool { underWay.isEmpty }
+  /// Whether no request is under way. Probes and warm-ups do not count.
+  var isIdle: Bool { !underWay.contains { $0.purpose == .request } }
   /// Whether `retire` was called: the actor takes no new work, and shuts down when the work under way has
   /// ended.
   private(set) var isRetired = false
@@ -108,9 +108,8 @@ actor CurlMulti: LoopActor {
     }
     exchange.underWayIndex = -1
     if isRetired { requestTurnEnd() }
-    guard underWay.isEmpty else { return }
-    spareChunks.removeAll()
-    onIdle.take()?()
+    if onIdle != nil, isIdle { onIdle.take()?() }
+    if underWay.isEmpty { spareChunks.removeAll() }
   }
 
   /// Adds a leg's transfer to the multi handle.

@@ -104,8 +104,8 @@ public final class CurlTransport: Transport {
     }
   }
 
-  /// Replaces the pins of the IP list, by host. Calls that start from now on use no connection that was opened
-  /// with other pins.
+  /// Replaces the pins of the IP list, by host. Calls that start from now on use no connection that was
+  /// opened with other pins.
   package func setPins(_ pins: [String: [PublicKeyPin]]) {
     _ = loop.submit(GenerationsWork(generations) { $0.setPins(pins) })
   }
@@ -113,17 +113,13 @@ public final class CurlTransport: Transport {
   /// Makes calls that start from now on use new connections, because this machine has joined another network.
   public func networkChanged() { _ = loop.submit(GenerationsWork(generations) { $0.renew() }) }
 
-  /// Returns when no call is under way and no body is being received, or when the task is cancelled.
+  /// Returns when no request is being sent and no body is being received, or when the task is cancelled.
+  /// Probes do not count. A call of `execute` that has not returned may move between two multi handles and be
+  /// missed, so the caller waits for these calls first.
   package func drain() async {
     let waiter = DrainWaiter()
-    await withTaskCancellationHandler {
-      await withCheckedContinuation { done in
-        waiter.set(done)
-        if !loop.submit(GenerationsWork(generations, { $0.drain(waiter) })) { waiter.end() }
-      }
-    } onCancel: {
-      waiter.end()
-    }
+    if !loop.submit(GenerationsWork(generations, { $0.drain(waiter) })) { waiter.end() }
+    await waiter.wait()
   }
 
   /// Fails the calls under way and closes all connections. Refuses later calls.

@@ -1,0 +1,113 @@
+import NetOptCore
+import NetOptLocking
+
+/// The calls of a client that wait for code of the program or for a disk, outside of the transport. Each wait
+/// ends at the deadline of its call, when the task is cancelled, and when the client shuts down. Safe from
+/// any thread.
+final class BoundedWaits: Sendable {
+  private struct State {
+    /// Ends each wait with an error, by the number of the wait.
+    var ends: [Int: @Sendable (NetOptError) -> Void] = [:]
+    var lastNumber = 0
+    /// Whether the client shuts down. Then no wait begins.
+    var isStopped = false
+  }
+
+  private let state = Locked(State())
+  private let timeSource: any TimeSource
+
+  init(_ timeSource: any TimeSource) { self.timeSource = timeSource }
+
+  /// Whether the client shuts down.
+  var isStopped: Bool { state.withLock(\.isStopped) }
+
+  /// Waits for the result of work that a closure starts.
+  ///
+  /// - Parameters:
+  ///   - what: what the call waits for, for the message of a timeout: "the program fetched a token".
+  ///   - phase: the phase of the errors.
+  ///   - deadline: when the wait ends at the latest; `nil` for no limit.
+  ///   - start: starts the work, and passes its result to the closure that it gets. Returns a closure that
+  ///     ends the interest in the result, which is called when the wait has ended.
+  /// - Throws: the error of the work; `timeout`, `cancelled` or `shutDown`.
+  func result<Value: Sendable>(
+    of what: String, in phase: NetOptError.Phase, until deadline: MonotonicInstant?,
+    _ start: (_ done: @escaping @Sendable (Result<Value, NetOptError>) -> Void) -> @Sendable () -> Void
+  ) async throws(NetOptError) -> Value {
+    let outcome = WaitOutcome<Value>()
+    let number = state.withLock { state -> Int? in
+      if state.isStopped { return nil }
+      state.lastNumber += 1
+      state.ends[state.lastNumber] = { outcome.set(.failure($0)) }
+      return state.lastNumber
+    }
+    guard let number else { throw .shutDown }
+    let timer = deadline.map { deadline in
+      let remaining = max(deadline - timeSource.now(), .zero)
+      return Task {
+        do { try await Task.sleep(for: remaining) } catch { return }
+        outcome.set(
+          .failure(NetOptError(.timeout, phase: phase, "the call's time limit passed while \(what)")))
+      }
+    }
+    let leave = start { outcome.set($0) }
+    defer {
+      state.withLock { $0.ends[number] = nil }
+      timer?.cancel()
+      leave()
+    }
+    let result = await withTaskCancellationHandler {
+      await outcome.value()
+    } onCancel: {
+      outcome.set(.failure(NetOptError(.cancelled, phase: phase, "the task was cancelled")))
+    }
+    return try result.get()
+  }
+
+  /// Ends all waits with `shutDown`.
+  func stop() {
+    let ends = state.withLock { state in
+      state.isStopped = true
+      return state.ends
+    }
+    for end in ends.values { end(.shutDown) }
+  }
+}
+
+/// The result of one wait. The first result that is set counts. Safe from any thread.
+private final class WaitOutcome<Value: Sendable>: Sendable {
+  private enum State {
+    case open
+    case waiting(CheckedContinuation<Result<Value, NetOptError>, Never>)
+    case set(Result<Value, NetOptError>)
+  }
+
+  private let state = Locked(State.open)
+
+  func set(_ result: Result<Value, NetOptError>) {
+    let waiting = state.withLock { state -> CheckedContinuation<Result<Value, NetOptError>, Never>? in
+      switch state {
+      case .set: return nil
+      case .open:
+        state = .set(result)
+        return nil
+      case .waiting(let continuation):
+        state = .set(result)
+        return continuation
+      }
+    }
+    waiting?.resume(returning: result)
+  }
+
+  /// Waits for the result. Call this once.
+  func value() async -> Result<Value, NetOptError> {
+    await withCheckedContinuation { continuation in
+      let known = state.withLock { state -> Result<Value, NetOptError>? in
+        if case .set(let result) = state { return result }
+        state = .waiting(continuation)
+        return nil
+      }
+      if let known { continuation.resume(returning: known) }
+    }
+  }
+}
