@@ -94,10 +94,19 @@ import Testing
   @Test("config check prints no secret")
   func secrets() async {
     let run = await check(
-      #"{"schema_version":1,"proxy_env":"MY_PROXY"}"#, ["--json"],
-      environment: ["MY_PROXY": "http://user:hunter2@proxy.test"])
+      #"{"schema_version":1,"proxy_env":"MY_PROXY","authorization":["#
+        + #"{"hosts":["a.test"],"basic":{"user":"app","password_env":"MY_PASSWORD"}},"#
+        + #"{"hosts":["b.test"],"bearer_env":"MY_TOKEN"}]}"#, ["--json"],
+      environment: [
+        "MY_PROXY": "http://user:hunter2@proxy.test", "MY_PASSWORD": "hunter2", "MY_TOKEN": "hunter2",
+      ])
     #expect(run.code == 0)
-    #expect(run.output.contains(#"{"path":"$.proxy_env","value":"MY_PROXY","variable":null}"#))
+    for (path, variable) in [
+      ("proxy_env", "MY_PROXY"), ("authorization[0].basic.password_env", "MY_PASSWORD"),
+      ("authorization[1].bearer_env", "MY_TOKEN"),
+    ] {
+      #expect(run.output.contains(#"{"path":"$.\#(path)","value":"\#(variable)","variable":null}"#))
+    }
     #expect(!run.output.contains("hunter2"))
   }
 

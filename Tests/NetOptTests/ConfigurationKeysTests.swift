@@ -13,7 +13,7 @@ import Testing
   /// The settings that only contain other settings.
   private static let containers: Set = [
     "listUpdates", "routing", "probing", "dns", "tls", "connections", "cache", "signing", "TLS.hosts",
-    "Cache.options",
+    "Cache.options", "defaults",
   ]
 
   /// The properties of a type and of the types in it, as docs/api has them.
@@ -77,6 +77,9 @@ import Testing
       if let members = schema["additionalProperties"], case .object = members {
         found += members.paths(path + ["api.test"], in: root)
       }
+      if let elements = schema["items"], elements["properties"] != nil {
+        found += elements.paths(path + ["[]"], in: root)
+      }
       if case .array(let choices)? = schema["oneOf"] {
         for choice in choices where choice["type"] != nil { found += choice.paths(path, in: root) }
       }
@@ -89,7 +92,7 @@ import Testing
     let data = Data(try RepositoryFile.bytes("docs/schemas/config.schema.json"))
     let root = try JSONDecoder().decode(Schema.self, from: data)
     let inSchema = Set(root.paths([], in: root).map { $0.joined(separator: "/") })
-    let inReader = Set(SettingSample.all.map { $0.path.joined(separator: "/") })
+    let inReader = Set(SettingSample.all.map { $0.keys.joined(separator: "/") })
     #expect(inSchema.symmetricDifference(inReader) == ["schema_version"])
   }
 
@@ -97,14 +100,16 @@ import Testing
   func documentation() throws {
     let text = try RepositoryFile.text("docs/configuration.md")
     for sample in SettingSample.all where !sample.path.starts(with: ["tls", "hosts"]) {
-      let key = sample.path.filter { $0 != "api.test" }.joined(separator: ".")
+      let key = sample.keys.filter { $0 != "api.test" }.joined(separator: ".").replacing(".[]", with: "[]")
       #expect(text.contains("\n| `\(key)` |"), "\(key)")
     }
     let example = try #require(text.firstMatch(of: /```json\n([^`]*)```/)?.output.1)
     let folder = try SettingFolder.make()
-    let bytes = Array(example.utf8)
-    let file = ConfigurationFile(
-      bytes, folder: folder, environment: ["CLIENT_KEY_PASSPHRASE": "x", "PROXY_URL": "http://proxy.test"])
+    let environment = [
+      "CLIENT_KEY_PASSPHRASE": "x", "PROXY_URL": "http://proxy.test", "MIRROR_PASSWORD": "x",
+      "API_TOKEN": "x",
+    ]
+    let file = ConfigurationFile(Array(example.utf8), folder: folder, environment: environment)
     #expect(file.faults.isEmpty)
   }
 }

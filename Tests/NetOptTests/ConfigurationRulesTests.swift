@@ -87,6 +87,58 @@ import Testing
         #""signing":{"keys_file":"none.json","key_id":"k1","hosts":["a.test"]}"#,
         "$.signing.keys_file: the key ring"
       ),
+      (#""defaults":{"timeout_ms":0}"#, "$.defaults.timeout_ms: is 0 ms; allowed: 1 ms to 365 days"),
+      (#""defaults":{"timeout_ms":31536000001}"#, "$.defaults.timeout_ms: is 31536000001 ms; allowed"),
+      (#""defaults":{"timeout_ms":null}"#, "$.defaults.timeout_ms: is null; allowed"),
+      (#""defaults":{"base_url":"api.test/v1"}"#, "$.defaults.base_url: is not an absolute URL of http"),
+      (#""defaults":{"base_url":"https://api.test/v1?q=1"}"#, "$.defaults.base_url: is not an absolute URL"),
+      (#""defaults":{"headers":[]}"#, "$.defaults.headers: is an array; allowed: an object"),
+      (#""defaults":{"headers":{"X-A":1}}"#, #"$.defaults.headers["X-A"]: is a number; allowed: the value"#),
+      (#""defaults":{"headers":{"Host":"a.test"}}"#, "$.defaults.headers.Host: belongs to a single request"),
+      (
+        #""defaults":{"headers":{"content-length":"1"}}"#,
+        #"$.defaults.headers["content-length"]: belongs to a single request"#
+      ),
+      (
+        #""defaults":{"headers":{"A":"1","a":"2"}}"#,
+        "$.defaults.headers.a: is under a name of the same field"
+      ),
+      (
+        #""cache":{"extra_credential_fields":["X-Who"]},"defaults":{"headers":{"X-Who":"a"}}"#,
+        #"$.defaults.headers["X-Who"]: carries credentials"#
+      ),
+      (#""authorization":{}"#, "$.authorization: is an object; allowed: an array of objects with hosts"),
+      (#""authorization":[{"bearer_env":"TOKEN"}]"#, "$.authorization[0].hosts: is missing"),
+      (#""authorization":[{"hosts":[],"bearer_env":"TOKEN"}]"#, "$.authorization[0].hosts: is empty"),
+      (
+        #""authorization":[{"hosts":["a.test:443"],"bearer_env":"TOKEN"}]"#,
+        "$.authorization[0].hosts[0]: is not a host name"
+      ),
+      (
+        #""authorization":[{"hosts":["a.test","https://b.test"],"bearer_env":"TOKEN"}]"#,
+        "$.authorization[0].hosts[1]: is not a host name"
+      ),
+      (#""authorization":[{"hosts":["a.test"]}]"#, "$.authorization[0]: has neither basic nor bearer_env"),
+      (
+        #""authorization":[{"hosts":["a.test"],"bearer_env":"TOKEN","basic":{"user":"u","password_env":"TOKEN"}}]"#,
+        "$.authorization[0].bearer_env: cannot be combined with basic"
+      ),
+      (
+        #""authorization":[{"hosts":["a.test"],"basic":{"user":"u"}}]"#,
+        "$.authorization[0].basic.password_env: is missing"
+      ),
+      (
+        #""authorization":[{"hosts":["a.test"],"basic":{"password_env":"TOKEN"}}]"#,
+        "$.authorization[0].basic.user: is missing"
+      ),
+      (
+        #""authorization":[{"hosts":["a.test"],"basic":{"user":"u:v","password_env":"TOKEN"}}]"#,
+        "$.authorization[0].basic.user: is not a user name without colons"
+      ),
+      (
+        #""authorization":[{"hosts":["a.test"],"bearer_env":"TOKEN"},{"hosts":["A.test"],"bearer_env":"TOKEN"}]"#,
+        "$.authorization[1]: has a host that an entry before it has already"
+      ),
       (#""trusted_keys":["none.pub"]"#, "$.trusted_keys[0]: is neither a minisign public key"),
     ])
   func faults(_ members: String, _ expected: String) {
@@ -119,18 +171,83 @@ import Testing
       #""tls":{"client_certificate":{"certificate_file":"c","passphrase_env":"hunter2"}}"#,
       #""tls":{"client_certificate":{"certificate_file":"c","passphrase_env":"hunter2 too"}}"#,
       #""tls":{"client_certificate":{"certificate_file":"c","passphrase_env":["hunter2"]}}"#,
+      #""defaults":{"headers":{"Cookie":"hunter2"}}"#, #""defaults":{"headers":{"X-Api-Key":"hunter2"}}"#,
+      #""defaults":{"headers":{"Authorization: Bearer hunter2":""}}"#,
+      #""defaults":{"headers":{"X-Text":"hunter2\r\nCookie: hunter2"}}"#,
+      #""defaults":{"headers":{"X-Text":["hunter2"]}}"#,
+      #""defaults":{"base_url":"https://user:hunter2@api.test/"}"#,
+      #""defaults":{"base_url":"https://api.test/?access_token=hunter2"}"#,
+      #""authorization":"hunter2""#, #""authorization":["hunter2"]"#,
+      #""authorization":[{"hosts":["a.test"],"bearer":"hunter2"}]"#,
+      #""authorization":[{"hosts":["a.test"],"token":"hunter2"}]"#,
+      #""authorization":[{"hosts":["a.test"],"password":"hunter2"}]"#,
+      #""authorization":[{"hosts":["a.test"],"bearer_env":"hunter2"}]"#,
+      #""authorization":[{"hosts":["a.test"],"bearer_env":"Bearer hunter2"}]"#,
+      #""authorization":[{"hosts":["a.test"],"bearer_env":"TWO_LINES"}]"#,
+      #""authorization":[{"hosts":["a.test"],"bearer_env":"EMPTY"}]"#,
+      #""authorization":[{"hosts":["user:hunter2@a.test"],"bearer_env":"TOKEN"}]"#,
+      #""authorization":[{"hosts":["a.test"],"basic":"user:hunter2"}]"#,
+      #""authorization":[{"hosts":["a.test"],"basic":{"user":"u","password":"hunter2"}}]"#,
+      #""authorization":[{"hosts":["a.test"],"basic":{"user":"u","password_env":"hunter2"}}]"#,
+      #""authorization":[{"hosts":["a.test"],"basic":{"user":"u","password_env":"TWO_LINES"}}]"#,
+      #""authorization":[{"hosts":["a.test"],"basic":{"user":"u:hunter2","password_env":"TOKEN"}}]"#,
     ])
   func secrets(_ members: String) {
-    let file = read(members, ["BAD": "ftp://user:hunter2@proxy.test"])
+    let file = read(
+      members, ["BAD": "ftp://user:hunter2@proxy.test", "TWO_LINES": "hunter2\n", "EMPTY": ""])
     #expect(file.faultCount == 1)
     #expect(!"\(file.faults)\(file.changes)".contains("hunter2"))
   }
 
-  @Test("a literal passphrase is refused with the way to give it")
-  func literalPassphrase() {
-    let file = read(#""tls":{"client_certificate":{"certificate_file":"c","passphrase":"x"}}"#)
-    #expect(file.faults.first?.path == "$.tls.client_certificate.passphrase")
-    #expect(file.faults.first?.message.contains("passphrase_env") == true)
+  @Test(
+    "a literal secret is refused with the way to give it",
+    arguments: [
+      (
+        #""tls":{"client_certificate":{"certificate_file":"c","passphrase":"x"}}"#,
+        "$.tls.client_certificate.passphrase", "passphrase_env"
+      ),
+      (
+        #""authorization":[{"hosts":["a.test"],"basic":{"user":"u","password":"x"}}]"#,
+        "$.authorization[0].basic.password", "variable in password_env"
+      ),
+      (#""authorization":[{"hosts":["a.test"],"bearer":"x"}]"#, "$.authorization[0].bearer", "bearer_env"),
+      (#""authorization":[{"hosts":["a.test"],"token":"x"}]"#, "$.authorization[0].token", "bearer_env"),
+      (
+        #""authorization":[{"hosts":["a.test"],"password":"x"}]"#, "$.authorization[0].password",
+        "basic.password_env"
+      ),
+    ])
+  func literalSecrets(_ members: String, _ path: String, _ hint: String) {
+    let file = read(members)
+    #expect(file.faults.map(\.path) == [path])
+    #expect(file.faults.first?.message.contains(hint) == true)
+  }
+
+  @Test(
+    "a client from a file sends default fields and credentials, and the report names the variables")
+  func requestSettings() async throws {
+    let members =
+      #""defaults":{"timeout_ms":2000,"headers":{"X-Team":"a"},"base_url":"https://API.test/v1"},"authorization":["#
+      + #"{"hosts":["API.test"],"basic":{"user":"","password_env":"PASSWORD"}},"#
+      + #"{"hosts":["plain.test"],"bearer_env":"TOKEN","allow_plain_http":true}]"#
+    let file = read(members)
+    #expect(file.faults.isEmpty && file.configuration.defaults.timeout == .seconds(2))
+    let paths = file.changes.map { "\($0.path) \($0.value)" }
+    #expect(
+      paths == [
+        "$.defaults.timeout_ms 2000", #"$.defaults.headers["X-Team"] "a""#,
+        #"$.defaults.base_url "https://api.test/v1""#, #"$.authorization[0].hosts ["API.test"]"#,
+        #"$.authorization[0].basic.user """#, #"$.authorization[0].basic.password_env "PASSWORD""#,
+        #"$.authorization[1].hosts ["plain.test"]"#, #"$.authorization[1].bearer_env "TOKEN""#,
+        "$.authorization[1].allow_plain_http true",
+      ])
+    let transport = StubTransport([.loopback: .respond()], resolver: StubResolver("api.test", [.loopback]))
+    let client = try NetOptClient(file.configuration, transport: transport)
+    _ = try await client.execute(client.request(.get, "users"))
+    let sent = try #require(transport.received.first?.request)
+    #expect(sent.url.description == "https://api.test/v1/users" && sent.headers["X-Team"] == "a")
+    #expect(sent.headers["Authorization"] == "Basic Omh1bnRlcjI6IHBhc3N3b3Jk")
+    await client.shutdown()
   }
 
   @Test("words choose sources that are no paths")

@@ -12,8 +12,10 @@ struct SettingDocument {
   /// The values of the settings in the file, by the index of their sample in `SettingSample.all`.
   private(set) var values: [Int: JSONValue] = [:]
 
-  /// The environment of the files: a proxy and a passphrase, both of which contain `hunter2`.
+  /// The environment of the files: a proxy, a passphrase, passwords and a token, all of which contain
+  /// `hunter2`.
   static let environment = ["PROXY": SettingSample.proxy, "PHRASE": SettingSample.passphrase]
+    .merging(SettingSample.secrets) { $1 }
 
   /// Draws about a third of the settings.
   init(_ random: inout SplitMix64) {
@@ -39,6 +41,25 @@ struct SettingDocument {
       }
     }
     completeSigning(&random)
+    completeAuthorization(&random)
+  }
+
+  /// Adds what the entries of `authorization` need, and drops what they cannot have together.
+  private mutating func completeAuthorization(_ random: inout SplitMix64) {
+    let count = hasAny("authorization", "[1]") ? 2 : hasAny("authorization", "[0]") ? 1 : 0
+    for index in 0..<count {
+      let prefix = "authorization/[\(index)]/"
+      var needed = [prefix + "hosts"]
+      if hasAny("authorization", "[\(index)]", "basic") {
+        needed += [prefix + "basic/user", prefix + "basic/password_env"]
+        remove(prefix + "bearer_env")
+      } else {
+        needed.append(prefix + "bearer_env")
+      }
+      for index in needed.compactMap({ self.index($0) }) where values[index] == nil {
+        values[index] = SettingSample.all[index].draw(&random)
+      }
+    }
   }
 
   /// Adds what signing needs, or drops it.
@@ -82,8 +103,15 @@ struct SettingDocument {
 }
 
 extension JSONValue {
-  /// Adds a value to an object, with the objects on its path.
+  /// Adds a value to an object, with the objects and arrays on its path.
   fileprivate mutating func insert(_ value: JSONValue, at path: ArraySlice<String>) {
+    if let key = path.first, key.hasPrefix("[") {
+      var elements: [JSONValue] = []
+      if case .array(let values) = self { elements = values }
+      if key == "[\(elements.count)]" { elements.append([:]) }
+      elements[elements.count - 1].insert(value, at: path.dropFirst())
+      return self = .array(elements)
+    }
     guard case .object(var members) = self, let key = path.first else { return }
     if let index = members.firstIndex(where: { $0.name == key }) {
       members[index].value.insert(value, at: path.dropFirst())
@@ -142,6 +170,11 @@ enum SettingFingerprint {
     case let proxy as ClientConfiguration.Proxy: if case .url(let url) = proxy { return url }
     case let signer as RequestSigner: return "\(signer.key.id) \(String(reflecting: signer.scheme))"
     case let text as String: return text.debugDescription
+    case let fields as HeaderFields:
+      return fields.map { "\($0.name.debugDescription) \($0.value.debugDescription)" }.joined()
+    case let url as HTTPURL: return url.description
+    case let setting as ClientConfiguration.Authorization:
+      return "\(setting.hosts.sorted()) \(setting.value ?? "") \(setting.allowsPlainHTTP)"
     case let names as Set<String>: return "\(names.sorted())"
     case let pins as [String: [String]]: return "\(pins.sorted { $0.key < $1.key })"
     case let hosts as [String: ClientConfiguration.TLS]:
@@ -164,7 +197,11 @@ enum SettingFingerprint {
     switch element.kind {
     case .object:
       var members: [(String, String)] = []
-      element.forEachMember { members.append(($0.text ?? "", text($1))) }
+      element.forEachMember { key, value in
+        // A URL has more than one form: its host may be in capitals.
+        let url = key.text == "base_url" ? value.text.flatMap { try? HTTPURL($0).description } : nil
+        members.append((key.text ?? "", url?.debugDescription ?? text(value)))
+      }
       return "{\(members.sorted { $0.0 < $1.0 })}"
     case .array:
       var elements: [String] = []

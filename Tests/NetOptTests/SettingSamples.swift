@@ -11,7 +11,8 @@ struct SettingSample: Sendable {
   /// Draws a value that differs from the default.
   typealias Draw = @Sendable (inout SplitMix64) -> JSONValue
 
-  /// The keys that lead to the setting. The host of `tls.hosts` is `api.test`.
+  /// The keys that lead to the setting. The host of `tls.hosts` is `api.test`; `[0]` is the first element of
+  /// an array.
   let path: [String]
   /// The property, in the form of docs/api without `ClientConfiguration.`.
   let property: String
@@ -28,6 +29,9 @@ struct SettingSample: Sendable {
     self.draw = draw
     self.read = read
   }
+
+  /// The keys as the schema has them, with `[]` for each element of an array.
+  var keys: [String] { path.map { $0.hasPrefix("[") ? "[]" : $0 } }
 
   // MARK: Values
 
@@ -273,7 +277,8 @@ extension SettingSample {
     + [
       .init("tls/key_log", "TLS.keyLog", path) { .optional($0.tls.keyLog) },
       .init("tls/pins/api.test", "TLS.pins", several(pin)) { .texts($0.tls.pins["api.test"]) },
-    ] + tls("tls/hosts/api.test/") { $0.tls.hosts["api.test"] } + cache + signing
+    ] + tls("tls/hosts/api.test/") { $0.tls.hosts["api.test"] } + cache + signing + defaults
+    + authorization(0) + authorization(1)
 }
 
 // MARK: Values in the form of the file

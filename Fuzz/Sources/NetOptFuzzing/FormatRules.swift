@@ -76,7 +76,10 @@ enum FormatRules {
   /// Checks a configuration file: the reader returns a configuration that reading the file again returns too,
   /// or faults with their places.
   static func configuration(_ input: [UInt8]) -> String? {
-    let environment = ["PROXY": "http://user:secret-of-the-proxy@proxy.test", "PHRASE": "secret-of-the-key"]
+    let environment = [
+      "PROXY": "http://user:secret-of-the-proxy@proxy.test", "PHRASE": "secret-of-the-key",
+      "PASSWORD": "secret-of-the-user", "TOKEN": "secret-of-the-app",
+    ]
     let read = { ConfigurationFile(input, folder: "/nonexistent", environment: environment) }
     let file = read()
     if "\(file.faults)\(file.changes)".contains("secret-of-the") { return "a report has a secret" }

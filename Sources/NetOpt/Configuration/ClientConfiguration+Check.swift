@@ -1,4 +1,5 @@
 import Glibc
+import NetOptCaching
 import NetOptCore
 import NetOptEngine
 
@@ -59,36 +60,14 @@ extension ClientConfiguration {
     return configuration
   }
 
-  /// The names of fields, in lower case, that would break or falsify requests if all of them had the same
-  /// value. With an idempotency key, for example, servers would take all requests for one.
-  private static let fieldsOfOneRequest: Set = [
-    "host", "content-length", "transfer-encoding", "connection", "upgrade", "http2-settings", "expect",
-    "trailer", "te", "idempotency-key", "x-idempotency-key", "range", "if-match", "if-none-match",
-    "if-modified-since", "if-unmodified-since", "if-range",
-  ]
-
   private func checkDefaults() throws(NetOptError) {
-    if let limit = defaults.timeout {
-      try SettingRange(.milliseconds(1) ... .seconds(365 * 86_400), "1 ms to 365 days").check(
-        limit, "defaults.timeout", in: .send)
-    }
+    if let limit = defaults.timeout { try Defaults.timeouts.check(limit, "defaults.timeout", in: .send) }
     let credentials = (cache ?? Cache()).credentials(orUsual: true)
     for field in defaults.headers {
-      if let fault = HeaderFields.fault(of: field) {
-        throw NetOptError(
-          .invalidConfiguration, phase: .send, "defaults.headers has a field that cannot be sent: \(fault)")
-      }
-      if Self.fieldsOfOneRequest.contains(field.name.loweredASCII) {
-        throw NetOptError(
-          .invalidConfiguration, phase: .send,
-          "defaults.headers has the field \(field.name), which belongs to a single request or connection")
-      }
-      if credentials.contains(field.name) {
-        throw NetOptError(
-          .invalidConfiguration, phase: .send,
-          "defaults.headers has the field \(field.name), which carries credentials and would go to every host; use authorization, which names hosts"
-        )
-      }
+      guard let fault = Defaults.fault(of: field, credentials) else { continue }
+      // A name that is no token may contain the value.
+      let shown = HeaderFields.isToken(field.name) ? "the field \(field.name), which" : "a field that"
+      throw NetOptError(.invalidConfiguration, phase: .send, "defaults.headers has \(shown) \(fault)")
     }
   }
 
@@ -151,6 +130,31 @@ extension ClientConfiguration.Probing {
   static let concurrencies = SettingRange(1...65_536)
   /// The range of `firstRequestWait`.
   static let waits = SettingRange(Duration.zero ... .seconds(3600), "0 s to 1 h")
+}
+
+extension ClientConfiguration.Defaults {
+  /// The range of `timeout`.
+  static let timeouts = SettingRange(Duration.milliseconds(1) ... .seconds(365 * 86_400), "1 ms to 365 days")
+
+  /// The names of fields, in lower case, that would break or falsify requests if all of them had the same
+  /// value. With an idempotency key, for example, servers would take all requests for one.
+  private static let fieldsOfOneRequest: Set = [
+    "host", "content-length", "transfer-encoding", "connection", "upgrade", "http2-settings", "expect",
+    "trailer", "te", "idempotency-key", "x-idempotency-key", "range", "if-match", "if-none-match",
+    "if-modified-since", "if-unmodified-since", "if-range",
+  ]
+
+  /// Returns the rule that a field of `headers` breaks, without its value; `nil` if it breaks none.
+  ///
+  /// - Parameter credentials: the fields that carry credentials.
+  static func fault(of field: HeaderField, _ credentials: CredentialFields) -> String? {
+    if let fault = HeaderFields.fault(of: field) { return "cannot be sent: \(fault)" }
+    if fieldsOfOneRequest.contains(field.name.loweredASCII) {
+      return "belongs to a single request or connection"
+    }
+    guard credentials.contains(field.name) else { return nil }
+    return "carries credentials and would go to every host; use authorization, which names hosts"
+  }
 }
 
 extension ClientConfiguration.Connections {

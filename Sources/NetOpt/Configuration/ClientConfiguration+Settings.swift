@@ -24,6 +24,9 @@ extension ClientConfiguration {
       HeaderFields.fault(of: HeaderField("User-Agent", $0)) == nil
     }
     readCache(object)
+    // After the cache, whose settings decide what fields carry credentials.
+    object.object("defaults") { defaults.read($0, cache) }
+    readAuthorization(object)
     object.object("signing") { signing = Signing(reading: $0) }
   }
 

@@ -22,7 +22,7 @@ extension ClientConfiguration.Signing {
     }
     object.flag("allow_weak", &allowsWeak)
     object.flag("trust_plain_dates", &trustsPlainDates)
-    object.texts("hosts", &hosts, Self.readHost, "host names")
+    object.texts("hosts", &hosts, { $0.host() }, "host names")
     guard let keysFile, let keyID, object.report.faultCount == count else { return nil }
     if hosts.isEmpty {
       object.refuse("hosts", "is empty, so no request would be signed")
@@ -59,12 +59,5 @@ extension ClientConfiguration.Signing {
       }
       return nil
     }
-  }
-
-  private static func readHost(_ value: SettingValue) -> String? {
-    guard let text = value.text("a host name") else { return nil }
-    if ClientConfiguration.host(text) != nil { return text }
-    value.refuse("is not a host name; write it without scheme, port and path")
-    return nil
   }
 }

@@ -108,6 +108,14 @@ struct SettingValue {
     return nil
   }
 
+  /// The name of a host, without a port.
+  func host() -> String? {
+    guard let text = text("a host name") else { return nil }
+    if ClientConfiguration.host(text) != nil { return text }
+    refuse("is not a host name; write it without scheme, port and path")
+    return nil
+  }
+
   /// An environment variable that is set and not empty: its name and its value.
   func variable() -> (name: String, value: String)? {
     let allowed = "the name of an environment variable: letters, digits and _"
