@@ -1,4 +1,4 @@
-package import Glibc
+import Glibc
 
 /// A new version of a file, which replaces the file atomically. The draft of a file NAME is a file
 /// `.NAME.NUMBER.part` in the same folder, where NUMBER is random. `commit` gives the draft the name of the
@@ -34,7 +34,7 @@ package struct FileDraft: ~Copyable {
   ///     process reads, creating the draft fails with ENXIO.
   /// - Throws: `Failure` with the error code of the system.
   package init(
-    of target: String, mode: mode_t, isOwnedByNetopt: Bool = false, keepsSpecial: Bool = false
+    of target: String, mode: UInt32, isOwnedByNetopt: Bool = false, keepsSpecial: Bool = false
   ) throws(Failure) {
     let target = isOwnedByNetopt ? target : FileBytes.resolved(target)
     var status = stat()
