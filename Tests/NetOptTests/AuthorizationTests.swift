@@ -57,7 +57,7 @@ import Testing
     configuration.proxy = .none
     configuration.authorization = authorization.map { setting in
       var setting = setting
-      setting.allowsPlainHTTP = true
+      setting.allowsUnprotected = true
       return setting
     }
     return try NetOptClient(configuration)
@@ -278,32 +278,6 @@ import Testing
     await client.shutdown()
   }
 
-  @Test("while a rejected token is replaced, other calls wait for the new one")
-  func replacement() async throws {
-    let lab = try TokenServer(valid: "t1")
-    defer { lab.server.stop() }
-    let (asked, latch) = (Latch(), Latch())
-    let client = try Self.client(
-      .bearer(hosts: ["127.0.0.1"]) { rejected in
-        if rejected == nil { return "t0" }
-        asked.open()
-        try await latch.wait()
-        return "t1"
-      })
-    let url = "http://\(lab.server.endpoint)/"
-    let first = Task { try await client.execute(NetOptRequest(.get, url)).status }
-    try await asked.wait()
-    // The client knows that t0 is rejected. A stream could not be sent again after a 401.
-    let stream = AsyncStream<[UInt8]> { $0.finish() }
-    let second = Task { try await client.execute(NetOptRequest(.post, url, body: .stream(stream))).status }
-    await Task.yield()
-    latch.open()
-    #expect(try await first.value == 200)
-    #expect(try await second.value == 200)
-    #expect(lab.seen.filter { $0 == "Bearer t0" }.count == 1)
-    await client.shutdown()
-  }
-
   @Test(
     "the body of a 401 does not keep the connection that the second request needs", .timeLimit(.minutes(1)))
   func largeRefusal() async throws {
@@ -317,7 +291,7 @@ import Testing
     configuration.proxy = .none
     configuration.connections.perEndpoint = 1
     var setting = ClientConfiguration.Authorization.bearer(hosts: ["127.0.0.1"]) { $0 == nil ? "t0" : "t1" }
-    setting.allowsPlainHTTP = true
+    setting.allowsUnprotected = true
     configuration.authorization = [setting]
     let client = try NetOptClient(configuration)
     #expect(try await client.execute(NetOptRequest(.get, "http://\(server.endpoint)/")).status == 200)

@@ -118,7 +118,9 @@ import Testing
     second.open()
   }
 
-  @Test("an unread body holds the drain back until it is read or released", arguments: [true, false])
+  @Test(
+    "a drain without a limit ends when an open body is read or released", .timeLimit(.minutes(1)),
+    arguments: [true, false])
   func openBody(isRead: Bool) async throws {
     let (latch, second) = (Latch(), Latch())
     latch.open()
@@ -127,11 +129,7 @@ import Testing
     let client = try NetOptClient(Self.configuration())
     var response: NetOptResponse? = try await client.execute(
       NetOptRequest(.get, "http://\(server.endpoint)/"))
-    let returned = Latch()
-    let shutdown = Task {
-      await client.shutdown(draining: .seconds(30))
-      returned.open()
-    }
+    let shutdown = Task { await client.shutdown(draining: .seconds(3600)) }
     try await Self.waitForDrain(of: client)
     if isRead {
       second.open()
@@ -141,7 +139,6 @@ import Testing
       response = nil
     }
     await shutdown.value
-    #expect(returned.opened)
     second.open()
   }
 

@@ -45,7 +45,7 @@ import Testing
     arguments: [
       ("authorization", "Basic eA=="), ("Cookie", "a=b"), ("X-Client-Secret", "s"), ("X-Api-Key", "k"),
       ("X-Own-Credential", "c"), ("Host", "a.test"), ("Content-Length", "1"), ("Idempotency-Key", "order"),
-      ("Range", "bytes=0-"),
+      ("Range", "bytes=0-"), ("Content-Encoding", "gzip"),
       ("connection", "close"), ("If-None-Match", "e-tag"), ("Bad Name", "x"),
       ("X-Injected", "a\r\nb: c"),
     ])
@@ -103,6 +103,30 @@ import Testing
       clock.advance(by: .seconds(1000))
       #expect(try await call.value.get().status == 200)
     }
+    await client.shutdown()
+  }
+
+  @Test("an interceptor that sends a request of its own keeps the time limit of the call")
+  func ownRequest() async throws {
+    struct Replacing: Interceptor {
+      func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError)
+        -> NetOptResponse
+      {
+        try await next.proceed(try NetOptRequest(.get, "https://api.test/mirror"))
+      }
+    }
+    var configuration = ClientConfiguration()
+    configuration.defaults.timeout = .seconds(5)
+    configuration.interceptors = [Replacing()]
+    let clock = ManualTimeSource()
+    let transport = StubTransport(
+      [Self.address: .noAnswer], resolver: StubResolver("api.test", [Self.address]), timeSource: clock)
+    let client = try NetOptClient(configuration, transport: transport)
+    let call = Task { try await client.execute(NetOptRequest(.get, "https://api.test/")) }
+    try await wait(for: "the request") { transport.received.count == 1 && clock.sleepers > 0 }
+    clock.advance(by: .seconds(5))
+    let error = await #expect(throws: NetOptError.self) { try await call.value }
+    #expect(error?.code == .timeout)
     await client.shutdown()
   }
 

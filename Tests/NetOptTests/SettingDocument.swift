@@ -174,7 +174,7 @@ enum SettingFingerprint {
       return fields.map { "\($0.name.debugDescription) \($0.value.debugDescription)" }.joined()
     case let url as HTTPURL: return url.description
     case let setting as ClientConfiguration.Authorization:
-      return "\(setting.hosts.sorted()) \(setting.value ?? "") \(setting.allowsPlainHTTP)"
+      return "\(setting.hosts.sorted()) \(setting.value ?? "") \(setting.allowsUnprotected)"
     case let names as Set<String>: return "\(names.sorted())"
     case let pins as [String: [String]]: return "\(pins.sorted { $0.key < $1.key })"
     case let hosts as [String: ClientConfiguration.TLS]:

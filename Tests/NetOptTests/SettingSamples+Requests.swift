@@ -39,8 +39,8 @@ extension SettingSample {
       .init(prefix + "basic/user", "authorization", text) { .optional(get($0)?.basic?.user) },
       .init(prefix + "basic/password_env", "authorization", draw) { variable(get($0)?.basic?.password) },
       .init(prefix + "bearer_env", "authorization", draw) { variable(get($0)?.bearer) },
-      .init(prefix + "allow_plain_http", "Authorization.allowsPlainHTTP", flag(true)) {
-        .bool(get($0)?.allowsPlainHTTP == true)
+      .init(prefix + "allow_unprotected", "Authorization.allowsUnprotected", flag(true)) {
+        .bool(get($0)?.allowsUnprotected == true)
       },
     ]
   }

@@ -339,7 +339,7 @@ extension CacheCall {
     // No caller can cancel a refresh.
     context.deadline = context.started + (limit ?? Self.longestRefresh)
     chain.context = context
-    cache.inBackground { [fetch, chain, cache] in
+    cache.inBackground(isRefresh: true) { [fetch, chain, cache] in
       defer { cache.endRefresh(of: origin) }
       guard let response = try? await perform(fetch, chain) else { return }
       // The body must be read to its end, because only a complete body is stored. A body that will not be

@@ -9,6 +9,10 @@ final class ResponseCache: Sendable {
     var pending = 0
     /// The running background tasks, by number.
     var work: [UInt64: Task<Void, Never>] = [:]
+    /// The numbers of those tasks that refresh an entry.
+    var refreshWork: Set<UInt64> = []
+    /// Whether no more refreshes may begin.
+    var refusesRefreshes = false
     /// The number of running background refreshes per origin.
     var refreshes: [Origin: Int] = [:]
     /// The number of the last background task.
@@ -235,16 +239,31 @@ final class ResponseCache: Sendable {
 
   /// Runs a closure in a background task. `stop` cancels the task, and `finish` waits for its end. Does
   /// nothing after `stop`.
-  func inBackground(_ body: @escaping @Sendable () async -> Void) {
+  ///
+  /// - Parameter isRefresh: whether the closure refreshes an entry. `stopRefreshes` cancels such tasks.
+  func inBackground(isRefresh: Bool = false, _ body: @escaping @Sendable () async -> Void) {
     state.withLock { state in
       guard !state.isStopped else { return }
       state.lastWork += 1
       let id = state.lastWork
+      if isRefresh { state.refreshWork.insert(id) }
       state.work[id] = Task { [weak self] in
         await body()
-        self?.state.withLock { _ = $0.work.removeValue(forKey: id) }
+        self?.state.withLock { state in
+          state.work[id] = nil
+          state.refreshWork.remove(id)
+        }
       }
     }
+  }
+
+  /// Cancels the background refreshes, and refuses new ones.
+  func stopRefreshes() {
+    let refreshes = state.withLock { state in
+      state.refusesRefreshes = true
+      return state.refreshWork.compactMap { state.work[$0] }
+    }
+    for task in refreshes { task.cancel() }
   }
 
   /// The maximum number of concurrent background refreshes per origin. Without a limit, a server that never
@@ -254,10 +273,12 @@ final class ResponseCache: Sendable {
 
   /// Counts a background refresh of an origin. The caller must call `endRefresh` once after a result of true.
   ///
-  /// - Returns: false when the origin already has `mostRefreshes`.
+  /// - Returns: false when the origin already has `mostRefreshes`, and after `stopRefreshes`.
   func beginRefresh(of origin: Origin) -> Bool {
     state.withLock { state in
-      guard state.refreshes[origin, default: 0] < Self.mostRefreshes else { return false }
+      guard !state.refusesRefreshes, state.refreshes[origin, default: 0] < Self.mostRefreshes else {
+        return false
+      }
       state.refreshes[origin, default: 0] += 1
       return true
     }

@@ -137,7 +137,7 @@ public final class NetOptClient: Sendable {
     // Only an interceptor can change the time limit of a call.
     if !configuration.interceptors.isEmpty { links.append(TimeoutInterceptor()) }
     if !configuration.authorization.isEmpty {
-      links.append(AuthorizationInterceptor(configuration.authorization, timeSource, waits))
+      links.append(AuthorizationInterceptor(configuration.authorization, waits))
     }
     self.cache = cache
     if let signing = configuration.signing, case let commands = SecretCommands(signing.signer, timeSource),
@@ -355,6 +355,7 @@ public final class NetOptClient: Sendable {
     updater?.stop()
     backgroundProbes.stop()
     prober.stop()
+    cache?.stopRefreshes()
     await calls.drain()
     await engine.transport.drain()
   }

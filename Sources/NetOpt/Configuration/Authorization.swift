@@ -5,9 +5,9 @@ extension ClientConfiguration {
   /// Credentials that the client adds to the requests to some hosts, as the field `Authorization`. It adds
   /// them to each hop of a redirected call whose host is among the hosts, and to no other. It adds nothing to
   /// a request that has the field already. It adds nothing without TLS or without verification of the
-  /// certificate, unless `allowsPlainHTTP` is true. The client does not follow a redirect from another origin
-  /// to one of the hosts, but returns the redirect. With a cache, requests with different credentials share
-  /// no stored responses.
+  /// certificate, unless `allowsUnprotected` is true. The client does not follow a redirect from another
+  /// origin to one of the hosts, but returns the redirect. With a cache, requests with different credentials
+  /// share no stored responses.
   public struct Authorization: Sendable {
     /// Where the value of the field comes from.
     enum Source: Sendable {
@@ -20,7 +20,7 @@ extension ClientConfiguration {
     public var hosts: Set<String>
     /// Whether the client sends the credentials without TLS, or to a server whose certificate it does not
     /// verify. Anybody on the path can then read them. Default: no.
-    public var allowsPlainHTTP = false
+    public var allowsUnprotected = false
     let source: Source
 
     /// The value of the field, unless it is a token that the program fetches.

@@ -74,14 +74,14 @@ extension ClientConfiguration.Authorization {
     var source: Source?
     object.object("basic") { source = Self.basic(reading: $0) }
     if let token = Self.secret("bearer_env", object) { source = .bearer(token) }
-    var allowsPlainHTTP = false
-    object.flag("allow_plain_http", &allowsPlainHTTP)
+    var allowsUnprotected = false
+    object.flag("allow_unprotected", &allowsUnprotected)
     object.finish()
     if !object.has("basic"), !object.has("bearer_env"), literals.isEmpty {
       value.refuse("has neither basic nor bearer_env")
     }
     guard let source else { return nil }
-    self.init(hosts: Set(hosts), allowsPlainHTTP: allowsPlainHTTP, source: source)
+    self.init(hosts: Set(hosts), allowsUnprotected: allowsUnprotected, source: source)
   }
 
   private static func hosts(_ object: SettingObject) -> [String] {

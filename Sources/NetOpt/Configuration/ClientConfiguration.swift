@@ -212,7 +212,8 @@ public struct ClientConfiguration: Sendable {
     /// 365 days. Default: 60 s.
     public var timeout = RequestOptions.usualTimeout
     /// Header fields for all requests to all hosts. A field that a request already has stays. A field with
-    /// credentials is an error, because it would go to every host: use `authorization`. Default: none.
+    /// credentials is an error, because it would go to every host: use `authorization`. So is a field that
+    /// belongs to one request or connection, such as `Range` or `Idempotency-Key`. Default: none.
     public var headers: HeaderFields = [:]
     /// The URL that `NetOptClient.request` resolves relative URLs against. Its path counts as a folder.
     /// Default: `nil`, and `NetOptClient.request` takes only absolute URLs.

@@ -8,7 +8,7 @@ struct AuthorizationInterceptor: Interceptor, CustomReflectable {
   /// Credentials, and the token in use if they have one.
   private struct Entry: Sendable {
     let hosts: Set<String>
-    let allowsPlainHTTP: Bool
+    let allowsUnprotected: Bool
     let credentials: Credentials
   }
 
@@ -20,18 +20,16 @@ struct AuthorizationInterceptor: Interceptor, CustomReflectable {
   private let entries: [Entry]
 
   /// - Parameter settings: the settings, with their hosts in the form of origins.
-  init(
-    _ settings: [ClientConfiguration.Authorization], _ timeSource: any TimeSource, _ waits: BoundedWaits
-  ) {
+  init(_ settings: [ClientConfiguration.Authorization], _ waits: BoundedWaits) {
     entries = settings.map { setting in
       let credentials: Credentials =
         if case .token(let make) = setting.source {
-          .token(BearerToken(timeSource, waits, make))
+          .token(BearerToken(waits, make))
         } else {
           .value(setting.value ?? "")
         }
       return Entry(
-        hosts: setting.hosts, allowsPlainHTTP: setting.allowsPlainHTTP, credentials: credentials)
+        hosts: setting.hosts, allowsUnprotected: setting.allowsUnprotected, credentials: credentials)
     }
   }
 
@@ -41,7 +39,7 @@ struct AuthorizationInterceptor: Interceptor, CustomReflectable {
     guard
       let entry = entries.first(where: { entry in
         entry.hosts.contains(origin.host)
-          && (origin.scheme == .https && request.options.verification == .full || entry.allowsPlainHTTP)
+          && (origin.scheme == .https && request.options.verification == .full || entry.allowsUnprotected)
       }), !request.headers.contains(name: "Authorization")
     else { return try await next.proceed(request) }
     switch entry.credentials {

@@ -4,58 +4,69 @@ import NetOptLocking
 /// The token of an `Authorization`. Calls that need a token while one is being fetched wait for the same
 /// fetch. Safe from any task.
 final class BearerToken: Sendable {
-  /// How long a fetch may take. A fetch that takes longer is abandoned when the next call needs a token.
-  private static let longestFetch = Duration.seconds(30)
+  /// A call that waits for a token.
+  fileprivate struct Waiter {
+    let done: @Sendable (Result<String, NetOptError>) -> Void
+    /// Whether the call has waited for a whole fetch when the present fetch takes too long.
+    var isSecond: Bool
+  }
 
   /// A call of the program's closure.
-  private struct Fetch {
+  fileprivate struct Fetch {
     let number: Int
-    let started: MonotonicInstant
     let task: Task<Void, Never>
+    let timer: Task<Void, Never>
     /// The calls that wait for the token, by a number.
-    var waiting: [Int: @Sendable (Result<String, NetOptError>) -> Void] = [:]
+    var waiting: [Int: Waiter] = [:]
   }
 
   private struct State {
     /// The token in use; `nil` before the first one, and after a server has rejected it.
     var token: String?
+    /// The token that was rejected last; `nil` after another one was fetched.
+    var rejected: String?
     /// The fetch under way; `nil` if there is none.
     var fetch: Fetch?
     var lastNumber = 0
   }
 
   private let state = Locked(State())
-  private let timeSource: any TimeSource
   private let waits: BoundedWaits
+  /// How long a fetch may take.
+  private let longest: Duration
   private let make: @Sendable (_ rejected: String?) async throws -> String
 
   init(
-    _ timeSource: any TimeSource, _ waits: BoundedWaits,
+    _ waits: BoundedWaits, longestFetch: Duration = .seconds(30),
     _ make: @escaping @Sendable (_ rejected: String?) async throws -> String
   ) {
-    self.timeSource = timeSource
     self.waits = waits
+    longest = longestFetch
     self.make = make
   }
 
-  deinit { state.withLock { $0.fetch?.task }?.cancel() }
+  deinit { state.withLock { $0.fetch.take() }?.cancel() }
+
+  /// The number of calls that wait.
+  var waiting: Int { state.withLock { $0.fetch?.waiting.count ?? 0 } }
 
   /// Returns the token in use, and fetches one if there is none or if it is the rejected one.
   ///
   /// - Throws: the error of the fetch; `timeout` at the deadline, and `cancelled` when the task is cancelled:
-  ///   the fetch then goes on for other calls; `shutDown` when the client shuts down.
+  ///   the fetch then goes on for other calls; `timeout` when the fetch takes too long; `shutDown` when the
+  ///   client shuts down.
   func token(replacing rejected: String?, until deadline: MonotonicInstant?) async throws(NetOptError)
     -> String
   {
     let known = state.withLock { state -> String? in
-      if let rejected, state.token == rejected { state.token = nil }
+      if let rejected, state.token == rejected { (state.token, state.rejected) = (nil, rejected) }
       return state.token
     }
     if let known { return known }
     return try await waits.result(
       of: "the program fetched a token", in: .send, until: deadline
     ) { done in
-      let number = join(rejected, done)
+      let number = join(done)
       return { [weak self] in self?.leave(number) }
     }
   }
@@ -63,35 +74,32 @@ final class BearerToken: Sendable {
   /// Adds a call to the fetch under way, and starts a fetch if there is none.
   ///
   /// - Returns: the number of the call.
-  private func join(
-    _ rejected: String?, _ done: @escaping @Sendable (Result<String, NetOptError>) -> Void
-  ) -> Int {
-    let now = timeSource.now()
-    let (number, known, old) = state.withLock { state -> (Int, String?, Fetch?) in
+  private func join(_ done: @escaping @Sendable (Result<String, NetOptError>) -> Void) -> Int {
+    let (number, known) = state.withLock { state -> (Int, String?) in
       state.lastNumber += 1
       let number = state.lastNumber
       // The fetch may have ended since the caller looked.
-      if let token = state.token { return (number, token, nil) }
-      var old: Fetch?
-      if let fetch = state.fetch, now - fetch.started > Self.longestFetch { old = state.fetch.take() }
-      if state.fetch == nil {
-        let task = Task { [weak self, make] in
-          let result = await Self.fetch(rejected, make)
-          self?.ended(number, result)
-        }
-        state.fetch = Fetch(number: number, started: now, task: task)
-      }
-      state.fetch?.waiting[number] = done
-      return (number, nil, old)
+      if let token = state.token { return (number, token) }
+      let startsFetch = state.fetch == nil
+      if startsFetch { state.fetch = fetch(number, replacing: state.rejected) }
+      state.fetch?.waiting[number] = Waiter(done: done, isSecond: startsFetch)
+      return (number, nil)
     }
     if let known { done(.success(known)) }
-    if let old {
-      old.task.cancel()
-      let error = NetOptError(
-        .timeout, phase: .send, "the program took more than \(Self.longestFetch.shown) to fetch a token")
-      for end in old.waiting.values { end(.failure(error)) }
-    }
     return number
+  }
+
+  /// Starts a fetch. Called with the lock, which the new tasks wait for.
+  private func fetch(_ number: Int, replacing rejected: String?) -> Fetch {
+    let task = Task { [weak self, make] in
+      let result = await Self.result(of: make, rejected)
+      self?.ended(number, result)
+    }
+    let timer = Task { [weak self, longest] in
+      do { try await Task.sleep(for: longest) } catch { return }
+      self?.tooLong(number)
+    }
+    return Fetch(number: number, task: task, timer: timer)
   }
 
   /// Removes a call that no longer waits. After the shutdown, the fetch ends with the last call.
@@ -101,22 +109,45 @@ final class BearerToken: Sendable {
       guard waits.isStopped, state.fetch?.waiting.isEmpty == true else { return nil }
       return state.fetch.take()
     }
-    last?.task.cancel()
+    last?.cancel()
   }
 
   /// Ends a fetch, unless it was abandoned.
   private func ended(_ number: Int, _ result: Result<String, NetOptError>) {
     let fetch = state.withLock { state -> Fetch? in
       guard state.fetch?.number == number else { return nil }
-      if case .success(let token) = result { state.token = token }
+      if case .success(let token) = result { (state.token, state.rejected) = (token, nil) }
       return state.fetch.take()
     }
-    for end in fetch?.waiting.values.map(\.self) ?? [] { end(result) }
+    guard let fetch else { return }
+    fetch.timer.cancel()
+    for waiter in fetch.waiting.values { waiter.done(result) }
+  }
+
+  /// Abandons a fetch that takes too long. The calls that have waited for all of it fail. The others wait for
+  /// another fetch.
+  private func tooLong(_ number: Int) {
+    let ended = state.withLock { state -> (Fetch, [Waiter])? in
+      guard let fetch = state.fetch, fetch.number == number else { return nil }
+      state.fetch = nil
+      let others = fetch.waiting.filter { !$0.value.isSecond }
+      if !others.isEmpty {
+        state.lastNumber += 1
+        state.fetch = self.fetch(state.lastNumber, replacing: state.rejected)
+        state.fetch?.waiting = others.mapValues { Waiter(done: $0.done, isSecond: true) }
+      }
+      return (fetch, fetch.waiting.values.filter(\.isSecond))
+    }
+    guard let (fetch, waiters) = ended else { return }
+    fetch.cancel()
+    let error = NetOptError(
+      .timeout, phase: .send, "the program took more than \(longest.shown) to fetch a token")
+    for waiter in waiters { waiter.done(.failure(error)) }
   }
 
   /// Calls the program's closure, and checks the token.
-  private static func fetch(
-    _ rejected: String?, _ make: @Sendable (_ rejected: String?) async throws -> String
+  private static func result(
+    of make: @Sendable (_ rejected: String?) async throws -> String, _ rejected: String?
   ) async -> Result<String, NetOptError> {
     do {
       let token = try await make(rejected)
@@ -133,5 +164,12 @@ final class BearerToken: Sendable {
       return .failure(
         .custom("token-unavailable", "the program could not fetch a token", underlying: error))
     }
+  }
+}
+
+extension BearerToken.Fetch {
+  fileprivate func cancel() {
+    task.cancel()
+    timer.cancel()
   }
 }

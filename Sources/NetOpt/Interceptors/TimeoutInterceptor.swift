@@ -5,6 +5,8 @@ import NetOptCore
 struct TimeoutInterceptor: Interceptor {
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
+    // The call has the client's limit if neither the program nor its interceptors have set one.
+    guard request.options.hasTimeout else { return try await next.proceed(request) }
     let deadline = request.options.timeout.map { next.started + $0 }
     if deadline == next.deadline { return try await next.proceed(request) }
     var chain = next

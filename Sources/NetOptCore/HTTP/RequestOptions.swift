@@ -3,8 +3,8 @@ public struct RequestOptions: Hashable, Sendable {
   /// The maximum duration of the call, from `execute` to the last byte of the body; `nil` for no limit. Raise
   /// the limit for long downloads and event streams. An interceptor may change the limit of a call.
   ///
-  /// Default: the client's (`ClientConfiguration.Defaults.timeout`), which is 60 s unless it is configured.
-  /// Before the client has the request, the property reads as 60 s.
+  /// Default: the limit of the client (`ClientConfiguration.Defaults.timeout`), which is 60 s unless it is
+  /// configured. In options in which it is not set, the property reads 60 s.
   public var timeout: Duration? {
     get { limit.value }
     set { limit = TimeLimit(value: newValue, isSet: true) }
@@ -13,13 +13,9 @@ public struct RequestOptions: Hashable, Sendable {
   /// The time limit of requests that set none, in clients with default settings.
   package static let usualTimeout: Duration? = .seconds(60)
 
-  /// A time limit. Limits of the same length are equal, whether they were set or not.
   private struct TimeLimit: Hashable, Sendable {
     var value = RequestOptions.usualTimeout
     var isSet = false
-
-    static func == (a: TimeLimit, b: TimeLimit) -> Bool { a.value == b.value }
-    func hash(into hasher: inout Hasher) { hasher.combine(value) }
   }
 
   private var limit = TimeLimit()
