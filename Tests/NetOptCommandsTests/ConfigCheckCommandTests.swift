@@ -47,6 +47,15 @@ import Testing
     #expect(run.errors == "netopt: standard input has 2 faults; correct the file and check it again\n")
   }
 
+  @Test(
+    "the fault of a file that a variable names has the variable's name",
+    arguments: ["NETOPT_CACERT", "NETOPT_IPLIST"])
+  func faultOfVariable(_ variable: String) async {
+    let run = await check(#"{"schema_version":1}"#, environment: [variable: "/missing/file"])
+    #expect(run.code == 1)
+    #expect(run.output.hasPrefix("standard input: \(variable): ") && run.output.contains("/missing/file"))
+  }
+
   @Test("config check counts the faults that it does not print")
   func manyFaults() async {
     let members = (0..<150).map { "\"x\($0)\":1" }.joined(separator: ",")

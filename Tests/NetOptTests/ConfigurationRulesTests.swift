@@ -200,6 +200,37 @@ import Testing
   }
 
   @Test(
+    "keys and texts that look like secrets are in no message, wherever the file lies",
+    arguments: [
+      #""trusted_keys":["RWRhunter2hunter2hunter2hunter2hunter2hunter2hunter2hunter2hu"]"#,
+      #""tls":{"client_certificate":{"certificate_file":"c","key_file":"MHcCAQhunter2hunter2hunter2hunter2hunter2"}}"#,
+      #""signing":{"keys_file":"eyJrhunter2hunter2hunter2hunter2hunter2hunter2","key_id":"k","hosts":["a.test"]}"#,
+      #""defaults":{"headers":{"Cookie: a=hunter2":"","Cookie: a=hunter2":""}}"#,
+      #""defaults":{"headers":{"Cookie: a=hunter2":[}}"#,
+      #""defaults":{"Authorization: Bearer hunter2":""}"#,
+      #""defaults":{"headers":{"X-Token:hunter2":""}}"#, #""defaults":{"X-Token:hunter2":""}"#,
+    ])
+  func contentAsName(_ members: String) {
+    for folder in [".", "/etc/app"] {
+      let file = ConfigurationFile(
+        Array(#"{"schema_version":1,\#(members)}"#.utf8), folder: folder, environment: [:])
+      #expect(file.faultCount > 0 || !file.configuration.fileFaults().isEmpty)
+      #expect(!"\(file.faults)\(file.configuration.fileFaults())".contains("hunter2"))
+    }
+  }
+
+  @Test("variables that take precedence make the files of the settings needless")
+  func needlessFiles() throws {
+    let key = "RWRoc0Amm8ECVQcVY4IHFWOCBxVjggcVY4IHFWOCBxVjggcVY4IHFWOC"
+    let file = read(
+      #""trusted_keys":["missing.pub"],"routing":{"policy":"pinned"}"#,
+      ["NETOPT_TRUSTED_KEYS": key, "NETOPT_POLICY": "fastest"])
+    #expect(file.faults.isEmpty)
+    #expect(file.configuration.trustedKeys == [try MinisignPublicKey(key)])
+    #expect(file.changes.map(\.path) == ["$.trusted_keys"])
+  }
+
+  @Test(
     "a literal secret is refused with the way to give it",
     arguments: [
       (
@@ -229,7 +260,7 @@ import Testing
     let members =
       #""defaults":{"timeout_ms":2000,"headers":{"X-Team":"a"},"base_url":"https://API.test/v1"},"authorization":["#
       + #"{"hosts":["API.test"],"basic":{"user":"","password_env":"PASSWORD"}},"#
-      + #"{"hosts":["plain.test"],"bearer_env":"TOKEN","allow_plain_http":true}]"#
+      + #"{"hosts":["plain.test"],"bearer_env":"TOKEN","allow_unprotected":true}]"#
     let file = read(members)
     #expect(file.faults.isEmpty && file.configuration.defaults.timeout == .seconds(2))
     let paths = file.changes.map { "\($0.path) \($0.value)" }
@@ -239,7 +270,7 @@ import Testing
         #"$.defaults.base_url "https://api.test/v1""#, #"$.authorization[0].hosts ["API.test"]"#,
         #"$.authorization[0].basic.user """#, #"$.authorization[0].basic.password_env "PASSWORD""#,
         #"$.authorization[1].hosts ["plain.test"]"#, #"$.authorization[1].bearer_env "TOKEN""#,
-        "$.authorization[1].allow_plain_http true",
+        "$.authorization[1].allow_unprotected true",
       ])
     let transport = StubTransport([.loopback: .respond()], resolver: StubResolver("api.test", [.loopback]))
     let client = try NetOptClient(file.configuration, transport: transport)

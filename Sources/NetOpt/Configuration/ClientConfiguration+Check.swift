@@ -29,8 +29,8 @@ extension ClientConfiguration {
 
   /// Returns the configuration with the hosts of `authorization` in the form of origins.
   ///
-  /// - Throws: `invalidConfiguration` for a text that is no host name, for credentials without a host, and for
-  ///   credentials that cannot be a field's value.
+  /// - Throws: `invalidConfiguration` for a text that is no host name, for credentials without a host, and
+  ///   for credentials that cannot be a field's value.
   private func withAuthorizedHosts() throws(NetOptError) -> ClientConfiguration {
     var configuration = self
     for (index, setting) in authorization.enumerated() {
@@ -139,8 +139,9 @@ extension ClientConfiguration.Defaults {
   /// The names of fields, in lower case, that would break or falsify requests if all of them had the same
   /// value. With an idempotency key, for example, servers would take all requests for one.
   private static let fieldsOfOneRequest: Set = [
-    "host", "content-length", "transfer-encoding", "connection", "upgrade", "http2-settings", "expect",
-    "trailer", "te", "idempotency-key", "x-idempotency-key", "range", "if-match", "if-none-match",
+    "host", "content-length", "content-encoding", "transfer-encoding", "connection", "upgrade",
+    "http2-settings", "expect", "trailer", "te", "idempotency-key", "x-idempotency-key", "range", "if-match",
+    "if-none-match",
     "if-modified-since", "if-unmodified-since", "if-range",
   ]
 

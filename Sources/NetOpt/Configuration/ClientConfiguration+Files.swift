@@ -26,8 +26,8 @@ extension ClientConfiguration {
     return faults
   }
 
-  /// Reads the files of the TLS settings: first those of each setting alone, in order to name the setting of a
-  /// fault, and then all together.
+  /// Reads the files of the TLS settings: first those of each setting alone, in order to name the setting of
+  /// a fault, and then all together.
   private func tlsFaults() -> [SettingFault] {
     let hosts = tls.hosts.sorted { $0.key < $1.key }
     let path = JSONPath().key("tls")

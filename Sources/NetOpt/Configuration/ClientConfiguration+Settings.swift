@@ -104,6 +104,8 @@ extension ClientConfiguration {
       guard let text = element.text("a minisign public key or the path of a file with one") else {
         return nil
       }
+      // The variable takes precedence, so the files need not exist.
+      if element.report.isSet("NETOPT_TRUSTED_KEYS") { return text }
       do throws(NetOptError) { keys.append(try key(text, element.report.resolved)) } catch {
         element.refuse(error.message)
         return nil
@@ -122,6 +124,11 @@ extension ClientConfiguration {
   ///   - resolve: makes a path from the text.
   static func key(_ text: String, _ resolve: (String) -> String) throws(NetOptError) -> MinisignPublicKey {
     if let key = try? MinisignPublicKey(text) { return key }
+    guard !FileBytes.isContent(text) else {
+      throw NetOptError(
+        .invalidConfiguration, phase: .list,
+        "is neither a minisign public key, which begins with RW, nor the path of a file")
+    }
     do throws(NetOptError) { return try MinisignPublicKey(file: resolve(text)) } catch {
       guard error.code == .unreadableFile else { throw error }
       throw NetOptError(

@@ -15,10 +15,11 @@ extension ClientConfiguration.Signing {
     object.file("keys_file", &keysFile)
     object.text("key_id", &keyID)
     object.word("scheme", &scheme)
-    if let value = object.member("options"), value.members("an object with the options of the scheme") != nil
+    if let value = object.member("options"),
+      let members = value.members("an object with the options of the scheme")
     {
       options = value.json
-      value.change(to: .string(options))
+      if !members.isEmpty { value.change(to: .string(options)) }
     }
     object.flag("allow_weak", &allowsWeak)
     object.flag("trust_plain_dates", &trustsPlainDates)

@@ -26,7 +26,9 @@ extension ClientConfiguration {
         return report.refuse("NETOPT_POLICY", "is not a policy; allowed: \(known)")
       }
       routing.policy = policy
-      report.change("$.routing.policy", .string($0), by: "NETOPT_POLICY")
+      report.change(
+        "$.routing.policy", .string($0), by: "NETOPT_POLICY",
+        isDefault: policy == RoutingConfiguration().policy)
     }
     variable("NETOPT_IPLIST") {
       list = .file($0)

@@ -10,8 +10,18 @@ package struct SettingFault: Hashable, Sendable, CustomStringConvertible {
 
   /// Makes a fault. Replaces characters of the message that control a terminal.
   package init(_ path: String, _ message: String) {
-    self.path = path
+    self.path = Self.shown(path)
     self.message = message.printable(1000)
+  }
+
+  /// Returns a path for messages: `[…]` takes the place of each key that can be neither a setting, nor a host
+  /// with or without a port, nor a name of a header field. Such a key may contain a secret, as in
+  /// `{"Cookie: a=b": ""}`.
+  private static func shown(_ path: String) -> String {
+    path.replacing(/\["((?:[^"\\]|\\.)*)"\]/) { match in
+      match.output.1.wholeMatch(of: /[A-Za-z0-9._~*-]{1,100}(?::[0-9]{1,5})?/) == nil
+        ? "[…]" : String(match.output.0)
+    }
   }
 
   /// Path and rule on one line.
@@ -51,6 +61,9 @@ final class SettingReport {
     self.environment = environment
   }
 
+  /// Whether an environment variable is set and not empty.
+  func isSet(_ variable: String) -> Bool { environment[variable]?.isEmpty == false }
+
   /// Adds a fault. Evaluates path and message only for a fault that is kept.
   func refuse(_ path: @autoclosure () -> String, _ message: @autoclosure () -> String) {
     faultCount += 1
@@ -64,9 +77,15 @@ final class SettingReport {
 
   /// Notes that a variable sets a setting.
   ///
-  /// - Parameter other: another setting of the file that the variable replaces too.
-  func change(_ path: String, _ value: JSONValue, by variable: String, replacing other: String? = nil) {
+  /// - Parameters:
+  ///   - other: another setting of the file that the variable replaces too.
+  ///   - isDefault: whether the value is the default, so that nothing differs from it.
+  func change(
+    _ path: String, _ value: JSONValue, by variable: String, replacing other: String? = nil,
+    isDefault: Bool = false
+  ) {
     changes.removeAll { $0.path == path || $0.path == other }
+    if isDefault { return }
     changes.append(SettingChange(path: path, value: value, variable: variable))
   }
 

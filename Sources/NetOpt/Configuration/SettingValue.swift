@@ -103,8 +103,9 @@ struct SettingValue {
   /// The path of a file or folder, resolved.
   func file() -> String? {
     guard let text = text("a path") else { return nil }
-    if FileBytes.isName(text) { return report.resolved(text) }
-    refuse("is not a path; name the file instead of its content")
+    // Judged without the folder, before which no key is recognised.
+    if !FileBytes.isContent(text) { return report.resolved(text) }
+    refuse("is not a path; name the file instead of its content, or begin a path with ./")
     return nil
   }
 

@@ -20,7 +20,13 @@ struct ConfigReport: Sendable {
     if configuration.faultCount > 0 {
       (faults, faultCount) = (configuration.faults, configuration.faultCount)
     } else {
-      faults = configuration.configuration.fileFaults()
+      faults = configuration.configuration.fileFaults().map { fault in
+        // The file need not have a setting that a variable has set.
+        let variable = configuration.changes.first { change in
+          change.variable != nil && (change.path == fault.path || change.path.hasPrefix(fault.path + "."))
+        }?.variable
+        return SettingFault(variable ?? fault.path, fault.message)
+      }
       faultCount = faults.count
     }
     changes = faults.isEmpty ? configuration.changes : []

@@ -13,10 +13,14 @@ package enum FileBytes {
       && !(text.hasPrefix("RW") && text.utf8.count >= 56 && !text.contains("."))
   }
 
+  /// Whether a text looks like the content of a file, such as a key, and not like a file name. A path of
+  /// several folders can look like base64: with `./` before it, it does not.
+  package static func isContent(_ text: String) -> Bool { !isName(text) || looksEncoded(text) }
+
   /// Returns a file name for messages, without secrets. Users sometimes give the content of a key, or a URL
   /// with a secret parameter, instead of a file name.
   package static func shown(_ path: String) -> String {
-    guard isName(path), !looksEncoded(path) else { return "(not a file name)" }
+    guard !isContent(path) else { return "(not a file name)" }
     if let end = passphraseMark(in: path) { return path[..<end] + ":[hidden]" }
     if path.contains("://") { return HTTPURL.shown(given: path) }
     return path.utf8.contains { "=%".utf8.contains($0) } ? SecretParameters.hidden(inURL: path) : path
