@@ -42,7 +42,7 @@ struct SettingValue {
     refuse("is \(kind); allowed: \(allowed)")
   }
 
-  /// Notes that the setting differs from its default.
+  /// Records that the setting differs from its default.
   func change(to value: JSONValue) { report.change(path.description, value) }
 
   // MARK: Kinds
@@ -121,10 +121,7 @@ struct SettingValue {
   func variable() -> (name: String, value: String)? {
     let allowed = "the name of an environment variable: letters, digits and _"
     guard let name = text(allowed) else { return nil }
-    let isName = name.utf8.allSatisfy {
-      ($0 | 0x20) >= 0x61 && ($0 | 0x20) <= 0x7a || $0 == 0x5f || ByteClass.isDigit($0)
-    }
-    guard isName, name.utf8.first.map(ByteClass.isDigit) == false else {
+    guard ByteClass.isIdentifier(name) else {
       refuse("is not \(allowed)")
       return nil
     }

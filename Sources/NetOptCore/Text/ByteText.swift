@@ -138,6 +138,13 @@ extension [UInt8] {
     }
   }
 
+  /// Whether a text consists of ASCII letters, digits and "_", and does not begin with a digit: a name of an
+  /// environment variable, or a key that a JSON path shows without quotation marks.
+  package static func isIdentifier(_ text: String) -> Bool {
+    guard let first = text.utf8.first, !isDigit(first) else { return false }
+    return all(text) { (0x61...0x7a).contains($0 | 0x20) || $0 == 0x5f || isDigit($0) }
+  }
+
   /// Whether all bytes of a text satisfy a condition. Faster than iterating over the `utf8` view, which
   /// checks at each byte how the text is stored.
   @inlinable

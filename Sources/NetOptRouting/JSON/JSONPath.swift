@@ -10,13 +10,8 @@ package struct JSONPath: Hashable, Sendable, CustomStringConvertible {
 
   /// Returns the path of the member with a name in the object at this path.
   package func key(_ name: String) -> JSONPath {
-    let isPlain =
-      name.utf8.first.map(ByteClass.isDigit) == false
-      && name.utf8.allSatisfy {
-        ($0 | 0x20) >= 0x61 && ($0 | 0x20) <= 0x7a || $0 == 0x5f || ByteClass.isDigit($0)
-      }
     var path = self
-    path.description += isPlain ? "." + name : "[\"" + Self.quoted(name) + "\"]"
+    path.description += ByteClass.isIdentifier(name) ? "." + name : "[\"" + Self.quoted(name) + "\"]"
     return path
   }
 
