@@ -34,7 +34,7 @@ final class BoundedWaits: Sendable {
     of what: String, in phase: NetOptError.Phase, until deadline: MonotonicInstant?,
     _ start: (_ done: @escaping @Sendable (Result<Value, NetOptError>) -> Void) -> @Sendable () -> Void
   ) async throws(NetOptError) -> Value {
-    let outcome = WaitOutcome<Value>()
+    let outcome = FirstValue<Result<Value, NetOptError>>()
     let number = state.withLock { state -> Int? in
       if state.isStopped { return nil }
       state.lastNumber += 1
@@ -56,11 +56,8 @@ final class BoundedWaits: Sendable {
       timer?.cancel()
       leave()
     }
-    let result = await withTaskCancellationHandler {
-      await outcome.value()
-    } onCancel: {
-      outcome.set(.failure(NetOptError(.cancelled, phase: phase, "the task was cancelled")))
-    }
+    let cancelled = NetOptError(.cancelled, phase: phase, "the task was cancelled")
+    let result = await outcome.value(whenCancelled: .failure(cancelled))
     return try result.get()
   }
 
@@ -71,43 +68,5 @@ final class BoundedWaits: Sendable {
       return state.ends
     }
     for end in ends.values { end(.shutDown) }
-  }
-}
-
-/// The result of one wait. The first result that is set counts. Safe from any thread.
-private final class WaitOutcome<Value: Sendable>: Sendable {
-  private enum State {
-    case open
-    case waiting(CheckedContinuation<Result<Value, NetOptError>, Never>)
-    case set(Result<Value, NetOptError>)
-  }
-
-  private let state = Locked(State.open)
-
-  func set(_ result: Result<Value, NetOptError>) {
-    let waiting = state.withLock { state -> CheckedContinuation<Result<Value, NetOptError>, Never>? in
-      switch state {
-      case .set: return nil
-      case .open:
-        state = .set(result)
-        return nil
-      case .waiting(let continuation):
-        state = .set(result)
-        return continuation
-      }
-    }
-    waiting?.resume(returning: result)
-  }
-
-  /// Waits for the result. Call this once.
-  func value() async -> Result<Value, NetOptError> {
-    await withCheckedContinuation { continuation in
-      let known = state.withLock { state -> Result<Value, NetOptError>? in
-        if case .set(let result) = state { return result }
-        state = .waiting(continuation)
-        return nil
-      }
-      if let known { continuation.resume(returning: known) }
-    }
   }
 }

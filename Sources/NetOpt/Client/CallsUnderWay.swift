@@ -1,4 +1,3 @@
-import NetOptEngine
 import NetOptLocking
 import Synchronization
 
@@ -11,7 +10,7 @@ final class CallsUnderWay: Sendable {
   /// The number of calls that have not returned, and the bit `closed`.
   private let count = Atomic(0)
   /// Those who wait for the end of all calls.
-  private let waiters = Locked<[DrainWaiter]>([])
+  private let waiters = Locked<[FirstValue<Void>]>([])
 
   /// Whether no more calls may begin.
   var isClosed: Bool { count.load(ordering: .relaxed) >= Self.closed }
@@ -32,7 +31,7 @@ final class CallsUnderWay: Sendable {
 
   /// Lets no more calls begin, and returns when all calls have returned, or when the task is cancelled.
   func drain() async {
-    let waiter = DrainWaiter()
+    let waiter = FirstValue<Void>()
     waiters.withLock { $0.append(waiter) }
     // The waiter is in the list before the bit is set, so the last call finds it.
     if count.bitwiseOr(Self.closed, ordering: .acquiringAndReleasing).newValue == Self.closed { endWaits() }
@@ -44,6 +43,6 @@ final class CallsUnderWay: Sendable {
       defer { waiters = [] }
       return waiters
     }
-    for waiter in ended { waiter.end() }
+    for waiter in ended { waiter.set(()) }
   }
 }

@@ -1,5 +1,5 @@
 public import NetOptCore
-import NetOptEngine
+import NetOptLocking
 
 /// The life of a client, and of a response, as a scope.
 extension NetOptClient {
@@ -44,7 +44,7 @@ extension NetOptClient {
   ///
   /// - Parameter limit: how long running calls may take to end.
   public func run(draining limit: Duration) async {
-    await DrainWaiter().wait()
+    await FirstValue<Void>().wait()
     // A new task, because this one is cancelled, and a drain ends when its task is cancelled.
     await Task { await self.shutdown(draining: limit) }.value
   }

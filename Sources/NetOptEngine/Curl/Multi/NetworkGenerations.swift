@@ -1,5 +1,6 @@
 import CCurl
 import NetOptCore
+import NetOptLocking
 
 /// One multi handle for each generation of the network: the current handle takes new work, and older handles
 /// end the work that is still under way on them.
@@ -16,7 +17,7 @@ final class NetworkGenerations: @unchecked Sendable {
   private var retired: [CurlMulti] = []
   private let loop: EventLoop
   /// Those who wait for the end of all work.
-  private var drains: [DrainWaiter] = []
+  private var drains: [FirstValue<Void>] = []
 
   /// - Throws: the errors of `CurlMulti.init`.
   init(
@@ -52,7 +53,7 @@ final class NetworkGenerations: @unchecked Sendable {
   func setPins(_ pins: [String: [PublicKeyPin]]) { current.tls.setPins(pins) }
 
   /// Ends a wait when no work is under way.
-  func drain(_ waiter: DrainWaiter) {
+  func drain(_ waiter: FirstValue<Void>) {
     drains.append(waiter)
     endDrains()
   }
@@ -65,7 +66,7 @@ final class NetworkGenerations: @unchecked Sendable {
       for multi in multis { multi.assumeIsolated { $0.onIdle = { [weak self] in self?.endDrains() } } }
       return
     }
-    for waiter in drains { waiter.end() }
+    for waiter in drains { waiter.set(()) }
     drains = []
   }
 

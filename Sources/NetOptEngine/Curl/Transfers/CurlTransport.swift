@@ -1,4 +1,5 @@
 public import NetOptCore
+import NetOptLocking
 
 /// The transport on libcurl's multi interface.
 ///
@@ -117,8 +118,8 @@ public final class CurlTransport: Transport {
   /// Probes do not count. A call of `execute` that has not returned may move between two multi handles and be
   /// missed, so the caller waits for these calls first.
   package func drain() async {
-    let waiter = DrainWaiter()
-    if !loop.submit(GenerationsWork(generations, { $0.drain(waiter) })) { waiter.end() }
+    let waiter = FirstValue<Void>()
+    if !loop.submit(GenerationsWork(generations, { $0.drain(waiter) })) { waiter.set(()) }
     await waiter.wait()
   }
 
