@@ -50,6 +50,8 @@ public final class NetOptClient: Sendable {
   private let waits: BoundedWaits
   /// What requests get that do not say otherwise.
   let defaults: ClientConfiguration.Defaults
+  /// Whether `defaults` can change a request that `execute` gets. False for nearly all clients.
+  private let hasDefaults: Bool
 
   /// Makes a client, and starts to probe the endpoints of the list.
   ///
@@ -111,6 +113,7 @@ public final class NetOptClient: Sendable {
     self.engine = engine
     self.timeSource = timeSource
     defaults = configuration.defaults
+    hasDefaults = !defaults.headers.isEmpty || defaults.timeout != RequestOptions.usualTimeout
     let waits = BoundedWaits(timeSource)
     self.waits = waits
     let network = NetworkFingerprint.current
@@ -221,7 +224,8 @@ public final class NetOptClient: Sendable {
   /// - Throws: `NetOptError`. Its `route` lists every connection that was tried, its `otherAttempts` the
   ///   earlier attempts of the call.
   public func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
-    let request = prepared(request)
+    var request = request.withContentFields
+    if hasDefaults { request = withDefaults(request) }
     let chain = try call(request)
     defer { calls.end() }
     return try await chain.proceed(request)
@@ -241,11 +245,11 @@ public final class NetOptClient: Sendable {
     return InterceptorChain(links, context: context)
   }
 
-  /// Adds the fields of the body and the defaults to a request.
-  private func prepared(_ request: NetOptRequest) -> NetOptRequest {
-    var request = request.withContentFields
-    if !defaults.headers.isEmpty { request = request.adding(defaults.headers) }
-    if defaults.timeout != RequestOptions.usualTimeout, !request.options.hasTimeout {
+  /// Adds the defaults to a request.
+  @inline(never)
+  private func withDefaults(_ request: NetOptRequest) -> NetOptRequest {
+    var request = request.adding(defaults.headers)
+    if !request.options.hasTimeout, defaults.timeout != RequestOptions.usualTimeout {
       request.options.timeout = defaults.timeout
     }
     return request

@@ -11,7 +11,7 @@ public struct RequestOptions: Hashable, Sendable {
   }
 
   /// The time limit of requests that set none, in clients with default settings.
-  package static let usualTimeout: Duration? = .seconds(60)
+  package static var usualTimeout: Duration? { .seconds(60) }
 
   private struct TimeLimit: Hashable, Sendable {
     var value = RequestOptions.usualTimeout
