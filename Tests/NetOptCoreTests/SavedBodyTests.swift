@@ -9,22 +9,6 @@ import Testing
 
 /// Bodies that `NetOptResponse.save` writes to files.
 @Suite struct SavedBodyTests {
-  /// A body in the given chunks, which then fails or ends.
-  private final class Chunks: BodySource {
-    private let chunks: Locked<ArraySlice<[UInt8]>>
-    private let failure: NetOptError?
-    let timings = Timings()
-    init(_ chunks: [[UInt8]], failure: NetOptError? = nil) {
-      self.chunks = Locked(chunks[...])
-      self.failure = failure
-    }
-    func next() async throws(NetOptError) -> [UInt8]? {
-      if let chunk = chunks.withLock({ $0.popFirst() }) { return chunk }
-      if let failure { throw failure }
-      return nil
-    }
-  }
-
   private static func response(_ source: Chunks, status: Int = 200, length: Int?) throws -> NetOptResponse {
     var headers: HeaderFields = [:]
     headers["Content-Length"] = length.map(String.init)

@@ -104,14 +104,20 @@ import Testing
 
   @Test("a drain ends at its limit, and what is left fails with shutDown")
   func limit() async throws {
+    try await Self.checkEndedCall { await $0.shutdown(draining: .milliseconds(20)) }
+  }
+
+  /// Checks that a call that waits for its response fails with `shutDown` when the closure has shut the client
+  /// down.
+  private static func checkEndedCall(_ shutDown: (NetOptClient) async -> Void) async throws {
     let (latch, second) = (Latch(), Latch())
-    let server = try Self.server(latch, second: second)
+    let server = try server(latch, second: second)
     defer { server.stop() }
-    let client = try NetOptClient(Self.configuration())
+    let client = try NetOptClient(configuration())
     let request = try NetOptRequest(.get, "http://\(server.endpoint)/")
     let waiting = Task { try await client.execute(request) }
     try await wait(for: "the request") { server.requests.count == 1 }
-    await client.shutdown(draining: .milliseconds(20))
+    await shutDown(client)
     let error = await #expect(throws: NetOptError.self) { try await waiting.value }
     #expect(error?.code == .shutDown)
     latch.open()
@@ -212,19 +218,10 @@ import Testing
 
   @Test("a shutdown whose task is cancelled does not wait for calls")
   func cancelledDrain() async throws {
-    let (latch, second) = (Latch(), Latch())
-    let server = try Self.server(latch, second: second)
-    defer { server.stop() }
-    let client = try NetOptClient(Self.configuration())
-    let request = try NetOptRequest(.get, "http://\(server.endpoint)/")
-    let waiting = Task { try await client.execute(request) }
-    try await wait(for: "the request") { server.requests.count == 1 }
-    let shutdown = Task { await client.shutdown(draining: .seconds(3600)) }
-    shutdown.cancel()
-    await shutdown.value
-    let error = await #expect(throws: NetOptError.self) { try await waiting.value }
-    #expect(error?.code == .shutDown)
-    latch.open()
-    second.open()
+    try await Self.checkEndedCall { client in
+      let shutdown = Task { await client.shutdown(draining: .seconds(3600)) }
+      shutdown.cancel()
+      await shutdown.value
+    }
   }
 }

@@ -16,8 +16,7 @@ extension RequestBody {
   ///   - body: the body to compress.
   ///   - level: the level of compression, from 1 (fast) to 9 (small). Default: 6.
   /// - Throws: `invalidRequest` for another level, for a body that has a content coding already, and for a
-  ///   negative length;
-  ///   `libraryFailed` if zlib has no memory.
+  ///   negative length; `libraryFailed` if zlib has no memory.
   public static func gzip(_ body: RequestBody, level: Int = 6) throws(NetOptError) -> RequestBody {
     guard 1...9 ~= level, body.contentEncoding == nil else {
       throw NetOptError(

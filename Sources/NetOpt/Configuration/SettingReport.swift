@@ -70,12 +70,12 @@ final class SettingReport {
     if faults.count < Self.limit { faults.append(SettingFault(path(), message())) }
   }
 
-  /// Notes that the file sets a setting to another value than the default.
+  /// Records that the file sets a setting to another value than the default.
   func change(_ path: String, _ value: JSONValue) {
     changes.append(SettingChange(path: path, value: value, variable: nil))
   }
 
-  /// Notes that a variable sets a setting.
+  /// Records that a variable sets a setting.
   ///
   /// - Parameters:
   ///   - other: another setting of the file that the variable replaces too.

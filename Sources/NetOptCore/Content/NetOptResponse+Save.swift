@@ -82,7 +82,7 @@ private final class SavedBody: Sendable {
     try await perform { (_, draft) throws(FileDraft.Failure) in try draft.take()?.commit() }
   }
 
-  /// Deletes what was written, and returns then.
+  /// Deletes what was written. Returns when it is deleted.
   func discard() async { try? await perform { (_, draft) throws(FileDraft.Failure) in draft = nil } }
 
   /// Runs a step on the thread.
