@@ -59,7 +59,7 @@ import Testing
     case .bytes(let bytes): return bytes
     case .stream(let length, _, let makeIterator):
       var bytes: [UInt8] = []
-      var chunks = makeIterator()
+      var chunks = makeIterator(.sending)
       while let chunk = try await chunks.next() { bytes += chunk }
       if let length { #expect(Int(length) == bytes.count) }
       return bytes

@@ -73,7 +73,7 @@ import Testing
   private func chunks(of body: RequestBody) async throws -> [[UInt8]] {
     guard case .stream(_, _, let makeIterator) = body.source else { return [] }
     var chunks: [[UInt8]] = []
-    var iterator = makeIterator()
+    var iterator = makeIterator(.sending)
     while let chunk = try await iterator.next() { chunks.append(chunk) }
     return chunks
   }

@@ -40,7 +40,7 @@ import Testing
         return if case .bytes(let bytes) = body.source { bytes } else { [] }
       }
       var bytes: [UInt8] = []
-      var chunks = makeIterator()
+      var chunks = makeIterator(.sending)
       do {
         while let chunk = try await chunks.next() { bytes += chunk }
       } catch {
@@ -302,9 +302,15 @@ import Testing
     try TextFile.write((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }, to: path)
     for offset: Int64 in [0, 4000] {
       let server = Server(clock: Self.date)
-      let request = try NetOptRequest(.put, "https://api.example.com/", body: .file(path))
+      let reports = Locked<[Int64]>([])
+      let body = try RequestBody.file(path).reportingProgress { sent, _ in
+        reports.withLock { $0.append(sent) }
+      }
+      let request = try NetOptRequest(.put, "https://api.example.com/", body: body)
       #expect(try await chain(server, clock: Self.date - offset).proceed(request).status == 200)
       #expect(server.requests.count == (offset == 0 ? 1 : 2))
+      // The body is read once more to sign it, which is no progress.
+      #expect(reports.withLock { $0.count { $0 == 300_000 } } == server.requests.count)
     }
   }
 
@@ -336,7 +342,7 @@ import Testing
       transport: StubTransport([address: .respond()], resolver: StubResolver("api.example.com", [address])))
     var request = try NetOptRequest(
       .put, "https://api.example.com/",
-      body: RequestBody(source: .stream(length: 5, isRepeatable: true) { HangingBody(began: began) }))
+      body: RequestBody(source: .stream(length: 5, isRepeatable: true) { _ in HangingBody(began: began) }))
     request.options.timeout = end == "timeout" ? .milliseconds(50) : nil
     let signed = request
     let call = Task { try await client.execute(signed).status }

@@ -33,7 +33,7 @@ extension RequestBody {
       if let length, length < 0 { throw AnnouncedLength.impossible }
       compressed = RequestBody(
         source: .stream(length: nil, isRepeatable: isRepeatable) {
-          GzipIterator(level, length, makeIterator())
+          GzipIterator(level, length, makeIterator($0))
         })
     }
     compressed.contentType = body.contentType

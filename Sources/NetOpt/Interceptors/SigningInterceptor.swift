@@ -107,11 +107,11 @@ struct SigningInterceptor: Interceptor {
   }
 
   private static func digest(
-    of makeIterator: @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>
+    of makeIterator: RequestBody.MakeChunks
   ) async -> Result<[UInt8], NetOptError> {
     do {
       var digest = try Digest(.sha256)
-      var chunks = makeIterator()
+      var chunks = makeIterator(.signing)
       while let chunk = try await chunks.next() {
         try Task.checkCancellation()
         digest.update(chunk)

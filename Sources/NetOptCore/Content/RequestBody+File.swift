@@ -21,7 +21,7 @@ extension RequestBody {
   public static func file(_ path: String, contentType: String? = nil) throws(NetOptError) -> RequestBody {
     let content = try FileContent(path)
     return RequestBody(
-      source: .stream(length: content.size, isRepeatable: true) {
+      source: .stream(length: content.size, isRepeatable: true) { _ in
         ErasedIterator(content.makeIterator())
       },
       contentType: contentType)

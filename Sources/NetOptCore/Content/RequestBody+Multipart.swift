@@ -127,7 +127,9 @@ extension RequestBody.Source {
     if isInMemory {
       return .bytes(sources.reduce(into: []) { if case .bytes(let piece) = $1 { $0 += piece } })
     }
-    return .stream(length: length, isRepeatable: isRepeatable) { JoinedIterator(sources: sources[...]) }
+    return .stream(length: length, isRepeatable: isRepeatable) {
+      JoinedIterator(sources: sources[...], use: $0)
+    }
   }
 }
 
@@ -137,8 +139,11 @@ private struct JoinedIterator: AsyncIteratorProtocol {
   private var sources: ArraySlice<RequestBody.Source>
   private var current: (any AsyncIteratorProtocol<[UInt8], any Error>)?
   private var announced = AnnouncedLength(nil)
+  private let use: RequestBody.Use
 
-  init(sources: ArraySlice<RequestBody.Source>) { self.sources = sources }
+  init(sources: ArraySlice<RequestBody.Source>, use: RequestBody.Use) {
+    (self.sources, self.use) = (sources, use)
+  }
 
   mutating func next() async throws -> [UInt8]? { try await next(isolation: #isolation) }
 
@@ -156,7 +161,7 @@ private struct JoinedIterator: AsyncIteratorProtocol {
       case .bytes(let bytes): return bytes
       case .stream(let length, _, let makeIterator):
         announced = AnnouncedLength(length)
-        current = makeIterator()
+        current = makeIterator(use)
       }
     }
   }

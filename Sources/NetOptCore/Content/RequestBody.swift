@@ -7,8 +7,18 @@ public struct RequestBody: Sendable {
     /// Chunks that arrive one after the other. `length` is the number of bytes, if known. `isRepeatable` says
     /// whether each call of the closure returns an iterator over the whole body; otherwise the closure may be
     /// called only once.
-    case stream(
-      length: Int64?, isRepeatable: Bool, @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>)
+    case stream(length: Int64?, isRepeatable: Bool, MakeChunks)
+  }
+
+  /// Makes an iterator over the chunks of a body.
+  package typealias MakeChunks = @Sendable (Use) -> any AsyncIteratorProtocol<[UInt8], any Error>
+
+  /// What a body is read for.
+  package enum Use: Sendable {
+    /// To send it to the server.
+    case sending
+    /// To sign it.
+    case signing
   }
 
   /// Where the bytes come from.
@@ -53,7 +63,8 @@ public struct RequestBody: Sendable {
     length: Int64? = nil, _ chunks: Chunks
   ) -> RequestBody where Chunks.Element == [UInt8] {
     RequestBody(
-      source: .stream(length: length, isRepeatable: false) { ErasedIterator(chunks.makeAsyncIterator()) })
+      source: .stream(length: length, isRepeatable: false) { _ in ErasedIterator(chunks.makeAsyncIterator()) }
+    )
   }
 
   /// The number of bytes; `nil` for a stream of unknown length.

@@ -52,7 +52,7 @@ struct StubExchange: Sendable {
     case .bytes(let bytes): return bytes
     case .stream(let length, _, let makeIterator):
       var body: [UInt8] = []
-      var iterator = makeIterator()
+      var iterator = makeIterator(.sending)
       while let chunk = try await iterator.next() { body += chunk }
       if let length, length != body.count {
         throw NetOptError(

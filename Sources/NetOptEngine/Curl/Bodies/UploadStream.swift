@@ -55,11 +55,10 @@ final class UploadStream: Sendable {
   /// Whether `makeIterator` may be called more than once.
   private let isRepeatable: Bool
   /// Makes an iterator over the chunks of the caller's sequence.
-  private let makeIterator: @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>
+  private let makeIterator: RequestBody.MakeChunks
 
   init(
-    length: Int64?, isRepeatable: Bool,
-    _ makeIterator: @escaping @Sendable () -> any AsyncIteratorProtocol<[UInt8], any Error>
+    length: Int64?, isRepeatable: Bool, _ makeIterator: @escaping RequestBody.MakeChunks
   ) {
     self.length = length
     self.isRepeatable = isRepeatable
@@ -158,7 +157,7 @@ final class UploadStream: Sendable {
   ///     adds nothing more.
   ///   - wake: called when libcurl waits for bytes and more bytes have arrived, and at the end.
   private func readAll(_ restarts: Int, _ wake: @Sendable () -> Void) async {
-    var iterator = makeIterator()
+    var iterator = makeIterator(.sending)
     var total: Int64 = 0
     var last: [UInt8] = []
     do {
