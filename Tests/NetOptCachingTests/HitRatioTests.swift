@@ -12,7 +12,8 @@ import Testing
 @Suite(
   .enabled("libcachesim is not there: run scripts/cache-peers, which needs PyPI") {
     access(CachePeers.python, X_OK) == 0
-  })
+  },
+  .disabled(if: Sanitizer.isOn, "the replays of a trace have one thread and no pointers"))
 struct HitRatioTests {
   /// Replays the trace in a file with libCacheSim (Tests/Vectors/cache-peers.py), for each policy and
   /// capacity.
