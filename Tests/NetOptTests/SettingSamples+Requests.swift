@@ -21,6 +21,11 @@ extension SettingSample {
     ) { .optional($0.defaults.baseURL?.description) },
   ]
 
+  /// `cookie_hosts`.
+  static let cookies = SettingSample("cookie_hosts", "cookieHosts", { _ in ["192.0.2.1", "a.test"] }) {
+    .texts($0.cookieHosts.sorted())
+  }
+
   /// The settings of an entry of `authorization`.
   static func authorization(_ index: Int) -> [SettingSample] {
     let prefix = "authorization/[\(index)]/"

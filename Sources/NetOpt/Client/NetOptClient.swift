@@ -132,7 +132,7 @@ public final class NetOptClient: Sendable {
       credentialFields: (configuration.cache ?? ClientConfiguration.Cache()).credentials(orUsual: true),
       trustingHosts: configuration.authorization.reduce(configuration.signing?.hosts ?? []) {
         $0.union($1.hosts)
-      }, cacheOptions: cache?.options)
+      }, cookieHosts: configuration.cookieHosts, cacheOptions: cache?.options)
     links.append(
       configuration.observers.isEmpty
         ? redirect : EventInterceptor(observers: configuration.observers, redirect: redirect))
@@ -142,6 +142,8 @@ public final class NetOptClient: Sendable {
     if !configuration.authorization.isEmpty {
       links.append(AuthorizationInterceptor(configuration.authorization, waits))
     }
+    let jar = configuration.cookieHosts.isEmpty ? nil : CookieJar()
+    if let jar { links.append(CookieInterceptor(jar: jar, hosts: configuration.cookieHosts)) }
     self.cache = cache
     if let signing = configuration.signing, case let commands = SecretCommands(signing.signer, timeSource),
       commands.isNeeded
@@ -149,6 +151,7 @@ public final class NetOptClient: Sendable {
       links.append(SecretInterceptor(hosts: signing.hosts, commands: commands))
     }
     if let cache { links.append(CacheInterceptor(cache: cache)) }
+    if let jar { links.append(SetCookieInterceptor(jar: jar, hosts: configuration.cookieHosts)) }
     let route = RouteInterceptor(
       router: router, prober: prober, backgroundProbes: backgroundProbes, transport: engine.transport)
     if let signing = configuration.signing {

@@ -8,7 +8,8 @@ extension ClientConfiguration {
   /// or a timer, a proxy that cannot be used, and a `User-Agent` that would add header fields to every
   /// request.
   ///
-  /// - Returns: the configuration, with the hosts of `signing` in the form of origins.
+  /// - Returns: the configuration, with the hosts of `signing`, `authorization` and `cookieHosts` in the form
+  ///   of origins.
   /// - Throws: `invalidConfiguration` with the setting, its value and the allowed range.
   func checked() throws(NetOptError) -> ClientConfiguration {
     try Probing.budgets.check(probing.budget, "probing.budget")
@@ -24,7 +25,7 @@ extension ClientConfiguration {
     }
     try CurlConfiguration.checkUserAgent(userAgent)
     try checkDefaults()
-    return try withSignedHosts().withAuthorizedHosts()
+    return try withSignedHosts().withAuthorizedHosts().withCookieHosts()
   }
 
   /// Returns the configuration with the hosts of `authorization` in the form of origins.
@@ -56,6 +57,18 @@ extension ClientConfiguration {
         hosts.insert(try Self.hostName(name, in: "authorization.hosts", .send))
       }
       configuration.authorization[index].hosts = hosts
+    }
+    return configuration
+  }
+
+  /// Returns the configuration with `cookieHosts` in the form of origins.
+  ///
+  /// - Throws: `invalidConfiguration` for a text that is no host name.
+  private func withCookieHosts() throws(NetOptError) -> ClientConfiguration {
+    var configuration = self
+    configuration.cookieHosts = []
+    for name in cookieHosts.sorted() {
+      configuration.cookieHosts.insert(try Self.hostName(name, in: "cookieHosts", .send))
     }
     return configuration
   }

@@ -27,6 +27,9 @@ extension ClientConfiguration {
     // After the cache, whose settings decide what fields carry credentials.
     object.object("defaults") { defaults.read($0, cache) }
     readAuthorization(object)
+    var hosts: [String] = []
+    object.texts("cookie_hosts", &hosts, { $0.host() }, "host names")
+    cookieHosts = Set(hosts)
     object.object("signing") { signing = Signing(reading: $0) }
   }
 

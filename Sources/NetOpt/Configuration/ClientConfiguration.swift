@@ -73,6 +73,11 @@ public struct ClientConfiguration: Sendable {
   public var defaults = Defaults()
   /// The credentials that the client adds to requests, by host. Default: none.
   public var authorization: [Authorization] = []
+  /// The names of the hosts whose cookies the client keeps in memory and sends back, without ports. Other
+  /// hosts set no cookies. A cookie for a whole domain goes only to those of its hosts that are named here.
+  /// A request with a `Cookie` field of its own gets no other cookies. The client does not follow a redirect
+  /// from a host that is not named here to one that is. Default: empty, no cookies.
+  public var cookieHosts: Set<String> = []
   /// How the client signs requests; `nil`, the default, for no signatures.
   public var signing: Signing?
   /// How the client caches responses; `nil`, the default, for no cache.

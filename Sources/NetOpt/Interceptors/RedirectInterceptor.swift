@@ -9,6 +9,9 @@ struct RedirectInterceptor: Interceptor {
   /// The hosts whose requests the client signs, or to which it adds credentials. The interceptor does not
   /// follow a redirect to such a host from another origin.
   private let trustingHosts: Set<String>
+  /// The hosts whose cookies the client keeps. The interceptor does not follow a redirect to such a host from
+  /// another host.
+  private let cookieHosts: Set<String>
   /// The client's cache options, which apply to a request without cache options. `nil` when the client has no
   /// cache.
   private let cacheOptions: CacheOptions?
@@ -18,13 +21,15 @@ struct RedirectInterceptor: Interceptor {
   /// - Parameters:
   ///   - credentialFields: the fields that a redirect to another origin drops.
   ///   - trustingHosts: the hosts whose requests the client signs, or to which it adds credentials.
+  ///   - cookieHosts: the hosts whose cookies the client keeps.
   ///   - cacheOptions: the client's cache options; `nil` when it has no cache.
   init(
     credentialFields: CredentialFields = CredentialFields(CredentialFields.usual),
-    trustingHosts: Set<String> = [], cacheOptions: CacheOptions? = nil
+    trustingHosts: Set<String> = [], cookieHosts: Set<String> = [], cacheOptions: CacheOptions? = nil
   ) {
     self.credentialFields = credentialFields
     self.trustingHosts = trustingHosts
+    self.cookieHosts = cookieHosts
     self.cacheOptions = cacheOptions
   }
 
@@ -101,6 +106,9 @@ struct RedirectInterceptor: Interceptor {
     // The client signs and authorizes only requests that the caller makes, and no request that another server
     // asks for in a redirect. A server on another port counts as another server.
     if url.origin != request.url.origin, trustingHosts.contains(url.origin.host) { return nil }
+    // Otherwise any server could have a request made in the session of the client. A host that the program
+    // also has in `cookieHosts`, such as a login server, may.
+    if cookieHosts.contains(url.origin.host), !cookieHosts.contains(request.url.origin.host) { return nil }
 
     var next = request
     next.url = url
