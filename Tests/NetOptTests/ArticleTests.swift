@@ -1,3 +1,4 @@
+import NetOpt
 import NetOptTestSupport
 import TestTools
 import Testing
@@ -5,7 +6,7 @@ import Testing
 /// Tests of the code in the articles of the documentation (`make docs`).
 @Suite struct ArticleTests {
   /// The names of the articles, without `.md`.
-  static let articles = ["GettingStarted", "Routing", "Signing", "Caching", "Testing"]
+  static let articles = ["GettingStarted", "Routing", "Signing", "Caching", "Interceptors", "Testing"]
 
   /// All Swift code of an article, from top to bottom. Together the code blocks must be one program.
   private static func program(_ article: String) throws -> String {
@@ -27,16 +28,52 @@ import Testing
       try Self.program("Testing"), in: try TemporaryDirectory.make("article"))
     #expect(
       testing == """
+        false
+        unexpected-status 503
         true
         ["/v1/oslo"] [192.0.2.1, 192.0.2.2]
-        false
+        404
         receive-failed
         200
+        timeout
 
         """)
     let signing = try await OutsidePackage.run(
       try Self.program("Signing"), in: try TemporaryDirectory.make("article"))
     #expect(signing.contains("\ntrue ok \nfalse signature-mismatch\nplus-for-space\n"), "\(signing)")
+  }
+
+  private static let outcomes: [String: StubOutcome] = [
+    ".refuse": .refuse, ".unreachable": .unreachable, ".silent": .silent, ".silentTLS": .silentTLS,
+    ".brokenTLS": .brokenTLS, ".reset": .reset, ".certificate(names:)": .certificate(names: ["a.test"]),
+    ".untrusted": .untrusted, ".expired": .expired, ".resetAfterSend": .resetAfterSend,
+    ".noAnswer": .noAnswer,
+  ]
+
+  @Test("the table of outcomes in the article on testing is true", .timeLimit(.minutes(1)))
+  func outcomes() async throws {
+    let text = try RepositoryFile.text("docs/NetOpt.docc/Testing.md")
+    var names: Set<String> = []
+    for row in text.matches(of: /\| `(\.[A-Za-z:()]+)` \| [^|]+ \| (yes|no) \| `([a-z-]+)` \|/) {
+      let (name, code) = (String(row.output.1), String(row.output.3))
+      names.insert(name)
+      let clock = ManualTimeSource()
+      let transport = StubTransport(everyHost: try #require(Self.outcomes[name]), timeSource: clock)
+      let client = try NetOptClient(transport: transport)
+      let call = Task { try await client.execute(NetOptRequest(.post, "https://api.test/")).status }
+      let mover = Task {
+        while !Task.isCancelled {
+          if clock.sleepers > 0 { clock.advance(by: .seconds(1)) }
+          await Task.yield()
+        }
+      }
+      let error = await #expect(throws: NetOptError.self) { try await call.value }
+      mover.cancel()
+      #expect(error?.code.description == code, "\(name)")
+      #expect(transport.received.isEmpty == (row.output.2 == "no"), "\(name)")
+      await client.shutdown()
+    }
+    #expect(names == Set(Self.outcomes.keys))
   }
 
   @Test("the landing page links to every article")

@@ -75,8 +75,51 @@ import Testing
     #expect(error?.responseBody == Array("no such order".utf8))
     #expect(error?.endpoint == server.endpoint)
     #expect(error?.route?.winner != nil)
+    let undecoded = #expect(throws: NetOptError.self) { try error?.decode(Order.self) }
+    #expect(undecoded?.code == .decodeFailed && undecoded?.message.contains("status 404 (13 bytes)") == true)
     let next = try await client.execute(NetOptRequest(.get, "http://\(server.endpoint)/"))
     #expect(next.reused)
+    await client.shutdown()
+  }
+
+  @Test("the body of an error is decoded; an error without a body says so")
+  func errorBodies() async throws {
+    let order = Order(item: 1, note: "sold out")
+    let transport = StubTransport(everyHost: try .respond(409, json: order))
+    let client = try NetOptClient(transport: transport)
+    let error = await #expect(throws: NetOptError.self) {
+      try await client.execute(NetOptRequest(.get, "https://a.test/")).requireSuccess()
+    }
+    #expect(try error?.decode(Order.self) == order)
+    transport.set(everyHost: .refuse)
+    let refused = await #expect(throws: NetOptError.self) {
+      try await client.execute(NetOptRequest(.get, "https://b.test/"))
+    }
+    let undecoded = #expect(throws: NetOptError.self) { try refused?.decode(Order.self) }
+    #expect(undecoded?.code == .decodeFailed && undecoded?.message.contains("no body") == true)
+    #expect(transport.opened.count == 2 && transport.received.count == 1)
+    await client.shutdown()
+  }
+
+  @Test("the stub's texts and values have the media type of real ones")
+  func stubContent() async throws {
+    let client = try NetOptClient(
+      transport: StubTransport(
+        everyHost: .answer { request, _ in
+          switch request.url.path {
+          case "/text": .response(StubResponse(text: "ä"))
+          case "/own":
+            .response((try? StubResponse(fields: ["content-type": "a/b"], json: [1])) ?? StubResponse(500))
+          default: .response((try? StubResponse(201, json: ["b": 1, "a": 2])) ?? StubResponse(500))
+          }
+        }))
+    let get = { (path: String) async throws -> (Int, String?, String) in
+      let response = try await client.execute(NetOptRequest(.get, "https://a.test\(path)"))
+      return (response.status, response.headers["Content-Type"], try await response.text())
+    }
+    #expect(try await get("/text") == (200, nil, "ä"))
+    #expect(try await get("/own") == (200, "a/b", "[1]"))
+    #expect(try await get("/") == (201, "application/json", #"{"a":2,"b":1}"#))
     await client.shutdown()
   }
 }

@@ -57,20 +57,12 @@ extension NetOptResponse {
     _ type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder(), upTo limit: Int = 16 << 20
   ) async throws(NetOptError) -> Value {
     let bytes = try await body.collect(upTo: limit)
-    let reason: String
-    if let fault = SlowText.fault(ofJSON: bytes) {
-      reason = fault
-    } else {
-      do { return try decoder.decode(type, from: Data(bytes)) } catch let error as DecodingError {
-        reason = error.reason
-      } catch {
-        reason = "\(Swift.type(of: error))"
-      }
+    do throws(JSONFault) { return try JSONFault.decode(type, decoder, bytes) } catch {
+      throw NetOptError(
+        .decodeFailed, phase: .decode,
+        "the response of \(url.brief) (status \(status), \(bytes.count) bytes) is not the expected JSON: \(error.reason)",
+        endpoint: remote, route: route)
     }
-    throw NetOptError(
-      .decodeFailed, phase: .decode,
-      "the response of \(url.brief) (status \(status), \(bytes.count) bytes) is not the expected JSON: \(reason)",
-      endpoint: remote, route: route)
   }
 
   /// The number of bytes of the body that the error of `requireSuccess` keeps: 64 KiB.
@@ -95,6 +87,48 @@ extension NetOptResponse {
       if error.code == .cancelled { throw error }
     }
     throw NetOptError(self, body: kept)
+  }
+}
+
+extension NetOptError {
+  /// Decodes `responseBody` from JSON (RFC 8259), such as the problem details of RFC 9457. `requireSuccess`
+  /// throws errors with such a body.
+  ///
+  /// - Parameters:
+  ///   - type: the type of the value.
+  ///   - decoder: the decoder. Default: `JSONDecoder()`.
+  /// - Throws: `decodeFailed` if the error has no body, or if the body is not JSON of this type; the message
+  ///   names the place and no value.
+  public func decode<Value: Decodable>(
+    _ type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
+  ) throws(NetOptError) -> Value {
+    guard let bytes = responseBody else {
+      throw NetOptError(
+        .decodeFailed, phase: .decode, "the error \(code) has no body of a response to decode")
+    }
+    do throws(JSONFault) { return try JSONFault.decode(type, decoder, bytes) } catch {
+      throw NetOptError(
+        .decodeFailed, phase: .decode,
+        "the body of the response with status \(status ?? 0) (\(bytes.count) bytes) is not the expected JSON: \(error.reason)",
+        endpoint: endpoint)
+    }
+  }
+}
+
+/// Why a body is not JSON of the expected type: the place, and no value.
+private struct JSONFault: Error {
+  let reason: String
+
+  /// Decodes a body.
+  static func decode<Value: Decodable>(
+    _ type: Value.Type, _ decoder: JSONDecoder, _ bytes: [UInt8]
+  ) throws(JSONFault) -> Value {
+    if let fault = SlowText.fault(ofJSON: bytes) { throw JSONFault(reason: fault) }
+    do { return try decoder.decode(type, from: Data(bytes)) } catch let error as DecodingError {
+      throw JSONFault(reason: error.reason)
+    } catch {
+      throw JSONFault(reason: "\(Swift.type(of: error))")
+    }
   }
 }
 

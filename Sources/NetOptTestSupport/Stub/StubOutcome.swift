@@ -37,6 +37,22 @@ public struct StubOutcome: Sendable {
     answer { _, _ in .response(StubResponse(status, fields: fields, body: body)) }
   }
 
+  /// Connections are ready at once, and every request gets a response with this text in UTF-8.
+  public static func respond(_ status: Int = 200, fields: HeaderFields = [:], text: String) -> StubOutcome {
+    respond(status, fields: fields, body: Array(text.utf8))
+  }
+
+  /// Connections are ready at once, and every request gets a response with this value as JSON, with the media
+  /// type `application/json`.
+  ///
+  /// - Throws: `invalidRequest` if the value cannot be encoded.
+  public static func respond(
+    _ status: Int = 200, fields: HeaderFields = [:], json value: some Encodable
+  ) throws(NetOptError) -> StubOutcome {
+    let response = try StubResponse(status, fields: fields, json: value)
+    return answer { _, _ in .response(response) }
+  }
+
   /// Connections are ready at once, and the closure decides the outcome of each request from the request and
   /// its body.
   public static func answer(

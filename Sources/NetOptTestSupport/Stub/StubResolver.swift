@@ -29,8 +29,10 @@ public final class StubResolver: Resolver {
   }
 
   private struct State {
-    /// The outcome for each name. Other names are not found.
+    /// The outcome for each name.
     var outcomes: [String: Outcome]
+    /// The outcome for other names.
+    let others: Outcome
     /// The look-ups that began, in order.
     var lookups: [Lookup] = []
     /// The number of look-ups with the outcome `silence` that have not ended.
@@ -45,10 +47,13 @@ public final class StubResolver: Resolver {
   /// Creates a resolver.
   ///
   /// - Parameters:
-  ///   - outcomes: the outcome for each name. Look-ups of other names fail with `nameNotFound`.
+  ///   - outcomes: the outcome for each name.
+  ///   - others: the outcome for other names. Default: the name does not exist.
   ///   - timeToLive: how long callers may keep the addresses. Default: 60 s.
-  public init(_ outcomes: [String: Outcome] = [:], timeToLive: Duration = .seconds(60)) {
-    state = AsyncCondition(State(outcomes: outcomes))
+  public init(
+    _ outcomes: [String: Outcome] = [:], others: Outcome = .notFound, timeToLive: Duration = .seconds(60)
+  ) {
+    state = AsyncCondition(State(outcomes: outcomes, others: others))
     self.timeToLive = timeToLive
   }
 
@@ -68,7 +73,7 @@ public final class StubResolver: Resolver {
     let outcome: Outcome? = state.update { state in
       guard !state.isShutDown else { return nil }
       state.lookups.append(Lookup(name, fresh: fresh))
-      return state.outcomes[name] ?? .notFound
+      return state.outcomes[name] ?? state.others
     }
     switch outcome {
     case nil: throw Self.shutDown

@@ -48,4 +48,21 @@ public struct StubResponse: Sendable {
   public init(_ status: Int = 200, fields: HeaderFields = [:], body: [UInt8] = [], end: End = .complete) {
     self.init(status, fields: fields, end: end) { $0 == 0 && !body.isEmpty ? body : nil }
   }
+
+  /// Creates a response with a text as its body, in UTF-8.
+  public init(_ status: Int = 200, fields: HeaderFields = [:], text: String) {
+    self.init(status, fields: fields, body: Array(text.utf8))
+  }
+
+  /// Creates a response with a value as its body, encoded as `RequestBody.json` encodes it, with the media
+  /// type `application/json` unless `fields` has one.
+  ///
+  /// - Throws: `invalidRequest` if the value cannot be encoded.
+  public init(_ status: Int = 200, fields: HeaderFields = [:], json value: some Encodable) throws(NetOptError)
+  {
+    var fields = fields
+    if !fields.contains(name: "Content-Type") { fields["Content-Type"] = "application/json" }
+    let body: [UInt8] = if case .bytes(let bytes) = try RequestBody.json(value).source { bytes } else { [] }
+    self.init(status, fields: fields, body: body)
+  }
 }

@@ -86,6 +86,17 @@ public final class StubTransport: Transport {
       timeSource: timeSource ?? SystemTimeSource() as any TimeSource)
   }
 
+  /// Creates a transport on which all hosts behave alike. Their names all have the address 192.0.2.1.
+  ///
+  /// - Parameters:
+  ///   - outcome: the behaviour of all hosts.
+  ///   - timeSource: the clock for times and timers; `nil` for the clock of the system.
+  public convenience init(everyHost outcome: StubOutcome, timeSource: ManualTimeSource? = nil) {
+    let address = IPAddress(v4: 0xc000_0201)
+    self.init(
+      [address: outcome], resolver: StubResolver(others: .addresses([address])), timeSource: timeSource)
+  }
+
   /// Creates a transport with any resolver and any clock.
   package init(
     _ script: [IPAddress: StubOutcome] = [:], proxies: [String: StubOutcome] = [:],
@@ -104,6 +115,17 @@ public final class StubTransport: Transport {
     state.update { state in
       state.outcomes[.address(address)] = outcome
       state.pool = state.pool.filter { $0.key.destination != .address(address) }
+    }
+  }
+
+  /// Changes the behaviour of all addresses of the script from now on, and removes their connections from the
+  /// pool.
+  public func set(everyHost outcome: StubOutcome) {
+    state.update { state in
+      for destination in state.outcomes.keys {
+        if case .address = destination { state.outcomes[destination] = outcome }
+      }
+      state.pool = state.pool.filter { if case .proxy = $0.key.destination { true } else { false } }
     }
   }
 
