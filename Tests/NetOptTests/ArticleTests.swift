@@ -60,9 +60,12 @@ import Testing
       let clock = ManualTimeSource()
       let transport = StubTransport(everyHost: try #require(Self.outcomes[name]), timeSource: clock)
       let client = try NetOptClient(transport: transport)
-      let call = Task { try await client.execute(NetOptRequest(.post, "https://api.test/")).status }
+      var request = try NetOptRequest(.post, "https://api.test/")
+      request.options.maxAttempts = 1
+      let call = Task { [request] in try await client.execute(request).status }
+      // Only outcomes without an answer wait for the clock.
       let mover = Task {
-        while !Task.isCancelled {
+        while code == "timeout", !Task.isCancelled {
           if clock.sleepers > 0 { clock.advance(by: .seconds(1)) }
           await Task.yield()
         }

@@ -163,8 +163,11 @@ import Testing
   }
 
   @Test(
-    "a reference that leads to another origin is refused",
-    arguments: ["//b.test/x", "https://b.test/", "http://api.test/", "https://api.test:444/", "///b.test"])
+    "a reference that leads to another origin, or has a space, is refused",
+    arguments: [
+      "//b.test/x", "https://b.test/", "http://api.test/", "https://api.test:444/", "///b.test",
+      "search?q=a b", " users",
+    ])
   func otherOrigins(_ reference: String) throws {
     var configuration = ClientConfiguration()
     configuration.defaults.baseURL = try HTTPURL("https://api.test/v1")

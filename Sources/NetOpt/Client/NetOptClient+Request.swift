@@ -27,6 +27,13 @@ extension NetOptClient {
     guard let base = defaults.baseURL else {
       return try NetOptRequest(method, reference, headers: headers, body: body, options: options)
     }
+    // `resolving` encodes spaces, which servers send in `Location`. Here they are a mistake of the program, as
+    // in `NetOptRequest`.
+    guard !reference.utf8.contains(UInt8(ascii: " ")) else {
+      throw NetOptError(
+        .invalidURL, phase: .resolve,
+        "\(HTTPURL.shown(given: reference)) is not a usable URL: it has a space; write %20")
+    }
     let folder = base.path.hasSuffix("/") ? base : HTTPURL(origin: base.origin, target: "\(base.path)/")
     let url = try folder.resolving(reference)
     guard url.origin == base.origin else {

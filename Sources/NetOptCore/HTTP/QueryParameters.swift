@@ -117,5 +117,25 @@ package struct QueryParameters: Sendable {
   }
 }
 
+extension HTTPURL {
+  /// Returns this URL with further parameters at the end of its query, in their order. Names and values are
+  /// percent-encoded (RFC 3986): a space becomes `%20`, and `&`, `=`, `+` and `/` are encoded too.
+  ///
+  /// ```swift
+  /// let url = try HTTPURL("https://api.example.com/search").adding(query: ["q": "lamp & shade", "page": "2"])
+  /// ```
+  public func adding(query parameters: KeyValuePairs<String, String>) -> HTTPURL {
+    var bytes = Array((query ?? "").utf8)
+    for (name, value) in parameters {
+      if !bytes.isEmpty { bytes.append(UInt8(ascii: "&")) }
+      PercentEncoding.append(name.utf8, to: &bytes)
+      bytes.append(UInt8(ascii: "="))
+      PercentEncoding.append(value.utf8, to: &bytes)
+    }
+    guard !bytes.isEmpty else { return self }
+    return HTTPURL(origin: origin, target: "\(path)?\(String(decoding: bytes, as: UTF8.self))")
+  }
+}
+
 /// Whether `a` comes before `b` when both are compared byte by byte.
 package func less(_ a: [UInt8], _ b: [UInt8]) -> Bool { a.lexicographicallyPrecedes(b) }
