@@ -260,6 +260,26 @@ import Testing
     ]
   }
 
+  @Test(
+    "a server that requires a client certificate is named each time, however fast it resets the connection")
+  func fastRefusals() async throws {
+    let files = try await TLSFixture.shared.value
+    let row = try #require(try Self.rows(files).first { $0.name == "no client certificate, TLS 1.3" })
+    let servers = try await TLSServers([row.server])
+    defer { servers.stop() }
+    let entry = HostEntry(port: servers.ports[0], endpoints: [ListedEndpoint(.loopback)])
+    for round in 0..<60 {
+      var configuration = files.configuration(["api.test": entry])
+      configuration.probing.firstRequestWait = .zero
+      let client = try NetOptClient(configuration)
+      let request = try NetOptRequest(.get, "https://api.test:\(servers.ports[0])/")
+      for attempt in ["first", "second"] {
+        await check(row, client, request, "round \(round), \(attempt) request")
+      }
+      await client.shutdown()
+    }
+  }
+
   @Test("each pair of server and settings has its verdict, and each refusal says what to do")
   func verdicts() async throws {
     let files = try await TLSFixture.shared.value

@@ -75,6 +75,15 @@ final class LiveConnection {
   var reportsTLSEnd = false
   /// Whether the peer ended TLS properly, with close_notify (RFC 8446, section 6.1).
   var hasCloseNotify = false
+  /// The number of the alert by which the peer ended TLS (RFC 8446, section 6.2); `nil` if it sent none.
+  var alert: Int32?
+
+  /// The alert by which the peer refused the client's certificate, or its lack, on a connection without any
+  /// response; `nil` if it did not. If a server also resets the connection, a request cannot be written.
+  /// libcurl then does not read the alert, but the gate finds it when libcurl offers the connection again.
+  var certificateAlert: String? {
+    lastAnswered == nil ? alert.flatMap { CurlErrorText.clientCertificateAlert($0) } : nil
+  }
 
   init(_ descriptor: Int32) { self.descriptor = descriptor }
 

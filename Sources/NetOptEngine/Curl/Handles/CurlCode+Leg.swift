@@ -126,7 +126,8 @@ extension CurlCode {
   /// Returns the message when a server refuses the client's certificate, or its lack; `nil` for any other
   /// failure. In TLS 1.3 the server refuses after the handshake.
   static func clientRefusal(by peer: String, of transfer: Transfer) -> String? {
-    guard let alert = transfer.easy.errorText.clientCertificateAlert else { return nil }
+    guard let alert = transfer.easy.errorText.clientCertificateAlert ?? transfer.connection?.certificateAlert
+    else { return nil }
     return transfer.bundles.tls.settings.identity == nil
       ? "\(peer) requires a client certificate (alert \"\(alert)\"); set tls.clientCertificate (--cert)"
       : "\(peer) refused the client certificate with the alert \"\(alert)\"; check which authorities it trusts, and the dates of the certificate (tls.clientCertificate, --cert)"

@@ -101,17 +101,23 @@ struct CurlErrorText: Sendable {
     return String(last.prefix { $0 != "," })
   }
 
-  /// The alerts by which a server refuses a client's certificate or its lack (RFC 8446, section 6.2), in
-  /// OpenSSL's words.
-  private static let clientCertificateAlerts = [
-    "certificate required", "bad certificate", "unsupported certificate", "certificate revoked",
-    "certificate expired", "certificate unknown", "unknown ca", "access denied",
+  /// The alerts by which a server refuses a client's certificate or its lack (RFC 8446, section 6.2): their
+  /// numbers, and OpenSSL's words.
+  private static let clientCertificateAlerts: [(number: Int32, name: String)] = [
+    (116, "certificate required"), (42, "bad certificate"), (43, "unsupported certificate"),
+    (44, "certificate revoked"), (45, "certificate expired"), (46, "certificate unknown"),
+    (48, "unknown ca"), (49, "access denied"),
   ]
+
+  /// The name of an alert by which a server refuses a client's certificate or its lack; `nil` for any other.
+  static func clientCertificateAlert(_ number: Int32) -> String? {
+    clientCertificateAlerts.first { $0.number == number }?.name
+  }
 
   /// The alert by which a server refused the client's certificate or its lack; `nil` for any other failure.
   var clientCertificateAlert: String? {
     guard let tlsReason else { return nil }
-    return Self.clientCertificateAlerts.first { tlsReason.hasSuffix(" alert \($0)") }
+    return Self.clientCertificateAlerts.first { tlsReason.hasSuffix(" alert \($0.name)") }?.name
   }
 
   /// The fault that OpenSSL found in a certificate, such as `certificate has expired` in the text `SSL

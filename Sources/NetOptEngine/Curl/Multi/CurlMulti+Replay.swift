@@ -10,6 +10,12 @@ extension CurlMulti {
   /// connection.
   func gateRefused(_ transfer: Transfer, _ refusal: GateRefusal) {
     let exchange = transfer.exchange
+    if exchange.sends > 0, let refusal = CurlCode.clientRefusal(by: transfer.peer, of: transfer) {
+      // Such a server would refuse the client on every connection.
+      let endpoint = transfer.endpoint
+      end(transfer)
+      return fail(exchange, NetOptError(.tlsFailed, phase: .tls, refusal, endpoint: endpoint))
+    }
     end(transfer)
     guard exchange.race.maySend(transfer.leg) else { return }
     var failure = (
@@ -73,9 +79,11 @@ extension CurlMulti {
   }
 
   /// Whether a transfer failed because its connection or stream ended, and not because of a faulty response
-  /// or a failed body stream. The server may then have left the request unprocessed.
+  /// or a failed body stream. The server may then have left the request unprocessed. False if the server
+  /// refused the client certificate, because it would refuse it on every connection.
   func mayBeUnprocessed(_ transfer: Transfer, _ code: CURLcode) -> Bool {
     CurlCode.mayLeaveUnprocessed(code) && transfer.fault == nil && transfer.exchange.upload?.failure == nil
+      && transfer.easy.errorText.clientCertificateAlert == nil
   }
 
   /// Sends an unprocessed request again: the same leg gets a new transfer on another connection. If libcurl

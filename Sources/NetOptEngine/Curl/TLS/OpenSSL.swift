@@ -181,8 +181,9 @@ struct OpenSSL: Sendable {
   func followHandshakes(of context: OpaquePointer) {
     setInfo(context) { ssl, what, value in
       guard let openSSL = OpenSSL.loaded, let ssl else { return }
-      if what == netopt_read_alert, value & 0xff == netopt_close_notify {
-        TLSConnection.record(of: ssl)?.hasCloseNotify = true
+      if what == netopt_read_alert, let connection = TLSConnection.record(of: ssl) {
+        let alert = value & 0xff
+        if alert == netopt_close_notify { connection.hasCloseNotify = true } else { connection.alert = alert }
       }
       // After this side's Finished message, each state change has a cost. In TLS 1.3, OpenSSL reads tickets
       // and key updates like messages of a handshake.
