@@ -57,6 +57,8 @@ final class StoringBody: BodySource {
 
   var timings: Timings { base.timings }
 
+  func tellEnd(to observer: any BodyEndObserver) { base.tellEnd(to: observer) }
+
   func next() async throws(NetOptError) -> [UInt8]? {
     while true {
       switch nextStep() {

@@ -1,8 +1,8 @@
 public import NetOptCore
 import Synchronization
 
-/// Observes calls but cannot change them. The client calls each method in the task of the caller, or in the
-/// task that reads the body, and never on the event loop. `id` is the number of the call in this client.
+/// Observes calls but cannot change them. The client calls each method in the task of the caller, in the task
+/// that reads the body, or in a task of its own for a released body, and never on the event loop. `id` is the number of the call in this client.
 /// Every method has a default that does nothing.
 public protocol CallObserver: Sendable {
   /// A call begins.
@@ -22,9 +22,11 @@ public protocol CallObserver: Sendable {
   func callWillHedge(_ id: UInt64, after delay: Duration)
   /// The head of the final response has arrived, after all redirects.
   func callDidReceiveHead(_ id: UInt64, _ response: NetOptResponse)
-  /// The caller has read the body to its end, or the response has no body.
+  /// The caller has read the body to its end, or the response has no body. Also if the caller has released a
+  /// body that had arrived in full, or whose small rest arrived soon after.
   func callDidFinish(_ id: UInt64, _ timings: Timings)
-  /// The call or its body failed. The error is `cancelled` when the program releases a body before its end.
+  /// The call or its body failed. The error is `cancelled` when the program releases a body that arrives no
+  /// further.
   func callDidFail(_ id: UInt64, _ error: NetOptError)
 }
 
@@ -116,7 +118,7 @@ private final class ObservedBody: BodySource {
   }
 
   deinit {
-    if markEnded() { hasContent ? call.bodyWasReleased() : call.bodyDidEnd(timings) }
+    if markEnded() { hasContent ? base.tellEnd(to: call) : call.bodyDidEnd(timings) }
   }
 
   var timings: Timings { base.timings }

@@ -2,19 +2,19 @@ import NetOptLocking
 
 /// Is told once how a body ended.
 package protocol BodyEndObserver: Sendable {
-  /// Reports that the body was read to its end.
+  /// Reports that the body was read to its end, or had arrived in full when the program released it.
   ///
   /// - Parameter timings: the durations of the phases of the exchange.
   func bodyDidEnd(_ timings: Timings)
-  /// Reports that the body failed, or that the program released it before it read the end.
+  /// Reports that the body failed, or that the program released it before it had arrived.
   func bodyDidFail(_ error: NetOptError)
 }
 
 extension BodyEndObserver {
-  /// Reports that the program released the body before it read the end.
+  /// Reports that the program released the body before it had arrived.
   package func bodyWasReleased() {
     bodyDidFail(
-      NetOptError(.cancelled, phase: .receive, "the program released the body before it read the end"))
+      NetOptError(.cancelled, phase: .receive, "the program released the body before it had arrived"))
   }
 }
 
@@ -38,7 +38,9 @@ final class MemoryBody: BodySource {
     self.timings = timings
   }
 
-  deinit { state.withLock { $0.observer.take() }?.bodyWasReleased() }
+  deinit { state.withLock { $0.observer.take() }?.bodyDidEnd(timings) }
+
+  func tellEnd(to observer: any BodyEndObserver) { observer.bodyDidEnd(timings) }
 
   /// Sets the observer of the body's end. Call this before reading begins. If the body is empty, there is
   /// nothing to read, and this call tells the observer of the end.

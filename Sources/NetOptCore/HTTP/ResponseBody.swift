@@ -5,6 +5,15 @@ package protocol BodySource: AnyObject, Sendable {
   func next() async throws(NetOptError) -> [UInt8]?
   /// The durations of the phases of the exchange so far. Safe from any thread.
   var timings: Timings { get }
+  /// Tells an observer how the body ends, which the program releases before it has read the end. Called at
+  /// most once, right before the release. The source may still receive the rest of a body, so that its
+  /// connection can be used again.
+  func tellEnd(to observer: any BodyEndObserver)
+}
+
+extension BodySource {
+  /// Tells the observer that the body did not end.
+  package func tellEnd(to observer: any BodyEndObserver) { observer.bodyWasReleased() }
 }
 
 /// The body of a response: a sequence of chunks that can be read once. While the program does not read, the
@@ -42,6 +51,9 @@ public struct ResponseBody: AsyncSequence, Sendable {
     memory.observe(observer)
     return true
   }
+
+  /// Tells an observer how the body ends, which the program is about to release.
+  package func tellEnd(to observer: any BodyEndObserver) { source.tellEnd(to: observer) }
 
   /// The whole body, if it is in memory and reading has not begun; otherwise `nil`. Does not read the body:
   /// the bytes can still be read afterwards.

@@ -25,6 +25,11 @@ final class StubBody: BodySource {
   private let connection: StubTransport.Connection?
   private let state = Locked(State())
 
+  /// The rest of a body that is released counts as arrived, as long as it has an end.
+  func tellEnd(to observer: any BodyEndObserver) {
+    if response.end == .complete { observer.bodyDidEnd(timings) } else { observer.bodyWasReleased() }
+  }
+
   init(
     _ response: StubResponse, _ headTimings: Timings, at headAt: MonotonicInstant,
     deadline: MonotonicInstant?, on connection: StubTransport.Connection?,

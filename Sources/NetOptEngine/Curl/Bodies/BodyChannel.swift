@@ -18,6 +18,8 @@ final class BodyChannel: Sendable {
     var isPaused = false
     /// The timings of the call so far, as the loop last reported them.
     var timings: Timings
+    /// Is told of the end, because the reader has released the body before it; `nil` otherwise.
+    var observer: (any BodyEndObserver)?
   }
 
   private let state: Locked<State>
@@ -46,7 +48,7 @@ final class BodyChannel: Sendable {
   func push(
     _ chunks: [[UInt8]], end: Result<Void, NetOptError>?, isPaused: Bool, timings: Timings
   ) -> (unread: Int, resumes: Bool) {
-    let (reader, unread, resumes) = state.withLock { state in
+    let (reader, observer, unread, resumes) = state.withLock { state in
       for chunk in chunks {
         state.chunks.append(piece: chunk)
         state.unread += chunk.count
@@ -57,9 +59,12 @@ final class BodyChannel: Sendable {
       // transfer to be resumed, so the caller of `push` must resume it.
       let resumes = isPaused && state.unread <= lowWater
       state.isPaused = isPaused && !resumes
-      return (state.chunks.isEmpty && state.end == nil ? nil : state.reader.take(), state.unread, resumes)
+      let reader = state.chunks.isEmpty && state.end == nil ? nil : state.reader.take()
+      return (reader, state.end == nil ? nil : state.observer.take(), state.unread, resumes)
     }
     reader?.resume(returning: true)
+    // The observers are the program's code, which must not run on the loop.
+    if let observer, let end { Task { Self.tell(observer, end, timings) } }
     return (unread, resumes)
   }
 
@@ -107,10 +112,30 @@ final class BodyChannel: Sendable {
 
   /// Whether the loop has reported the end of the body. The reader may still have chunks to read.
   var hasEnded: Bool { state.withLock { $0.end != nil } }
+
+  /// Tells an observer how the body ends: now, or when the loop reports the end.
+  func tellEnd(to observer: any BodyEndObserver) {
+    let ended = state.withLock { state -> (Result<Void, NetOptError>, Timings)? in
+      if let end = state.end { return (end, state.timings) }
+      state.observer = observer
+      return nil
+    }
+    if let ended { Self.tell(observer, ended.0, ended.1) }
+  }
+
+  private static func tell(
+    _ observer: any BodyEndObserver, _ end: Result<Void, NetOptError>, _ timings: Timings
+  ) {
+    switch end {
+    case .success: observer.bodyDidEnd(timings)
+    case .failure(let error) where error.code == .cancelled: observer.bodyWasReleased()
+    case .failure(let error): observer.bodyDidFail(error)
+    }
+  }
 }
 
-/// The reader's end of a `BodyChannel`. If it is released before the end of the body has arrived, it cancels
-/// the exchange.
+/// The reader's end of a `BodyChannel`. If it is released before the end of the body has arrived, it ends the
+/// exchange, at once or after a small rest of the body (`CurlMulti.release`).
 final class StreamedBody: BodySource {
   private let channel: BodyChannel
   private let exchange: Exchange
@@ -121,10 +146,12 @@ final class StreamedBody: BodySource {
   }
 
   deinit {
-    if !channel.hasEnded { exchange.cancel() }
+    if !channel.hasEnded { exchange.release() }
   }
 
   var timings: Timings { channel.timings }
+
+  func tellEnd(to observer: any BodyEndObserver) { channel.tellEnd(to: observer) }
 
   func next() async throws(NetOptError) -> [UInt8]? {
     while true {

@@ -71,6 +71,7 @@ extension CurlMulti {
       transfer.takeChunks(), end: nil, isPaused: transfer.isReceivePaused && !transfer.waitsForTurn,
       timings: timings(of: transfer))
     transfer.unread = unread
+    if exchange.isReleased, unread > Self.mostReleased { return cancel(exchange) }
     if resumes { unpause(exchange, receive: true, send: false) }
   }
 
@@ -157,6 +158,26 @@ extension CurlMulti {
   }
 
   // MARK: Endings
+
+  /// The maximum number of bytes of a released body that are received, those included that the caller has not
+  /// read.
+  private static let mostReleased = 64 * 1024
+  /// How long the rest of a released body may take.
+  private static let releaseTime = Duration.milliseconds(100)
+
+  /// Ends an exchange whose caller has released the body of the response.
+  ///
+  /// Over HTTP/1.1, a connection in the middle of a response cannot carry another request. So a small rest is
+  /// received first, if it comes soon: many servers send head and body one after the other. HTTP/2 needs only
+  /// a RST_STREAM.
+  func release(_ exchange: Exchange) {
+    guard exchange.state.body != nil, let transfer = exchange.winner,
+      transfer.isWorthReceiving(Self.mostReleased)
+    else { return cancel(exchange) }
+    exchange.isReleased = true
+    let end = loop.now() + Self.releaseTime
+    loop.schedule(exchange, at: exchange.context.deadline.map { min($0, end) } ?? end)
+  }
 
   /// Ends an exchange with an error, whatever its state. Does nothing if the exchange has ended.
   func fail(_ exchange: Exchange, _ error: NetOptError) {

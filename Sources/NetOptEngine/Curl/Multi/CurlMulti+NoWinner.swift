@@ -45,6 +45,8 @@ extension CurlMulti {
   /// Fails an exchange whose deadline has passed. The deadline of a probe is the time limit of its endpoint.
   func deadlinePassed(_ exchange: Exchange) {
     guard !exchange.state.isFinished else { return }
+    // The rest of a released body has not come in time. Nobody waits for it.
+    if exchange.isReleased { return cancel(exchange) }
     if exchange.purpose == .probe {
       if exchange.transfers.isEmpty || exchange.transfers.contains(where: { isHeldBack($0) }) {
         // A probe that could not begin says nothing about its endpoint.

@@ -67,6 +67,8 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// another connection (`GateRefusal.mayReconnect`).
   var wasGivenUselessConnection = false
   @exclusivity(unchecked) var state = ExchangeState.queued
+  /// Whether the caller has released the body, whose rest is received for its connection (`CurlMulti.release`).
+  var isReleased = false
   /// The index in `CurlMulti.underWay`; -1 when the exchange is not there.
   var underWayIndex = -1
   /// The group whose connections the exchange may share. `nil` for a fresh connection, a probe or a warm-up,
@@ -192,6 +194,9 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
     cancelled.store(true, ordering: .relaxed)
     submit { multi, exchange in multi.cancel(exchange) }
   }
+
+  /// Ends the exchange, whose caller has released the body of the response.
+  func release() { submit { multi, exchange in multi.release(exchange) } }
 
   /// Makes a paused transfer receive again.
   func resumeReceiving() {

@@ -32,6 +32,20 @@ extension Transfer {
   /// Whether the response never has a body, because of the method or the status.
   var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }
 
+  /// Whether the connection is useful again after a small rest of the body, and the rest may be small.
+  ///
+  /// - Parameter limit: the maximum number of bytes, those included that the caller has not read.
+  func isWorthReceiving(_ limit: Int) -> Bool {
+    guard speaksHTTP2 == false, hasSentBody, exchange.request.options.connection == .pooled,
+      unread <= limit
+    else { return false }
+    switch head.framing {
+    case .length(let length): return length - Int64(receivedBytes) <= Int64(limit)
+    case .chunked: return true
+    case .end: return false
+    }
+  }
+
   /// Examines a text that libcurl gives the debug callback (CURLINFO_TEXT), and marks the connection if
   /// libcurl reports bytes that follow a response in the same read. If the response is chunked or has no
   /// body, libcurl drops these bytes and uses the connection again, although more such bytes may be on the
