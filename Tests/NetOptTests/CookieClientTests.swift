@@ -178,8 +178,8 @@ import Testing
       _ = try await Self.get(client, "https://shop.test/login?\(user)")
       for _ in 0..<3 { #expect(try await read() == "user=\(user)") }
     }
-    // Three logins, and one request of each of three users.
-    #expect(transport.received.count == 6)
+    // Three logins, and one request in each of four sessions.
+    #expect(transport.received.count == 7)
     await client.shutdown()
   }
 
@@ -194,8 +194,7 @@ import Testing
         count += 1
         return count
       }
-      // The cookie belongs to another path, so the refresh has the same cookies as the first request.
-      return StubResponse(fields: ["Set-Cookie": "n=\(number); Path=/cookies"])
+      return StubResponse(fields: number == 1 ? [:] : ["Set-Cookie": "n=\(number); Path=/cookies"])
     }
     for _ in 0..<2 { _ = try await Self.get(client, "https://shop.test/list") }
     try await wait(for: "the refresh") { fetches.withLock { $0 } == 2 }
@@ -203,6 +202,112 @@ import Testing
       try await client.execute(NetOptRequest(.get, "https://shop.test/cookies")).text() == "n=2"
     }
     await client.shutdown()
+  }
+
+  @Test("a POST makes an entry outdated for ever, also if cookies came and went")
+  func invalidation() async throws {
+    let posts = Locked(0)
+    let (client, _) = try Self.client(["shop.test"], cache: .init()) { url, cookie in
+      switch url.path {
+      case "/cart/add":
+        posts.withLock { $0 += 1 }
+        return StubResponse(201, fields: ["Location": "/cart"])
+      case "/flash": return StubResponse(fields: ["Set-Cookie": "flash=1; Path=/"])
+      case "/unflash": return StubResponse(fields: ["Set-Cookie": "flash=; Path=/; Max-Age=0"])
+      case "/narrow": return StubResponse(fields: ["Set-Cookie": "add=1; Path=/cart/add"])
+      default:
+        return StubResponse(
+          fields: ["Cache-Control": "max-age=600"], text: "\(posts.withLock { $0 }) \(cookie ?? "-")")
+      }
+    }
+    let read = { () async throws -> String in
+      try await client.execute(NetOptRequest(.get, "https://shop.test/cart")).text()
+    }
+    let post = { () async throws -> Int in
+      try await client.execute(NetOptRequest(.post, "https://shop.test/cart/add")).status
+    }
+    #expect(try await read() == "0 -")
+    #expect(try await Self.get(client, "https://shop.test/flash") == 200)
+    #expect(try await post() == 201)
+    #expect(try await read() == "1 flash=1")
+    #expect(try await Self.get(client, "https://shop.test/unflash") == 200)
+    #expect(try await read() == "1 -")
+    // A cookie that only the POST gets does not hide what it changes.
+    #expect(try await Self.get(client, "https://shop.test/narrow") == 200)
+    #expect(try await read() == "1 -")
+    #expect(try await post() == 201)
+    #expect(try await read() == "2 -")
+    await client.shutdown()
+  }
+
+  @Test("a client that counts no Cookie as a credential still keeps sessions apart")
+  func harmlessCookies() async throws {
+    var cache = ClientConfiguration.Cache()
+    cache.credentialFields = []
+    cache.harmlessFields = ["Cookie"]
+    let (client, _) = try Self.client(["shop.test"], cache: cache) { url, cookie in
+      url.path == "/login"
+        ? StubResponse(fields: ["Set-Cookie": "user=ann; Path=/"])
+        : StubResponse(fields: ["Cache-Control": "max-age=600"], text: cookie ?? "nobody")
+    }
+    let read = { () async throws -> String in
+      try await client.execute(NetOptRequest(.get, "https://shop.test/me")).text()
+    }
+    #expect(try await read() == "nobody")
+    #expect(try await Self.get(client, "https://shop.test/login") == 200)
+    #expect(try await read() == "user=ann")
+    await client.shutdown()
+  }
+
+  @Test("over TLS without verification, cookies neither come nor go")
+  func unverified() async throws {
+    let seen = Locked<[String]>([])
+    let (client, _) = try Self.client(["shop.test"]) { url, cookie in
+      seen.withLock { $0.append("\(url.path) \(cookie ?? "-")") }
+      return StubResponse(fields: ["Set-Cookie": "\(url.path.dropFirst())=1; Path=/"])
+    }
+    for (path, isVerified) in [("a", true), ("b", false), ("c", true)] {
+      var request = try NetOptRequest(.get, "https://shop.test/\(path)")
+      if !isVerified { request.options.verification = .none }
+      #expect(try await client.execute(request).status == 200)
+    }
+    #expect(try await Self.get(client, "http://SHOP.test:8080/d") == 200)
+    #expect(seen.withLock { $0 } == ["/a -", "/b -", "/c a=1", "/d a=1; c=1"])
+    await client.shutdown()
+  }
+
+  @Test("each attempt has the cookies that the attempts before it have set")
+  func attempts() async throws {
+    let seen = Locked<[String?]>([])
+    let (client, _) = try Self.client(["shop.test"]) { _, cookie in
+      let number = seen.withLock { seen in
+        seen.append(cookie)
+        return seen.count
+      }
+      return StubResponse(number < 3 ? 503 : 200, fields: ["Set-Cookie": "n=\(number)"])
+    }
+    #expect(try await Self.get(client, "https://shop.test/") == 200)
+    #expect(seen.withLock { $0 } == [nil, "n=1", "n=2"])
+    await client.shutdown()
+  }
+
+  @Test("a dump of a client does not show cookies")
+  func dumped() async throws {
+    let (client, _) = try Self.client(["shop.test"]) { _, _ in
+      StubResponse(fields: ["Set-Cookie": "session=geheim"])
+    }
+    #expect(try await Self.get(client, "https://shop.test/") == 200)
+    var text = ""
+    dump(client, to: &text)
+    #expect(text.contains("CookieJar") && !text.contains("geheim"))
+    await client.shutdown()
+  }
+
+  @Test("hosts are named in any form of their names and addresses")
+  func forms() throws {
+    var configuration = ClientConfiguration()
+    configuration.cookieHosts = ["Shop.TEST.", "2001:DB8:0:0::1", "192.0.2.1"]
+    #expect(try configuration.checked().cookieHosts == ["shop.test", "2001:db8::1", "192.0.2.1"])
   }
 
   @Test(

@@ -50,7 +50,7 @@ import Testing
     // Not a domain of the host, and a domain of a single label.
     ("Domain=other.test", "www.shop.test", false), ("Domain=a.www.shop.test", "www.shop.test", false),
     ("Domain=op.test", "www.shop.test", false), ("Domain=test", "www.shop.test", false),
-    ("Domain=..shop.test", "www.shop.test", false),
+    ("Domain=..shop.test", "www.shop.test", false), ("Domain=shop.test.", "www.shop.test", false),
   ]
 
   @Test("a cookie goes to its host, or to all hosts of its domain", arguments: domainCases)
@@ -94,6 +94,7 @@ import Testing
     ("Expires=Fri, 15 Jan 2027 08:00:10 GMT", 10, false),
     ("expires=Friday, 15-Jan-27 08:00:10 GMT", 9, true),
     ("Expires=Thu, 01 Jan 1970 00:00:00 GMT", 0, false),
+    ("Expires=Thu, 01-Jan-70 00:00:00 GMT", 0, false),
     ("Expires=soon", 99, true), ("Expires=Fri, 15 Jan 2129 08:00:10 GMT", 400 * 86_400, false),
     ("Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=9", 8, true),
     ("Max-Age=9; Expires=Thu, 01 Jan 1970 00:00:00 GMT", 8, true),
@@ -158,49 +159,120 @@ import Testing
   func limits() throws {
     let jar = CookieJar()
     let url = try HTTPURL("https://www.shop.test/")
-    let names = { () throws -> Set<String> in
-      let text = jar.field(for: url, isProtected: true, at: Self.now) ?? ""
-      return Set(text.split(separator: "; ").map { String($0.prefix { $0 != "=" }) })
+    let names = { (path: String) throws -> [String] in
+      let text =
+        jar.field(for: try HTTPURL("https://www.shop.test" + path), isProtected: true, at: Self.now) ?? ""
+      return text.split(separator: "; ").map { String($0.prefix { $0 != "=" }) }
     }
     jar.store(["kept=1; Secure; Path=/"], from: url, isProtected: true, at: Self.now)
     jar.store(["used=1; Path=/a"], from: url, isProtected: true, at: Self.now)
     for number in 0..<48 { jar.store(["n\(number)=1; Path=/b"], from: url, isProtected: true, at: Self.now) }
-    _ = jar.field(for: try HTTPURL("https://www.shop.test/a"), isProtected: true, at: Self.now)
+    #expect(try names("/a") == ["used", "kept"])
     jar.store(["new=1; Path=/"], from: url, isProtected: true, at: Self.now)
-    #expect(try names() == ["kept", "new"])
-    let all = jar.field(for: try HTTPURL("https://www.shop.test/b"), isProtected: true, at: Self.now) ?? ""
-    #expect(all.split(separator: "; ").count == 49)
-    #expect(!all.contains("n0=") && all.contains("n1="))
-    #expect(
-      jar.field(for: try HTTPURL("https://www.shop.test/a"), isProtected: true, at: Self.now)?.contains(
-        "used") == true)
+    #expect(try names("/") == ["kept", "new"])
+    #expect(try names("/b").count == 49 && names("/b").first == "n1")
+    #expect(try names("/a").contains("used"))
     // Other domains have their own limit, and protected cookies stay longest.
     jar.store(["other=1; Domain=shop.test; Path=/"], from: url, isProtected: true, at: Self.now)
     for number in 0..<60 { jar.store(["m\(number)=1; Path=/"], from: url, isProtected: true, at: Self.now) }
-    let left = try names()
+    let left = Set(try names("/"))
     #expect(
       left.count == 51 && left.isSuperset(of: ["kept", "other", "m59", "m11"]) && !left.contains("m10"))
-    #expect(!String(reflecting: jar).contains("kept"))
+    // A response without protection does not make room by removing protected cookies.
+    for number in 0..<49 {
+      jar.store(["m\(number + 11)=2; Secure; Path=/"], from: url, isProtected: true, at: Self.now)
+    }
+    jar.store(["plain=1; Path=/"], from: url, isProtected: false, at: Self.now)
+    #expect(try !names("/").contains("plain"))
+    jar.store(["plain=1; Path=/"], from: url, isProtected: true, at: Self.now)
+    #expect(try names("/").contains("plain"))
+    // Of one response, the first 50 count.
+    let many = (0..<60).map { "c\($0)=1; Path=/c; Domain=b.www.shop.test" }
+    let below = try HTTPURL("https://b.www.shop.test/c")
+    jar.store(many, from: below, isProtected: true, at: Self.now)
+    #expect(try HTTPURL("https://b.www.shop.test/c") == below)
+    let field = jar.field(for: below, isProtected: true, at: Self.now) ?? ""
+    #expect(field.contains("c49=") && !field.contains("c50="))
   }
 
-  @Test("no text and no date makes a jar fail")
-  func anyText() throws {
-    let url = try HTTPURL("https://www.shop.test/a/b")
+  @Test("names and paths are compared byte by byte, and bytes that are no UTF-8 are ignored")
+  func bytes() throws {
+    let url = "https://www.shop.test/"
+    #expect(try field(after: "__Host-\u{301}x=1; Domain=shop.test", from: url, for: url) == nil)
+    #expect(try field(after: "e\u{301}=1", "\u{e9}=2", from: url, for: url) == "e\u{301}=1; \u{e9}=2")
+    #expect(try field(after: "a=1; Path=/\u{301}", from: url, for: url) == nil)
+    #expect(try field(after: "a=\u{fffd}", from: url, for: url) == nil)
+  }
+
+  /// A text that a hostile or careless server may send.
+  private static func anyText(_ random: inout SplitMix64) -> String {
     let parts = [
-      "a", "=", ";", " ", "\t", "Domain=", "shop.test", ".", "Path=", "/", "Max-Age=", "-", "9", "Secure",
-      "Expires=", "Thu, 01 Jan 1970 00:00:00 GMT", "2099", "__Host-", "é", "\u{0}", "\"", ",",
-      "99999999999999999999",
+      "a", "b", "=", ";", " ", "\t", "Domain=", "shop.test", "www.shop.test", ".", "Path=", "/", "/a",
+      "Max-Age=",
+      "-", "9", "Secure", "Expires=", "Thu, 01 Jan 1970 00:00:00 GMT", "2099", "__Host-", "é", "\u{0}", "\"",
+      ",",
+      "99999999999999999999", String(repeating: "v", count: 1500), "; Path=/", "; Domain=shop.test",
     ]
+    return (0..<random.below(14)).map { _ in random.element(of: parts) }.joined()
+  }
+
+  @Test("whatever a server sets, the field can be sent and has at most 8190 bytes")
+  func anyText() throws {
+    let urls = try ["https://www.shop.test/a/b", "http://www.shop.test/", "https://shop.test/a"].map {
+      try HTTPURL($0)
+    }
+    var longest = 0
     for seed in 1...20 as ClosedRange<UInt64> {
       var random = SplitMix64(seed: seed)
       let jar = CookieJar()
       for _ in 0..<300 {
-        let text = (0..<random.below(14)).map { _ in random.element(of: parts) }.joined()
-        let moment = random.element(of: [Self.now, 0, .max, .min])
-        jar.store([text], from: url, isProtected: random.isOne(in: 2), at: moment)
+        let moment = random.isOne(in: 20) ? random.element(of: [0, .max, .min]) : Self.now
+        let texts = (0..<random.below(3)).map { _ in Self.anyText(&random) }
+        jar.store(texts, from: random.element(of: urls), isProtected: random.isOne(in: 2), at: moment)
+        let url = random.element(of: urls)
         guard let field = jar.field(for: url, isProtected: random.isOne(in: 2), at: moment) else { continue }
-        #expect(HeaderFields.fault(of: HeaderField("Cookie", field)) == nil, "seed \(seed): \(text)")
+        #expect(HeaderFields.fault(of: HeaderField("Cookie", field)) == nil, "seed \(seed): \(texts)")
+        longest = max(longest, field.utf8.count)
       }
     }
+    #expect(longest > 7000 && longest <= 8190)
+  }
+
+  @Test(
+    "in one session of the cache, a URL always gets the same cookies",
+    arguments: 1...30 as ClosedRange<UInt64>)
+  func sessions(seed: UInt64) throws {
+    var random = SplitMix64(seed: seed)
+    let urls = try [
+      "https://www.shop.test/a/b", "https://www.shop.test/", "https://shop.test/a", "https://other.test/",
+    ].map { try HTTPURL($0) }
+    let jar = CookieJar()
+    var now = Self.now
+    /// What a URL got in a session.
+    var fields: [String: String?] = [:]
+    /// The sessions of each URL, in order.
+    var sessions: [[String]] = urls.map { _ in [] }
+    for _ in 0..<120 {
+      now += Int64(random.below(4))
+      if random.isOne(in: 3) {
+        let attributes = ["", "; Path=/", "; Domain=shop.test", "; Max-Age=5", "; Max-Age=0", "; Secure"]
+        let text = "\(random.element(of: ["a", "b"]))=\(random.below(3))\(random.element(of: attributes))"
+        jar.store([text], from: random.element(of: urls), isProtected: true, at: now)
+      }
+      for (index, url) in urls.enumerated() where random.isOne(in: 2) {
+        let session = jar.session(of: url, at: now)
+        let field = jar.field(for: url, isProtected: true, at: now)
+        let key = "\(url) \(session)"
+        if let earlier = fields[key] { #expect(earlier == field, "seed \(seed): \(key)") }
+        fields[key] = field
+        if sessions[index].last != session {
+          // A session that has ended does not come back.
+          #expect(!sessions[index].contains(session), "seed \(seed)")
+          sessions[index].append(session)
+        }
+      }
+    }
+    #expect(sessions.contains { $0.count > 5 })
+    #expect(CookieJar().session(of: urls[0], at: now) != CookieJar().session(of: urls[0], at: now))
   }
 }

@@ -128,11 +128,14 @@ public final class NetOptClient: Sendable {
     retries = Retries(timeSource, observers: configuration.observers)
     engine.waits?.start(prober, retries, probes: configuration.probing.inBackground)
     var links: [any Interceptor] = []
-    let redirect = RedirectInterceptor(
+    var redirect = RedirectInterceptor(
       credentialFields: (configuration.cache ?? ClientConfiguration.Cache()).credentials(orUsual: true),
       trustingHosts: configuration.authorization.reduce(configuration.signing?.hosts ?? []) {
         $0.union($1.hosts)
-      }, cookieHosts: configuration.cookieHosts, cacheOptions: cache?.options)
+      }, cacheOptions: cache?.options)
+    // A refresh of the list has no cookies.
+    let refreshRedirect = redirect
+    redirect.cookieHosts = configuration.cookieHosts
     links.append(
       configuration.observers.isEmpty
         ? redirect : EventInterceptor(observers: configuration.observers, redirect: redirect))
@@ -142,34 +145,41 @@ public final class NetOptClient: Sendable {
     if !configuration.authorization.isEmpty {
       links.append(AuthorizationInterceptor(configuration.authorization, waits))
     }
-    let jar = configuration.cookieHosts.isEmpty ? nil : CookieJar()
-    if let jar { links.append(CookieInterceptor(jar: jar, hosts: configuration.cookieHosts)) }
+    let cookies =
+      configuration.cookieHosts.isEmpty ? nil : CookieInterceptor(hosts: configuration.cookieHosts)
     self.cache = cache
     if let signing = configuration.signing, case let commands = SecretCommands(signing.signer, timeSource),
       commands.isNeeded
     {
       links.append(SecretInterceptor(hosts: signing.hosts, commands: commands))
     }
-    if let cache { links.append(CacheInterceptor(cache: cache)) }
-    if let jar { links.append(SetCookieInterceptor(jar: jar, hosts: configuration.cookieHosts)) }
+    if let cache {
+      if let cookies {
+        links.append(CookiePartitionInterceptor(cookies: cookies, cacheOptions: cache.options))
+      }
+      links.append(CacheInterceptor(cache: cache))
+    }
     let route = RouteInterceptor(
       router: router, prober: prober, backgroundProbes: backgroundProbes, transport: engine.transport)
+    var ofAttempts: [any Interceptor] = []
+    if let cookies { ofAttempts.append(cookies) }
     if let signing = configuration.signing {
-      let last = TransportInterceptor(transport: engine.transport)
-      var first = route
-      first.transport = nil
-      links.append(RetryInterceptor(retries: retries, route: first))
-      links += [SigningInterceptor(signing, timeSource, waits), last]
-    } else {
-      links.append(RetryInterceptor(retries: retries, route: route))
+      ofAttempts.append(SigningInterceptor(signing, timeSource, waits))
     }
+    var first = route
+    if !ofAttempts.isEmpty {
+      first.transport = nil
+      ofAttempts.append(TransportInterceptor(transport: engine.transport))
+    }
+    links.append(RetryInterceptor(retries: retries, route: first))
+    links += ofAttempts
     self.links = links
     // A refresh of the list is not a call of the program: the refresh schedule repeats it instead of the
     // retries, and it neither waits for probes nor starts background probes.
     var refreshRoute = route
     refreshRoute.countsAsUse = false
     (listInUse, updater) = Self.updates(
-      configuration, start, router, prober, engine, [redirect, refreshRoute], timeSource)
+      configuration, start, router, prober, engine, [refreshRedirect, refreshRoute], timeSource)
     if let loop = engine.loop {
       let transition = NetworkTransition(
         transport: engine.transport, resolver: engine.resolver, ranking: ranking, prober: prober,
@@ -221,8 +231,9 @@ public final class NetOptClient: Sendable {
   }
 
   /// Performs a request, and returns when the head of the response has arrived. Read the body from the
-  /// response. Releasing a response before the end of its body cancels the transfer. Cancelling the task
-  /// cancels the call, which then throws `cancelled`.
+  /// response. Releasing a response before the end of its body cancels the transfer, except over HTTP/1.1 if
+  /// at most 64 KiB are left and arrive within 100 ms: then the connection can be used again. Cancelling the
+  /// task cancels the call, which then throws `cancelled`.
   ///
   /// - Throws: `NetOptError`. Its `route` lists every connection that was tried, its `otherAttempts` the
   ///   earlier attempts of the call.

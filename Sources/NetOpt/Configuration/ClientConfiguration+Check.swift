@@ -116,7 +116,7 @@ extension ClientConfiguration {
         "\(setting) has \"\(HTTPURL.shown(given: name))\", which is no host name; write it without scheme, port and path"
       )
     }
-    return host
+    return IPAddress(host)?.description ?? host
   }
 
   /// Checks that each file of certificate authorities is a regular file. netopt reads it again when it

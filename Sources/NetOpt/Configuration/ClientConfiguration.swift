@@ -75,8 +75,10 @@ public struct ClientConfiguration: Sendable {
   public var authorization: [Authorization] = []
   /// The names of the hosts whose cookies the client keeps in memory and sends back, without ports. Other
   /// hosts set no cookies. A cookie for a whole domain goes only to those of its hosts that are named here.
-  /// A request with a `Cookie` field of its own gets no other cookies. The client does not follow a redirect
-  /// from a host that is not named here to one that is. Default: empty, no cookies.
+  /// A cookie without `Secure` also goes over plain HTTP, and every cookie to all ports of the host. Over TLS
+  /// without verification, no cookies come or go. A request with a `Cookie` field of its own gets no other
+  /// cookies. The client does not follow a redirect from a host that is not named here to one that is.
+  /// Default: empty, no cookies.
   public var cookieHosts: Set<String> = []
   /// How the client signs requests; `nil`, the default, for no signatures.
   public var signing: Signing?

@@ -1,46 +1,60 @@
 import FoundationEssentials
 import NetOptCore
 
-/// Adds cookies to the requests to the hosts in `ClientConfiguration.cookieHosts`. Outside the cache, which
-/// keeps responses to requests with different cookies apart.
+/// Adds cookies to the attempts to the hosts in `ClientConfiguration.cookieHosts`, and stores the cookies of
+/// their responses. Inside the retries, so that no response with cookies is lost.
 struct CookieInterceptor: Interceptor {
-  let jar: CookieJar
+  let jar = CookieJar()
   let hosts: Set<String>
-  /// The system's clock, in seconds since 1970.
-  var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
 
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
-    guard hosts.contains(request.url.origin.host), !request.headers.contains(name: "Cookie"),
-      let field = jar.field(for: request.url, isProtected: request.isProtected, at: now())
-    else { return try await next.proceed(request) }
+    guard handles(request) else { return try await next.proceed(request) }
+    let url = request.url
+    let isProtected = url.origin.scheme == .https
     var request = request
-    request.headers["Cookie"] = field
-    return try await next.proceed(request)
-  }
-}
-
-/// Stores the cookies of responses. Inside the cache, so that it gets the responses to the cache's own
-/// requests too, and no stored response.
-struct SetCookieInterceptor: Interceptor {
-  let jar: CookieJar
-  let hosts: Set<String>
-  /// The system's clock, in seconds since 1970.
-  var now: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) }
-
-  func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
-  {
-    let response = try await next.proceed(request)
-    guard hosts.contains(request.url.origin.host) else { return response }
-    let fields = response.headers.values(of: "Set-Cookie")
-    if !fields.isEmpty {
-      jar.store(fields, from: request.url, isProtected: request.isProtected, at: now())
+    if !request.headers.contains(name: "Cookie"),
+      let field = jar.field(for: url, isProtected: isProtected, at: Self.now)
+    {
+      request.headers["Cookie"] = field
     }
+    let response = try await next.proceed(request)
+    let fields = response.headers.values(of: "Set-Cookie")
+    if !fields.isEmpty { jar.store(fields, from: url, isProtected: isProtected, at: Self.now) }
     return response
   }
+
+  /// Whether a request may get cookies and its response may set some. Over TLS without verification,
+  /// anybody on the path could read and set them.
+  fileprivate func handles(_ request: NetOptRequest) -> Bool {
+    hosts.contains(request.url.origin.host)
+      && (request.options.verification == .full || request.url.origin.scheme == .http)
+  }
+
+  /// The system's clock, in seconds since 1970.
+  fileprivate static var now: Int64 { Int64(Date().timeIntervalSince1970) }
 }
 
-extension NetOptRequest {
-  /// Whether the request goes over TLS to a server whose certificate the client verifies.
-  fileprivate var isProtected: Bool { url.origin.scheme == .https && options.verification == .full }
+/// Gives requests with different cookies different partitions of the cache. Outside the cache.
+///
+/// A partition ends for ever once a cookie has changed. Otherwise a request could get an entry that was
+/// outdated while the client had other cookies: a change of a resource is noticed only in the partition of
+/// the request that made it.
+struct CookiePartitionInterceptor: Interceptor {
+  let cookies: CookieInterceptor
+  /// The client's cache options, which apply to a request without cache options.
+  let cacheOptions: CacheOptions
+
+  func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
+  {
+    // The cache itself keeps requests with a `Cookie` of their own apart.
+    guard cookies.handles(request), !request.headers.contains(name: "Cookie") else {
+      return try await next.proceed(request)
+    }
+    var options = request.options.cache ?? cacheOptions
+    options.partition += "\0cookies \(cookies.jar.session(of: request.url, at: CookieInterceptor.now))"
+    var request = request
+    request.options.cache = options
+    return try await next.proceed(request)
+  }
 }

@@ -11,7 +11,7 @@ struct RedirectInterceptor: Interceptor {
   private let trustingHosts: Set<String>
   /// The hosts whose cookies the client keeps. The interceptor does not follow a redirect to such a host from
   /// another host.
-  private let cookieHosts: Set<String>
+  var cookieHosts: Set<String> = []
   /// The client's cache options, which apply to a request without cache options. `nil` when the client has no
   /// cache.
   private let cacheOptions: CacheOptions?
@@ -21,15 +21,13 @@ struct RedirectInterceptor: Interceptor {
   /// - Parameters:
   ///   - credentialFields: the fields that a redirect to another origin drops.
   ///   - trustingHosts: the hosts whose requests the client signs, or to which it adds credentials.
-  ///   - cookieHosts: the hosts whose cookies the client keeps.
   ///   - cacheOptions: the client's cache options; `nil` when it has no cache.
   init(
     credentialFields: CredentialFields = CredentialFields(CredentialFields.usual),
-    trustingHosts: Set<String> = [], cookieHosts: Set<String> = [], cacheOptions: CacheOptions? = nil
+    trustingHosts: Set<String> = [], cacheOptions: CacheOptions? = nil
   ) {
     self.credentialFields = credentialFields
     self.trustingHosts = trustingHosts
-    self.cookieHosts = cookieHosts
     self.cacheOptions = cacheOptions
   }
 

@@ -75,7 +75,7 @@ package struct CivilTime: Hashable, Sendable {
 
   // MARK: The forms of HTTP
 
-  private static let months = [
+  static let months = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
