@@ -195,7 +195,7 @@ struct TieredStoreTests {
       (#"{"schema":1,"issued":-1,"resources":[]}"#, "$.issued is not a date"),
       (#"{"schema":1,"issued":253402300800,"resources":[]}"#, "$.issued is not a date"),
       (#"{"schema":1,"issued":9223372036854775807,"resources":[]}"#, "$.issued is not a date"),
-      (#"{"schema":1,"issued":1,"resources":[{"key":1}]}"#, "$.resources[0].key has the wrong type"),
+      (#"{"schema":1,"issued":1,"resources":[{"key":1}]}"#, "$.resources[0].key is not a string"),
       (
         #"{"schema":1,"issued":1,"resources":[{"key":"a","file":"../x","sha256":""}]}"#,
         "leads out of the folder"

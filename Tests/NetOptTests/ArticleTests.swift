@@ -33,6 +33,7 @@ import Testing
         true
         ["/v1/oslo"] [192.0.2.1, 192.0.2.2]
         404
+        true
         receive-failed
         200
         timeout

@@ -5,12 +5,26 @@ extension DecodingError {
   package var reason: String {
     switch self {
     case .keyNotFound(let key, let context): "\((context.codingPath + [key]).jsonPath) is missing"
-    case .typeMismatch(_, let context): "\(context.codingPath.jsonPath) has the wrong type"
+    case .typeMismatch(let type, let context):
+      "\(context.codingPath.jsonPath) is not \(Self.jsonName(of: type))"
     case .valueNotFound(_, let context): "\(context.codingPath.jsonPath) is null or missing"
     case .dataCorrupted(let context) where !context.codingPath.isEmpty:
       "\(context.codingPath.jsonPath) has a wrong value"
     // Foundation reports invalid JSON and a wrong value at the top with the same error.
     default: "it is not JSON, or $ has a wrong value"
+    }
+  }
+
+  /// What a value of a type is in JSON.
+  private static func jsonName(of type: Any.Type) -> String {
+    switch type {
+    case is Bool.Type: "true or false"
+    case is String.Type: "a string"
+    case is any Numeric.Type: "a number"
+    // Foundation names these types when it expects an object or an array.
+    case is [String: Any].Type: "an object"
+    case is [Any].Type: "an array"
+    default: "of the type \(type)"
     }
   }
 }

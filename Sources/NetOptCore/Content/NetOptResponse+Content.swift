@@ -97,20 +97,20 @@ extension NetOptError {
   /// - Parameters:
   ///   - type: the type of the value.
   ///   - decoder: the decoder. Default: `JSONDecoder()`.
-  /// - Throws: `decodeFailed` if the error has no body, or if the body is not JSON of this type; the message
-  ///   names the place and no value.
+  /// - Throws: `decodeFailed` if the error has no body, or if the body, of which the error keeps at most
+  ///   64 KiB, is not JSON of this type; the message names the place and no value.
   public func decode<Value: Decodable>(
     _ type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
   ) throws(NetOptError) -> Value {
     guard let bytes = responseBody else {
       throw NetOptError(
-        .decodeFailed, phase: .decode, "the error \(code) has no body of a response to decode")
+        .decodeFailed, phase: .decode, "the error \(code) has no response body to decode")
     }
     do throws(JSONFault) { return try JSONFault.decode(type, decoder, bytes) } catch {
       throw NetOptError(
         .decodeFailed, phase: .decode,
-        "the body of the response with status \(status ?? 0) (\(bytes.count) bytes) is not the expected JSON: \(error.reason)",
-        endpoint: endpoint)
+        "the \(bytes.count) bytes that the error keeps of the response with status \(status ?? 0) are not the expected JSON: \(error.reason)",
+        endpoint: endpoint, route: route)
     }
   }
 }
@@ -123,6 +123,7 @@ private struct JSONFault: Error {
   static func decode<Value: Decodable>(
     _ type: Value.Type, _ decoder: JSONDecoder, _ bytes: [UInt8]
   ) throws(JSONFault) -> Value {
+    if bytes.isEmpty { throw JSONFault(reason: "it is empty") }
     if let fault = SlowText.fault(ofJSON: bytes) { throw JSONFault(reason: fault) }
     do { return try decoder.decode(type, from: Data(bytes)) } catch let error as DecodingError {
       throw JSONFault(reason: error.reason)

@@ -10,15 +10,16 @@ extension RequestBody {
   ///
   /// The client reads at most 256 KiB and one chunk ahead of the connection, so the server may have received
   /// less than is reported. When the client sends the body again, for a retry or a redirect, the count begins
-  /// again. Reading the body to sign it is not reported. A body without bytes reports nothing.
+  /// again. With `RequestOptions.hedges`, the client may send the body twice at once, and the reports of both
+  /// mix. Reading the body to sign it is not reported. A body without bytes reports nothing.
   ///
   /// The client reads such a body chunk by chunk even if it is in memory. So the cache treats it as a stream,
   /// and in `api` mode does not store the response.
   ///
   /// - Parameter report: called after each piece of at most 64 KiB (of a `stream`: after each chunk), with
-  ///   the number of bytes so far and the length of the body, which is `nil` if it is not known. The calls of
-  ///   one sending come one after the other, on any thread except the event loop's. They hold up the body
-  ///   while they run.
+  ///   the number of bytes so far and the length of the body, which is `nil` if it is not known. It must
+  ///   not block. The calls of one sending come one after the other, on any thread except the event loop's.
+  ///   The last one may come shortly after a call that failed has returned.
   public func reportingProgress(
     to report: @escaping @Sendable (_ sent: Int64, _ total: Int64?) -> Void
   ) -> RequestBody {

@@ -111,8 +111,8 @@ public struct RequestOptions: Hashable, Sendable {
 
   /// Whether the client hedges the request: it sends a second copy to another endpoint if the response takes
   /// longer than 95 % of the origin's responses to requests with this option. The first response wins and the
-  /// client cancels the other copy. Applies only to requests that may be repeated. Each hedge uses a part
-  /// of the retry budget. Default: false.
+  /// client cancels the other copy. Applies only to requests that may be repeated, and when at least 40 such
+  /// responses are known. Each hedge uses a part of the retry budget. Default: false.
   public var hedges = false
 
   /// How the request uses the cache of the client; `nil` to use the options in the client's configuration.

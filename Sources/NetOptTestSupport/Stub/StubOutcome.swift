@@ -1,4 +1,5 @@
 public import NetOptCore
+import Synchronization
 
 /// The behaviour of an endpoint of a `StubTransport`: what happens to connections, and how the endpoint
 /// responds to requests.
@@ -43,7 +44,7 @@ public struct StubOutcome: Sendable {
   }
 
   /// Connections are ready at once, and every request gets a response with this value as JSON, with the media
-  /// type `application/json`.
+  /// type `application/json` unless `fields` has one.
   ///
   /// - Throws: `invalidRequest` if the value cannot be encoded.
   public static func respond(
@@ -59,6 +60,17 @@ public struct StubOutcome: Sendable {
     _ answer: @escaping @Sendable (NetOptRequest, [UInt8]) -> StubAnswer
   ) -> StubOutcome {
     StubOutcome(answer: answer)
+  }
+
+  /// Connections are ready at once. The first request gets the first answer, and so on; all further requests
+  /// get the last one. All copies of the outcome count together.
+  ///
+  /// - Parameter answers: the answers, at least one.
+  public static func sequence(_ answers: [StubAnswer]) -> StubOutcome {
+    precondition(!answers.isEmpty, "a sequence needs an answer")
+    let next = Atomic(0)
+    return answer { _, _ in answers[min(next.wrappingAdd(1, ordering: .relaxed).oldValue, answers.count - 1)]
+    }
   }
 
   /// The endpoint refuses connections at once.

@@ -8,6 +8,28 @@ public enum StubAnswer: Sendable {
   case reset
   /// The endpoint sends nothing.
   case silence
+
+  /// The endpoint sends a response.
+  public static func respond(
+    _ status: Int = 200, fields: HeaderFields = [:], body: [UInt8] = []
+  ) -> StubAnswer {
+    .response(StubResponse(status, fields: fields, body: body))
+  }
+
+  /// The endpoint sends a response with this text in UTF-8.
+  public static func respond(_ status: Int = 200, fields: HeaderFields = [:], text: String) -> StubAnswer {
+    .response(StubResponse(status, fields: fields, text: text))
+  }
+
+  /// The endpoint sends a response with this value as JSON, with the media type `application/json` unless
+  /// `fields` has one.
+  ///
+  /// - Throws: `invalidRequest` if the value cannot be encoded.
+  public static func respond(
+    _ status: Int = 200, fields: HeaderFields = [:], json value: some Encodable
+  ) throws(NetOptError) -> StubAnswer {
+    .response(try StubResponse(status, fields: fields, json: value))
+  }
 }
 
 /// The response of an endpoint of a `StubTransport`.

@@ -49,8 +49,10 @@ public final class StubTransport: Transport {
   }
 
   struct State {
-    /// The outcome for each destination of the script. Other destinations refuse connections.
+    /// The outcome for each destination of the script.
     var outcomes: [Destination: StubOutcome]
+    /// The outcome for other destinations.
+    var others = StubOutcome.refuse
     /// The number of open connections with these properties that are ready for a request.
     var pool: [Connection: Int] = [:]
     /// The requests that were sent, in order.
@@ -86,15 +88,15 @@ public final class StubTransport: Transport {
       timeSource: timeSource ?? SystemTimeSource() as any TimeSource)
   }
 
-  /// Creates a transport on which all hosts behave alike. Their names all have the address 192.0.2.1.
+  /// Creates a transport on which all addresses behave alike. DNS finds the address 192.0.2.1 for all names.
   ///
   /// - Parameters:
   ///   - outcome: the behaviour of all hosts.
   ///   - timeSource: the clock for times and timers; `nil` for the clock of the system.
   public convenience init(everyHost outcome: StubOutcome, timeSource: ManualTimeSource? = nil) {
     let address = IPAddress(v4: 0xc000_0201)
-    self.init(
-      [address: outcome], resolver: StubResolver(others: .addresses([address])), timeSource: timeSource)
+    self.init(resolver: StubResolver(others: .addresses([address])), timeSource: timeSource)
+    state.update { $0.others = outcome }
   }
 
   /// Creates a transport with any resolver and any clock.
@@ -118,14 +120,13 @@ public final class StubTransport: Transport {
     }
   }
 
-  /// Changes the behaviour of all addresses of the script from now on, and removes their connections from the
-  /// pool.
+  /// Changes the behaviour of all addresses from now on, and removes their connections from the pool.
   public func set(everyHost outcome: StubOutcome) {
+    let isProxy = { (destination: Destination) in if case .proxy = destination { true } else { false } }
     state.update { state in
-      for destination in state.outcomes.keys {
-        if case .address = destination { state.outcomes[destination] = outcome }
-      }
-      state.pool = state.pool.filter { if case .proxy = $0.key.destination { true } else { false } }
+      state.outcomes = state.outcomes.filter { isProxy($0.key) }
+      state.others = outcome
+      state.pool = state.pool.filter { isProxy($0.key.destination) }
     }
   }
 

@@ -1,0 +1,21 @@
+/// Groups of codes that programs handle alike.
+extension NetOptError.Code {
+  /// Whether the certificate of the server was refused: its name, its issuer, its dates or its key.
+  public var isCertificate: Bool {
+    switch self {
+    case .certificateName, .certificateUntrusted, .certificateExpired, .certificatePin: true
+    default: false
+    }
+  }
+
+  /// Whether the server could not be reached, or its connection was lost: no address, no connection, no TLS,
+  /// no response, or only a part of one. Timeouts and certificates are not in this group.
+  public var isConnection: Bool {
+    switch self {
+    case .nameNotFound, .resolverFailed, .connectFailed, .proxyFailed, .tlsFailed, .sendFailed,
+      .receiveFailed:
+      true
+    default: false
+    }
+  }
+}
