@@ -27,9 +27,12 @@ import Testing
     func callDidFail(_ id: UInt64, _ error: NetOptError) { recorder.record(.failed(id, error.code)) }
   }
 
-  private static func client(_ ends: Ends) throws -> NetOptClient {
+  private static func client(
+    _ ends: Ends, _ change: (inout ClientConfiguration.Connections) -> Void = { _ in }
+  ) throws -> NetOptClient {
     var configuration = ClientConfiguration()
     configuration.proxy = .none
+    change(&configuration.connections)
     configuration.observers = [ends]
     return try NetOptClient(configuration)
   }
@@ -56,8 +59,8 @@ import Testing
 
   @Test(
     "a POST whose small response is not read keeps its connection, and is no failure",
-    arguments: [false, true])
-  func unread(isChunked: Bool) async throws {
+    arguments: [false, true], [1, 512 * 1024])
+  func unread(isChunked: Bool, bodyBuffer: Int) async throws {
     let plan = Plan(size: 200, isChunked: isChunked, pauses: [.milliseconds(5), .zero], reads: false)
     let server = try LoopbackServer(
       .raw { exchange in
@@ -66,7 +69,7 @@ import Testing
       })
     defer { server.stop() }
     let ends = Ends()
-    let client = try Self.client(ends)
+    let client = try Self.client(ends) { ($0.perEndpoint, $0.bodyBuffer) = (1, bodyBuffer) }
     for number in 1...30 as ClosedRange<UInt64> {
       let request = try NetOptRequest(.post, "http://\(server.endpoint)/\(number)", body: .text("x"))
       try await client.execute(request).requireSuccess()
@@ -75,7 +78,8 @@ import Testing
     }
     // On a busy machine, a rest may come too late.
     let late = ends.recorder.events.count { if case .failed = $0 { true } else { false } }
-    #expect(server.connections == 1 + late && late < 10)
+    // No connection follows a last one that was late.
+    #expect((late...late + 1).contains(server.connections) && late < 10)
     await client.shutdown()
   }
 
@@ -154,7 +158,7 @@ import Testing
     await client.shutdown()
   }
 
-  @Test("a shutdown ends the receiving of a released body at once")
+  @Test("a shutdown ends the receiving of a released body")
   func shutDown() async throws {
     let server = try LoopbackServer(
       .raw { exchange in
@@ -166,11 +170,26 @@ import Testing
     let client = try Self.client(ends)
     _ = try await client.execute(NetOptRequest(.get, "http://\(server.endpoint)/")).status
     await client.shutdown()
-    try await ends.recorder.wait(for: "the end of the call") { $0.count == 1 }
-    guard case .failed(1, let code) = ends.recorder.events[0] else {
-      Issue.record("the call has to fail")
-      return
-    }
-    #expect([.cancelled, .shutDown].contains(code))
+    try await ends.recorder.wait(for: "the end of the call") { $0 == [.failed(1, .cancelled)] }
+  }
+
+  @Test("a release while the request is still being sent ends the sending")
+  func upload() async throws {
+    let server = try LoopbackServer(
+      .raw { exchange in
+        try exchange.write("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n")
+        try exchange.waitForClose()
+      })
+    defer { server.stop() }
+    let ends = Ends()
+    let client = try Self.client(ends)
+    let (chunks, source) = AsyncStream<[UInt8]>.makeStream()
+    source.yield([1, 2, 3])
+    let request = try NetOptRequest(.post, "http://\(server.endpoint)/", body: .stream(chunks))
+    _ = try await client.execute(request).status
+    try await wait(for: "the connection to be closed") { server.openConnections == 0 }
+    try await ends.recorder.wait(for: "the end of the call") { $0 == [.failed(1, .cancelled)] }
+    source.finish()
+    await client.shutdown()
   }
 }

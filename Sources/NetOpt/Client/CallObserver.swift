@@ -1,8 +1,9 @@
 public import NetOptCore
 import Synchronization
 
-/// Observes calls but cannot change them. The client calls each method in the task of the caller, in the task
-/// that reads the body, or in a task of its own for a released body, and never on the event loop. `id` is the number of the call in this client.
+/// Observes calls but cannot change them. The client calls each method in the task of the caller or in the task
+/// that reads the body, and never on the event loop. The end of a body that the caller has released may be
+/// reported in a task of the client, also shortly after a shutdown. `id` is the number of the call in this client.
 /// Every method has a default that does nothing.
 public protocol CallObserver: Sendable {
   /// A call begins.
@@ -22,8 +23,8 @@ public protocol CallObserver: Sendable {
   func callWillHedge(_ id: UInt64, after delay: Duration)
   /// The head of the final response has arrived, after all redirects.
   func callDidReceiveHead(_ id: UInt64, _ response: NetOptResponse)
-  /// The caller has read the body to its end, or the response has no body. Also if the caller has released a
-  /// body that had arrived in full, or whose small rest arrived soon after.
+  /// The caller has read the body to its end, or the response has no body. Or the caller has released a body
+  /// that had arrived in full, or whose small rest arrived soon after.
   func callDidFinish(_ id: UInt64, _ timings: Timings)
   /// The call or its body failed. The error is `cancelled` when the program releases a body that arrives no
   /// further.

@@ -69,7 +69,7 @@ extension NetOptClient {
   }
 
   /// Performs a request, and passes the response to a closure. Use this instead of `execute(_:)` when the
-  /// response must not outlive a scope: what the closure does not read of the body is not received.
+  /// response must not outlive a scope: the client drops what the closure does not read of the body.
   ///
   /// ```swift
   /// let user = try await client.execute(request) { response in

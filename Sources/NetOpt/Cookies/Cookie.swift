@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// A cookie that a server has set (RFC 6265). Compares bytes, not characters: `e` with a combining accent is
-/// equal to `é` as a character.
+/// A cookie that a server has set (RFC 6265). Names, values and paths are compared as bytes: as characters, `e`
+/// with a combining accent would be equal to `é`.
 struct Cookie: Sendable {
   let name: String
   let value: String

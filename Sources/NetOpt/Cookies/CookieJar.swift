@@ -75,9 +75,8 @@ final class CookieJar: Sendable, CustomReflectable {
       Cookie($0, from: url, isProtected: isProtected, at: now)
     }
     guard !cookies.isEmpty else { return }
-    let related = Self.domains(of: url.origin)
     state.withLock { state in
-      for cookie in cookies { state.store(cookie, related, isProtected: isProtected, at: now) }
+      for cookie in cookies { state.store(cookie, isProtected: isProtected, at: now) }
     }
   }
 
@@ -121,20 +120,13 @@ extension CookieJar.State {
     domains[name] = domain
   }
 
-  /// Stores a cookie.
-  ///
-  /// - Parameter related: the domains that a cookie for the host of the response may have.
-  fileprivate mutating func store(
-    _ cookie: Cookie, _ related: [String], isProtected: Bool, at now: Int64
-  ) {
+  fileprivate mutating func store(_ cookie: Cookie, isProtected: Bool, at now: Int64) {
     events += 1
-    // A cookie without protection can hide those of its own domain, of the domains above it, and of the
-    // domains below it.
     if !isProtected {
-      let below = domains.keys.filter { $0.utf8.count > cookie.domain.utf8.count && !related.contains($0) }
-      for name in related + below {
-        if domains[name]?.entries.contains(where: { cookie.hides($0.cookie) }) == true { return }
+      let hides = { (entry: CookieJar.Entry) in
+        cookie.hides(entry.cookie) && !entry.cookie.hasEnded(at: now)
       }
+      if domains.values.contains(where: { $0.entries.contains(where: hides) }) { return }
     }
     use(cookie.domain, at: now) { _, _ in }
     var domain = domains.removeValue(forKey: cookie.domain) ?? CookieJar.Domain()

@@ -9,7 +9,8 @@ extension NetOptError.Code {
   }
 
   /// Whether the server could not be reached, or its connection was lost: no address, no connection, no TLS,
-  /// no response, or only a part of one. Timeouts and certificates are not in this group.
+  /// no response, or only a part of one. Timeouts and the certificate of the server are not in this group. A
+  /// refused client certificate (`tlsFailed`) and a request body that failed (`sendFailed`) are.
   public var isConnection: Bool {
     switch self {
     case .nameNotFound, .resolverFailed, .connectFailed, .proxyFailed, .tlsFailed, .sendFailed,

@@ -1,13 +1,12 @@
-/// The source of a body's bytes. When a source is released before the end of the body, it cancels the
-/// transfer.
+/// The source of a body's bytes. When a source is released before the end of the body, it ends the transfer.
 package protocol BodySource: AnyObject, Sendable {
   /// Waits for the next chunk and returns it; `nil` at the end. Only one task at a time may call this.
   func next() async throws(NetOptError) -> [UInt8]?
   /// The durations of the phases of the exchange so far. Safe from any thread.
   var timings: Timings { get }
-  /// Tells an observer how the body ends, which the program releases before it has read the end. Called at
-  /// most once, right before the release. The source may still receive the rest of a body, so that its
-  /// connection can be used again.
+  /// The program releases the body before it has read the end. Tells an observer how the body ends then.
+  /// Called at most once, right before the release. The source may still receive the rest of the body, so
+  /// that its connection can be used again.
   func tellEnd(to observer: any BodyEndObserver)
 }
 
@@ -52,7 +51,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     return true
   }
 
-  /// Tells an observer how the body ends, which the program is about to release.
+  /// The program is about to release the body. Tells an observer how the body ends then.
   package func tellEnd(to observer: any BodyEndObserver) { source.tellEnd(to: observer) }
 
   /// The whole body, if it is in memory and reading has not begun; otherwise `nil`. Does not read the body:

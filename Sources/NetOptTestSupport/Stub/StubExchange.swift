@@ -21,7 +21,7 @@ struct StubExchange: Sendable {
       let received = clock.now()
       let outcome = transport.state.update { state in
         state.received.append(.init(request: request, body: body, address: address))
-        return state.outcomes[destination] ?? state.others
+        return state.outcome(of: destination)
       }
       if outcome.answerTime > .zero { try await clock.sleep(until: received + outcome.answerTime) }
       switch outcome.answer(request, body) {

@@ -23,7 +23,7 @@ struct StubLeg: Sendable {
     let destination = destination
     let outcome = transport.state.update { state in
       if case .address(let address) = destination { state.opened.append(address) }
-      return state.outcomes[destination] ?? state.others
+      return state.outcome(of: destination)
     }
     let clock = transport.timeSource
     let start = clock.now()

@@ -51,7 +51,7 @@ public final class StubTransport: Transport {
   struct State {
     /// The outcome for each destination of the script.
     var outcomes: [Destination: StubOutcome]
-    /// The outcome for other destinations.
+    /// The outcome for other addresses. Other proxies refuse connections.
     var others = StubOutcome.refuse
     /// The number of open connections with these properties that are ready for a request.
     var pool: [Connection: Int] = [:]
@@ -64,6 +64,12 @@ public final class StubTransport: Transport {
     /// The number of response bodies that are neither ended nor released.
     var openBodies = 0
     var isShutDown = false
+
+    func outcome(of destination: Destination) -> StubOutcome {
+      if let outcome = outcomes[destination] { return outcome }
+      if case .address = destination { return others }
+      return .refuse
+    }
   }
 
   let state: AsyncCondition<State>

@@ -20,6 +20,8 @@ final class BodyChannel: Sendable {
     var timings: Timings
     /// Is told of the end, because the reader has released the body before it; `nil` otherwise.
     var observer: (any BodyEndObserver)?
+    /// Whether the reader has released the body. `unread` then counts all bytes that it has not read.
+    var isReleased = false
   }
 
   private let state: Locked<State>
@@ -44,28 +46,37 @@ final class BodyChannel: Sendable {
   /// - Parameters:
   ///   - end: how the body ended; `nil` if more may follow.
   ///   - isPaused: whether the transfer is paused because the reader was behind.
-  /// - Returns: the number of unread bytes, and whether the caller must resume the paused transfer now.
+  /// - Returns: the number of unread bytes that the channel keeps, the number of unread bytes of a released
+  ///   body, and whether the caller must resume the paused transfer now.
   func push(
     _ chunks: [[UInt8]], end: Result<Void, NetOptError>?, isPaused: Bool, timings: Timings
-  ) -> (unread: Int, resumes: Bool) {
-    let (reader, observer, unread, resumes) = state.withLock { state in
+  ) -> (unread: Int, released: Int, resumes: Bool) {
+    let (reader, observer, unread, released, resumes) = state.withLock { state in
       for chunk in chunks {
-        state.chunks.append(piece: chunk)
+        if !state.isReleased { state.chunks.append(piece: chunk) }
         state.unread += chunk.count
       }
       if state.end == nil { state.end = end }
       state.timings = timings
       // The reader may have caught up since the transfer paused. No later `poll` would then ask for the
       // transfer to be resumed, so the caller of `push` must resume it.
-      let resumes = isPaused && state.unread <= lowWater
+      let resumes = isPaused && (state.isReleased || state.unread <= lowWater)
       state.isPaused = isPaused && !resumes
       let reader = state.chunks.isEmpty && state.end == nil ? nil : state.reader.take()
-      return (reader, state.end == nil ? nil : state.observer.take(), state.unread, resumes)
+      let observer = state.end == nil ? nil : state.observer.take()
+      return (
+        reader, observer, state.isReleased ? 0 : state.unread, state.isReleased ? state.unread : 0, resumes
+      )
     }
     reader?.resume(returning: true)
-    // The observers are the program's code, which must not run on the loop.
-    if let observer, let end { Task { Self.tell(observer, end, timings) } }
-    return (unread, resumes)
+    if let observer, let end {
+      // The observers are the program's code, which must not run on the loop.
+      Task {
+        // Nobody wants the rest, so it does not matter why it did not come.
+        if case .success = end { observer.bodyDidEnd(timings) } else { observer.bodyWasReleased() }
+      }
+    }
+    return (unread, released, resumes)
   }
 
   // MARK: From the reader
@@ -110,9 +121,6 @@ final class BodyChannel: Sendable {
     }
   }
 
-  /// Whether the loop has reported the end of the body. The reader may still have chunks to read.
-  var hasEnded: Bool { state.withLock { $0.end != nil } }
-
   /// Tells an observer how the body ends: now, or when the loop reports the end.
   func tellEnd(to observer: any BodyEndObserver) {
     let ended = state.withLock { state -> (Result<Void, NetOptError>, Timings)? in
@@ -120,16 +128,22 @@ final class BodyChannel: Sendable {
       state.observer = observer
       return nil
     }
-    if let ended { Self.tell(observer, ended.0, ended.1) }
+    switch ended {
+    case (.success, let timings)?: observer.bodyDidEnd(timings)
+    case (.failure(let error), _)?: observer.bodyDidFail(error)
+    case nil: break
+    }
   }
 
-  private static func tell(
-    _ observer: any BodyEndObserver, _ end: Result<Void, NetOptError>, _ timings: Timings
-  ) {
-    switch end {
-    case .success: observer.bodyDidEnd(timings)
-    case .failure(let error) where error.code == .cancelled: observer.bodyWasReleased()
-    case .failure(let error): observer.bodyDidFail(error)
+  /// Drops what was not read. Later chunks are only counted.
+  ///
+  /// - Returns: the number of bytes that were not read; `nil` if the body has ended.
+  func release() -> Int? {
+    state.withLock { state in
+      guard state.end == nil else { return nil }
+      state.chunks = []
+      state.isReleased = true
+      return state.unread
     }
   }
 }
@@ -146,7 +160,7 @@ final class StreamedBody: BodySource {
   }
 
   deinit {
-    if !channel.hasEnded { exchange.release() }
+    if let unread = channel.release() { exchange.release(unread: unread) }
   }
 
   var timings: Timings { channel.timings }

@@ -67,11 +67,11 @@ extension CurlMulti {
     if transfer.isAnsweredEarly { return completed(transfer) }
     if transfer.waitsBehindAnswer, !waitLooks.isDue { scheduleWaitLook(in: WaitLooks.interval) }
     guard let body = exchange.state.body else { return deliverHead(transfer) }
-    let (unread, resumes) = body.push(
+    let (unread, released, resumes) = body.push(
       transfer.takeChunks(), end: nil, isPaused: transfer.isReceivePaused && !transfer.waitsForTurn,
       timings: timings(of: transfer))
     transfer.unread = unread
-    if exchange.isReleased, unread > Self.mostReleased { return cancel(exchange) }
+    if released > Self.mostReleased { return cancel(exchange) }
     if resumes { unpause(exchange, receive: true, send: false) }
   }
 
@@ -170,13 +170,17 @@ extension CurlMulti {
   /// Over HTTP/1.1, a connection in the middle of a response cannot carry another request. So a small rest is
   /// received first, if it comes soon: many servers send head and body one after the other. HTTP/2 needs only
   /// a RST_STREAM.
-  func release(_ exchange: Exchange) {
-    guard exchange.state.body != nil, let transfer = exchange.winner,
-      transfer.isWorthReceiving(Self.mostReleased)
+  ///
+  /// - Parameter unread: the number of bytes that had arrived and were not read.
+  func release(_ exchange: Exchange, unread: Int) {
+    guard exchange.state.body != nil, !isRetired, let transfer = exchange.winner,
+      transfer.isWorthReceiving(Self.mostReleased - unread)
     else { return cancel(exchange) }
     exchange.isReleased = true
     let end = loop.now() + Self.releaseTime
     loop.schedule(exchange, at: exchange.context.deadline.map { min($0, end) } ?? end)
+    transfer.unread = 0
+    if transfer.isReceivePaused { unpause(exchange, receive: true, send: false) }
   }
 
   /// Ends an exchange with an error, whatever its state. Does nothing if the exchange has ended.

@@ -10,14 +10,15 @@ extension CurlMulti {
   /// connection.
   func gateRefused(_ transfer: Transfer, _ refusal: GateRefusal) {
     let exchange = transfer.exchange
-    if exchange.sends > 0, let refusal = CurlCode.clientRefusal(by: transfer.peer, of: transfer) {
-      // Such a server would refuse the client on every connection.
-      let endpoint = transfer.endpoint
-      end(transfer)
-      return fail(exchange, NetOptError(.tlsFailed, phase: .tls, refusal, endpoint: endpoint))
-    }
+    let clientRefusal = CurlCode.clientRefusal(by: transfer.peer, of: transfer)
     end(transfer)
     guard exchange.race.maySend(transfer.leg) else { return }
+    if let clientRefusal, exchange.sends > 0, refusal.mayReconnect {
+      // The leg had sent its request on this connection. The server would refuse the client on every other one.
+      exchange.setReport(of: transfer.leg) { $0.failure = LegFailure(.tls, clientRefusal) }
+      return fail(
+        exchange, NetOptError(.tlsFailed, phase: .tls, clientRefusal, endpoint: transfer.endpoint))
+    }
     var failure = (
       failure: LegFailure(
         .reset,

@@ -182,8 +182,10 @@ struct OpenSSL: Sendable {
     setInfo(context) { ssl, what, value in
       guard let openSSL = OpenSSL.loaded, let ssl else { return }
       if what == netopt_read_alert, let connection = TLSConnection.record(of: ssl) {
-        let alert = value & 0xff
-        if alert == netopt_close_notify { connection.hasCloseNotify = true } else { connection.alert = alert }
+        let (level, alert) = (value >> 8, value & 0xff)
+        if alert == netopt_close_notify { connection.hasCloseNotify = true }
+        // Alerts of level 2 are fatal (RFC 8446, section 6).
+        if level == 2 { connection.alert = alert }
       }
       // After this side's Finished message, each state change has a cost. In TLS 1.3, OpenSSL reads tickets
       // and key updates like messages of a handshake.

@@ -196,7 +196,9 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   }
 
   /// Ends the exchange, whose caller has released the body of the response.
-  func release() { submit { multi, exchange in multi.release(exchange) } }
+  ///
+  /// - Parameter unread: the number of bytes that had arrived and were not read.
+  func release(unread: Int) { submit { multi, exchange in multi.release(exchange, unread: unread) } }
 
   /// Makes a paused transfer receive again.
   func resumeReceiving() {

@@ -32,16 +32,19 @@ extension Transfer {
   /// Whether the response never has a body, because of the method or the status.
   var hasNoBody: Bool { exchange.request.method == .head || head.hasNoBody }
 
-  /// Whether the connection is useful again after a small rest of the body, and the rest may be small.
+  /// Whether the connection may carry another request after a small rest of the body, and the rest may be
+  /// small.
   ///
-  /// - Parameter limit: the maximum number of bytes, those included that the caller has not read.
+  /// - Parameter limit: the maximum number of bytes of the rest; may be negative.
   func isWorthReceiving(_ limit: Int) -> Bool {
-    guard speaksHTTP2 == false, hasSentBody, exchange.request.options.connection == .pooled,
-      unread <= limit
+    guard speaksHTTP2 == false, version == .http1_1, hasSentBody, limit >= 0,
+      exchange.request.options.connection == .pooled, let connection, !connection.isTainted,
+      !connection.isGivenUp
     else { return false }
     switch head.framing {
     case .length(let length): return length - Int64(receivedBytes) <= Int64(limit)
-    case .chunked: return true
+    // A body that is long already is probably a feed.
+    case .chunked: return receivedBytes <= limit
     case .end: return false
     }
   }
