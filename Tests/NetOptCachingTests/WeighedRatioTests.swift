@@ -1,11 +1,13 @@
 import Glibc
 import NetOptCore
+import TestTools
 import Testing
 
 @testable import NetOptCaching
 
 /// Compares the hit ratio of the memory tier, limited by bytes, with that of the simulated S3-FIFO.
 /// `HitRatioTests` compares the simulated policies with libCacheSim.
+@Suite(.disabled(if: Sanitizer.isOn, "the replays of a trace have one thread and no pointers"))
 struct WeighedRatioTests {
   /// The weight of an entry without a body, including its slot.
   private static let bare = MemorySlot.weight(of: [entry(HitRatioTests.key(1), body: 0)])
