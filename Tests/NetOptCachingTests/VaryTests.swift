@@ -68,7 +68,7 @@ struct VaryTests {
         .joined()
     }
     var matches = 0
-    // A sanitizer multiplies the time, and the rule has no pointers and one thread.
+    // With a sanitizer, the test takes many times as long. The rule uses no pointers and one thread.
     let rounds = Sanitizer.isOn ? 2000 : 20_000
     for _ in 0..<rounds {
       let (one, other) = (value(), value())

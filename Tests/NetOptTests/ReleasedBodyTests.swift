@@ -158,13 +158,18 @@ import Testing
     await client.shutdown()
   }
 
-  @Test("a shutdown ends the receiving of a released body")
-  func shutDown() async throws {
-    let server = try LoopbackServer(
+  /// A server that sends a head and no body.
+  private static func serverOfHeads() throws -> LoopbackServer {
+    try LoopbackServer(
       .raw { exchange in
         try exchange.write("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n")
         try exchange.waitForClose()
       })
+  }
+
+  @Test("a shutdown ends the receiving of a released body")
+  func shutDown() async throws {
+    let server = try Self.serverOfHeads()
     defer { server.stop() }
     let ends = Ends()
     let client = try Self.client(ends)
@@ -175,11 +180,7 @@ import Testing
 
   @Test("a release while the request is still being sent ends the sending")
   func upload() async throws {
-    let server = try LoopbackServer(
-      .raw { exchange in
-        try exchange.write("HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n")
-        try exchange.waitForClose()
-      })
+    let server = try Self.serverOfHeads()
     defer { server.stop() }
     let ends = Ends()
     let client = try Self.client(ends)

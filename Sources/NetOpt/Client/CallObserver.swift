@@ -1,10 +1,10 @@
 public import NetOptCore
 import Synchronization
 
-/// Observes calls but cannot change them. The client calls each method in the task of the caller or in the task
-/// that reads the body, and never on the event loop. The end of a body that the caller has released may be
-/// reported in a task of the client, also shortly after a shutdown. `id` is the number of the call in this client.
-/// Every method has a default that does nothing.
+/// Observes calls but cannot change them. The client calls each method in the task of the caller or in the
+/// task that reads the body, and never on the event loop. The end of a body that the caller has released may
+/// be reported in a task of the client, also shortly after a shutdown. `id` is the number of the call in this
+/// client. Every method has a default that does nothing.
 public protocol CallObserver: Sendable {
   /// A call begins.
   func callWillStart(_ id: UInt64, _ request: NetOptRequest)

@@ -52,11 +52,8 @@ extension ClientConfiguration {
           "the token in authorization for \(setting.hosts.sorted()[0]) has a character that a header field cannot have"
         )
       }
-      var hosts: Set<String> = []
-      for name in setting.hosts.sorted() {
-        hosts.insert(try Self.hostName(name, in: "authorization.hosts", .send))
-      }
-      configuration.authorization[index].hosts = hosts
+      configuration.authorization[index].hosts = try Self.hostNames(
+        setting.hosts, in: "authorization.hosts", .send)
     }
     return configuration
   }
@@ -66,10 +63,7 @@ extension ClientConfiguration {
   /// - Throws: `invalidConfiguration` for a text that is no host name.
   private func withCookieHosts() throws(NetOptError) -> ClientConfiguration {
     var configuration = self
-    configuration.cookieHosts = []
-    for name in cookieHosts.sorted() {
-      configuration.cookieHosts.insert(try Self.hostName(name, in: "cookieHosts", .send))
-    }
+    configuration.cookieHosts = try Self.hostNames(cookieHosts, in: "cookieHosts", .send)
     return configuration
   }
 
@@ -95,11 +89,20 @@ extension ClientConfiguration {
         .invalidConfiguration, phase: .sign,
         "signing.hosts is empty, so no request would be signed; name the hosts, or set signing to nil")
     }
-    var hosts: Set<String> = []
-    for name in signing.hosts.sorted() { hosts.insert(try Self.hostName(name, in: "signing.hosts", .sign)) }
     var configuration = self
-    configuration.signing?.hosts = hosts
+    configuration.signing?.hosts = try Self.hostNames(signing.hosts, in: "signing.hosts", .sign)
     return configuration
+  }
+
+  /// Returns the host names of a setting in the form of origins.
+  ///
+  /// - Throws: `invalidConfiguration` for the first text in order that is no host name.
+  private static func hostNames(
+    _ names: Set<String>, in setting: String, _ phase: NetOptError.Phase
+  ) throws(NetOptError) -> Set<String> {
+    var hosts: Set<String> = []
+    for name in names.sorted() { hosts.insert(try hostName(name, in: setting, phase)) }
+    return hosts
   }
 
   /// Returns a host name of a setting in the form of origins.

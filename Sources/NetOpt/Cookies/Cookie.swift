@@ -1,7 +1,7 @@
 import NetOptCore
 
-/// A cookie that a server has set (RFC 6265). Names, values and paths are compared as bytes: as characters, `e`
-/// with a combining accent would be equal to `é`.
+/// A cookie that a server has set (RFC 6265). Names, values and paths are compared as bytes: as characters,
+/// `e` with a combining accent would be equal to `é`.
 struct Cookie: Sendable {
   let name: String
   let value: String
@@ -53,9 +53,9 @@ struct Cookie: Sendable {
     expiry = attributes.maxAge ?? attributes.expires
     isHostOnly = attributes.domain.isEmpty
     domain = isHostOnly ? host : attributes.domain
-    guard isHostOnly || domain == host || Self.isBelow(host, domain) else { return nil }
-    guard isHostOnly || domain == host || domain.utf8.contains(UInt8(ascii: ".")) else { return nil }
-    guard !isSecure || isProtected else { return nil }
+    guard domain == host || Self.isBelow(host, domain) && domain.utf8.contains(UInt8(ascii: ".")),
+      !isSecure || isProtected
+    else { return nil }
     // A prefix of the name promises to the server how the cookie was set. A cookie without name would
     // promise the same if its value began with the prefix.
     let promise = (name.isEmpty ? value : name).loweredASCII.utf8

@@ -43,11 +43,7 @@ struct CookieAttributes {
   ///
   /// - Returns: the whole text as the name, and no value, if there is no equals sign.
   static func pair(_ text: Substring.UTF8View) -> (name: String, value: String?) {
-    let trimmed = { (part: Substring.UTF8View) in
-      let rest = part.drop(while: ByteClass.isSpaceOrTab)
-      let end = rest.lastIndex { !ByteClass.isSpaceOrTab($0) }.map(rest.index(after:)) ?? rest.startIndex
-      return String(Substring(rest[..<end]))
-    }
+    let trimmed = { (part: Substring.UTF8View) in String(Substring(ByteClass.trimmed(part))) }
     guard let sign = text.firstIndex(of: UInt8(ascii: "=")) else { return (trimmed(text), nil) }
     return (trimmed(text[..<sign]), trimmed(text[text.index(after: sign)...]))
   }
@@ -63,7 +59,7 @@ struct CookieAttributes {
   /// the largest.
   private static func seconds(_ text: String) -> Int64? {
     let digits = text.utf8.first == UInt8(ascii: "-") ? text.utf8.dropFirst() : text.utf8[...]
-    guard !digits.isEmpty, digits.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
+    guard !digits.isEmpty, digits.allSatisfy(ByteClass.isDigit) else { return nil }
     // Any negative time means the same: the cookie has ended.
     if digits.count < text.utf8.count { return 0 }
     return Int64(text) ?? .max

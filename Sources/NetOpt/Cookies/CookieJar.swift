@@ -45,19 +45,18 @@ final class CookieJar: Sendable, CustomReflectable {
   func field(for url: HTTPURL, isProtected: Bool, at now: Int64) -> String? {
     state.withLock { state in
       state.events += 1
-      var found: [(length: Int, created: UInt64, text: String)] = []
-      for name in Self.domains(of: url.origin) where state.domains[name] != nil {
-        state.use(name, at: now) { entry, events in
-          guard entry.cookie.isFor(url, isProtected: isProtected) else { return }
-          entry.used = events
-          found.append((entry.cookie.path.utf8.count, entry.created, entry.cookie.text))
-        }
+      var found: [Entry] = []
+      for name in Self.domains(of: url.origin) {
+        found += state.domains[name]?.use(for: url, isProtected: isProtected, state.events, at: now) ?? []
       }
       // Cookies of longer paths come first, then those that were set first.
-      found.sort { a, b in (b.length, a.created) < (a.length, b.created) }
+      found.sort { a, b in
+        (b.cookie.path.utf8.count, a.created) < (a.cookie.path.utf8.count, b.created)
+      }
       var field = ""
-      for cookie in found where field.utf8.count + cookie.text.utf8.count + 2 <= Self.longestField {
-        field += field.isEmpty ? cookie.text : "; \(cookie.text)"
+      for text in found.map(\.cookie.text)
+      where field.utf8.count + text.utf8.count + 2 <= Self.longestField {
+        field += field.isEmpty ? text : "; \(text)"
       }
       return field.isEmpty ? nil : field
     }
@@ -80,13 +79,12 @@ final class CookieJar: Sendable, CustomReflectable {
     }
   }
 
-  /// Returns a text that names the cookies of a host. It differs from all earlier texts once the cookies have
-  /// changed, even if they are later the same again.
+  /// Returns a text that stands for the cookies that a host gets now. When a cookie changes, the text becomes
+  /// one that it never was before, even if the cookies are later the same again.
   func session(of url: HTTPURL, at now: Int64) -> String {
     let changes = state.withLock { state in
       Self.domains(of: url.origin).reduce(into: UInt64(0)) { sum, name in
-        guard state.domains[name] != nil else { return }
-        state.use(name, at: now) { _, _ in }
+        state.domains[name]?.removeEnded(at: now)
         sum += state.domains[name]?.changes ?? 0
       }
     }
@@ -107,19 +105,6 @@ final class CookieJar: Sendable, CustomReflectable {
 }
 
 extension CookieJar.State {
-  /// Removes the cookies of a domain that have ended, and calls a closure with each other one and the number
-  /// of events.
-  fileprivate mutating func use(
-    _ name: String, at now: Int64, _ body: (inout CookieJar.Entry, UInt64) -> Void
-  ) {
-    guard var domain = domains.removeValue(forKey: name) else { return }
-    let count = domain.entries.count
-    domain.entries.removeAll { $0.cookie.hasEnded(at: now) }
-    if domain.entries.count < count { domain.changes += 1 }
-    for index in domain.entries.indices { body(&domain.entries[index], events) }
-    domains[name] = domain
-  }
-
   fileprivate mutating func store(_ cookie: Cookie, isProtected: Bool, at now: Int64) {
     events += 1
     if !isProtected {
@@ -128,15 +113,31 @@ extension CookieJar.State {
       }
       if domains.values.contains(where: { $0.entries.contains(where: hides) }) { return }
     }
-    use(cookie.domain, at: now) { _, _ in }
-    var domain = domains.removeValue(forKey: cookie.domain) ?? CookieJar.Domain()
-    domain.store(cookie, events, isProtected: isProtected, at: now)
-    domains[cookie.domain] = domain
+    domains[cookie.domain, default: CookieJar.Domain()].store(
+      cookie, events, isProtected: isProtected, at: now)
   }
 }
 
 extension CookieJar.Domain {
+  /// Removes the cookies that have ended.
+  fileprivate mutating func removeEnded(at now: Int64) {
+    let count = entries.count
+    entries.removeAll { $0.cookie.hasEnded(at: now) }
+    if entries.count < count { changes += 1 }
+  }
+
+  /// Returns the cookies that a request gets, and records that they are used.
+  fileprivate mutating func use(
+    for url: HTTPURL, isProtected: Bool, _ events: UInt64, at now: Int64
+  ) -> [CookieJar.Entry] {
+    removeEnded(at: now)
+    let indices = entries.indices.filter { entries[$0].cookie.isFor(url, isProtected: isProtected) }
+    for index in indices { entries[index].used = events }
+    return indices.map { entries[$0] }
+  }
+
   fileprivate mutating func store(_ cookie: Cookie, _ events: UInt64, isProtected: Bool, at now: Int64) {
+    removeEnded(at: now)
     if let index = entries.firstIndex(where: { cookie.replaces($0.cookie) }) {
       // A server deletes a cookie by setting it with an end in the past.
       if cookie.hasEnded(at: now) {
@@ -153,8 +154,8 @@ extension CookieJar.Domain {
     }
   }
 
-  /// Removes a cookie if there are too many: first one that is not only for protected requests, then the one
-  /// that was used longest ago.
+  /// Removes a cookie if there are too many. Cookies without `Secure` go before those with it. Among equals,
+  /// the cookie goes that was used longest ago.
   ///
   /// - Returns: false if all are for protected requests, and the new cookie came without protection.
   private mutating func makeRoom(isProtected: Bool) -> Bool {

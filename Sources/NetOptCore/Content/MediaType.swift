@@ -27,8 +27,6 @@ enum MediaType {
 
   /// Returns a part of a field without the white space around it.
   private static func trimmed(_ part: ArraySlice<UInt8>) -> String {
-    let start = part.drop(while: ByteClass.isSpaceOrTab)
-    let end = start.lastIndex { !ByteClass.isSpaceOrTab($0) }.map { $0 + 1 } ?? start.startIndex
-    return String(decoding: start[..<end], as: UTF8.self)
+    String(decoding: ByteClass.trimmed(part), as: UTF8.self)
   }
 }

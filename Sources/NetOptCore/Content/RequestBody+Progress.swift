@@ -67,15 +67,8 @@ private struct ReportingIterator: AsyncIteratorProtocol {
   var chunks: any AsyncIteratorProtocol<[UInt8], any Error>
   let total: Int64?
   let report: @Sendable (Int64, Int64?) -> Void
-  private var sent: Int64 = 0
-  private var unreported = 0
-
-  init(
-    chunks: any AsyncIteratorProtocol<[UInt8], any Error>, total: Int64?,
-    report: @escaping @Sendable (Int64, Int64?) -> Void
-  ) {
-    (self.chunks, self.total, self.report) = (chunks, total, report)
-  }
+  var sent: Int64 = 0
+  var unreported = 0
 
   mutating func next() async throws -> [UInt8]? { try await next(isolation: #isolation) }
 

@@ -12,7 +12,7 @@ extension CivilTime {
         time = found
       } else if day == nil, let found = Self.leadingNumber(token, 1...2) {
         day = found
-      } else if month == nil, let found = Self.cookieMonth(token) {
+      } else if month == nil, let found = Self.month(token.prefix(3).map(ByteClass.lowered)) {
         month = found
       } else if year == nil, let found = Self.leadingNumber(token, 2...4) {
         year = found < 70 ? found + 2000 : found < 100 ? found + 1900 : found
@@ -29,25 +29,17 @@ extension CivilTime {
     }
   }
 
-  private static func isDigit(_ byte: UInt8) -> Bool { 0x30...0x39 ~= byte }
-
   /// Returns the number at the beginning of a token; `nil` if it has another number of digits.
   private static func leadingNumber(_ token: some Collection<UInt8>, _ lengths: ClosedRange<Int>) -> Int? {
-    let digits = token.prefix(while: isDigit)
-    return lengths ~= digits.count ? digits.reduce(0) { $0 * 10 + Int($1 - 0x30) } : nil
+    let digits = token.prefix(while: ByteClass.isDigit)
+    return lengths ~= digits.count ? number(digits) : nil
   }
 
   /// Returns hour, minute and second of a token such as `8:49:37`.
   private static func cookieTime(_ token: some Collection<UInt8>) -> [Int]? {
     let parts = token.split(separator: 0x3a, maxSplits: 2, omittingEmptySubsequences: false)
-    guard parts.count == 3, parts[0].allSatisfy(isDigit), parts[1].allSatisfy(isDigit) else { return nil }
+    guard parts.count == 3, parts[..<2].allSatisfy({ $0.allSatisfy(ByteClass.isDigit) }) else { return nil }
     let numbers = parts.compactMap { leadingNumber($0, 1...2) }
     return numbers.count == 3 ? numbers : nil
-  }
-
-  /// Returns the month whose name begins with the first three letters of a token.
-  private static func cookieMonth(_ token: some Collection<UInt8>) -> Int? {
-    let name = token.prefix(3).map(ByteClass.lowered)
-    return months.firstIndex { $0.utf8.map(ByteClass.lowered) == name }.map { $0 + 1 }
   }
 }

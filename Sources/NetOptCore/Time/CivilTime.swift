@@ -75,7 +75,7 @@ package struct CivilTime: Hashable, Sendable {
 
   // MARK: The forms of HTTP
 
-  static let months = [
+  private static let months = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
   ]
 
@@ -142,12 +142,15 @@ package struct CivilTime: Hashable, Sendable {
       }
       isInNumber = false
     }
-    guard let number = months.firstIndex(where: { $0.loweredASCII.utf8.elementsEqual(month) }),
-      numbers.count == 5
-    else { return nil }
+    guard let number = Self.month(month), numbers.count == 5 else { return nil }
     return monthFirst
-      ? [numbers[4], number + 1, numbers[0], numbers[1], numbers[2], numbers[3]]
-      : [numbers[1], number + 1, numbers[0], numbers[2], numbers[3], numbers[4]]
+      ? [numbers[4], number, numbers[0], numbers[1], numbers[2], numbers[3]]
+      : [numbers[1], number, numbers[0], numbers[2], numbers[3], numbers[4]]
+  }
+
+  /// Returns the number of the month with a name of three letters in lower case, from 1.
+  static func month(_ name: some Sequence<UInt8>) -> Int? {
+    months.firstIndex { $0.loweredASCII.utf8.elementsEqual(name) }.map { $0 + 1 }
   }
 
   /// Returns the full year for a year with two digits. This is the year in the present century. If that year
@@ -186,7 +189,7 @@ package struct CivilTime: Hashable, Sendable {
   }
 
   /// Returns the value of decimal digits; `nil` if a byte is not a digit.
-  private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
+  static func number(_ digits: some Collection<UInt8>) -> Int? {
     guard digits.allSatisfy(ByteClass.isDigit) else { return nil }
     return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
   }

@@ -69,7 +69,8 @@ public struct StubOutcome: Sendable {
   public static func sequence(_ answers: [StubAnswer]) -> StubOutcome {
     precondition(!answers.isEmpty, "a sequence needs an answer")
     let next = Atomic(0)
-    return answer { _, _ in answers[min(next.wrappingAdd(1, ordering: .relaxed).oldValue, answers.count - 1)]
+    return answer { _, _ in
+      answers[min(next.wrappingAdd(1, ordering: .relaxed).oldValue, answers.count - 1)]
     }
   }
 

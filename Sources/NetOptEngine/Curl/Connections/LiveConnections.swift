@@ -75,7 +75,8 @@ final class LiveConnection {
   var reportsTLSEnd = false
   /// Whether the peer ended TLS properly, with close_notify (RFC 8446, section 6.1).
   var hasCloseNotify = false
-  /// The number of the fatal alert by which the peer ended TLS (RFC 8446, section 6.2); `nil` if it sent none.
+  /// The number of the fatal alert by which the peer ended TLS (RFC 8446, section 6.2); `nil` if it sent
+  /// none.
   var alert: Int32?
 
   /// The alert by which the peer refused the client's certificate, or its lack, on a connection without any

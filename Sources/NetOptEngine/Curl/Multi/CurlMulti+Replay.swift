@@ -14,7 +14,8 @@ extension CurlMulti {
     end(transfer)
     guard exchange.race.maySend(transfer.leg) else { return }
     if let clientRefusal, exchange.sends > 0, refusal.mayReconnect {
-      // The leg had sent its request on this connection. The server would refuse the client on every other one.
+      // The leg had sent its request on this connection. The server would refuse the client on every other
+      // one.
       exchange.setReport(of: transfer.leg) { $0.failure = LegFailure(.tls, clientRefusal) }
       return fail(
         exchange, NetOptError(.tlsFailed, phase: .tls, clientRefusal, endpoint: transfer.endpoint))

@@ -67,7 +67,8 @@ final class Exchange: LoopTimer, LoopWork, @unchecked Sendable {
   /// another connection (`GateRefusal.mayReconnect`).
   var wasGivenUselessConnection = false
   @exclusivity(unchecked) var state = ExchangeState.queued
-  /// Whether the caller has released the body, whose rest is received for its connection (`CurlMulti.release`).
+  /// Whether the caller has released the body, whose rest is received for the sake of the connection
+  /// (`CurlMulti.release`).
   var isReleased = false
   /// The index in `CurlMulti.underWay`; -1 when the exchange is not there.
   var underWayIndex = -1
