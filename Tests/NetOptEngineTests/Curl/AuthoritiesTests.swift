@@ -72,4 +72,27 @@ import Testing
     await bench.end()
     plain.stop()
   }
+
+  /// A request that waited for few authorities would begin after the probes that arrive with it.
+  @Test("few authorities are loaded in the turn of the request, and many on a thread")
+  func turn() async throws {
+    let few = try AuthorityFile.read(try await TestCertificates.authorityFile())
+    let many = Array(repeatElement(few, count: (16 << 10) / few.count + 1).joined())
+    for (authorities, isReadyAtOnce) in [(few, true), (many, false)] {
+      let loop = try EventLoop()
+      var configuration = CurlConfiguration()
+      configuration.tls.authorities = authorities
+      let tls = try ClientTLS(configuration, loop: loop)
+      let wasReadyAtOnce = await withCheckedContinuation { answer in
+        let work = ClosureWork {
+          if tls.makeReady() { return answer.resume(returning: true) }
+          tls.whenReady { answer.resume(returning: false) }
+        }
+        if !loop.submit(work) { Issue.record("the loop has stopped") }
+      }
+      #expect(wasReadyAtOnce == isReadyAtOnce)
+      #expect(try await loop.perform { tls.isSettled && tls.makeReady() })
+      loop.stop()
+    }
+  }
 }

@@ -83,17 +83,19 @@ final class ClientTLS: @unchecked Sendable {
   /// Returns the settings of the connections to a host.
   func tls(for host: String) -> HostTLS { hosts.isEmpty ? usual : hosts[host] ?? usual }
 
-  /// Whether a request need not wait for the authorities. For 1 s after a load that failed, requests fail at
-  /// once. The next request then loads again.
-  func isReady(at now: MonotonicInstant) -> Bool {
-    isSettled || !isLoading && hasTried && now < loadedAt + Self.pause
+  /// Loads the authorities, unless they are loaded. For 1 s after a load that failed, it does not load again,
+  /// and requests fail at once.
+  ///
+  /// - Returns: false if a load is under way, so that a request has to wait for it (`whenReady`).
+  func makeReady() -> Bool {
+    if !isSettled, !isLoading, !hasTried || loop.now() >= loadedAt + Self.pause { load() }
+    return isSettled || !isLoading
   }
 
-  /// Starts to load the authorities, unless that is under way. Calls `work` when the load ends, whether it
-  /// succeeded or not.
+  /// Calls `work` when the load that is under way ends, whether it succeeded or not.
   func whenReady(_ work: @escaping @Sendable () -> Void) {
+    precondition(isLoading, "no load is under way, so the work would never be done")
     waiting.append(work)
-    load()
   }
 
   /// Applies the settings to a context.

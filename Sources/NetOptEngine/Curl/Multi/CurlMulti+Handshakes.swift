@@ -4,6 +4,33 @@ import NetOptCore
 // The turns in which probes begin TLS (`Handshakes`)
 
 extension CurlMulti {
+  /// Lets a probe dial, at most one in each turn of the loop, so that the loop looks at the sockets between two
+  /// dials. When the first probe's server is near, the probe sends its ClientHello before the others dial, and
+  /// they dial while the server answers. The times that the probes measure do not contain the dials of others.
+  func dialInTurn(_ probe: Exchange) {
+    if dialTimer?.isScheduled == true { return dials.append(probe) }
+    race(probe)
+    scheduleDial()
+  }
+
+  /// Lets the next probe dial.
+  private func dialNext() {
+    guard !isShutDown, let index = dials.firstIndex(where: { !$0.state.isFinished }) else {
+      return dials = []
+    }
+    let probe = dials[index]
+    dials.removeFirst(index + 1)
+    race(probe)
+    scheduleDial()
+  }
+
+  /// Schedules `dialNext` for the next turn, after its events.
+  private func scheduleDial() {
+    let timer = dialTimer ?? MultiTimer(self) { $0.dialNext() }
+    dialTimer = timer
+    loop.schedule(timer, at: loop.now())
+  }
+
   /// Makes a connected probe wait for its turn to begin TLS.
   func postpone(_ transfer: Transfer, _ descriptor: Int32) {
     // The connected socket is always writable. While the probe waits, that would keep the loop awake.

@@ -13,7 +13,7 @@ extension CurlMulti {
       guard deadline > loop.now() else { return deadlinePassed(exchange) }
       loop.schedule(exchange, at: deadline)
     }
-    if !tls.isSettled, exchange.verifies, !tls.isReady(at: loop.now()) {
+    if !tls.isSettled, exchange.verifies, !tls.makeReady() {
       // The exchange counts as under way, so that its deadline, its caller and a shutdown can end it.
       return tls.whenReady { exchange.submit { multi, exchange in multi.begin(exchange) } }
     }
@@ -23,7 +23,7 @@ extension CurlMulti {
   /// Makes an admitted exchange race, or wait for another exchange's race.
   private func begin(_ exchange: Exchange) {
     guard !exchange.state.isFinished else { return }
-    if exchange.purpose.endsAtGate { return race(exchange) }
+    if exchange.purpose.endsAtGate { return exchange.plan.isSecure ? dialInTurn(exchange) : race(exchange) }
     if exchange.request.options.connection == .fresh { return race(exchange) }
     let group = connections.group(for: exchange)
     exchange.join(group)
@@ -69,7 +69,7 @@ extension CurlMulti {
   }
 
   /// Starts the race of an exchange.
-  private func race(_ exchange: Exchange) {
+  func race(_ exchange: Exchange) {
     exchange.state.race()
     follow(exchange.race.advance(), in: exchange)
   }

@@ -27,6 +27,10 @@ actor CurlMulti: LoopActor {
   private let handle: MultiHandle
   /// Fires when libcurl wants to be called next (CURLMOPT_TIMERFUNCTION(3)); made when it is first needed.
   @exclusivity(unchecked) private var timer: MultiTimer?
+  /// The probes that wait to dial (`dialInTurn`), in order.
+  var dials: [Exchange] = []
+  /// Fires in the turn in which the next probe may dial; made when it is first needed.
+  var dialTimer: MultiTimer?
   @exclusivity(unchecked) var handshakes = Handshakes<Transfer>()
   /// Fires when the next probe in `handshakes` may begin TLS; made when it is first needed.
   var handshakeTimer: MultiTimer?
@@ -365,6 +369,9 @@ actor CurlMulti: LoopActor {
     failAll(.shutDown)
     if let timer { loop.cancel(timer) }
     timer = nil
+    if let dialTimer { loop.cancel(dialTimer) }
+    dialTimer = nil
+    dials = []
     if let handshakeTimer { loop.cancel(handshakeTimer) }
     handshakeTimer = nil
     if let newConnectionsTimer { loop.cancel(newConnectionsTimer) }
