@@ -308,7 +308,10 @@ public struct ClientConfiguration: Sendable {
     /// - Parameter orUsual: whether the fields of `usualCredentialFields` count even if `credentialFields`
     ///   does not contain them. A redirect to another origin drops these fields in any case.
     func credentials(orUsual: Bool = false) -> CredentialFields {
-      CredentialFields(
+      guard credentialFields != CredentialFields.usual || harmlessFields != CredentialFields.harmless else {
+        return .standard
+      }
+      return CredentialFields(
         orUsual ? credentialFields.union(CredentialFields.usual) : credentialFields, harmless: harmlessFields)
     }
 

@@ -23,7 +23,7 @@ struct RedirectInterceptor: Interceptor {
   ///   - trustingHosts: the hosts whose requests the client signs, or to which it adds credentials.
   ///   - cacheOptions: the client's cache options; `nil` when it has no cache.
   init(
-    credentialFields: CredentialFields = CredentialFields(CredentialFields.usual),
+    credentialFields: CredentialFields = .standard,
     trustingHosts: Set<String> = [], cacheOptions: CacheOptions? = nil
   ) {
     self.credentialFields = credentialFields

@@ -24,11 +24,14 @@ package final class CredentialFields: Sendable {
   package init(_ names: Set<String>, harmless: Set<String> = CredentialFields.harmless) {
     let listed = Set(names.map { $0.loweredASCII })
     let harmless = Set(harmless.map { $0.loweredASCII }).subtracting(listed)
-    patterns = SecretNames.patterns(and: listed.sorted())
+    patterns = SecretNames.patterns(and: listed)
     self.harmless = harmless
-    added = listed.subtracting(Self.usual.map { $0.loweredASCII })
+    added = listed.subtracting(Self.lowercaseUsual)
     text = (listed.sorted() + [""] + harmless.sorted()).joined(separator: "\n")
   }
+
+  /// The fields of `usual`, without those of `harmless`. Clients with the default settings share it.
+  package static let standard = CredentialFields(usual)
 
   /// Whether a field carries credentials.
   package func contains(_ name: String) -> Bool {
@@ -84,6 +87,8 @@ package final class CredentialFields: Sendable {
     "OpenAI-Project", "X-Goog-User-Project", "X-Scope-OrgID", "X-Grafana-Org-Id", "Cf-Access-Client-Id",
     "X-Jenkins-Crumb", "Jenkins-Crumb",
   ]
+
+  private static let lowercaseUsual = Set(usual.map { $0.loweredASCII })
 
   /// Common fields that carry no credentials although their names suggest a secret.
   package static let harmless: Set<String> = ["Idempotency-Key", "X-Idempotency-Key", "Sec-WebSocket-Key"]

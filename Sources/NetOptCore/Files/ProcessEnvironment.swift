@@ -18,7 +18,8 @@ package enum ProcessEnvironment {
     var next = block
     while let entry = next.pointee {
       next += 1
-      let bytes = UnsafeBufferPointer(start: entry, count: strlen(entry)).map { UInt8(bitPattern: $0) }
+      // Valid until the end of the turn: the entries do not change during the call.
+      let bytes = UnsafeRawBufferPointer(start: entry, count: strlen(entry))
       guard let end = bytes.firstIndex(of: UInt8(ascii: "=")), bytes[..<end].allSatisfy({ $0 < 0x80 })
       else { continue }
       let name = String(decoding: bytes[..<end], as: UTF8.self)

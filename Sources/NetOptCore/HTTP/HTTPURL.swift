@@ -160,21 +160,21 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// or has at most 253 bytes, in labels of 1 to 63 letters, digits, "-" and "_". RFC 1123, section 2.1, does
   /// not allow the underscore, but host names in use have it.
   package static func hostNameFault(_ host: some StringProtocol) -> String? {
-    let name = host.hasSuffix(".") ? host.dropLast() : host[...]
+    var name = Substring(host).utf8
+    if name.last == UInt8(ascii: ".") { name.removeLast() }
     if name.isEmpty { return "it has no host" }
-    if name.utf8.count > 253 { return "the host name is longer than 253 bytes" }
-    if !name.utf8.allSatisfy({ $0 < 0x80 }) {
-      return "the host name is not ASCII; write its xn-- form"
-    }
-    for label in name.split(separator: ".", omittingEmptySubsequences: false) {
+    if name.count > 253 { return "the host name is longer than 253 bytes" }
+    if !name.allSatisfy({ $0 < 0x80 }) { return "the host name is not ASCII; write its xn-- form" }
+    let labels = name.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+    for label in labels {
       if label.isEmpty { return "the host has an empty label" }
-      if label.utf8.count > 63 { return "a label of the host is longer than 63 bytes" }
-      let fine = label.utf8.allSatisfy { byte in
+      if label.count > 63 { return "a label of the host is longer than 63 bytes" }
+      let fine = label.allSatisfy { byte in
         (0x30...0x39).contains(byte) || (0x61...0x7a).contains(byte | 0x20) || byte == 0x2d || byte == 0x5f
       }
       if !fine { return "the host name has a character that host names cannot have" }
     }
-    if isNumber(Substring(name.split(separator: ".").last ?? "")), IPAddress(name) == nil {
+    if let last = labels.last, isNumber(last), IPAddress(Substring(name)) == nil {
       return "\(host) ends in a number but is not an IPv4 address"
     }
     return nil
@@ -183,11 +183,14 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// Whether the last label of a host is a decimal or hexadecimal number. Some resolvers, including
   /// libcurl's, take a host such as "1.2.3", "127.1" or "0x7f000001" for an IPv4 address, others for a name.
   /// Attackers use the difference, so the parser rejects such hosts.
-  private static func isNumber(_ label: Substring) -> Bool {
-    let digits = label.loweredASCII.utf8
-    return digits.allSatisfy { (0x30...0x39).contains($0) }
-      || digits.starts(with: "0x".utf8)
-        && digits.dropFirst(2).allSatisfy { (0x30...0x39).contains($0) || (0x61...0x66).contains($0) }
+  private static func isNumber(_ label: Substring.UTF8View) -> Bool {
+    if label.allSatisfy({ (0x30...0x39).contains($0) }) { return true }
+    guard label.count > 1, label.first == 0x30, label.dropFirst().first.map({ $0 | 0x20 }) == 0x78 else {
+      return false
+    }
+    return label.dropFirst(2).allSatisfy {
+      (0x30...0x39).contains($0) || (0x61...0x66).contains($0 | 0x20)
+    }
   }
 
   /// Percent-encodes the bytes that a request line cannot contain: non-ASCII bytes and spaces.

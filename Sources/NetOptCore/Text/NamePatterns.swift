@@ -20,11 +20,24 @@ package final class NamePatterns: Sendable {
   package init(parts: [String], words: [String], names: [String]) {
     var table = [[Pattern]](repeating: [], count: 1024)
     for (texts, mode) in [(parts, MatchMode.substring), (words, .word), (names, .wholeName)] {
-      for text in texts.map({ Array($0.loweredASCII.utf8) }) where text.count > 1 {
-        table[Self.beginning(text[0], text[1])].append((text, mode))
-      }
+      Self.add(texts, mode, to: &table)
     }
     byBeginning = table
+  }
+
+  private init(_ table: [[Pattern]]) { byBeginning = table }
+
+  /// Returns a set with these patterns and further texts that must be the whole name.
+  package func adding(names: some Sequence<String>) -> NamePatterns {
+    var table = byBeginning
+    Self.add(names, .wholeName, to: &table)
+    return NamePatterns(table)
+  }
+
+  private static func add(_ texts: some Sequence<String>, _ mode: MatchMode, to table: inout [[Pattern]]) {
+    for text in texts.lazy.map({ Array($0.loweredASCII.utf8) }) where text.count > 1 {
+      table[beginning(text[0], text[1])].append((text, mode))
+    }
   }
 
   /// Returns the index in `byBeginning` for two letters, ignoring their case. Other bytes share their index

@@ -33,8 +33,8 @@ package enum SecretNames {
 
   /// Returns the patterns of this type, and one pattern more for each of `others`. A name in `others` matches
   /// only as a whole name.
-  package static func patterns(and others: [String]) -> NamePatterns {
-    NamePatterns(parts: partsAndPairs, words: words, names: names + others)
+  package static func patterns(and others: some Sequence<String>) -> NamePatterns {
+    patterns.adding(names: others)
   }
 
   /// Whether a name suggests a secret: `access_token`, `apiKey`, `X-Vault-Token`, `sig`. Ignores case, except

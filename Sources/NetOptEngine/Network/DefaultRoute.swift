@@ -43,9 +43,9 @@ package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
   /// Finds the default route with the lowest metric in the text of /proc/net/ipv6_route. All numbers are
   /// hexadecimal. The entry with which the kernel rejects packets that have no route has the interface `lo`.
   init?(ipv6 table: String) {
-    let routes = Self.lines(of: table).compactMap { fields -> (UInt32, DefaultRoute)? in
-      guard fields.count >= 10, fields[1] == "00", fields[0].utf8.allSatisfy({ $0 == UInt8(ascii: "0") }),
-        fields[9] != "lo",
+    let routes = Self.lines(of: table, beginningWith: "\(String(repeating: "0", count: 32)) 00 ").compactMap {
+      fields -> (UInt32, DefaultRoute)? in
+      guard fields.count >= 10, fields[9] != "lo",
         let gateway = Self.address(fields[4]), let metric = UInt32(fields[5], radix: 16)
       else { return nil }
       let isNone = gateway.scope == .unspecified
@@ -60,10 +60,10 @@ package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
     self.interface = interface
   }
 
-  /// Splits a table into lines, and each line into fields. Splits bytes instead of characters: splitting
-  /// characters took most of the time to create a client.
-  private static func lines(of table: String) -> [[Substring]] {
-    table.utf8.split(separator: UInt8(ascii: "\n")).map { line in
+  /// Splits a table into the lines that begin with a text, and each of these into fields. Splits bytes instead
+  /// of characters: splitting characters took most of the time to create a client.
+  private static func lines(of table: String, beginningWith start: String = "") -> [[Substring]] {
+    table.utf8.split(separator: UInt8(ascii: "\n")).filter { $0.starts(with: start.utf8) }.map { line in
       line.split { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }.map { Substring($0) }
     }
   }

@@ -25,7 +25,7 @@ package struct NetworkFingerprint: Hashable, Sendable, CustomStringConvertible {
     let text = ways.map { way in
       // Only the network half of an IPv6 source address counts: the other half changes every day (RFC 8981).
       let source = way.source.map { $0.family == .v4 ? $0.bytes : Array($0.bytes.prefix(8)) }
-      return "\(way.route) src \(source.map { "\($0)" } ?? "none")"
+      return "\(way.route) src \(source.map { "[\($0.map(String.init).joined(separator: ", "))]" } ?? "none")"
     }
     let digits = String(StableHash.fnv1a(text.joined(separator: "\n").utf8), radix: 16)
     description = String(repeating: "0", count: 16 - digits.count) + digits
