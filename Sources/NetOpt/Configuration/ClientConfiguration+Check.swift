@@ -69,7 +69,6 @@ extension ClientConfiguration {
 
   private func checkDefaults() throws(NetOptError) {
     if let limit = defaults.timeout { try Defaults.timeouts.check(limit, "defaults.timeout", in: .send) }
-    guard !defaults.headers.isEmpty else { return }
     let credentials = (cache ?? Cache()).credentials(orUsual: true)
     for field in defaults.headers {
       guard let fault = Defaults.fault(of: field, credentials) else { continue }

@@ -308,7 +308,7 @@ public struct ClientConfiguration: Sendable {
     /// - Parameter orUsual: whether the fields of `usualCredentialFields` count even if `credentialFields`
     ///   does not contain them. A redirect to another origin drops these fields in any case.
     func credentials(orUsual: Bool = false) -> CredentialFields {
-      guard credentialFields != CredentialFields.usual || harmlessFields != CredentialFields.harmless else {
+      if credentialFields == CredentialFields.usual, harmlessFields == CredentialFields.harmless {
         return .standard
       }
       return CredentialFields(

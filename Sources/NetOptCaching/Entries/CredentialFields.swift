@@ -30,7 +30,7 @@ package final class CredentialFields: Sendable {
     text = (listed.sorted() + [""] + harmless.sorted()).joined(separator: "\n")
   }
 
-  /// The fields of `usual`, without those of `harmless`. Clients with the default settings share it.
+  /// The fields of the default settings. Clients with these settings share the object.
   package static let standard = CredentialFields(usual)
 
   /// Whether a field carries credentials.

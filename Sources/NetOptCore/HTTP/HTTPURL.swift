@@ -185,9 +185,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// Attackers use the difference, so the parser rejects such hosts.
   private static func isNumber(_ label: Substring.UTF8View) -> Bool {
     if label.allSatisfy({ (0x30...0x39).contains($0) }) { return true }
-    guard label.count > 1, label.first == 0x30, label.dropFirst().first.map({ $0 | 0x20 }) == 0x78 else {
-      return false
-    }
+    guard label.starts(with: "0x".utf8) || label.starts(with: "0X".utf8) else { return false }
     return label.dropFirst(2).allSatisfy {
       (0x30...0x39).contains($0) || (0x61...0x66).contains($0 | 0x20)
     }

@@ -27,7 +27,8 @@ package final class NamePatterns: Sendable {
 
   private init(_ table: [[Pattern]]) { byBeginning = table }
 
-  /// Returns a set with these patterns and further texts that must be the whole name.
+  /// Returns a set with these patterns and further texts that must be the whole name. Ignores texts of fewer
+  /// than two bytes.
   package func adding(names: some Sequence<String>) -> NamePatterns {
     var table = byBeginning
     Self.add(names, .wholeName, to: &table)
@@ -35,7 +36,9 @@ package final class NamePatterns: Sendable {
   }
 
   private static func add(_ texts: some Sequence<String>, _ mode: MatchMode, to table: inout [[Pattern]]) {
-    for text in texts.lazy.map({ Array($0.loweredASCII.utf8) }) where text.count > 1 {
+    for text in texts {
+      let text = Array(text.loweredASCII.utf8)
+      guard text.count > 1 else { continue }
       table[beginning(text[0], text[1])].append((text, mode))
     }
   }

@@ -43,7 +43,9 @@ package struct DefaultRoute: Hashable, Sendable, CustomStringConvertible {
   /// Finds the default route with the lowest metric in the text of /proc/net/ipv6_route. All numbers are
   /// hexadecimal. The entry with which the kernel rejects packets that have no route has the interface `lo`.
   init?(ipv6 table: String) {
-    let routes = Self.lines(of: table, beginningWith: "\(String(repeating: "0", count: 32)) 00 ").compactMap {
+    // The kernel writes the network `::/0` like this.
+    let start = String(repeating: "0", count: 32) + " 00 "
+    let routes = Self.lines(of: table, beginningWith: start).compactMap {
       fields -> (UInt32, DefaultRoute)? in
       guard fields.count >= 10, fields[9] != "lo",
         let gateway = Self.address(fields[4]), let metric = UInt32(fields[5], radix: 16)

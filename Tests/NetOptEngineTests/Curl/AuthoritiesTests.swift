@@ -7,7 +7,7 @@ import Testing
 
 @testable import NetOptEngine
 
-@Suite("Authorities that cannot be read are named, by who named them") struct AuthoritiesTests {
+@Suite("When authorities are loaded, and what errors say of those that cannot be") struct AuthoritiesTests {
   /// The address sanitizer also finds whether the certificates before the damaged one are freed.
   @Test(
     "the error for authorities that OpenSSL cannot read names the file and the setting",
@@ -73,7 +73,7 @@ import Testing
     plain.stop()
   }
 
-  /// A request that waited for few authorities would begin after the probes that arrive with it.
+  /// Otherwise the first of several probes would dial last: it would be submitted to the loop again.
   @Test("few authorities are loaded in the turn of the request, and many on a thread")
   func turn() async throws {
     let few = try AuthorityFile.read(try await TestCertificates.authorityFile())
@@ -83,12 +83,12 @@ import Testing
       var configuration = CurlConfiguration()
       configuration.tls.authorities = authorities
       let tls = try ClientTLS(configuration, loop: loop)
-      let wasReadyAtOnce = await withCheckedContinuation { answer in
+      let wasReadyAtOnce = try await withCheckedThrowingContinuation { answer in
         let work = ClosureWork {
           if tls.makeReady() { return answer.resume(returning: true) }
           tls.whenReady { answer.resume(returning: false) }
         }
-        if !loop.submit(work) { Issue.record("the loop has stopped") }
+        if !loop.submit(work) { answer.resume(throwing: TestSupportError("the loop has stopped")) }
       }
       #expect(wasReadyAtOnce == isReadyAtOnce)
       #expect(try await loop.perform { tls.isSettled && tls.makeReady() })

@@ -70,27 +70,31 @@ import Testing
     }
   }
 
-  /// Tasks on the loop's thread start in one turn.
-  @Test("of 20 probes that begin in one turn, one dials in each turn, and all connect")
+  @Test("20 probes that begin in one turn dial in different ones, and all connect")
   func turns() async throws {
     let scene = try await Scene()
-    let turns = try await scene.loop.perform { [loop = scene.loop, generations = scene.generations] in
+    let record = try await scene.loop.perform { [loop = scene.loop, generations = scene.generations] in
       let turns = Turns(generations.current, loop)
       loop.schedule(turns, at: loop.now())
       return turns
     }
     let executor = LoopTaskExecutor(scene.loop)
-    let connected = try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<20 { group.addTask(executorPreference: executor) { _ = try await scene.probe() } }
-      return try await group.reduce(into: 0) { count, _ in count += 1 }
-    }
+    // The tasks begin in one turn, because a task on the loop's thread makes them.
+    let connected = try await Task(executorPreference: executor) {
+      try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<20 { group.addTask { _ = try await scene.probe() } }
+        return try await group.reduce(into: 0) { count, _ in count += 1 }
+      }
+    }.value
     #expect(connected == 20)
     let waiting = try await scene.loop.perform { [loop = scene.loop] in
-      loop.cancel(turns)
-      return turns.waiting
+      loop.cancel(record)
+      return record.waiting
     }
-    #expect(waiting.max() ?? 0 >= 10, "the probes did not begin together: \(waiting)")
-    #expect(zip(waiting, waiting.dropFirst()).allSatisfy { $0 - $1 <= 1 }, "\(waiting)")
+    #expect(waiting.max() == 19, "the probes did not begin together: \(waiting)")
+    // On a slow machine, probes that have waited for 10 ms dial together.
+    let turns = zip(waiting, waiting.dropFirst()).count { $0 > $1 }
+    #expect(turns > 1, "\(waiting)")
     try await scene.end()
   }
 
@@ -108,6 +112,9 @@ import Testing
     for index in cancelled {
       if Bool.random(using: &random) { try await scene.loop.perform {} }
       probes[index].cancel()
+    }
+    if Bool.random(using: &random) {
+      try await scene.loop.perform { [generations = scene.generations] in generations.renew() }
     }
     let endsEarly = Bool.random(using: &random)
     if endsEarly { try await scene.shutDown() }

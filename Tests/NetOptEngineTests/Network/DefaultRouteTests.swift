@@ -41,11 +41,12 @@ import Testing
   func ipv6Table() {
     let zeros = String(repeating: "0", count: 32)
     let gateway = "fe800000000000000000000000000001"
-    // The second entry is the route to the network fe80::/64. With the third entry, on the interface `lo`,
-    // the kernel rejects packets that have no route.
+    // The second entry is the route to the network fe80::/64, the third one to ::/1. With the last entry, on the
+    // interface `lo`, the kernel rejects packets that have no route.
     let table = """
       \(zeros) 00 \(zeros) 00 \(gateway) 00000400 00000001 00000000 00000003     eth0
       fe800000000000000000000000000000 40 \(zeros) 00 \(zeros) 00000100 00000001 00000000 00000001     eth0
+      \(zeros) 01 \(zeros) 00 \(gateway) 00000100 00000001 00000000 00000003     tun0
       \(zeros) 00 \(zeros) 00 \(zeros) ffffffff 00000001 00000000 00200200       lo
       """
     #expect(DefaultRoute(ipv6: table)?.description == "via fe80::1 dev eth0")

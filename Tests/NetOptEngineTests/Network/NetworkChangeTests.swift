@@ -105,6 +105,7 @@ import Testing
   func ipv6Source() {
     #expect(
       fingerprint("fe80::1", "eth0", "2001:db8::1") == fingerprint("fe80::1", "eth0", "2001:db8::2"))
+    #expect(fingerprint("fe80::1", "eth0", "2001:db8::1").description == "1572a8ed31f46690")
     #expect(
       fingerprint("fe80::1", "eth0", "2001:db8::1") != fingerprint("fe80::1", "eth0", "2001:db8:1::1"))
   }

@@ -19,11 +19,10 @@ final class ClientTLS: @unchecked Sendable {
 
     func load() -> Trust { authorities.load(revocations: revocations) }
 
-    /// Whether to parse the authorities on the loop: they are few, so that another thread would only add a
-    /// delay.
-    var isSmall: Bool {
-      guard case .given(let bytes, _) = authorities else { return false }
-      return bytes.count + (revocations?.count ?? 0) <= 16 << 10
+    /// The number of bytes to parse; `nil` for the system's authorities, which are not read yet.
+    var size: Int? {
+      guard case .given(let bytes, _) = authorities else { return nil }
+      return bytes.count + (revocations?.count ?? 0)
     }
   }
 
@@ -33,6 +32,9 @@ final class ClientTLS: @unchecked Sendable {
   /// The age at which a new connection triggers a reload of the authorities, as in libcurl
   /// (CURLOPT_CA_CACHE_TIMEOUT(3)). Until they are loaded, the older ones are used.
   private static let longestUse = Duration.seconds(86_400)
+
+  /// The most bytes of authorities, of all hosts together, that are parsed on the loop.
+  private static let mostAtOnce = 16 << 10
 
   private let loop: EventLoop
   private let keyLog: KeyLog?
@@ -136,8 +138,11 @@ final class ClientTLS: @unchecked Sendable {
     let load: @Sendable () -> [TrustKey: Trust] = {
       Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.load()) })
     }
+    // Few authorities are parsed at once: another thread would only add a delay.
+    let sizes = keys.compactMap(\.size)
+    let areFew = sizes.count == keys.count && sizes.reduce(0, +) <= Self.mostAtOnce
     let isStarted =
-      !keys.allSatisfy(\.isSmall)
+      !areFew
       && OwnThread.start {
         let loaded = load()
         _ = self.loop.submit(Work { self.finishLoad(loaded) })

@@ -1,27 +1,34 @@
 import CCurl
 import NetOptCore
 
-// The turns in which probes begin TLS (`Handshakes`)
+// The turns in which probes dial, and begin TLS (`Handshakes`)
 
 extension CurlMulti {
-  /// Lets a probe dial, at most one in each turn of the loop, so that the loop looks at the sockets between two
-  /// dials. When the first probe's server is near, the probe sends its ClientHello before the others dial, and
-  /// they dial while the server answers. The times that the probes measure do not contain the dials of others.
+  /// How long a probe waits until others have dialled, when the turns of the loop are long.
+  private static let longestDialWait = Duration.milliseconds(10)
+
+  /// Lets a probe with TLS dial, at most one in each turn of the loop, so that the loop looks at the sockets
+  /// between two dials. When the first probe's server is near, the probe sends its ClientHello before the others
+  /// dial, and they dial while the server answers. The times that a probe measures contain at most one dial of
+  /// another probe.
   func dialInTurn(_ probe: Exchange) {
     if dialTimer?.isScheduled == true { return dials.append(probe) }
     race(probe)
     scheduleDial()
   }
 
-  /// Lets the next probe dial.
+  /// Lets the next probe dial, and those after it that have waited too long.
   private func dialNext() {
-    guard !isShutDown, let index = dials.firstIndex(where: { !$0.state.isFinished }) else {
-      return dials = []
+    var hasDialled = false
+    while !isShutDown, let probe = dials.first,
+      !hasDialled || loop.now() - probe.context.started > Self.longestDialWait
+    {
+      dials.removeFirst()
+      guard !probe.state.isFinished else { continue }
+      race(probe)
+      hasDialled = true
     }
-    let probe = dials[index]
-    dials.removeFirst(index + 1)
-    race(probe)
-    scheduleDial()
+    if hasDialled, !isShutDown { scheduleDial() }
   }
 
   /// Schedules `dialNext` for the next turn, after its events.

@@ -23,7 +23,9 @@ extension CurlMulti {
   /// Makes an admitted exchange race, or wait for another exchange's race.
   private func begin(_ exchange: Exchange) {
     guard !exchange.state.isFinished else { return }
-    if exchange.purpose.endsAtGate { return exchange.plan.isSecure ? dialInTurn(exchange) : race(exchange) }
+    // A caller waits for a warm-up, and a handshake is what makes the order of the dials matter.
+    if exchange.purpose == .probe, exchange.plan.isSecure { return dialInTurn(exchange) }
+    if exchange.purpose.endsAtGate { return race(exchange) }
     if exchange.request.options.connection == .fresh { return race(exchange) }
     let group = connections.group(for: exchange)
     exchange.join(group)
