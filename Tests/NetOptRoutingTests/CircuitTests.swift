@@ -43,6 +43,21 @@ import Testing
     #expect(circuit.openUntil(at: .at(6.1)) == nil)
   }
 
+  @Test mutating func isOpenSinceItFirstOpened() {
+    fail(3, at: 2)
+    #expect(circuit.openSince == .at(2))
+    fail(1, at: 9)
+    circuit.rest(for: .seconds(60), at: .at(10))
+    #expect(circuit.openSince == .at(2))
+    circuit.succeeded(at: .at(80))
+    #expect(circuit.openSince == nil)
+    circuit.rest(for: .seconds(5), at: .at(90))
+    #expect(circuit.openSince == .at(90))
+    // The failures are forgotten, and the circuit breaker opens anew.
+    fail(3, at: 1000)
+    #expect(circuit.openSince == .at(1000))
+  }
+
   @Test("the open time doubles with each failed attempt, from 5 s to 300 s")
   mutating func openTimes() throws {
     fail(2, at: 0)

@@ -29,6 +29,37 @@ import Testing
     health.failed(LegFailure(kind, "so it was"), at: .at(seconds), using: &random)
   }
 
+  /// The moment belongs to the state that requests see, and stays until the endpoint works.
+  @Test("an endpoint is avoided since its first failure that counted, until it works", arguments: 1...200)
+  mutating func avoidedSince(seed: UInt64) {
+    var dice = SplitMix64(seed: seed)
+    var now = 0.0
+    var before: MonotonicInstant?
+    for _ in 0..<100 {
+      now += [0, 0.1, 3, 20, 700].randomElement(using: &dice)!
+      var works = false
+      switch Int.random(in: 0..<6, using: &dice) {
+      case 0:
+        succeed(10, at: now)
+        works = true
+      case 1, 2: fail([.refused, .connectTimeout].randomElement(using: &dice)!, at: now)
+      case 3: fail(.certificateExpired, at: now)
+      case 4:
+        _ = verify()
+        works = true
+      default: _ = use(at: now)
+      }
+      let since = health.avoidedSince(at: .at(now))
+      #expect((since != nil) == (health.state(at: .at(now)) != .closed), "at \(now)")
+      #expect(since.map { $0 <= .at(now) } ?? true)
+      // It does not move while the endpoint is avoided, unless it works in part or its failures are forgotten.
+      if let before, let since, !works, now < (before - .at(0)).milliseconds / 1000 + 600 {
+        #expect(since >= before)
+      }
+      before = since
+    }
+  }
+
   @Test("a new endpoint has no times, no penalty and a closed circuit breaker")
   mutating func newEndpoint() {
     #expect(health.readiness(secure: true) == nil)

@@ -52,6 +52,8 @@ struct Circuit: Hashable, Sendable {
   private var lastFailure: MonotonicInstant?
   /// When the open time ends or ended; `nil` when the circuit breaker has not opened since the last success.
   private var openTimeEnd: MonotonicInstant?
+  /// When the circuit breaker left the closed state; `nil` when it has not opened since the last success.
+  private(set) var openSince: MonotonicInstant?
   /// When the one attempt of the half-open state began; `nil` when none is under way. A certificate check
   /// counts as such an attempt.
   private var attemptStart: MonotonicInstant?
@@ -174,6 +176,7 @@ struct Circuit: Hashable, Sendable {
     // Seven doublings exceed `longest`. Many more would overflow.
     let time = min(Self.shortest * (1 << min(openings, 7)), Self.longest)
     openings += 1
+    if state == .closed { openSince = now }
     openTimeEnd = now + time * Double.random(in: (1 - Self.jitter)...(1 + Self.jitter), using: &random)
   }
 
@@ -184,6 +187,7 @@ struct Circuit: Hashable, Sendable {
     let until = now + time
     if asked.map({ until > $0.end }) ?? true { asked = Rest(time: time, end: until) }
     if let openTimeEnd, until <= openTimeEnd { return }
+    if state(at: now) == .closed { openSince = now }
     lastFailure = now
     openTimeEnd = until
     attemptStart = nil

@@ -31,9 +31,9 @@ struct EndpointHealth: Sendable {
   private(set) var lastFailed: MonotonicInstant?
   /// When the endpoint was last seen to work; the earliest moment if never.
   private var lastSucceeded = MonotonicInstant(nanoseconds: .min)
-  private var circuit = Circuit()
+  private(set) var circuit = Circuit()
   /// The quarantine of an endpoint whose certificate was wrong when it was last checked; otherwise `nil`.
-  private var quarantine: Quarantine?
+  private(set) var quarantine: Quarantine?
   /// The failures that add to the score until `penalisedUntil`, counted in halves: 2 for a whole failure.
   private var penalties: Int64 = 0
   /// When the penalties end or ended; `nil` when there was no penalty since the last success.
@@ -119,19 +119,6 @@ struct EndpointHealth: Sendable {
 
   /// The kind of the last failure.
   var lastFault: Circuit.Fault { circuit.lastFault }
-
-  /// Why plans exclude the endpoint in this state.
-  func exclusion(in state: CircuitState, at now: MonotonicInstant) -> Exclusion {
-    if state == .quarantined, let quarantine {
-      return .quarantine(quarantine.notice(isAttemptUnderWay(at: now) ? nil : certificateCheck(at: now)))
-    }
-    if state == .halfOpen { return .reason(.attemptUnderWay) }
-    if let rest = circuit.rest(at: now) { return .reason(.resting(for: rest, last: lastFailure)) }
-    let failures = circuit.failures(at: now)
-    if failures >= Circuit.threshold { return .reason(.failures(inARow: failures, last: lastFailure)) }
-    let recent = circuit.recentCounts
-    return .reason(.failureRate(failed: recent.failures, attempts: recent.attempts, last: lastFailure))
-  }
 
   /// Whether the endpoint was seen to work after a moment. If so, the failure of an attempt that began at
   /// this moment is outdated.

@@ -21,7 +21,13 @@ package struct EndpointStatus: Hashable, Sendable {
   package let chosen: Bool
   /// Why plans exclude the endpoint; `nil` when they do not.
   package let excluded: ExclusionReason?
+  /// When the endpoint, which worked until then, was first avoided: its circuit breaker opened, or its
+  /// quarantine began. `nil` when neither holds. In the half-open state and while a last resort is tried, it
+  /// still has a value.
+  package let avoidedSince: MonotonicInstant?
   /// The last failure in the current network, however long ago; `nil` when there was none. A success does not
   /// clear it.
   package let lastFailure: LegFailure?
+  /// When `lastFailure` occurred.
+  package let lastFailed: MonotonicInstant?
 }

@@ -29,6 +29,8 @@ struct Quarantine: Hashable, Sendable {
 
   /// The last certificate failure.
   private var failure: LegFailure
+  /// When the quarantine began.
+  let begun: MonotonicInstant
   /// When the next check is due.
   private(set) var due: MonotonicInstant
   /// How soon the checks come.
@@ -46,6 +48,7 @@ struct Quarantine: Hashable, Sendable {
   ) {
     self.failure = failure
     self.pace = pace
+    begun = now
     due = now
     scheduleNextCheck(at: now, using: &random)
   }

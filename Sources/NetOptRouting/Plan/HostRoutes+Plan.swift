@@ -256,9 +256,11 @@ extension HostRoutes {
     _ index: Int, rank: Int?, excluded: ExclusionReason?, at now: MonotonicInstant
   ) -> EndpointStatus {
     let endpoint = endpoints[index]
+    let health = endpoint.health
     return EndpointStatus(
-      endpoint: endpoint.listed, rank: rank, score: score(index, at: now),
-      rtt: endpoint.health.roundTrip?.smoothed, state: endpoint.health.state(at: now), chosen: rank == 1,
-      excluded: excluded, lastFailure: endpoint.health.lastFailure)
+      endpoint: endpoint.listed, rank: rank, score: score(index, at: now), rtt: health.roundTrip?.smoothed,
+      state: health.state(at: now), chosen: rank == 1, excluded: excluded,
+      avoidedSince: health.avoidedSince(at: now), lastFailure: health.lastFailure,
+      lastFailed: health.lastFailed)
   }
 }
