@@ -106,6 +106,8 @@ final class ScriptedClient: Client {
   var probings: [(hosts: [String]?, method: ProbeMethod?)] { probed.withLock(\.self) }
   var isShutDown: Bool { down.withLock(\.self) }
 
+  var metrics: ClientMetrics { ClientMetrics() }
+
   func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse {
     asked.withLock { $0.append(request) }
     return try await answer(request)

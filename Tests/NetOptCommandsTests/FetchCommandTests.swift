@@ -63,6 +63,28 @@ import Testing
       })
   }
 
+  @Test(
+    "fetch --metrics replaces a file with the metrics of its requests, and names a file that it cannot write")
+  func metrics() async throws {
+    let server = try Self.server([:])
+    defer { server.stop() }
+    let file = try TemporaryDirectory.make("metrics") + "/netopt.prom"
+    try TextFile.write("old", to: file)
+    let lines = (0..<3).map { "{\"id\":\($0),\"url\":\"http://\(server.endpoint)/\"}" }
+    #expect(try await fetch(lines, ["--metrics", file]).count == 3)
+    let text = TextFile.read(file)
+    #expect(!text.contains("old"))
+    #expect(
+      text.contains(
+        #"http_client_request_duration_seconds_count{http_request_method="GET",server_address="127.0.0.1""#))
+    #expect(text.contains(#"http_response_status_code="200",network_protocol_version="1.1"} 3"#))
+    try await ChildProcess.run(
+      "sh", ["-c", "promtool check metrics < \(file)"], in: try TemporaryDirectory.make("promtool"))
+    let run = await Run(
+      ["fetch", "--jsonl", "--metrics", "/nonexistent/netopt.prom"], client: ScriptedClient(), input: "")
+    #expect(run.code != 0 && run.errors.contains("/nonexistent/netopt.prom"))
+  }
+
   @Test("fetch sends the request that a line describes, with its cache options and without retries")
   func requestFromLine() async throws {
     let client = ScriptedClient { (request) throws(NetOptError) in Samples.response(to: request) }

@@ -6,7 +6,9 @@ import Testing
 /// Tests of the code in the articles of the documentation (`make docs`).
 @Suite struct ArticleTests {
   /// The names of the articles, without `.md`.
-  static let articles = ["GettingStarted", "Routing", "Signing", "Caching", "Interceptors", "Testing"]
+  static let articles = [
+    "GettingStarted", "Routing", "Signing", "Caching", "Interceptors", "Observing", "Testing",
+  ]
 
   /// All Swift code of an article, from top to bottom. Together the code blocks must be one program.
   private static func program(_ article: String) throws -> String {

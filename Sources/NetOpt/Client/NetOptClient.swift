@@ -25,12 +25,14 @@ public final class NetOptClient: Sendable {
 
   private let engine: Engine
   /// Holds the route planner, and tells it the results of requests and probes.
-  private let router: Router
+  let router: Router
   /// Probes endpoints of the list.
   private let prober: Prober
   /// Keeps the rankings of networks and saves them.
   private let ranking: RankingMemory
   let backgroundProbes: BackgroundProbes
+  /// What the client has counted of its calls.
+  let callMetrics: CallMetrics
   /// The state that all calls share for retries and hedges.
   private let retries: Retries
   private let listInUse: ListInUse
@@ -45,7 +47,7 @@ public final class NetOptClient: Sendable {
   /// The number of the last call.
   private let lastID = Atomic<UInt64>(0)
   /// The calls that have not returned.
-  private let calls = CallsUnderWay()
+  let calls = CallsUnderWay()
   /// The calls that wait for code of the program or for a disk.
   private let waits: BoundedWaits
   /// What requests get that do not say otherwise.
@@ -125,7 +127,8 @@ public final class NetOptClient: Sendable {
       router, engine, start.choice?.list, known: ranking.restore(), probing, timeSource)
     self.prober = prober
     backgroundProbes = BackgroundProbes(router, prober, ranking, configuration.probing, timeSource)
-    retries = Retries(timeSource, observers: configuration.observers)
+    callMetrics = CallMetrics(timeSource)
+    retries = Retries(timeSource, observers: configuration.observers + [callMetrics])
     engine.waits?.start(prober, retries, probes: configuration.probing.inBackground)
     var links: [any Interceptor] = []
     var redirect = RedirectInterceptor(
@@ -137,8 +140,7 @@ public final class NetOptClient: Sendable {
     let refreshRedirect = redirect
     redirect.cookieHosts = configuration.cookieHosts
     links.append(
-      configuration.observers.isEmpty
-        ? redirect : EventInterceptor(observers: configuration.observers, redirect: redirect))
+      EventInterceptor(observers: configuration.observers, metrics: callMetrics, redirect: redirect))
     links += configuration.interceptors
     // Only an interceptor can change the time limit of a call.
     if !configuration.interceptors.isEmpty { links.append(TimeoutInterceptor()) }

@@ -154,6 +154,8 @@ protocol Client: Sendable {
   var listStatus: ListStatus { get }
   /// A problem with the list in use that the user should know about; `nil` when there is none.
   var listWarning: NetOptError? { get }
+  /// What the client has counted.
+  var metrics: ClientMetrics { get }
   /// Sends a request.
   func execute(_ request: NetOptRequest) async throws(NetOptError) -> NetOptResponse
   /// Probes the endpoints of hosts. `hosts` is `nil` for all hosts in the list. `method` is `nil` for the

@@ -9,6 +9,10 @@ struct FetchCommand: Command {
     "concurrency", takes: .required("N"),
     "send at most N requests at the same time, 1 to 65536; default: 256")
 
+  private static let metrics = Option(
+    "metrics", takes: .required("FILE"),
+    "write the client's metrics to FILE at the end, in Prometheus' text format")
+
   /// The maximum size of an input line and of a response body, in bytes.
   static let largest = 64 << 20
 
@@ -28,10 +32,14 @@ struct FetchCommand: Command {
 
       fetch sends a request once, and 502, 503 and 504 are normal responses, unless --retry is given. The \
       exit code is 0 when every line has a response line, whatever the response lines contain.
+
+      --metrics replaces FILE atomically, so that it can be in the directory of node_exporter's textfile \
+      collector. The article Observing explains the metrics.
       """,
     operands: "", operandCount: 0...0,
     options: [
-      OptionGroup("Requests", [jsonl, concurrency, RequestArguments.maxRedirects, RequestArguments.retry]),
+      OptionGroup(
+        "Requests", [jsonl, concurrency, metrics, RequestArguments.maxRedirects, RequestArguments.retry]),
       CacheArguments.group, ClientOptions.routing, ClientOptions.connection, TLSOptions.group,
     ],
     examples: [
@@ -64,9 +72,23 @@ struct FetchCommand: Command {
     let output = LineOutput(context.output)
     try await context.withClient(configuration) { client in
       let fetches = Fetches(client: client, options: options, caching: caching, output: output)
-      try await fetches.run(lines, atOnce: concurrency)
+      let file = arguments.value(of: Self.metrics)
+      do {
+        try await fetches.run(lines, atOnce: concurrency)
+      } catch {
+        // The error of the run matters more than one of the file.
+        try? write(client.metrics, to: file)
+        throw error
+      }
+      try write(client.metrics, to: file)
     }
     return .ok
+  }
+
+  private func write(_ metrics: ClientMetrics, to file: String?) throws(NetOptError) {
+    guard let file else { return }
+    try FileBytes.replace(
+      file, with: Array(metrics.prometheusText.utf8), mode: 0o644, as: "the metrics", in: .receive)
   }
 }
 

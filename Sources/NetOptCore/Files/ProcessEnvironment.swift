@@ -18,7 +18,7 @@ package enum ProcessEnvironment {
     var next = block
     while let entry = next.pointee {
       next += 1
-      // Valid until the end of the turn: the entries do not change during the call.
+      // Not copied: the entries do not change during the call.
       let bytes = UnsafeRawBufferPointer(start: entry, count: strlen(entry))
       guard let end = bytes.firstIndex(of: UInt8(ascii: "=")), bytes[..<end].allSatisfy({ $0 < 0x80 })
       else { continue }

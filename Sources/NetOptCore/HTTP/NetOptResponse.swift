@@ -195,8 +195,14 @@ public struct Timings: Hashable, Sendable {
     .nanoseconds(queueNanoseconds + dnsNanoseconds + connectNanoseconds + tlsNanoseconds)
   }
 
+  /// `total` in nanoseconds.
+  package var totalNanoseconds: Int64 {
+    queueNanoseconds + dnsNanoseconds + connectNanoseconds + tlsNanoseconds + sendNanoseconds
+      + waitNanoseconds + transferNanoseconds
+  }
+
   /// The time from the start of the call to the last byte of the response.
-  public var total: Duration { queue + dns + connect + tls + send + wait + transfer }
+  public var total: Duration { .nanoseconds(totalNanoseconds) }
 
   /// The time from the start of the call to the first byte of the response.
   public var timeToFirstByte: Duration { total - transfer }

@@ -119,6 +119,11 @@ public struct RequestOptions: Hashable, Sendable {
   /// Has no effect in a client without a cache. Default: `nil`.
   public var cache: CacheOptions?
 
+  /// The kind of the request in the metrics of the client (`NetOptClient.metrics`), such as the name of an
+  /// API. A client tells at most 50 tags of at most 128 bytes apart, so a tag must not contain an id of a user
+  /// or of a document. Must not contain a secret. Default: `nil`.
+  public var tag: String?
+
   /// Creates the default options.
   public init() {}
 }

@@ -1,0 +1,160 @@
+import NetOptCore
+import NetOptRouting
+
+extension NetOptClient {
+  /// What the client has counted since it was made. Sends nothing. Safe from any thread.
+  ///
+  /// A call is counted when its body has ended or it has failed. The client's own requests, such as probes and
+  /// refreshes of the list, are not counted as calls.
+  public var metrics: ClientMetrics { ClientMetrics(callMetrics.current, status()) }
+}
+
+extension ClientMetrics {
+  /// The value of a label that stands for all values beyond the limit of their number, as in OpenTelemetry.
+  private static let other = "_OTHER"
+  /// The most endpoints that have gauges of their own.
+  static let mostEndpoints = 500
+
+  init(_ counts: CallMetrics.Counts, _ status: ClientStatus) {
+    self.init(Self.ofCalls(counts, status) + Self.ofList(status) + Self.ofEndpoints(status))
+  }
+
+  private static func ofCalls(_ counts: CallMetrics.Counts, _ status: ClientStatus) -> [Metric] {
+    let requests = counts.series.sorted { $0.value < $1.value }.map { series, number in
+      (labels(series, counts), counts.requests[number])
+    }
+    let phases = CallMetrics.phases.enumerated().map { ([("netopt_phase", $1)], counts.phases[$0]) }
+    return [
+      histogram(
+        "http_client_request_duration_seconds", "Duration of calls until the end of the body or the failure.",
+        requests),
+      histogram(
+        "netopt_client_phase_duration_seconds",
+        "Durations of the phases of calls whose body has ended; a phase that did not happen is not counted.",
+        phases),
+      gauge(
+        "http_client_active_requests", "Calls that have not returned.", [([], Double(status.callsUnderWay))]),
+      counter(
+        "netopt_client_sends_total", "Requests that were sent, resends, retries and hedges included.",
+        [([], counts.sends)]),
+      counter(
+        "netopt_client_repeats_total", "Retries and hedges.",
+        [([("netopt_reason", "retry")], counts.retries), ([("netopt_reason", "hedge")], counts.hedges)]),
+      counter(
+        "netopt_client_connections_total",
+        "Responses of servers, by whether their connection came from the pool or was new.",
+        [([("netopt_connection", "new")], counts.fresh), ([("netopt_connection", "reused")], counts.reused)]),
+      counter(
+        "netopt_client_cache_lookups_total", "Calls that asked the cache, by outcome.",
+        counts.cache.sorted { $0.key.rawValue < $1.key.rawValue }.map {
+          ([("netopt_outcome", $0.key.rawValue)], $0.value)
+        }),
+    ]
+  }
+
+  private static func ofList(_ status: ClientStatus) -> [Metric] {
+    let list = status.list
+    return [
+      gauge(
+        "netopt_client_list_serial", "Serial number of the list.",
+        list.serial.map { [([], Double($0))] } ?? []),
+      gauge(
+        "netopt_client_list_expires_timestamp_seconds", "When the list expires, in seconds since 1970.",
+        list.expires.map { [([], $0.timeIntervalSince1970)] } ?? []),
+      gauge(
+        "netopt_client_list_checked_timestamp_seconds",
+        "When a refresh of the list last succeeded, in seconds since 1970.",
+        list.lastCheck.map { [([], $0.timeIntervalSince1970)] } ?? []),
+      gauge(
+        "netopt_client_list_problem", "1 when there is a problem with the list, such as its expiry.",
+        [([], status.listWarning == nil ? 0 : 1)]),
+    ]
+  }
+
+  private static func ofEndpoints(_ status: ClientStatus) -> [Metric] {
+    let all = status.hosts.lazy.flatMap { host in host.endpoints.map { (host, $0) } }.prefix(mostEndpoints)
+      .map {
+        host, endpoint in
+        (
+          labels: [
+            ("server_address", host.name), ("server_port", String(host.port)),
+            ("network_peer_address", endpoint.address.description),
+          ], endpoint: endpoint
+        )
+      }
+    return [
+      gauge(
+        "netopt_client_endpoint_rtt_seconds", "Smoothed round-trip time of an endpoint of the list.",
+        all.compactMap { labels, endpoint in endpoint.rtt.map { (labels, seconds($0)) } }),
+      gauge(
+        "netopt_client_endpoint_score_seconds",
+        "Time by which endpoints are ranked, the lowest first: it contains penalties for failures.",
+        all.compactMap { labels, endpoint in endpoint.score.map { (labels, seconds($0)) } }),
+      gauge(
+        "netopt_client_endpoint_avoided",
+        "1 when requests avoid an endpoint of the list, 0 when they use it.",
+        all.map { labels, endpoint in (labels, endpoint.rank == nil ? 1 : 0) }),
+      gauge(
+        "netopt_client_endpoint_avoided_since_timestamp_seconds",
+        "Since when an endpoint has been avoided without having worked again, in seconds since 1970.",
+        all.compactMap { labels, endpoint in
+          endpoint.avoidedSince.map { (labels, $0.timeIntervalSince1970) }
+        }),
+    ]
+  }
+
+  private static func labels(
+    _ series: CallMetrics.Series, _ counts: CallMetrics.Counts
+  ) -> [(name: String, value: String)] {
+    let server = counts.servers[series.server]
+    let method = series.method == 0 ? other : CallMetrics.methods[series.method - 1].rawValue
+    var labels = [
+      (name: "http_request_method", value: method), ("server_address", server?.host ?? other),
+      ("server_port", server.map { String($0.port) } ?? other),
+    ]
+    if series.status > 0 { labels.append(("http_response_status_code", String(series.status))) }
+    if series.error > 0 { labels.append(("error_type", counts.errors[series.error - 1] ?? other)) }
+    if let version = series.version {
+      labels.append(("network_protocol_version", version.rawValue))
+    }
+    if series.tag >= 0 { labels.append(("netopt_request_tag", counts.tags[series.tag] ?? other)) }
+    return labels
+  }
+
+  // MARK: Kinds
+
+  private typealias Labels = [(name: String, value: String)]
+
+  private static func counter(_ name: String, _ help: String, _ values: [(Labels, Int)]) -> Metric {
+    Metric(
+      name: name, help: help, kind: .counter,
+      samples: values.map { Sample(name: name, labels: $0, value: Double($1)) })
+  }
+
+  private static func gauge(_ name: String, _ help: String, _ values: some Sequence<(Labels, Double)>)
+    -> Metric
+  {
+    Metric(
+      name: name, help: help, kind: .gauge, samples: values.map { Sample(name: name, labels: $0, value: $1) })
+  }
+
+  private static func histogram(
+    _ name: String, _ help: String, _ values: [(Labels, (buckets: [Int], sum: Int64))]
+  ) -> Metric {
+    var samples: [Sample] = []
+    for (labels, histogram) in values {
+      var count = 0
+      for (index, inBucket) in histogram.buckets.enumerated() {
+        count += inBucket
+        let bound = index < DurationHistograms.bounds.count ? "\(DurationHistograms.bounds[index])" : "+Inf"
+        samples.append(
+          Sample(name: name + "_bucket", labels: labels + [("le", bound)], value: Double(count)))
+      }
+      samples.append(Sample(name: name + "_sum", labels: labels, value: Double(histogram.sum) / 1e9))
+      samples.append(Sample(name: name + "_count", labels: labels, value: Double(count)))
+    }
+    return Metric(name: name, help: help, kind: .histogram, samples: samples)
+  }
+
+  private static func seconds(_ duration: Duration) -> Double { Double(duration.nanoseconds) / 1e9 }
+}

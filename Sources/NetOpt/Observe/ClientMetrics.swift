@@ -1,0 +1,83 @@
+/// What a client has counted since it was made (`NetOptClient.metrics`).
+///
+/// The names are those of Prometheus for the names of OpenTelemetry's semantic conventions, where these have
+/// one (`http.client.request.duration` is `http_client_request_duration_seconds`), and begin with
+/// `netopt_client_` otherwise. The labels have a limited number of values, and contain no path, no query and no
+/// header field.
+public struct ClientMetrics: Sendable {
+  /// A metric and its values.
+  public struct Metric: Sendable {
+    /// The kinds of metrics of Prometheus.
+    public enum Kind: String, Sendable {
+      /// A number that only grows.
+      case counter
+      /// A number at this moment.
+      case gauge
+      /// Counts of durations up to some bounds.
+      case histogram
+    }
+
+    /// The name, such as `http_client_request_duration_seconds`.
+    public let name: String
+    /// What is counted, in a sentence.
+    public let help: String
+    /// The kind.
+    public let kind: Kind
+    /// The values. A histogram has the samples `_bucket`, whose label `le` is the bound in seconds, `_sum` and
+    /// `_count`, as in the text format of Prometheus.
+    public let samples: [Sample]
+  }
+
+  /// A value of a metric.
+  public struct Sample: Sendable {
+    /// The name of the metric, with an ending for the parts of a histogram.
+    public let name: String
+    /// The names and values of the labels.
+    public let labels: [(name: String, value: String)]
+    /// The value.
+    public let value: Double
+  }
+
+  /// The metrics, in a fixed order.
+  public let metrics: [Metric]
+
+  /// Makes metrics of given values.
+  package init(_ metrics: [Metric] = []) { self.metrics = metrics }
+
+  /// The metrics in Prometheus' text format, version 0.0.4, to be served as
+  /// `text/plain; version=0.0.4; charset=utf-8`, or written to a file for node_exporter's textfile collector.
+  public var prometheusText: String {
+    var text = ""
+    for metric in metrics where !metric.samples.isEmpty {
+      text += "# HELP \(metric.name) \(Self.escaped(metric.help, quotes: false))\n"
+      text += "# TYPE \(metric.name) \(metric.kind.rawValue)\n"
+      for sample in metric.samples { text += Self.line(sample) }
+    }
+    return text
+  }
+
+  private static func line(_ sample: Sample) -> String {
+    let labels = sample.labels.map { "\($0.name)=\"\(escaped($0.value, quotes: true))\"" }
+    let list = labels.isEmpty ? "" : "{\(labels.joined(separator: ","))}"
+    return "\(sample.name)\(list) \(number(sample.value))\n"
+  }
+
+  /// A number without an exponent if it is whole, so that people can read it.
+  private static func number(_ value: Double) -> String {
+    value == value.rounded() && abs(value) < 1e15 ? String(Int64(value)) : String(value)
+  }
+
+  /// Escapes what the format escapes: the backslash, the end of a line and, in values of labels, the quote.
+  private static func escaped(_ text: String, quotes: Bool) -> String {
+    var escaped = ""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\\": escaped += "\\\\"
+      case "\n": escaped += "\\n"
+      case "\"" where quotes: escaped += "\\\""
+      default: escaped.unicodeScalars.append(scalar)
+      }
+    }
+    return escaped
+  }
+}
