@@ -51,12 +51,130 @@ import Testing
     #expect(sum(metrics, count, ["http_request_method": "POST", "error_type": "404"]) == 1)
     #expect(sum(metrics, count, ["error_type": "connect-failed"]) == 1)
     #expect(sum(metrics, count, ["server_address": StubLab.host, "server_port": "443"]) == 6)
-    #expect(sum(metrics, count, ["netopt_request_tag": "item/\"search\"\\\n"]) == 1)
-    #expect(sum(metrics, "netopt_client_sends_total") == 5)
-    #expect(sum(metrics, "netopt_client_connections_total") == 5)
-    #expect(sum(metrics, "http_client_active_requests") == 0)
+    #expect(sum(metrics, count, ["netopt_request_tag": "item/\"search\"\\\u{fffd}"]) == 1)
+    #expect(sum(metrics, "netopt_client_responses_total", ["netopt_connection": "new"]) == 1)
+    #expect(sum(metrics, "netopt_client_responses_total", ["netopt_connection": "reused"]) == 4)
+    #expect(sum(metrics, "netopt_client_calls_under_way") == 0)
     try await check(metrics.prometheusText)
   }
+
+  @Test("a call counts once, however it ends", .timeLimit(.minutes(1)))
+  func ends() async throws {
+    let lab = try StubLab([
+      .answer { request, _ in
+        switch request.url.path {
+        case "/redirect": .response(StubResponse(302, fields: ["Location": "/"], body: []))
+        case "/empty": .response(StubResponse(204))
+        case "/silent": .silence
+        default: .response(StubResponse(body: Array("body".utf8)))
+        }
+      }
+    ])
+    let client = lab.client
+    func request(_ path: String, _ method: NetOptRequest.Method = .get) throws -> NetOptRequest {
+      try NetOptRequest(method, "https://\(StubLab.host)\(path)")
+    }
+    var expected = 0.0
+    func counted(_ what: String, _ labels: [String: String] = [:]) {
+      expected += 1
+      #expect(sum(client.metrics, Self.request + "_count") == expected, "\(what)")
+      if !labels.isEmpty { #expect(sum(client.metrics, Self.request + "_count", labels) == 1, "\(what)") }
+    }
+    _ = try await client.execute(try request("/")).body.collect(upTo: 10)
+    counted("a body that was read")
+    var response = try await client.execute(try request("/"))
+    for try await _ in response.body {}
+    counted("a body that was read chunk by chunk")
+    _ = try await client.execute(try request("/"))
+    counted("a body that was released")
+    _ = try await client.execute(try request("/", .head)).body.collect(upTo: 10)
+    counted("HEAD", ["http_request_method": "HEAD"])
+    _ = try await client.execute(try request("/empty"))
+    counted("204", ["http_response_status_code": "204"])
+    _ = try await client.execute(try request("/redirect")).body.collect(upTo: 10)
+    counted("a redirect")
+    let cancelled = Task { try await client.execute(try request("/silent")) }
+    try await wait(for: "the request") { lab.transport.received.last?.request.url.path == "/silent" }
+    cancelled.cancel()
+    _ = await cancelled.result
+    counted("a cancelled call", ["error_type": "cancelled"])
+    // Another client's response, of which an interceptor makes its own.
+    var configuration = ClientConfiguration()
+    configuration.proxy = .none
+    configuration.interceptors = [Forwarding(client: client)]
+    let other = try NetOptClient(configuration, transport: StubTransport([:]), resolver: StubResolver())
+    response = try await other.execute(try request("/"))
+    _ = try await response.body.collect(upTo: 10)
+    counted("a response that another client gave on")
+    #expect(sum(other.metrics, Self.request + "_count") == 1)
+    let waiting = Task { try await client.execute(try request("/silent")) }
+    try await wait(for: "the call") { client.status().callsUnderWay == 1 }
+    await client.shutdown()
+    _ = await waiting.result
+    counted("a call that a shutdown ended", ["error_type": "shut-down"])
+    await other.shutdown()
+  }
+
+  private struct Forwarding: Interceptor {
+    let client: NetOptClient
+
+    func intercept(
+      _ request: NetOptRequest, next: InterceptorChain
+    ) async throws(NetOptError) -> NetOptResponse { try await client.execute(request) }
+  }
+
+  @Test("retries, the cache's answers and waits without a server are counted")
+  func repeatsAndCache() async throws {
+    let lab = try StubLab([
+      .respond(503), .respond(fields: ["Cache-Control": "max-age=60"], body: Array("kept".utf8)),
+    ]) {
+      $0.cache = ClientConfiguration.Cache()
+      $0.cache?.options = .http
+    }
+    for _ in 0..<3 { _ = try await lab.client.execute(try lab.request()).body.collect(upTo: 10) }
+    let metrics = lab.client.metrics
+    await lab.client.shutdown()
+    #expect(sum(metrics, Self.request + "_count") == 3)
+    #expect(sum(metrics, "netopt_client_repeats_total", ["netopt_reason": "retry"]) == 1)
+    #expect(sum(metrics, "netopt_client_repeats_total", ["netopt_reason": "hedge"]) == 0)
+    #expect(sum(metrics, "netopt_client_cache_lookups_total", ["netopt_outcome": "miss"]) == 1)
+    #expect(sum(metrics, "netopt_client_cache_lookups_total", ["netopt_outcome": "hit"]) == 2)
+    #expect(sum(metrics, "netopt_client_responses_total") == 1)
+    let waits = ["netopt_phase": "wait"]
+    #expect(sum(metrics, "netopt_client_phase_duration_seconds_count", waits) >= 0)
+  }
+
+  /// Otherwise latencies would look best while a server is unreachable.
+  @Test("the time of a response that no server sent contains what the call waited before")
+  func waits() async throws {
+    let clock = ManualTimeSource()
+    var configuration = ClientConfiguration()
+    configuration.proxy = .none
+    configuration.interceptors = [Late(clock: clock)]
+    let client = try NetOptClient(
+      configuration, transport: StubTransport([:]), resolver: StubResolver(), timeSource: clock)
+    _ = try await client.execute(NetOptRequest(.get, try HTTPURL("https://\(StubLab.host)/")))
+    #expect(sum(client.metrics, Self.request + "_sum") == 3)
+    #expect(sum(client.metrics, "netopt_client_responses_total") == 0)
+    await client.shutdown()
+  }
+
+  private struct Late: Interceptor {
+    let clock: ManualTimeSource
+
+    func intercept(
+      _ request: NetOptRequest, next: InterceptorChain
+    ) async throws(NetOptError) -> NetOptResponse {
+      clock.advance(by: .seconds(3))
+      return NetOptResponse(url: request.url, status: 200)
+    }
+  }
+
+  /// Texts that a program may use as tags and as names of errors.
+  private static let texts = [
+    "", "_OTHER", "a\"b", "c\\d", "e\nf", "\u{301}\u{1F600}", String(repeating: "x", count: 200), "\u{0}\r",
+    "\u{fffd}\u{fffd}", "{le=\"5\"}", "\u{7f}\u{85}\u{2028}",
+  ]
 
   @Test("Prometheus scrapes the metrics", .timeLimit(.minutes(2)))
   func scrape() async throws {
@@ -64,6 +182,9 @@ import Testing
     for _ in 0..<3 {
       _ = try await lab.client.execute(try lab.request { $0.options.connection = .fresh }).body.collect(
         upTo: 10)
+    }
+    for tag in Self.texts {
+      _ = try await lab.client.execute(try lab.request { $0.options.tag = tag }).body.collect(upTo: 10)
     }
     let server = try LoopbackServer(
       .raw {
@@ -99,10 +220,10 @@ import Testing
     try await wait(for: "a scrape", within: .seconds(60)) { try await query(avoided).contains("\"1\"]") }
     let calls = try await query(
       "sum(http_client_request_duration_seconds_count{server_address=\"\(StubLab.host)\"})")
-    #expect(calls.contains("\"3\"]"), "\(calls)")
-    #expect(
-      try await query("histogram_quantile(0.9, http_client_request_duration_seconds_bucket)").contains(
-        "netopt"))
+    #expect(calls.contains("\"\(3 + Self.texts.count)\"]"), "\(calls)")
+    let quantile = try await query("histogram_quantile(0.9, sum by (le) (\(Self.request)_bucket))")
+    let value = try #require(quantile.firstMatch(of: /,"([0-9.e-]+)"\]/)?.output.1)
+    #expect(try (0...0.005).contains(#require(Double(value))))
     await reader.shutdown()
     await lab.client.shutdown()
   }
@@ -113,15 +234,12 @@ import Testing
     var random = SplitMix64(seed: seed)
     let metrics = CallMetrics(SystemTimeSource())
     let hosts = (0..<300).map { "host-\($0).test" }
-    let codes = (0..<300).map { NetOptError.Code.custom("code \($0)\"\\\n") }
-    let texts = [
-      "", "a\"b", "c\\d", "e\nf", "\u{301}\u{1F600}", String(repeating: "x", count: 200), "\u{0}\r",
-    ]
+    let codes = (Self.texts + (0..<300).map { "code \($0)" } + ["404", "503"]).map(NetOptError.Code.custom)
     let calls = 60_000
     for index in 0..<calls {
       var options = RequestOptions()
       switch Int.random(in: 0..<4, using: &random) {
-      case 0: options.tag = texts.randomElement(using: &random)
+      case 0: options.tag = Self.texts.randomElement(using: &random)
       case 1: options.tag = "tag \(Int.random(in: 0..<200, using: &random))"
       default: break
       }
@@ -131,8 +249,7 @@ import Testing
       let response =
         Bool.random(using: &random)
         ? CallMetrics.Response(
-          status: Int.random(in: 100...999, using: &random), version: .http2, sends: 1, reused: nil,
-          cache: .off)
+          status: [404, Int.random(in: -5...1005, using: &random)].randomElement(using: &random)!)
         : nil
       let call = CallMetrics.Call(
         NetOptRequest(method, url, options: options), started: SystemTimeSource().now(), response)
@@ -146,7 +263,7 @@ import Testing
       }
     }
     let counts = metrics.current
-    let most = CallMetrics.mostSeries + 10 * (CallMetrics.mostErrors + 2)
+    let most = CallMetrics.mostSeries + CallMetrics.mostErrors + 2
     #expect(counts.requests.count == counts.series.count && counts.series.count <= most)
     #expect((0..<counts.requests.count).reduce(0) { $0 + counts.requests[$1].buckets.reduce(0, +) } == calls)
     let lab = try StubLab([.respond(200)])
@@ -154,11 +271,21 @@ import Testing
     await lab.client.shutdown()
     #expect(sum(shown, Self.request + "_count") == Double(calls))
     #expect(sum(shown, Self.request + "_bucket", ["le": "+Inf"]) == Double(calls))
-    for label in ["server_address", "netopt_request_tag", "error_type", "http_request_method"] {
+    let limits = [
+      "server_address": CallMetrics.mostHosts, "netopt_request_tag": CallMetrics.mostTags,
+      // Each status of 400 to 999 is a kind of error too.
+      "error_type": CallMetrics.mostErrors + 600, "http_request_method": CallMetrics.methods.count,
+    ]
+    for (label, limit) in limits {
       let values = Set(
         shown.metrics[0].samples.flatMap(\.labels).filter { $0.name == label }.map(\.value))
-      #expect(values.count <= CallMetrics.mostHosts + 1 && values.contains("_OTHER"), "\(label)")
+      #expect(values.count <= limit + 1 && values.contains("_OTHER") && !values.contains(""), "\(label)")
     }
+    // Prometheus takes an empty label for a missing one.
+    let samples = shown.metrics.flatMap(\.samples).map { sample in
+      [sample.name] + sample.labels.filter { !$0.value.isEmpty }.map { "\($0.name)=\($0.value)" }.sorted()
+    }
+    #expect(Set(samples).count == samples.count)
     try await check(shown.prometheusText)
   }
 

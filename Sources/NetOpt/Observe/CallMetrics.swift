@@ -7,14 +7,16 @@ import NetOptLocking
 /// hosts, methods, tags and errors a program uses: see `mostSeries`.
 final class CallMetrics: CallObserver {
   /// The most series of the request histogram with labels of their own. Beyond them, calls count in series
-  /// that tell only the outcome: the hundreds of the status, and the error.
-  static let mostSeries = 2_000
+  /// that tell only the error.
+  static let mostSeries = 1_000
   /// The most hosts (with their ports) and tags that are told apart.
   static let mostHosts = 100, mostTags = 50
-  /// The most kinds of errors that are told apart: all of netopt's, and some of the program's own.
+  /// The most kinds of errors that are told apart: the first ones that occur. netopt has 35.
   static let mostErrors = 100
-  /// The longest tag in bytes.
-  static let longestTag = 128
+  /// The longest tag, and the longest name of an error, in bytes.
+  static let longestText = 128
+  /// The value of a label that stands for all values beyond the limits, as in OpenTelemetry.
+  static let other = "_OTHER"
   /// The methods that OpenTelemetry names. All others count as one.
   static let methods: [NetOptRequest.Method] = [
     .get, .head, .post, .put, .delete, .patch, .options, .trace, "CONNECT",
@@ -26,20 +28,22 @@ final class CallMetrics: CallObserver {
     let port: UInt16
   }
 
-  /// What distinguishes the series of the request histogram: numbers of values, 0 for others or none.
+  /// What distinguishes the series of the request histogram: numbers of values, 0 for others.
   struct Series: Hashable, Sendable {
     var method = 0
     var server = 0
     /// -1 without a tag.
     var tag = -1
+    /// 0 without a response.
     var status = 0
-    var error = 0
+    /// -1 without an error. A response with a status of 400 or more is no error here.
+    var error = -1
     var version: HTTPVersion?
   }
 
   /// What a call was, as far as the metrics tell. A class, so that a call is counted without copies of its
   /// parts.
-  class Call {
+  final class Call: Sendable {
     let method: NetOptRequest.Method
     let url: HTTPURL
     let tag: String?
@@ -60,26 +64,22 @@ final class CallMetrics: CallObserver {
   struct Response: Sendable {
     let status: Int
     let version: HTTPVersion
-    /// How often the request was sent.
-    let sends: Int
-    /// Whether the connection came from the pool; `nil` if no server sent the response.
+    /// Whether the connection came from the pool; `nil` if the request was not sent.
     let reused: Bool?
     let cache: CacheStatus.Outcome
+    /// The time until the response, in nanoseconds, if the request was not sent. Such a response has no
+    /// timings, but the call may have waited for a server that did not respond.
+    let waited: Int64
 
-    init(status: Int, version: HTTPVersion, sends: Int, reused: Bool?, cache: CacheStatus.Outcome) {
+    init(
+      status: Int, version: HTTPVersion = .http2, reused: Bool? = nil, cache: CacheStatus.Outcome = .off,
+      waited: Int64 = 0
+    ) {
       self.status = status
       self.version = version
-      self.sends = sends
       self.reused = reused
       self.cache = cache
-    }
-
-    init(_ response: borrowing NetOptResponse) {
-      status = response.status
-      version = response.version
-      sends = response.attempts
-      reused = response.remote == nil ? nil : response.reused
-      cache = response.cacheStatus.outcome
+      self.waited = waited
     }
   }
 
@@ -98,9 +98,7 @@ final class CallMetrics: CallObserver {
     var phases = DurationHistograms(count: CallMetrics.phases.count)
     var retries = 0
     var hedges = 0
-    /// How often requests were sent: the first time, again on another connection, as retries and hedges.
-    var sends = 0
-    /// The responses of servers over a connection of the pool, and over a new one.
+    /// The responses over a connection of the pool, and over a new one.
     var reused = 0
     var fresh = 0
     /// The outcomes of the cache, by name.
@@ -123,11 +121,18 @@ final class CallMetrics: CallObserver {
 
   func callWillHedge(_ id: UInt64, after delay: Duration) { counts.withLock { $0.hedges += 1 } }
 
+  /// Makes the record of a call whose response has begun.
+  func response(_ response: borrowing NetOptResponse, to started: MonotonicInstant) -> Response {
+    let wasSent = response.attempts > 0
+    return Response(
+      status: response.status, version: response.version, reused: wasSent ? response.reused : nil,
+      cache: response.cacheStatus.outcome, waited: wasSent ? 0 : (timeSource.now() - started).nanoseconds)
+  }
+
   /// Counts a call whose response has ended.
   func ended(_ call: Call, _ timings: Timings) {
     counts.withLock { counts in
-      let status = call.response?.status ?? 0
-      counts.add(call, error: status < 400 ? nil : String(status), timings.totalNanoseconds)
+      counts.add(call, error: nil, max(timings.totalNanoseconds, call.response?.waited ?? 0))
       counts.add(timings)
     }
   }
@@ -144,13 +149,13 @@ extension CallMetrics.Counts {
     var series = CallMetrics.Series()
     series.method = (CallMetrics.methods.firstIndex(of: call.method) ?? -1) + 1
     series.server = servers.number(of: CallMetrics.Server(host: call.url.host, port: call.url.port))
-    if let tag = call.tag {
-      series.tag =
-        tag.utf8.count <= CallMetrics.longestTag ? tags.number(of: tag) : BoundedLabels<String>.other
+    if let tag = call.tag, !tag.isEmpty { series.tag = tags.number(ofText: tag) }
+    if let error {
+      // Numbers are the statuses of responses.
+      series.error = UInt(error) == nil ? errors.number(ofText: error) : BoundedLabels<String>.other
     }
-    if let error { series.error = errors.number(of: error) + 1 }
     if let response = call.response {
-      series.status = response.status
+      series.status = (100...999).contains(response.status) ? response.status : 999
       series.version = response.version
       add(response)
     }
@@ -158,7 +163,6 @@ extension CallMetrics.Counts {
   }
 
   private mutating func add(_ response: CallMetrics.Response) {
-    sends += response.sends
     if let isReused = response.reused { if isReused { reused += 1 } else { fresh += 1 } }
     if response.cache != .off { cache[response.cache, default: 0] += 1 }
   }
@@ -173,8 +177,9 @@ extension CallMetrics.Counts {
 
   private mutating func add(_ series: CallMetrics.Series) -> Int {
     guard self.series.count < CallMetrics.mostSeries else {
-      // At most ten hundreds and the kinds of errors.
-      let rest = CallMetrics.Series(status: series.status / 100 * 100, error: series.error)
+      // There are few of these. A status that is an error counts as another error.
+      var rest = CallMetrics.Series()
+      rest.error = series.error < 0 && series.status >= 400 ? BoundedLabels<String>.other : series.error
       return self.series[rest] ?? append(rest)
     }
     return append(series)
@@ -198,5 +203,18 @@ extension CallMetrics.Counts {
 
   private mutating func add(_ nanoseconds: Int64, toPhase phase: Int) {
     if nanoseconds > 0 { phases.add(nanoseconds, to: phase) }
+  }
+}
+
+extension BoundedLabels<String> {
+  /// Returns the number of a text of the program. Prometheus takes an empty label for a missing one, and
+  /// refuses some control characters.
+  mutating func number(ofText text: String) -> Int {
+    guard !text.isEmpty, text.utf8.count <= CallMetrics.longestText, text != CallMetrics.other else {
+      return Self.other
+    }
+    guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else { return number(of: text) }
+    let scalars = text.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7f ? "\u{fffd}" : $0 }
+    return number(of: String(String.UnicodeScalarView(scalars)))
   }
 }

@@ -10,8 +10,7 @@ extension NetOptClient {
 }
 
 extension ClientMetrics {
-  /// The value of a label that stands for all values beyond the limit of their number, as in OpenTelemetry.
-  private static let other = "_OTHER"
+  private static let other = CallMetrics.other
   /// The most endpoints that have gauges of their own.
   static let mostEndpoints = 500
 
@@ -33,19 +32,18 @@ extension ClientMetrics {
         "Durations of the phases of calls whose body has ended; a phase that did not happen is not counted.",
         phases),
       gauge(
-        "http_client_active_requests", "Calls that have not returned.", [([], Double(status.callsUnderWay))]),
+        "netopt_client_calls_under_way", "Calls whose response has not begun.",
+        [([], Double(status.callsUnderWay))]),
       counter(
-        "netopt_client_sends_total", "Requests that were sent, resends, retries and hedges included.",
-        [([], counts.sends)]),
-      counter(
-        "netopt_client_repeats_total", "Retries and hedges.",
+        "netopt_client_repeats_total",
+        "Retries and hedges that were begun, also those of the cache's refreshes.",
         [([("netopt_reason", "retry")], counts.retries), ([("netopt_reason", "hedge")], counts.hedges)]),
       counter(
-        "netopt_client_connections_total",
+        "netopt_client_responses_total",
         "Responses of servers, by whether their connection came from the pool or was new.",
         [([("netopt_connection", "new")], counts.fresh), ([("netopt_connection", "reused")], counts.reused)]),
       counter(
-        "netopt_client_cache_lookups_total", "Calls that asked the cache, by outcome.",
+        "netopt_client_cache_lookups_total", "Calls with a response that asked the cache, by outcome.",
         counts.cache.sorted { $0.key.rawValue < $1.key.rawValue }.map {
           ([("netopt_outcome", $0.key.rawValue)], $0.value)
         }),
@@ -59,6 +57,9 @@ extension ClientMetrics {
         "netopt_client_list_serial", "Serial number of the list.",
         list.serial.map { [([], Double($0))] } ?? []),
       gauge(
+        "netopt_client_list_issued_timestamp_seconds", "When the list was issued, in seconds since 1970.",
+        list.issued.map { [([], $0.timeIntervalSince1970)] } ?? []),
+      gauge(
         "netopt_client_list_expires_timestamp_seconds", "When the list expires, in seconds since 1970.",
         list.expires.map { [([], $0.timeIntervalSince1970)] } ?? []),
       gauge(
@@ -66,15 +67,20 @@ extension ClientMetrics {
         "When a refresh of the list last succeeded, in seconds since 1970.",
         list.lastCheck.map { [([], $0.timeIntervalSince1970)] } ?? []),
       gauge(
+        "netopt_client_host_uses_list",
+        "1 when requests to a host of the list use its endpoints, 0 when the list has expired or a proxy is set.",
+        status.hosts.prefix(mostEndpoints).map {
+          ([("server_address", $0.name), ("server_port", String($0.port))], $0.usesList ? 1 : 0)
+        }),
+      gauge(
         "netopt_client_list_problem", "1 when there is a problem with the list, such as its expiry.",
         [([], status.listWarning == nil ? 0 : 1)]),
     ]
   }
 
   private static func ofEndpoints(_ status: ClientStatus) -> [Metric] {
-    let all = status.hosts.lazy.flatMap { host in host.endpoints.map { (host, $0) } }.prefix(mostEndpoints)
-      .map {
-        host, endpoint in
+    var all = status.hosts.flatMap { host in
+      host.endpoints.map { endpoint in
         (
           labels: [
             ("server_address", host.name), ("server_port", String(host.port)),
@@ -82,6 +88,15 @@ extension ClientMetrics {
           ], endpoint: endpoint
         )
       }
+    }
+    if all.count > mostEndpoints {
+      // The avoided ones first, and otherwise the same ones at each scrape.
+      all.sort {
+        let (a, b) = ($0.endpoint, $1.endpoint)
+        return (a.rank == nil) != (b.rank == nil) ? a.rank == nil : a.address < b.address
+      }
+      all.removeLast(all.count - mostEndpoints)
+    }
     return [
       gauge(
         "netopt_client_endpoint_rtt_seconds", "Smoothed round-trip time of an endpoint of the list.",
@@ -92,13 +107,14 @@ extension ClientMetrics {
         all.compactMap { labels, endpoint in endpoint.score.map { (labels, seconds($0)) } }),
       gauge(
         "netopt_client_endpoint_avoided",
-        "1 when requests avoid an endpoint of the list, 0 when they use it.",
+        "1 when requests avoid an endpoint of the list because of its failures, otherwise 0.",
         all.map { labels, endpoint in (labels, endpoint.rank == nil ? 1 : 0) }),
       gauge(
         "netopt_client_endpoint_avoided_since_timestamp_seconds",
         "Since when an endpoint has been avoided without having worked again, in seconds since 1970.",
         all.compactMap { labels, endpoint in
-          endpoint.avoidedSince.map { (labels, $0.timeIntervalSince1970) }
+          // The moment is computed anew each time, with small differences.
+          endpoint.avoidedSince.map { (labels, $0.timeIntervalSince1970.rounded()) }
         }),
     ]
   }
@@ -113,7 +129,11 @@ extension ClientMetrics {
       ("server_port", server.map { String($0.port) } ?? other),
     ]
     if series.status > 0 { labels.append(("http_response_status_code", String(series.status))) }
-    if series.error > 0 { labels.append(("error_type", counts.errors[series.error - 1] ?? other)) }
+    if series.error >= 0 {
+      labels.append(("error_type", counts.errors[series.error] ?? other))
+    } else if series.status >= 400 {
+      labels.append(("error_type", String(series.status)))
+    }
     if let version = series.version {
       labels.append(("network_protocol_version", version.rawValue))
     }

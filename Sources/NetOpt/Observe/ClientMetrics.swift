@@ -6,9 +6,9 @@
 /// header field.
 public struct ClientMetrics: Sendable {
   /// A metric and its values.
-  public struct Metric: Sendable {
+  struct Metric: Sendable {
     /// The kinds of metrics of Prometheus.
-    public enum Kind: String, Sendable {
+    enum Kind: String, Sendable {
       /// A number that only grows.
       case counter
       /// A number at this moment.
@@ -18,31 +18,34 @@ public struct ClientMetrics: Sendable {
     }
 
     /// The name, such as `http_client_request_duration_seconds`.
-    public let name: String
+    let name: String
     /// What is counted, in a sentence.
-    public let help: String
+    let help: String
     /// The kind.
-    public let kind: Kind
+    let kind: Kind
     /// The values. A histogram has the samples `_bucket`, whose label `le` is the bound in seconds, `_sum` and
     /// `_count`, as in the text format of Prometheus.
-    public let samples: [Sample]
+    let samples: [Sample]
   }
 
   /// A value of a metric.
-  public struct Sample: Sendable {
+  struct Sample: Sendable {
     /// The name of the metric, with an ending for the parts of a histogram.
-    public let name: String
+    let name: String
     /// The names and values of the labels.
-    public let labels: [(name: String, value: String)]
+    let labels: [(name: String, value: String)]
     /// The value.
-    public let value: Double
+    let value: Double
   }
 
   /// The metrics, in a fixed order.
-  public let metrics: [Metric]
+  let metrics: [Metric]
 
   /// Makes metrics of given values.
-  package init(_ metrics: [Metric] = []) { self.metrics = metrics }
+  init(_ metrics: [Metric]) { self.metrics = metrics }
+
+  /// Makes metrics without values.
+  package init() { metrics = [] }
 
   /// The metrics in Prometheus' text format, version 0.0.4, to be served as
   /// `text/plain; version=0.0.4; charset=utf-8`, or written to a file for node_exporter's textfile collector.

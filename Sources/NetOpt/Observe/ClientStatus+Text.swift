@@ -11,7 +11,8 @@ extension ClientStatus: CustomStringConvertible {
     if let listWarning { lines.append("  \(listWarning.message.printable(400))") }
     lines.append("calls under way: \(callsUnderWay)")
     for host in hosts {
-      lines.append("\(host.name):\(host.port)")
+      let note = host.usesList ? "" : "  (requests use DNS or the proxy, not these endpoints)"
+      lines.append("\(host.name):\(host.port)\(note)")
       lines += host.endpoints.map { "  " + Self.line($0) }
     }
     return lines.joined(separator: "\n") + "\n"
@@ -44,8 +45,10 @@ extension ClientStatus: CustomStringConvertible {
       "calls_under_way": .integer(Int64(callsUnderWay)),
       "list": [
         "source": .string(list.source.description), "serial": .optional(list.serial),
+        "issued": .optional(list.issued?.formatted(.iso8601)),
         "expires": .optional(list.expires?.formatted(.iso8601)),
         "last_check": .optional(list.lastCheck?.formatted(.iso8601)),
+        "signed_by": .optional(list.signedBy), "note": .optional(list.note),
         "error": .optional(listWarning?.message),
       ],
       "hosts": .array(hosts.map(Self.json)),
@@ -55,7 +58,7 @@ extension ClientStatus: CustomStringConvertible {
 
   private static func json(_ host: Host) -> JSONValue {
     [
-      "host": .string(host.name), "port": .integer(Int64(host.port)),
+      "host": .string(host.name), "port": .integer(Int64(host.port)), "uses_list": .bool(host.usesList),
       "endpoints": .array(host.endpoints.map(json)),
     ]
   }

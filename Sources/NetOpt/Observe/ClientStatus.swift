@@ -10,6 +10,9 @@ public struct ClientStatus: Sendable {
     public let name: String
     /// The port of the host's endpoints.
     public let port: UInt16
+    /// Whether requests use the endpoints: the list has not expired, and there is no proxy for the host.
+    /// Otherwise requests go over DNS or to the proxy.
+    public let usesList: Bool
     /// The host's endpoints in the order of their ranks; endpoints that requests avoid come last.
     public let endpoints: [Endpoint]
   }
@@ -83,7 +86,7 @@ extension NetOptClient {
     let hosts = (list?.hosts ?? [:]).sorted { $0.key < $1.key }.compactMap { name, entry in
       list?.origin(of: name).map { origin in
         ClientStatus.Host(
-          name: name, port: entry.port,
+          name: name, port: entry.port, usesList: router.isDirect(origin),
           endpoints: router.withPlanner { planner, now in
             planner.status(of: origin, at: now).map { status in
               ClientStatus.Endpoint(status) { date - Double((now - $0).nanoseconds) / 1e9 }

@@ -45,7 +45,8 @@ private struct StartedCall {
     _ response: consuming NetOptResponse, to request: NetOptRequest, _ started: MonotonicInstant
   ) -> NetOptResponse {
     for observer in observers { observer.callDidReceiveHead(id, response) }
-    let call = AnsweredCall(id: id, request, started, response, observers, metrics)
+    let facts = CallMetrics.Call(request, started: started, metrics.response(response, to: started))
+    let call = AnsweredCall(id: id, facts, observers, metrics)
     if !response.body.attachObserver(call) {
       let hasContent =
         request.method != .head && !ResponseHead.hasNoBody(response.status)
@@ -63,28 +64,23 @@ private struct StartedCall {
 }
 
 /// A call whose response has a body that has not ended.
-///
-/// Unchecked sendable: the class and its superclass have only constants.
-private final class AnsweredCall: CallMetrics.Call, BodyEndObserver, @unchecked Sendable {
+private final class AnsweredCall: BodyEndObserver {
   private let id: UInt64
+  private let facts: CallMetrics.Call
   private let observers: [any CallObserver]
   private let metrics: CallMetrics
 
-  init(
-    id: UInt64, _ request: borrowing NetOptRequest, _ started: MonotonicInstant,
-    _ response: borrowing NetOptResponse, _ observers: [any CallObserver], _ metrics: CallMetrics
-  ) {
-    (self.id, self.observers, self.metrics) = (id, observers, metrics)
-    super.init(request, started: started, CallMetrics.Response(response))
+  init(id: UInt64, _ facts: CallMetrics.Call, _ observers: [any CallObserver], _ metrics: CallMetrics) {
+    (self.id, self.facts, self.observers, self.metrics) = (id, facts, observers, metrics)
   }
 
   func bodyDidEnd(_ timings: Timings) {
-    metrics.ended(self, timings)
+    metrics.ended(facts, timings)
     for observer in observers { observer.callDidFinish(id, timings) }
   }
 
   func bodyDidFail(_ error: NetOptError) {
-    metrics.failed(self, error)
+    metrics.failed(facts, error)
     for observer in observers { observer.callDidFail(id, error) }
   }
 }

@@ -33,8 +33,9 @@ struct FetchCommand: Command {
       fetch sends a request once, and 502, 503 and 504 are normal responses, unless --retry is given. The \
       exit code is 0 when every line has a response line, whatever the response lines contain.
 
-      --metrics replaces FILE atomically, so that it can be in the directory of node_exporter's textfile \
-      collector. The article Observing explains the metrics.
+      --metrics replaces FILE atomically at the end, so that it can be in the directory of node_exporter's \
+      textfile collector, which reads files whose names end in .prom. A FILE that cannot be written is an \
+      error before the first request.
       """,
     operands: "", operandCount: 0...0,
     options: [
@@ -72,23 +73,44 @@ struct FetchCommand: Command {
     let output = LineOutput(context.output)
     try await context.withClient(configuration) { client in
       let fetches = Fetches(client: client, options: options, caching: caching, output: output)
-      let file = arguments.value(of: Self.metrics)
+      // The draft shows a file that cannot be written before the first request.
+      let file = try arguments.value(of: Self.metrics).map { path throws(NetOptError) in
+        try MetricsFile(path)
+      }
       do {
         try await fetches.run(lines, atOnce: concurrency)
       } catch {
         // The error of the run matters more than one of the file.
-        try? write(client.metrics, to: file)
+        try? file?.write(client.metrics)
         throw error
       }
-      try write(client.metrics, to: file)
+      try file?.write(client.metrics)
     }
     return .ok
   }
+}
 
-  private func write(_ metrics: ClientMetrics, to file: String?) throws(NetOptError) {
-    guard let file else { return }
-    try FileBytes.replace(
-      file, with: Array(metrics.prometheusText.utf8), mode: 0o644, as: "the metrics", in: .receive)
+/// The file of `--metrics`. Written once, by the task that made it.
+private final class MetricsFile {
+  private let path: String
+  private var draft: FileDraft?
+
+  /// - Throws: `unwritableFile`.
+  init(_ path: String) throws(NetOptError) {
+    self.path = path
+    do throws(FileDraft.Failure) { draft = try FileDraft(of: path, mode: 0o644) } catch {
+      throw FileBytes.failure(.unwritableFile, path, "the metrics", .receive, error.code)
+    }
+  }
+
+  func write(_ metrics: ClientMetrics) throws(NetOptError) {
+    guard let draft = draft.take() else { return }
+    do throws(FileDraft.Failure) {
+      try draft.write(Array(metrics.prometheusText.utf8))
+      try draft.commit()
+    } catch {
+      throw FileBytes.failure(.unwritableFile, path, "the metrics", .receive, error.code)
+    }
   }
 }
 

@@ -132,7 +132,7 @@ package enum FileBytes {
   /// - Parameters:
   ///   - kind: `unreadableFile` or `unwritableFile`.
   ///   - code: the error number of the system (errno(3)).
-  static func failure(
+  package static func failure(
     _ kind: NetOptError.Code, _ path: String, _ what: String, _ phase: NetOptError.Phase, _ code: Int32
   ) -> NetOptError {
     let reason = String(cString: strerror(code))

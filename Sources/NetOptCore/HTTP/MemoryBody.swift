@@ -44,12 +44,16 @@ final class MemoryBody: BodySource {
 
   /// Sets the observer of the body's end. Call this before reading begins. If the body is empty, there is
   /// nothing to read, and this call tells the observer of the end.
-  func observe(_ observer: any BodyEndObserver) {
-    let isOver = state.withLock { state in
-      if !state.rest.isEmpty { state.observer = observer }
-      return state.rest.isEmpty
+  ///
+  /// - Returns: false if the body has an observer already, such as that of another client.
+  func observe(_ observer: any BodyEndObserver) -> Bool {
+    let (isOver, isObserved) = state.withLock { state in
+      let isObserved = state.observer != nil
+      if !state.rest.isEmpty, !isObserved { state.observer = observer }
+      return (state.rest.isEmpty, isObserved)
     }
     if isOver { observer.bodyDidEnd(timings) }
+    return isOver || !isObserved
   }
 
   /// The whole body; `nil` if reading has begun. Does not begin the reading.

@@ -197,8 +197,9 @@ public struct Timings: Hashable, Sendable {
 
   /// `total` in nanoseconds.
   package var totalNanoseconds: Int64 {
-    queueNanoseconds + dnsNanoseconds + connectNanoseconds + tlsNanoseconds + sendNanoseconds
-      + waitNanoseconds + transferNanoseconds
+    queueNanoseconds.addingClamped(dnsNanoseconds).addingClamped(connectNanoseconds)
+      .addingClamped(tlsNanoseconds).addingClamped(sendNanoseconds).addingClamped(waitNanoseconds)
+      .addingClamped(transferNanoseconds)
   }
 
   /// The time from the start of the call to the last byte of the response.

@@ -40,15 +40,13 @@ public struct ResponseBody: AsyncSequence, Sendable {
     self.memory = memory
   }
 
-  /// Sets the observer of the body's end, if the whole body is in memory. An observer of an empty body is
-  /// told of the end at once.
+  /// Sets the observer of the body's end, if the whole body is in memory and has no observer. An observer of
+  /// an empty body is told of the end at once.
   ///
   /// - Returns: whether the observer was set. If false, the caller must replace the body by one that tells
   ///   the observer of the end.
   package func attachObserver(_ observer: any BodyEndObserver) -> Bool {
-    guard let memory else { return false }
-    memory.observe(observer)
-    return true
+    memory?.observe(observer) ?? false
   }
 
   /// The program is about to release the body. Tells an observer how the body ends then.
