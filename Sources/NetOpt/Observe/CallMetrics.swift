@@ -28,7 +28,8 @@ final class CallMetrics: CallObserver {
     let port: UInt16
   }
 
-  /// What distinguishes the series of the request histogram: numbers of values, 0 for others.
+  /// The labels of a series of the request histogram. Methods, servers, tags and errors are numbers in the
+  /// tables of `Counts`; 0 stands for `other`.
   struct Series: Hashable, Sendable {
     var method = 0
     var server = 0
@@ -207,8 +208,9 @@ extension CallMetrics.Counts {
 }
 
 extension BoundedLabels<String> {
-  /// Returns the number of a text of the program. Prometheus takes an empty label for a missing one, and
-  /// refuses some control characters.
+  /// Returns the number of a tag or of the name of an error. An empty text has the number `other`, because
+  /// Prometheus takes an empty label for a missing one. Control characters are replaced, because Prometheus
+  /// refuses some of them.
   mutating func number(ofText text: String) -> Int {
     guard !text.isEmpty, text.utf8.count <= CallMetrics.longestText, text != CallMetrics.other else {
       return Self.other
