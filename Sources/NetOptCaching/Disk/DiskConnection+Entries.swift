@@ -137,8 +137,8 @@ extension DiskConnection {
           let priority = try totals().clock + Double(hits) * Double(cost) / Double(size)
           try statements.insert.run(
             .blob(storedKey.digest), .blob(storedKey.owner), .blob(storedKey.text), .blob(selectors),
-            .integer(entry.received),
-            .integer(Int64(size)), .integer(cost), .integer(hits), .real(priority),
+            .optional(entry.resource), .integer(entry.received), .integer(Int64(size)), .integer(cost),
+            .integer(hits), .real(priority),
             .integer(Int64(entry.body.count)),
             .optional(file), .blob(checksum), .blob(head), file == nil ? .blob(entry.body) : .null)
         }

@@ -6,7 +6,7 @@ enum DiskSchema {
   /// store replaces a database with an older version. It does not use or change a database with a newer
   /// version. Increase the version after a change of the tables, of the stored response fields, or of the
   /// request fields that distinguish users (`CredentialFields.usual`, `SecretNames`).
-  static let version: Int64 = 4
+  static let version: Int64 = 5
 
   /// The size of a page of the database, in bytes.
   static let pageSize = 8192
@@ -31,6 +31,7 @@ enum DiskSchema {
   /// - `digest`, `owner` and `text` are the cache key: the MD5 of the text, the partition
   ///   (`EntryCoding.owner`), and `CacheKey.text`.
   /// - `selectors`, `checksum` and `head` have the formats of `EntryCoding`.
+  /// - `resource` is `CacheEntry.resource`; it is null for an entry without this number.
   /// - `received` is in milliseconds since 1970.
   /// - `size` is the `footprint` in bytes. `cost` is the duration of the fetch in microseconds. `priority` is
   ///   the priority of GDSF (`DiskConnection.makeRoom`).
@@ -45,13 +46,14 @@ enum DiskSchema {
     """
     CREATE TABLE entries (
       id INTEGER PRIMARY KEY, digest BLOB NOT NULL, owner BLOB NOT NULL, text BLOB NOT NULL, selectors BLOB NOT NULL,
-      received INTEGER NOT NULL, size INTEGER NOT NULL, cost INTEGER NOT NULL, hits INTEGER NOT NULL,
+      resource INTEGER, received INTEGER NOT NULL, size INTEGER NOT NULL, cost INTEGER NOT NULL, hits INTEGER NOT NULL,
       priority REAL NOT NULL, length INTEGER NOT NULL, file TEXT, checksum BLOB NOT NULL, head BLOB NOT NULL,
       body BLOB)
     """,
     "CREATE INDEX entries_key ON entries (digest, owner)",
     "CREATE INDEX entries_priority ON entries (priority)",
     "CREATE INDEX entries_received ON entries (received)",
+    "CREATE INDEX entries_resource ON entries (resource) WHERE resource IS NOT NULL",
     "CREATE INDEX entries_file ON entries (file) WHERE file IS NOT NULL",
     """
     CREATE TABLE totals (

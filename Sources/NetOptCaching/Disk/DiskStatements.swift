@@ -57,8 +57,8 @@ struct DiskStatements {
       """)
     insert = try prepare(
       """
-      INSERT INTO entries (digest, owner, text, selectors, received, size, cost, hits, priority, length, file, checksum,
-        head, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      INSERT INTO entries (digest, owner, text, selectors, resource, received, size, cost, hits, priority, length, file,
+        checksum, head, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       """)
     delete = try prepare("DELETE FROM entries WHERE id = ?")
     deleteDamaged = try prepare("DELETE FROM entries WHERE id = ? AND CAST(checksum AS BLOB) = ?")

@@ -24,5 +24,5 @@ extension CacheEntry {
 
   /// The size of a `CacheEntry` object in bytes, without the strings and arrays that it refers to, and with
   /// the allocator's header.
-  static let object = 192 + (MemoryLayout<ResponseTerms>.size + 15) & ~15
+  static let object = 208 + (MemoryLayout<ResponseTerms>.size + 15) & ~15
 }

@@ -30,6 +30,9 @@ package final class CacheEntry: Sendable {
   /// The version of the resource that the request named in `versioned` mode, or that a seed pack (resources
   /// that ship with the service) states; otherwise `nil`.
   package let resourceVersion: Int64?
+  /// The number by which a removal finds the response (`ResourceHash`), if the key has the declared name of an
+  /// API or lacks the version; `nil` if the key has the whole URL.
+  package let resource: Int64?
   /// The time from the sending of the request until the body was complete, in microseconds. The disk tier
   /// prefers to keep entries that took long to fetch.
   package let fetchMicroseconds: Int64
@@ -77,7 +80,7 @@ package final class CacheEntry: Sendable {
   package init(
     key: CacheKey, selectors: [Selector] = [], status: Int, fields: HeaderFields, body: [UInt8],
     requested: Int64, received: Int64, declaredExpiry: Int64? = nil, resourceVersion: Int64? = nil,
-    fetchMicroseconds: Int64
+    resource: Int64? = nil, fetchMicroseconds: Int64
   ) {
     self.key = key
     self.selectors = selectors
@@ -88,6 +91,7 @@ package final class CacheEntry: Sendable {
     self.received = received
     self.declaredExpiry = declaredExpiry
     self.resourceVersion = resourceVersion
+    self.resource = resource
     self.fetchMicroseconds = fetchMicroseconds
     terms = ResponseTerms(status: status, fields: fields, requested: requested, received: received)
     weight = Self.weight(key, selectors, self.fields, body, terms)
@@ -100,6 +104,6 @@ extension CacheEntry {
     CacheEntry(
       key: key, selectors: selectors, status: status, fields: fields, body: body, requested: requested,
       received: received, declaredExpiry: declaredExpiry,
-      resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
+      resourceVersion: resourceVersion, resource: resource, fetchMicroseconds: fetchMicroseconds)
   }
 }

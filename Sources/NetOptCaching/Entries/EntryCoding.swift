@@ -13,8 +13,8 @@ enum EntryCoding {
     min(max(moment, moments.lowerBound), moments.upperBound)
   }
 
-  /// Encodes, in this order: status, times of request and response, declared expiry, version, duration of the
-  /// fetch, number of header fields, header fields.
+  /// Encodes, in this order: status, times of request and response, declared expiry, version, number of
+  /// the resource, duration of the fetch, number of header fields, header fields.
   static func head(of entry: CacheEntry) -> [UInt8] {
     var writer = ByteWriter()
     writer.integer(Int64(entry.status))
@@ -22,6 +22,7 @@ enum EntryCoding {
     writer.integer(bounded(entry.received))
     writer.optional(entry.declaredExpiry.map(bounded))
     writer.optional(entry.resourceVersion)
+    writer.optional(entry.resource)
     writer.integer(max(entry.fetchMicroseconds, 0))
     writer.count(entry.fields.count)
     for field in entry.fields {
@@ -67,6 +68,7 @@ enum EntryCoding {
     guard let selectors = Self.selectors(selectors),
       let status = reader.integer(), let requested = reader.integer(), let received = reader.integer(),
       let declaredExpiry = reader.optional(), let resourceVersion = reader.optional(),
+      let resource = reader.optional(),
       let fetchMicroseconds = reader.integer(), let count = reader.count(),
       moments.contains(requested), moments.contains(received),
       declaredExpiry.map(moments.contains) ?? true, fetchMicroseconds >= 0
@@ -82,7 +84,7 @@ enum EntryCoding {
     return CacheEntry(
       key: key, selectors: selectors, status: status, fields: HeaderFields(fields), body: body,
       requested: requested, received: received, declaredExpiry: declaredExpiry,
-      resourceVersion: resourceVersion, fetchMicroseconds: fetchMicroseconds)
+      resourceVersion: resourceVersion, resource: resource, fetchMicroseconds: fetchMicroseconds)
   }
 
   /// The checksum of an entry: the first 16 bytes of the SHA-256 over the lengths of all parts and the parts.

@@ -26,7 +26,7 @@ package enum Freshening {
       key: entry.key, selectors: (now + before).sorted { $0.name < $1.name }, status: entry.status,
       fields: fields, body: entry.body, requested: requested, received: received,
       declaredExpiry: entry.declaredExpiry, resourceVersion: entry.resourceVersion,
-      fetchMicroseconds: entry.fetchMicroseconds)
+      resource: entry.resource, fetchMicroseconds: entry.fetchMicroseconds)
   }
 
   /// Whether the updated entry may be stored. It may not when its fields now forbid storing, when
