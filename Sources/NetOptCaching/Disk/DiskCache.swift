@@ -9,6 +9,8 @@ package final class DiskCache: Sendable {
   private let thread = DiskThread()
   /// The look-ups that callers wait for, with their time limits.
   private let lookups = TimedLookups<[CacheEntry]>()
+  /// Limits how long `usage` waits.
+  private let usages = TimedLookups<DiskUsage?>()
   /// Limits how long `shutdown` waits until the store is closed.
   private let closing = TimedLookups<Void>()
   /// The amount of memory that queued work takes.
@@ -125,6 +127,30 @@ package final class DiskCache: Sendable {
 
   /// Queues the removal of all entries.
   package func removeAll() { submit { $0.removeAll() } }
+
+  /// Removes the entries of a selection, after all queued work. Other work may run between the batches of the
+  /// removal. Returns when the removal is done, or when the cache was shut down.
+  package func remove(_ selection: CacheSelection) async {
+    let store = store
+    var position: RemovalPosition? = RemovalPosition()
+    while let next = position {
+      position = await thread.run { store.remove(selection, from: next) } ?? nil
+    }
+  }
+
+  /// The number of entries, their disk space and the last evictions. `nil` when the directory cannot be used,
+  /// when the disk does not answer within `patience`, and after `shutdown`.
+  package func usage() async -> DiskUsage? {
+    let store = store
+    return await usages.perform(within: Self.patience) { found in
+      let isTaken = thread.submit {
+        found(store.usage())
+      } orElse: {
+        found(nil)
+      }
+      if !isTaken { found(nil) }
+    } ?? nil
+  }
 
   /// Waits until all queued work is done and the store has written its hit counts.
   package func flush() async {

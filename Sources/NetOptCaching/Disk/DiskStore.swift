@@ -149,6 +149,20 @@ package final class DiskStore: CacheStore {
     perform(orRemoveLater: .everything) { (connection) throws(DiskError) in try connection.removeAll() }
   }
 
+  /// Removes entries of a selection, about `DiskConnection.removalBatch` of them. Call it again with the
+  /// result until the result is `nil`, so that no call holds the lock of the store for long. If the removal
+  /// fails, it becomes pending as a whole.
+  package func remove(_ selection: CacheSelection, from position: RemovalPosition) -> RemovalPosition? {
+    perform(orRemoveLater: selection == .everything ? .everything : .selection(selection)) {
+      (connection) throws(DiskError) in try connection.remove(selection, from: position)
+    } ?? nil
+  }
+
+  /// The number of entries, their disk space and the last evictions; `nil` when the directory cannot be used.
+  package func usage() -> DiskUsage? {
+    perform { (connection) throws(DiskError) in try connection.usage() }
+  }
+
   /// Writes the pending hit counts to the database. A hit itself writes nothing; it only adds to these
   /// counts.
   package func flush() {
@@ -234,6 +248,10 @@ package final class DiskStore: CacheStore {
   ) throws(DiskError) {
     if removals.isEmpty { return }
     if removals.isEverything { try connection.removeAll() } else { try connection.remove(removals.keys) }
+    for selection in removals.selections {
+      var position: RemovalPosition? = RemovalPosition()
+      while let next = position { position = try connection.remove(selection, from: next) }
+    }
     removals = PendingRemovals()
   }
 

@@ -8,27 +8,34 @@ struct PendingRemovals: Sendable {
     case entries(of: CacheKey)
     /// All entries of the store.
     case everything
+    /// The entries of a selection. They may have other keys than the program knows.
+    case selection(CacheSelection)
   }
 
-  /// The maximum number of keys in `keys`, which limits the memory that they take. With more keys, all
+  /// The maximum number of keys and selections, which limits the memory that they take. With more keys, all
   /// entries of the store are to be removed instead.
   static let mostKeys = 10_000
 
   /// The keys whose entries are to be removed; empty when everything is to be removed.
   private(set) var keys: Set<CacheKey> = []
+  /// The selections whose entries are to be removed; empty when everything is to be removed.
+  private(set) var selections: Set<CacheSelection> = []
   /// Whether all entries of the store are to be removed.
   private(set) var isEverything = false
 
   /// Whether no removal is pending.
-  var isEmpty: Bool { keys.isEmpty && !isEverything }
+  var isEmpty: Bool { keys.isEmpty && selections.isEmpty && !isEverything }
 
   /// Adds a removal.
   mutating func add(_ removal: Removal) {
-    if case .entries(let key) = removal, !isEverything {
-      keys.insert(key)
-      if keys.count <= Self.mostKeys { return }
+    if isEverything { return }
+    switch removal {
+    case .entries(let key): keys.insert(key)
+    case .selection(let selection): selections.insert(selection)
+    case .everything: isEverything = true
     }
-    keys = []
+    if !isEverything, keys.count + selections.count <= Self.mostKeys { return }
+    (keys, selections) = ([], [])
     isEverything = true
   }
 }

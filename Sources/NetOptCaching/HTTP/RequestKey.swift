@@ -124,6 +124,12 @@ package enum RequestKey {
     Hex.text(Array(try Digest.of("netopt cache".utf8 + credentials, .sha256).prefix(16)))
   }
 
+  /// Whether a key may have the declared name of an API in place of method, origin and path.
+  package static func mayHaveName(_ key: CacheKey) -> Bool {
+    // A declared name may look like a method and an origin. Its partition names the origin.
+    !key.text.hasPrefix("GET http") || key.partition.utf8.firstRange(ofBytes: "\0at ") != nil
+  }
+
   /// The text that takes the place of an API's name: method, origin and path.
   private static func undeclared(_ method: NetOptRequest.Method, _ url: HTTPURL) -> String {
     "\(method.rawValue) \(url.origin)\(url.path)"

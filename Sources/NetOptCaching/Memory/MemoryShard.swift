@@ -18,6 +18,19 @@ final class MemoryShard: Sendable {
     /// The memory that the dictionary takes in bytes, without the slots.
     var bytes: Int { TableSize.bytes(of: slots) }
 
+    /// The slots of all keys.
+    var allSlots: [MemorySlot] {
+      var all: [MemorySlot] = []
+      for first in slots.values {
+        var slot: MemorySlot? = first
+        while let each = slot {
+          all.append(each)
+          slot = each.next
+        }
+      }
+      return all
+    }
+
     /// The slot of a key; `nil` when the key has no entries.
     func slot(of key: CacheKey) -> MemorySlot? {
       var slot = slots[key.tableHash]

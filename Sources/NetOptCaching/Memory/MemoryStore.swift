@@ -23,6 +23,8 @@ package final class MemoryStore: CacheStore {
     package var overhead = 0
     /// The number of keys with entries.
     package var keys: Int
+    /// The number of entries: a key has one for each variant.
+    package var entries = 0
   }
 
   /// The maximum number of variants of a key. Without a limit, a server whose responses vary by a value that
@@ -58,6 +60,10 @@ package final class MemoryStore: CacheStore {
     /// The memory of the tables of the shards and of the gaps in the heap, in bytes. A block of the store can
     /// keep at most the two pages at its ends resident, so the gaps count for at most two pages per key.
     var overhead: Int { tableBytes + min(heap?.gaps ?? 0, 2 * fifo.count * page) }
+    /// The number of entries.
+    var entries = 0
+    /// The number of entries that were evicted since the store was made.
+    var evicted = 0
     /// When the next sweep for entries older than `maxAge` is due, in milliseconds since 1970.
     var nextSweep = Int64.min
     /// The index of the shard of the last sweep.
@@ -95,9 +101,13 @@ package final class MemoryStore: CacheStore {
   package var usage: Usage {
     queues.withLock { queues in
       let fifo = queues.fifo
-      return Usage(bytes: fifo.used, overhead: fifo.used - fifo.bytes, keys: fifo.count)
+      return Usage(
+        bytes: fifo.used, overhead: fifo.used - fifo.bytes, keys: fifo.count, entries: queues.entries)
     }
   }
+
+  /// The number of entries that were evicted since the store was made, for space or for age.
+  package var evicted: Int { queues.withLock(\.evicted) }
 
   /// The maximum size of the slot of a key with all its entries, in bytes: a tenth of `maxBytes`.
   package var mostBytesOfEntry: Int { max(limits.maxBytes, 0) / 10 }
@@ -164,9 +174,24 @@ package final class MemoryStore: CacheStore {
           table.changes += 1
         }
       }
+      let evicted = queues.evicted
       queues = Self.emptyQueues(limits, heap)
+      queues.evicted = evicted
     }
     _ = heap?.trim()
+  }
+
+  /// Removes the entries that match the predicate, of all keys. The change counts of all keys grow, so
+  /// `promote` rejects all entries that were read from the disk before. Holds one lock of a shard at a time
+  /// while it searches. The predicate runs under this lock.
+  package func remove(where predicate: (CacheEntry) -> Bool) {
+    for shard in shards {
+      let keys = shard.table.withLock { table -> [CacheKey] in
+        table.changes += 1
+        return table.allSlots.filter { $0.entries.contains(where: predicate) }.map(\.key)
+      }
+      for key in keys { remove(key, where: predicate) }
+    }
   }
 
   // MARK: Promotion from another tier
@@ -247,6 +272,7 @@ package final class MemoryStore: CacheStore {
   private func apply(_ change: Change, to key: CacheKey, in shard: MemoryShard, _ queues: inout Queues) {
     queues.tableBytes += change.tableBytes
     queues.heap?.replace(change.old, with: change.new)
+    queues.entries += change.new.count - change.old.count
     // Updates the overhead before the queues evict anything, because the new entries may fill gaps.
     queues.fifo.overhead = queues.overhead
     guard let slot = change.slot else {
@@ -270,6 +296,8 @@ package final class MemoryStore: CacheStore {
     }
     guard let index else {
       queues.heap?.remove(slot.entries)
+      queues.entries -= slot.entries.count
+      queues.evicted += slot.entries.count
       return
     }
     slot.queueIndex = index
@@ -288,15 +316,19 @@ package final class MemoryStore: CacheStore {
     _ queues: inout Queues, _ work: (inout S3FIFO<MemorySlot>, (MemorySlot) -> Void) -> Result
   ) -> Result {
     var tableBytes = 0
+    var evicted = 0
     // The closure below changes a copy, because it must not access `queues` while `work` changes
     // `queues.fifo`.
     var heap = queues.heap
     defer {
       queues.heap = heap
       queues.tableBytes += tableBytes
+      queues.entries -= evicted
+      queues.evicted += evicted
     }
     return work(&queues.fifo) { slot in
       tableBytes += drop(slot)
+      evicted += slot.entries.count
       heap?.remove(slot.entries)
     }
   }
@@ -333,12 +365,8 @@ package final class MemoryStore: CacheStore {
     queues.sweptShard = (queues.sweptShard + 1) % Self.shardCount
     let (old, tableBytes) = shards[queues.sweptShard].table.withLock { table -> ([MemorySlot], Int) in
       var old: [MemorySlot] = []
-      for first in table.slots.values {
-        var slot: MemorySlot? = first
-        while let each = slot {
-          if each.entries.allSatisfy({ $0.received < now - maxAge }) { old.append(each) }
-          slot = each.next
-        }
+      for slot in table.allSlots where slot.entries.allSatisfy({ $0.received < now - maxAge }) {
+        old.append(slot)
       }
       let before = table.bytes
       for slot in old { table.remove(slot) }
@@ -348,6 +376,8 @@ package final class MemoryStore: CacheStore {
     for slot in old {
       queues.fifo.remove(slot.queueIndex)
       queues.heap?.remove(slot.entries)
+      queues.entries -= slot.entries.count
+      queues.evicted += slot.entries.count
     }
   }
 }

@@ -111,6 +111,20 @@ package final class TieredStore: Sendable {
     memory.removeAll()
   }
 
+  /// Removes the entries of a selection from memory and disk, and waits for the disk. Seed packs do not
+  /// change.
+  ///
+  /// Meanwhile a call may get the entries from memory. After the disk, the removal from memory also keeps a
+  /// look-up from promoting an entry that it read before.
+  package func remove(_ selection: CacheSelection) async {
+    await disk?.remove(selection)
+    if selection == .everything {
+      memory.removeAll()
+    } else {
+      memory.remove { selection.contains($0.key, $0.resource) }
+    }
+  }
+
   /// Writes the queued entries to the disk and ends the disk's thread. Entries in memory stay.
   package func shutdown() async { await disk?.shutdown() }
 }
