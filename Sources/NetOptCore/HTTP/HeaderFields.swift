@@ -161,6 +161,9 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
   }
 
   /// Whether a byte may occur in a token.
+  static func isToken(_ byte: UInt8) -> Bool { tokenByte(byte) }
+
+  /// Whether a byte may occur in a token.
   private static func tokenByte(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true
