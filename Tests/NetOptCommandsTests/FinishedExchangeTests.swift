@@ -30,7 +30,7 @@ import Testing
       "outcome":"failed","error":"connection refused"},{"ip":"203.0.113.9","source":"list","started_us":1200,\#
       "connected_us":21300,"tls_us":42500,"outcome":"won"}],"fallback":null},\#
       "tls":{"verified":true,"version":"TLSv1.3"},"timings_us":{"queue":1200,"dns":0,"connect":20100,"tls":21200,\#
-      "send":90,"wait":18900,"transfer":2310,"total":63800},"reused":false,"cache":"off","signed":null,\#
+      "send":90,"wait":18900,"transfer":2310,"total":63800},"server_timing":[],"reused":false,"cache":"off","signed":null,\#
       "attempts":1,"headers":[["content-type","text/plain"],["set-cookie","a=1"],["set-cookie","b=\"2\""]],\#
       "body_bytes":6}
       """#

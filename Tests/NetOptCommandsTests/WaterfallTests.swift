@@ -71,6 +71,46 @@ import Testing
         """)
   }
 
+  @Test("the metrics of the server are below the durations, without control characters")
+  func serverTiming() throws {
+    var exchange = try exchange { response in
+      response.head = ResponseHead(
+        status: 200, version: .http2,
+        fields: [
+          "Server-Timing": "db;dur=12.34;desc=\"the\u{1b}[31m primary\", cache;desc=hit, total;dur=17",
+          "server-timing": "a-name-that-is-too-long-for-its-column;dur=1",
+        ])
+    }
+    let lines = Waterfall(exchange).text(columns: 80).split(separator: "\n").map(String.init)
+    #expect(
+      Array(lines.suffix(7)) == [
+        "TIME ms    queue     dns     tcp     tls    send    wait  transfer   total",
+        "             1.2     0.0    20.1    21.2     0.1    18.9       2.3    63.8",
+        "  parts of wait, as the server reports them (Server-Timing):",
+        "    db                                              12.3  the\u{fffd}[31m primary",
+        "    cache                                                 hit",
+        "    total                                           17.0",
+        "    a-name-that-is-too-long-f...                     1.0",
+      ])
+    #expect(
+      exchange.json.description.contains(
+        #""server_timing":[{"name":"db","dur_us":12340,"desc":"the\#u{fffd}[31m primary"},"#
+          + #"{"name":"cache","dur_us":null,"desc":"hit"},"#))
+    exchange.serverTiming = []
+    #expect(!Waterfall(exchange).text(columns: 80).contains("Server-Timing"))
+  }
+
+  @Test(
+    "a response from the cache shows no metrics of the server",
+    arguments: [CacheStatus.Outcome.hit, .stale, .revalidated])
+  func storedServerTiming(outcome: CacheStatus.Outcome) throws {
+    let exchange = try exchange { response in
+      response.head = ResponseHead(status: 200, version: .http2, fields: ["Server-Timing": "db;dur=1"])
+      response.cacheStatus = CacheStatus(outcome, by: CacheRule("a rule", "a section"))
+    }
+    #expect(exchange.serverTiming.isEmpty)
+  }
+
   @Test("the waterfall lists the attempts that did not give the response, and no table without any")
   func otherAttempts() throws {
     let exchange = try exchange(route: Samples.fallback, timings: Timings()) { response in

@@ -13,6 +13,7 @@ extension FinishedExchange {
       "route": route.json,
       "tls": tls.map { ["verified": .bool($0.verified), "version": .optional($0.version)] } ?? nil,
       "timings_us": timings.json,
+      "server_timing": .array(serverTiming.map(\.json)),
       "reused": .bool(reused),
       "cache": .string(cacheStatus.outcome.rawValue),
       "signed": .optional(signedBy),
@@ -86,6 +87,12 @@ extension Timings {
     let members = phases.map { JSONValue.Member($0, .integer($1.microseconds)) }
     let total = phases.reduce(0) { $0 + $1.1.microseconds }
     return .object(members + [.init("total", .integer(total))])
+  }
+}
+
+extension ServerTiming {
+  fileprivate var json: JSONValue {
+    ["name": .string(name), "dur_us": .microseconds(duration), "desc": .optional(text)]
   }
 }
 

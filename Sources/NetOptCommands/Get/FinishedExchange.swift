@@ -26,6 +26,9 @@ struct FinishedExchange: Sendable {
   var otherAttempts: [AttemptReport]
   /// The number of bytes of the body after decompression.
   var bodyBytes: Int64
+  /// What the server says about its part of `wait`, from `Server-Timing`. Empty when the response came from
+  /// the cache or was confirmed: the field then belongs to another call.
+  var serverTiming: [ServerTiming]
   /// How the cache handled the request.
   var cacheStatus: CacheStatus
   /// The id of the key with which the client signs requests to the host of the response; `nil` if it does not
@@ -45,6 +48,8 @@ struct FinishedExchange: Sendable {
     attempts = response.attempts
     otherAttempts = response.otherAttempts
     cacheStatus = response.cacheStatus
+    let isOfOrigin = attempts > 0 && (cacheStatus.outcome == .off || cacheStatus.outcome == .miss)
+    serverTiming = isOfOrigin ? ServerTiming.metrics(response.headers) : []
     self.bodyBytes = bodyBytes
   }
 }

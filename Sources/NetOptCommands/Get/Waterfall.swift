@@ -38,7 +38,7 @@ struct Waterfall: Sendable {
     let blocks = [
       heading(columns) + facts, attempts(columns), candidates(columns),
       LegChart(route, exchange?.timings).lines(columns),
-      failures(columns), timings,
+      failures(columns), timings + serverTiming(columns),
     ]
     return Text.lines(Array(blocks.filter { !$0.isEmpty }.joined(separator: [""])))
   }
@@ -192,6 +192,21 @@ struct Waterfall: Sendable {
       "TIME ms " + zip(cells, widths).map { Text.right($0.0, $1) }.joined(),
       "        " + zip(cells, widths).map { Text.right($0.1, $1) }.joined(),
     ]
+  }
+}
+
+extension Waterfall {
+  /// Returns a line for each metric of the server, with a heading. The server counts these times as parts of
+  /// `wait`. The column of the durations is below that of `wait` unless `wait` is very long.
+  private func serverTiming(_ columns: Int) -> [String] {
+    guard let metrics = exchange?.serverTiming, !metrics.isEmpty else { return [] }
+    let width = min(max(metrics.map(\.name.count).max() ?? 0, 10), 28)
+    return ["  parts of wait, as the server reports them (Server-Timing):"]
+      + metrics.map { metric in
+        let duration = metric.duration.map(Text.milliseconds) ?? ""
+        let start = "    " + Text.left(metric.name, width) + Text.right(duration, 52 - width)
+        return Text.cut(start + "  " + Text.printable(metric.text ?? ""), to: columns)
+      }
   }
 }
 
