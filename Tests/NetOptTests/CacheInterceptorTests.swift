@@ -52,7 +52,7 @@ import Testing
     let lab = try StubLab([.respond(200, fields: ["Cache-Control": "max-age=60"])])
     for _ in 0..<2 { #expect(try await lab.client.execute(try lab.request()).cacheStatus == .off) }
     #expect(lab.receivers.count == 2)
-    #expect(lab.client.cache == nil)
+    #expect(lab.client.responseCache == nil)
     await lab.client.shutdown()
   }
 
@@ -410,7 +410,7 @@ import Testing
     _ = try await reader.next()
     #expect(try await lab.ask(.get, "/2").text.count == 101)
     // A body that only passes through does not count towards the limit.
-    #expect(lab.client.cache?.pendingBytes == 100)
+    #expect(lab.client.responseCache?.pendingBytes == 100)
     _ = try await reader.next()
     #expect(try await reader.next() == nil)
     #expect(try await lab.ask(.get, "/1").response.cacheStatus.outcome == .hit)

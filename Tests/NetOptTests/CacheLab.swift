@@ -97,7 +97,7 @@ final class CacheLab: Sendable {
   /// The number of requests that were sent.
   var sent: Int { transport.requests.count }
   /// The running fetches of the cache, and the calls that wait for them.
-  var inFlightFetches: InFlightFetches { get throws { try #require(client.cache).inFlightFetches } }
+  var inFlightFetches: InFlightFetches { get throws { try #require(client.responseCache).inFlightFetches } }
 
   /// Performs a request and reads the response's body.
   func ask(

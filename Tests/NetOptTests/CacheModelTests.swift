@@ -47,7 +47,7 @@ import Testing
         return await group.reduce(0, +)
       }
       hits += counts
-      let cache = try #require(lab.client.cache)
+      let cache = try #require(lab.client.responseCache)
       await lab.client.shutdown()
       let fetches = cache.inFlightFetches
       #expect(fetches.count == 0 && fetches.waiting == 0 && cache.pendingBytes == 0)

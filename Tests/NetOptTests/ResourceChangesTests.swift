@@ -99,3 +99,37 @@ import Testing
     #expect(stored > 40)
   }
 }
+
+/// Tests what `ResourceChanges` knows about removals by the program.
+@Suite struct RemovalRecordTests {
+  @Test("a removal concerns its URL and fetches before it only, and very many removals concern everything")
+  func removals() throws {
+    let changes = ResourceChanges()
+    let url = try HTTPURL("https://a.test/a?q=1")
+    let key = try RequestKey.url(url, partition: "p")
+    let other = try RequestKey.url(HTTPURL("https://a.test/b?q=1"), partition: "p")
+    let before = changes.removalCount
+    changes.recordRemoval(of: try CacheSelection(url: url))
+    let after = changes.removalCount
+    #expect(changes.isRemoved(key, nil, since: before) && !changes.isRemoved(key, nil, since: after))
+    #expect(!changes.isRemoved(other, nil, since: before))
+    #expect(changes.isRemoved(other, ResourceHash.of(url, isNamed: true), since: before))
+    for number in 0..<1023 { changes.recordRemoval(of: .name("\(number)")) }
+    #expect(changes.isRemoved(key, nil, since: before) && !changes.isRemoved(other, nil, since: before))
+    changes.recordRemoval(of: .name("one more"))
+    #expect(changes.isRemoved(other, nil, since: before) && !changes.isRemoved(key, nil, since: after))
+  }
+
+  @Test("the record of removals takes limited memory, also for URLs with very many parameters")
+  func manyParameters() throws {
+    let query = (0..<8000).map { "\($0)=1" }.joined(separator: "&")
+    let selection = try CacheSelection(url: try HTTPURL("https://a.test/?" + query))
+    let changes = ResourceChanges()
+    let before = changes.removalCount
+    for _ in 0..<100 { changes.recordRemoval(of: selection) }
+    #expect(selection.weight > 16_000)
+    let last = changes.removalCount
+    #expect(changes.isRemoved(try CacheKey(api: "x", parameters: ""), nil, since: before))
+    #expect(!changes.isRemoved(try CacheKey(api: "x", parameters: ""), nil, since: last - 1))
+  }
+}

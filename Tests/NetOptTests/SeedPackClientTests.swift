@@ -61,7 +61,7 @@ import Testing
       return try NetOptClient(configuration)
     }
     let good = try client([stranger.publicKey, signer.publicKey])
-    #expect(good.cache?.store.seeds.map(\.count) == [1])
+    #expect(good.responseCache?.store.seeds.map(\.count) == [1])
     await good.shutdown()
     let other = #expect(throws: NetOptError.self) { try client([stranger.publicKey]) }
     #expect(other?.code == .invalidSignature && other?.message.contains(path) == true)

@@ -55,7 +55,7 @@ import Testing
     configuration.cache = ClientConfiguration.Cache()
     let client = try NetOptClient(
       configuration, transport: transport, resolver: StubResolver(), timeSource: clock)
-    let cache = try #require(client.cache)
+    let cache = try #require(client.responseCache)
     let calls = try (0..<1000).map { _ in
       let request = try NetOptRequest(.get, "https://api.test/thing")
       return Task {

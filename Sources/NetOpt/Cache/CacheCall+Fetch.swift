@@ -34,6 +34,8 @@ extension CacheCall {
     /// The count of `ResourceChanges` for the key when the fetch began. `handleResponse` adds the changes
     /// that the call's own request made.
     var changeCount: UInt32 = 0
+    /// The number of removals by the program when the fetch began.
+    var removalCount: UInt64 = 0
 
     /// Returns the fetch with `requested` and `begun` moved to the time at which the request of the
     /// successful attempt was sent. This time may be long after the fetch began, because connections,
@@ -143,6 +145,11 @@ extension CacheCall {
   /// Sends the request to the origin and handles the response or the error.
   private func perform(_ fetch: Fetch, _ next: InterceptorChain) async throws(NetOptError) -> NetOptResponse {
     var fetch = fetch
+    fetch.removalCount = cache.changes.removalCount
+    // The program has removed the entry since the call found it. The origin must not confirm it.
+    if fetch.entry != nil, cache.changes.isRemoved(key, resource, since: removalCount) {
+      (fetch.entry, fetch.conditions) = (nil, [:])
+    }
     var forwarded = request
     for field in fetch.conditions { forwarded.headers[field.name] = field.value }
     fetch.requested = cache.now()
@@ -293,7 +300,8 @@ extension CacheCall {
       status: response.status, fields: stored,
       requested: fetch.requested, received: received,
       declaredExpiry: expiry, resourceVersion: version,
-      begun: fetch.begun, deadline: fetch.deadline, changeCount: fetch.changeCount, shouldStore: isStored)
+      begun: fetch.begun, deadline: fetch.deadline, changeCount: fetch.changeCount,
+      removalCount: fetch.removalCount, resource: resource, shouldStore: isStored)
     if let whole = response.body.whole {
       guard whole.count <= cache.entryLimit else {
         fetch.leader?.complete(.unshared)

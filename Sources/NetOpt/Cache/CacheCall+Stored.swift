@@ -122,7 +122,8 @@ extension CacheCall {
       cache.forget(.overlapping(updated.selectors), for: key, begun: fetch.begun)
       return false
     }
-    cache.insert(updated, unlessChangedSince: fetch.changeCount, begun: fetch.begun)
+    cache.insert(
+      updated, unlessChangedSince: fetch.changeCount, removals: fetch.removalCount, begun: fetch.begun)
     return true
   }
 }

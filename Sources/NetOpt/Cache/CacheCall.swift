@@ -31,6 +31,8 @@ struct CacheCall: Sendable {
   let cache: ResponseCache
   /// The value of `ResponseCache.settingsChanges` for which `key` was computed.
   let settingsChanges: UInt32
+  /// The value of `ResourceChanges.removalCount` when the call began.
+  let removalCount: UInt64
 
   /// Prepares a call. Returns `nil` when the cache is off for the request, and when no key can be computed.
   init?(_ request: NetOptRequest, _ cache: ResponseCache) {
@@ -41,6 +43,7 @@ struct CacheCall: Sendable {
     self.cacheRequest = cacheRequest
     self.cache = cache
     settingsChanges = cache.settingsChanges
+    removalCount = cache.changes.removalCount
     do {
       let partition = try Self.partition(of: cacheRequest, request, cache)
       (key, rules) = try Self.key(options.mode, request, cacheRequest, cache.policy, partition)
@@ -169,6 +172,20 @@ struct CacheCall: Sendable {
   /// The version that the request asks for, which is also the version of the response; `nil` outside
   /// versioned mode.
   var version: Int64? { if case .versioned(_, let requested) = rules { requested } else { nil } }
+
+  /// The number by which a removal finds the response of the call (`CacheEntry.resource`). `nil` when `key`
+  /// has the whole URL.
+  var resource: Int64? {
+    let mode = (request.options.cache ?? cache.options).mode
+    switch (rules, mode) {
+    case (.declared, .api(let declaration)) where declaration.name != nil:
+      return ResourceHash.of(request.url, isNamed: true)
+    case (.versioned, .versioned(let versions)):
+      return ResourceHash.of(
+        request.url, isNamed: versions.name != nil, version: versions.parameter)
+    default: return nil
+    }
+  }
 
   /// Whether the call may wait for the fetch of another call, and other calls for its fetch. Only a GET may,
   /// and in `api` mode every request except HEAD. A request may not if its own fields demand something of the

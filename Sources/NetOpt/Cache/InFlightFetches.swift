@@ -212,6 +212,14 @@ final class InFlightFetches: Sendable {
     /// Removes all fetches of a key, so that no further call joins them.
     mutating func removeAll(for key: CacheKey) { fetches[key] = nil }
 
+    /// Removes the fetches whose responses may be in a selection: also those whose key lacks the URL.
+    mutating func removeAll(in selection: CacheSelection) {
+      fetches = fetches.filter { key, fetches in
+        let hasVersion = fetches.keys.contains { $0.version != nil }
+        return !selection.mayContain(key, mayLackURL: hasVersion || RequestKey.mayHaveName(key))
+      }
+    }
+
     /// Removes all fetches.
     mutating func removeAllKeys() { fetches = [:] }
   }
@@ -372,6 +380,9 @@ final class InFlightFetches: Sendable {
   func forget(_ key: CacheKey) {
     state.withLock { $0.removeAll(for: key) }
   }
+
+  /// Closes the running fetches whose responses may be in a selection to further calls.
+  func forget(_ selection: CacheSelection) { state.withLock { $0.removeAll(in: selection) } }
 
   /// Closes all running fetches to further calls, because the settings of the client have changed.
   func forgetAll() { state.withLock { $0.removeAllKeys() } }

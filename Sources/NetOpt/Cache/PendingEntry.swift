@@ -30,6 +30,10 @@ struct PendingEntry: Sendable {
   /// Includes the changes that the call's own request made. If the count is different at the end of the body,
   /// the response may be out of date, and the cache does not store it.
   let changeCount: UInt32
+  /// The number of removals by the program when the fetch began (`ResourceChanges.removalCount`).
+  let removalCount: UInt64
+  /// The number by which a removal finds the response (`CacheEntry.resource`).
+  let resource: Int64?
   /// Whether to store the response. If false, it is a 5xx response, which only goes to the waiting calls.
   let shouldStore: Bool
 
@@ -41,8 +45,10 @@ struct PendingEntry: Sendable {
     let entry = CacheEntry(
       key: key, selectors: selectors, status: status, fields: fields, body: body.fitted, requested: requested,
       received: received, declaredExpiry: declaredExpiry, resourceVersion: resourceVersion,
-      fetchMicroseconds: (cache.timeSource.now() - begun).microseconds)
-    if shouldStore { cache.insert(entry, unlessChangedSince: changeCount, begun: begun) }
+      resource: resource, fetchMicroseconds: (cache.timeSource.now() - begun).microseconds)
+    if shouldStore {
+      cache.insert(entry, unlessChangedSince: changeCount, removals: removalCount, begun: begun)
+    }
     leader?.complete(shouldStore ? .entry(entry) : .serverError(entry))
   }
 

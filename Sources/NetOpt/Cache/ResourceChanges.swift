@@ -1,6 +1,7 @@
 import NetOptCaching
 import NetOptCore
 import NetOptLocking
+import Synchronization
 
 /// Keeps the cache from storing a response that is older than a change of the resource, or older than another
 /// response. Safe from any thread.
@@ -108,6 +109,30 @@ final class ResourceChanges: Sendable {
     }
   }
 
+  /// The last removals by the program.
+  private struct Removals {
+    /// The selections, in the order of the removals.
+    var selections: [CacheSelection] = []
+    /// The sum of `CacheSelection.weight` of the selections.
+    var weight = 0
+    /// The number of removals before those in `selections`.
+    var dropped: UInt64 = 0
+
+    mutating func add(_ selection: CacheSelection) {
+      selections.append(selection)
+      weight += selection.weight
+      while selections.count > ResourceChanges.maxRemovals || weight > ResourceChanges.maxRemovalWeight {
+        weight -= selections.removeFirst().weight
+        dropped += 1
+      }
+    }
+  }
+
+  /// The maximum number of removals that are kept.
+  private static let maxRemovals = 1024
+  /// The maximum `weight` of the removals that are kept.
+  private static let maxRemovalWeight = 65_536
+
   /// A shard with its lock.
   private final class LockedShard: Sendable {
     let state = Locked(Shard())
@@ -117,6 +142,9 @@ final class ResourceChanges: Sendable {
   private static let maxResources = 256
   /// The shards. The low 8 bits of a key's `tableHash` select its shard.
   private let shards = (0..<256).map { _ in LockedShard() }
+  private let removals = Locked(Removals())
+  /// The number of all removals. Changes under the lock of `removals`.
+  private let removalNumber = Atomic<UInt64>(0)
 
   private func shardIndex(of key: CacheKey) -> Int { Int(key.tableHash & 255) }
   private func shard(of key: CacheKey) -> LockedShard { shards[shardIndex(of: key)] }
@@ -135,6 +163,38 @@ final class ResourceChanges: Sendable {
   /// Records a change of all resources.
   func recordChangeOfAll() {
     for shard in shards { shard.state.withLock { $0.changeCount &+= 1 } }
+  }
+
+  // MARK: Removals by the program
+
+  /// The number of removals by the program so far.
+  var removalCount: UInt64 { removalNumber.load(ordering: .acquiring) }
+
+  /// Records a removal, before the responses are removed. When this method returns, all responses that
+  /// `storeUnlessOvertaken` accepted without this removal are in the store.
+  func recordRemoval(of selection: CacheSelection) {
+    removals.withLock { removals in
+      removals.add(selection)
+      removalNumber.add(1, ordering: .releasing)
+    }
+    for shard in shards { shard.state.withLock { _ in } }
+  }
+
+  /// Whether a response is among those that the program has removed since a removal count.
+  ///
+  /// - Parameters:
+  ///   - resource: `CacheEntry.resource` of the response.
+  ///   - count: an earlier `removalCount`. If the removals since then are not all known any more, the result
+  ///     is true.
+  func isRemoved(_ key: CacheKey, _ resource: @autoclosure () -> Int64?, since count: UInt64) -> Bool {
+    guard removalCount != count else { return false }
+    let later = removals.withLock { removals -> [CacheSelection]? in
+      guard count >= removals.dropped else { return nil }
+      return Array(removals.selections.dropFirst(Int(count - removals.dropped)))
+    }
+    guard let later else { return true }
+    let resource = resource()
+    return later.contains { $0.contains(key, resource) }
   }
 
   /// Records a response that is not stored but makes stored responses outdated. The caller then forgets
@@ -156,20 +216,21 @@ final class ResourceChanges: Sendable {
   ///   - selectors: the selectors of the response's variant.
   ///   - count: the result of `changeCount(of:)` when the fetch began.
   ///   - begun: when the fetch began.
+  ///   - isRemoved: whether the program has removed the response since the fetch began. Runs under the lock.
   ///   - store: stores the response.
   /// - Returns: whether the response is stored. If false, the caller forgets all stored responses of the key:
   ///   the origin may have made the refused response later than the stored ones, because a request may wait
   ///   behind others on its connection.
   func storeUnlessOvertaken(
     _ key: CacheKey, _ selectors: [CacheEntry.Selector], since count: UInt32, begun: MonotonicInstant,
-    _ store: () -> Void
+    isRemoved: () -> Bool = { false }, _ store: () -> Void
   ) -> Bool {
     let resource = Resource(key)
     let variant = resource.variant(selectors)
     let names = selectors.isEmpty ? 0 : Set(selectors.map(\.name)).hashValue
     return shard(of: key).state.withLock { shard in
       let isOvertaken =
-        shard.changeCount != count || shard.isOvertaken(resource, begun: begun)
+        shard.changeCount != count || isRemoved() || shard.isOvertaken(resource, begun: begun)
         || shard.latest[resource].map { $0.names != names && begun < $0.newest } ?? false
         || variant.map { shard.isOvertaken($0, begun: begun) } ?? false
       if isOvertaken {

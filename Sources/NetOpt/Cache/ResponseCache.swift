@@ -1,6 +1,7 @@
 import NetOptCaching
 import NetOptCore
 import NetOptLocking
+import Synchronization
 
 /// The cache of a client, which all calls of the client share. Safe from any thread.
 final class ResponseCache: Sendable {
@@ -44,6 +45,8 @@ final class ResponseCache: Sendable {
   let inFlightFetches: InFlightFetches
   /// The known changes and latest responses, which keep older responses out of the store.
   let changes = ResourceChanges()
+  /// The number of responses stored so far. A response that a 304 confirmed counts again.
+  let insertionCount = Atomic<Int>(0)
   /// The monotonic clock.
   let timeSource: any TimeSource
   /// The clock of the cache, in milliseconds since 1970.
@@ -172,16 +175,22 @@ final class ResponseCache: Sendable {
   ///
   /// - Parameters:
   ///   - count: the count of `ResourceChanges` for the key when the request was sent.
+  ///   - removals: the count of removals by the program when the request was sent.
   ///   - begun: when the request was sent.
-  func insert(_ entry: CacheEntry, unlessChangedSince count: UInt32, begun: MonotonicInstant) {
+  func insert(
+    _ entry: CacheEntry, unlessChangedSince count: UInt32, removals: UInt64, begun: MonotonicInstant
+  ) {
     let left = entry.terms.freshness.lifetime - entry.terms.freshness.initialAge
     // `ageLeft` is the time for which the entry stays fresh. For an entry that is already stale it is `nil`,
     // because the time for which a stale entry is useful is unknown: the origin may validate it at any time.
     let isRFC = entry.declaredExpiry == nil && entry.resourceVersion == nil && left > 0
-    let isStored = changes.storeUnlessOvertaken(entry.key, entry.selectors, since: count, begun: begun) {
+    let isStored = changes.storeUnlessOvertaken(
+      entry.key, entry.selectors, since: count, begun: begun,
+      isRemoved: { changes.isRemoved(entry.key, entry.resource, since: removals) }
+    ) {
       store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil)
     }
-    if !isStored { store.removeAll(for: entry.key) }
+    if isStored { insertionCount.add(1, ordering: .relaxed) } else { store.removeAll(for: entry.key) }
     // A fetch that began earlier brings an older response. Calls that begin from now on must not share it.
     inFlightFetches.forget(entry.key)
   }
@@ -211,6 +220,16 @@ final class ResponseCache: Sendable {
     // After the removal: until then the leader of a new fetch can find the removed response in memory, and
     // give it to all calls that join.
     inFlightFetches.forget(key)
+  }
+
+  /// Forgets the stored responses that the program removes. Afterwards no call that begins later gets a
+  /// response that was stored, or whose fetch began, before the removal.
+  func remove(_ selection: CacheSelection) async {
+    // Recorded before the removal, so that `insert` refuses responses to earlier requests from then on.
+    changes.recordRemoval(of: selection)
+    await store.remove(selection)
+    // See `forget` for the order.
+    inFlightFetches.forget(selection)
   }
 
   // MARK: Unfinished bodies

@@ -38,8 +38,11 @@ public final class NetOptClient: Sendable {
   private let listInUse: ListInUse
   /// Keeps the list up to date; `nil` without a list.
   private let updater: ListUpdater?
-  /// The response cache; `nil` without one.
-  let cache: ResponseCache?
+  /// The response cache; `nil` without one. `cache` is the program's handle to it.
+  let responseCache: ResponseCache?
+  /// Removes responses from the client's cache, and says how the cache is used; `nil` when the configuration
+  /// has no cache.
+  public var cache: ClientCache? { responseCache.map { ClientCache($0, callMetrics) } }
   /// The chain of interceptors, outermost first.
   private let links: [any Interceptor]
   /// The monotonic clock.
@@ -149,7 +152,7 @@ public final class NetOptClient: Sendable {
     }
     let cookies =
       configuration.cookieHosts.isEmpty ? nil : CookieInterceptor(hosts: configuration.cookieHosts)
-    self.cache = cache
+    responseCache = cache
     if let signing = configuration.signing, case let commands = SecretCommands(signing.signer, timeSource),
       commands.isNeeded
     {
@@ -228,7 +231,7 @@ public final class NetOptClient: Sendable {
 
   deinit {
     stopBackgroundWork()
-    if let cache { Task { await cache.finish() } }
+    if let responseCache { Task { await responseCache.finish() } }
     engine.shutDownLater(ranking)
   }
 
@@ -364,7 +367,7 @@ public final class NetOptClient: Sendable {
   public func shutdown() async {
     stopBackgroundWork()
     await engine.shutDown(ranking)
-    await cache?.finish()
+    await responseCache?.finish()
   }
 
   /// Ends the work that requests do not need, takes no more calls, and waits until all calls have returned
@@ -375,7 +378,7 @@ public final class NetOptClient: Sendable {
     updater?.stop()
     backgroundProbes.stop()
     prober.stop()
-    cache?.stopRefreshes()
+    responseCache?.stopRefreshes()
     await calls.drain()
     await engine.transport.drain()
   }
@@ -386,7 +389,7 @@ public final class NetOptClient: Sendable {
     // Calls that wait for a retry fail.
     retries.stop()
     waits.stop()
-    cache?.stop()
+    responseCache?.stop()
     prober.stop()
   }
 }
