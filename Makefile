@@ -56,13 +56,16 @@ RATE ?= 200
 # Parts of the names of scenarios that `make hostile` runs; all unless it is set.
 HOSTILE_ONLY ?=
 
+# A folder with checkouts of Swift's packages: `make adapters PACKAGES=~/checkouts`.
+PACKAGES ?=
+
 # What `make sanitize` runs.
 SANITIZED := NetOptEngineTests|NetOptCachingTests|NetOptCryptoTests|NetOptSQLiteTests
 # How long `make fuzz` fuzzes each target, and which: `make fuzz FUZZ_SECONDS=3600 FUZZ_TARGETS=lines`.
 FUZZ_SECONDS ?= 180
 FUZZ_TARGETS ?= structured-fields messages lines canonical key-rings lists configurations minisign histories cache-headers saved-runs dns-messages heads chunks frames
 
-.PHONY: help dependencies build test api docs bench lab-up lab-check lab-down install simulate mutants storm storm-trial faults fault-soak hostile lint sanitize tsan asan coverage \
+.PHONY: help dependencies build test api docs adapters bench lab-up lab-check lab-down install simulate mutants storm storm-trial faults fault-soak hostile lint sanitize tsan asan coverage \
   perf perf-check perf-record libcurl-matrix soak kill-list kill-cache fuzz-build fuzz perf-build clean
 
 help: ## List the targets
@@ -131,6 +134,10 @@ docs: dependencies ## Write the documentation of the library as a static site to
 	$(BUILD)
 	scripts/docs
 
+adapters: dependencies ## Compile the adapters of the articles with the packages in PACKAGES
+	@if [ -z "$(PACKAGES)" ]; then echo "name the folder with the checkouts: make adapters PACKAGES=DIR" >&2; exit 1; fi
+	scripts/adapters '$(PACKAGES)'
+
 lint: dependencies ## Check format, layers, file lengths, scripts and the public API
 	$(SWIFT) format lint --strict --recursive Package.swift Sources Tests $(wildcard Benchmarks Examples Fuzz)
 	scripts/check-layers
@@ -141,7 +148,7 @@ lint: dependencies ## Check format, layers, file lengths, scripts and the public
 	@find Sources -name '*.swift' -exec wc -l {} + | awk \
 	  '$$1 > 400 && $$2 != "total" { print $$2 ": " $$1 " lines; split it, 400 is the most"; bad = 1 } END { exit bad }' >&2
 	@if command -v shellcheck >/dev/null; then \
-	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers scripts/cache-peers scripts/bench-peers \
+	  shellcheck scripts/install-dependencies scripts/check-layers scripts/signing-peers scripts/cache-peers scripts/bench-peers scripts/trace-peers \
 	    scripts/fault-soak scripts/libcurl-matrix .ci/run; \
 	else \
 	  echo "shellcheck is not installed: the scripts are not checked" >&2; \

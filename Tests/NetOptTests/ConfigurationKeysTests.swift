@@ -13,7 +13,7 @@ import Testing
   /// The settings that only contain other settings.
   private static let containers: Set = [
     "listUpdates", "routing", "probing", "dns", "tls", "connections", "cache", "signing", "TLS.hosts",
-    "Cache.options", "defaults",
+    "Cache.options", "defaults", "telemetry",
   ]
 
   /// The properties of a type and of the types in it, as docs/api has them.

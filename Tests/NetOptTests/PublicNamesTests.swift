@@ -35,6 +35,20 @@ import Testing
       in: try TemporaryDirectory.make("outside"))
   }
 
+  @Test("the signer and the verifier need no other import")
+  func signingAlone() async throws {
+    try await OutsidePackage.check(
+      """
+      import NetOptSigning
+
+      func sign(_ signer: RequestSigner) throws(NetOptError) -> [HeaderField] {
+        try signer.sign(SigningRequest(NetOptRequest(.get, url()), body: [])).headers
+      }
+
+      func url() -> HTTPURL { try! HTTPURL("https://api.example.com/") }
+      """, in: try TemporaryDirectory.make("outside"))
+  }
+
   @Test("the check fails for a colliding name and for a name that is not public")
   func counterproof() async throws {
     for source in ["let collides: NetOptClient = .init(isForeign: true)", "let hidden: RoutePlanner? = nil"] {

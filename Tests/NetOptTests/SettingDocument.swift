@@ -12,10 +12,12 @@ struct SettingDocument {
   /// The values of the settings in the file, by the index of their sample in `SettingSample.all`.
   private(set) var values: [Int: JSONValue] = [:]
 
-  /// The environment of the files: a proxy, a passphrase, passwords and a token, all of which contain
+  /// The environment of the files: a proxy, a passphrase, passwords, a token and fields, all of which contain
   /// `hunter2`.
-  static let environment = ["PROXY": SettingSample.proxy, "PHRASE": SettingSample.passphrase]
-    .merging(SettingSample.secrets) { $1 }
+  static let environment = [
+    "PROXY": SettingSample.proxy, "PHRASE": SettingSample.passphrase, "OTLP": SettingSample.collectorFields,
+  ]
+  .merging(SettingSample.secrets) { $1 }
 
   /// Draws about a third of the settings.
   init(_ random: inout SplitMix64) {
@@ -42,6 +44,7 @@ struct SettingDocument {
     }
     completeSigning(&random)
     completeAuthorization(&random)
+    if hasAny("telemetry") { require(["telemetry/collector", "telemetry/service_name"], &random) }
   }
 
   /// Adds what the entries of `authorization` need, and drops what they cannot have together.
@@ -56,9 +59,14 @@ struct SettingDocument {
       } else {
         needed.append(prefix + "bearer_env")
       }
-      for index in needed.compactMap({ self.index($0) }) where values[index] == nil {
-        values[index] = SettingSample.all[index].draw(&random)
-      }
+      require(needed, &random)
+    }
+  }
+
+  /// Adds the settings with these paths, unless the file has them.
+  private mutating func require(_ paths: [String], _ random: inout SplitMix64) {
+    for index in paths.compactMap({ self.index($0) }) where values[index] == nil {
+      values[index] = SettingSample.all[index].draw(&random)
     }
   }
 
@@ -175,6 +183,11 @@ enum SettingFingerprint {
     case let url as HTTPURL: return url.description
     case let setting as ClientConfiguration.Authorization:
       return "\(setting.hosts.sorted()) \(setting.value ?? "") \(setting.allowsUnprotected)"
+    case let setting as ClientConfiguration.Telemetry:
+      let resource = setting.resource.sorted { $0.key < $1.key }
+      return
+        "\(setting.collector) \(setting.serviceName.debugDescription) \(resource) \(text(setting.headers))"
+        + " \(setting.sampledShare)"
     case let names as Set<String>: return "\(names.sorted())"
     case let pins as [String: [String]]: return "\(pins.sorted { $0.key < $1.key })"
     case let hosts as [String: ClientConfiguration.TLS]:
@@ -199,7 +212,8 @@ enum SettingFingerprint {
       var members: [(String, String)] = []
       element.forEachMember { key, value in
         // A URL has more than one form: its host may be in capitals.
-        let url = key.text == "base_url" ? value.text.flatMap { try? HTTPURL($0).description } : nil
+        let isURL = key.text == "base_url" || key.text == "collector"
+        let url = isURL ? value.text.flatMap { try? HTTPURL($0).description } : nil
         members.append((key.text ?? "", url?.debugDescription ?? text(value)))
       }
       return "{\(members.sorted { $0.0 < $1.0 })}"
@@ -211,7 +225,9 @@ enum SettingFingerprint {
       }
       return "\(elements)"
     case .string: return (element.text ?? "").debugDescription
-    case .number: return element.integer.map(String.init) ?? String(decoding: element.bytes, as: UTF8.self)
+    case .number:
+      let digits = String(decoding: element.bytes, as: UTF8.self)
+      return element.integer.map(String.init) ?? Double(digits).map { "\($0)" } ?? digits
     case .true, .false, .null: return "\(element.kind)"
     }
   }

@@ -26,6 +26,28 @@ extension SettingSample {
     .texts($0.cookieHosts.sorted())
   }
 
+  /// The fields in the variable `OTLP` of the tests.
+  static let collectorFields = "x-key=hunter2%20key,x-other=1"
+
+  /// The settings of `telemetry`.
+  static let telemetry: [SettingSample] = [
+    .init(
+      "telemetry/collector", "Telemetry.collector",
+      word("http://127.0.0.1:4318/", "https://collector.test/otlp")
+    ) { .optional($0.telemetry?.collector.description) },
+    .init("telemetry/service_name", "Telemetry.serviceName", text) { .optional($0.telemetry?.serviceName) },
+    .init("telemetry/resource/api.test", "Telemetry.resource", fieldValue) {
+      .optional($0.telemetry?.resource["api.test"])
+    },
+    .init("telemetry/headers_env", "Telemetry.headers", word("OTLP")) {
+      $0.telemetry?.headers == ["x-key": "hunter2 key", "x-other": "1"] ? "OTLP" : .null
+    },
+    .init(
+      "telemetry/sampled_share", "Telemetry.sampledShare",
+      { .number($0.element(of: [0, 0.25, 0.001, 1e-9, 0.999])) }
+    ) { .number($0.telemetry?.sampledShare ?? 1) },
+  ]
+
   /// The settings of an entry of `authorization`.
   static func authorization(_ index: Int) -> [SettingSample] {
     let prefix = "authorization/[\(index)]/"

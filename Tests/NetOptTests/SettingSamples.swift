@@ -278,7 +278,7 @@ extension SettingSample {
       .init("tls/key_log", "TLS.keyLog", path) { .optional($0.tls.keyLog) },
       .init("tls/pins/api.test", "TLS.pins", several(pin)) { .texts($0.tls.pins["api.test"]) },
     ] + tls("tls/hosts/api.test/") { $0.tls.hosts["api.test"] } + cache + signing + defaults
-    + authorization(0) + authorization(1) + [cookies]
+    + authorization(0) + authorization(1) + [cookies] + telemetry
 }
 
 // MARK: Values in the form of the file

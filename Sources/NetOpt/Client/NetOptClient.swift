@@ -33,6 +33,10 @@ public final class NetOptClient: Sendable {
   let backgroundProbes: BackgroundProbes
   /// What the client has counted of its calls.
   let callMetrics: CallMetrics
+  /// Gives calls their spans; `nil` when the client exports no traces.
+  private let tracer: Tracer?
+  /// Exports the spans; `nil` when the client exports no traces.
+  let spanExporter: SpanExporter?
   /// The state that all calls share for retries and hedges.
   private let retries: Retries
   private let listInUse: ListInUse
@@ -142,8 +146,13 @@ public final class NetOptClient: Sendable {
     // A refresh of the list has no cookies.
     let refreshRedirect = redirect
     redirect.cookieHosts = configuration.cookieHosts
+    let tracer = configuration.telemetry.map {
+      Tracer(sampledShare: $0.sampledShare, SpanQueue(), timeSource)
+    }
+    self.tracer = tracer
     links.append(
-      EventInterceptor(observers: configuration.observers, metrics: callMetrics, redirect: redirect))
+      EventInterceptor(
+        observers: configuration.observers, metrics: callMetrics, tracer: tracer, redirect: redirect))
     links += configuration.interceptors
     // Only an interceptor can change the time limit of a call.
     if !configuration.interceptors.isEmpty { links.append(TimeoutInterceptor()) }
@@ -168,6 +177,7 @@ public final class NetOptClient: Sendable {
       router: router, prober: prober, backgroundProbes: backgroundProbes, transport: engine.transport)
     var ofAttempts: [any Interceptor] = []
     if let cookies { ofAttempts.append(cookies) }
+    if let tracer { ofAttempts.append(TraceInterceptor(tracer: tracer)) }
     if let signing = configuration.signing {
       ofAttempts.append(SigningInterceptor(signing, timeSource, waits))
     }
@@ -183,8 +193,22 @@ public final class NetOptClient: Sendable {
     // retries, and it neither waits for probes nor starts background probes.
     var refreshRoute = route
     refreshRoute.countsAsUse = false
-    (listInUse, updater) = Self.updates(
-      configuration, start, router, prober, engine, [refreshRedirect, refreshRoute], timeSource)
+    let ownLinks: [any Interceptor] = [refreshRedirect, refreshRoute]
+    let perform = { @Sendable (request: NetOptRequest) async throws(NetOptError) -> NetOptResponse in
+      let started = timeSource.now()
+      let deadline = request.options.timeout.map { started + $0 }
+      return try await InterceptorChain(
+        ownLinks, context: CallContext(id: 0, started: started, deadline: deadline)
+      ).proceed(request)
+    }
+    (listInUse, updater) = ListUpdater.updates(
+      configuration, start, router, prober, engine, timeSource, perform: perform)
+    spanExporter = tracer.flatMap { tracer in
+      configuration.telemetry.map {
+        SpanExporter(
+          $0, tracer.spans, timeSource, warn: { configuration.warningHandler?($0) }, perform: perform)
+      }
+    }
     if let loop = engine.loop {
       let transition = NetworkTransition(
         transport: engine.transport, resolver: engine.resolver, ranking: ranking, prober: prober,
@@ -193,44 +217,13 @@ public final class NetOptClient: Sendable {
       engine.begin(monitor)
     }
     prober.start()
+    spanExporter?.start()
     updater?.start(on: engine.loop, identities: start.identities)
-  }
-
-  /// Makes the holder of the list in use, and the updater, which is `nil` without a list.
-  ///
-  /// - Parameter links: the chain for the updater's requests, without the program's interceptors and
-  ///   observers.
-  private static func updates(
-    _ configuration: ClientConfiguration, _ start: ListStart, _ router: Router, _ prober: Prober,
-    _ engine: Engine, _ links: [any Interceptor], _ timeSource: any TimeSource
-  ) -> (ListInUse, ListUpdater?) {
-    guard let choice = start.choice else { return (ListInUse(nil, ListStatus(source: .none)), nil) }
-    var status = choice.status
-    status.lastError = start.copyError
-    if let url = choice.configured.list.refresh?.url {
-      status.lastCheck = configuration.listStore?.record(of: url).checked
-    }
-    let inUse = ListInUse(choice.list, status)
-    let updater = ListUpdater(
-      configuration, choice, inUse, timeSource,
-      adopt: { list in
-        // Requests along the new list must find its pins.
-        engine.trustChanges?.setPins(list.pins)
-        router.adopt(list)
-        prober.adopt(list)
-      },
-      perform: { (request) throws(NetOptError) in
-        let started = timeSource.now()
-        let deadline = request.options.timeout.map { started + $0 }
-        return try await InterceptorChain(
-          links, context: CallContext(id: 0, started: started, deadline: deadline)
-        ).proceed(request)
-      })
-    return (inUse, updater)
   }
 
   deinit {
     stopBackgroundWork()
+    spanExporter?.stop()
     if let responseCache { Task { await responseCache.finish() } }
     engine.shutDownLater(ranking)
   }
@@ -258,9 +251,10 @@ public final class NetOptClient: Sendable {
   private func call(_ request: NetOptRequest) throws(NetOptError) -> InterceptorChain {
     guard calls.begin() else { throw .shutDown }
     let started = timeSource.now()
-    let context = CallContext(
+    var context = CallContext(
       id: lastID.wrappingAdd(1, ordering: .relaxed).newValue, started: started,
       deadline: request.options.timeout.map { started + $0 })
+    context.trace = tracer?.trace(of: request)
     return InterceptorChain(links, context: context)
   }
 
@@ -366,6 +360,7 @@ public final class NetOptClient: Sendable {
   /// same shutdown to end.
   public func shutdown() async {
     stopBackgroundWork()
+    await spanExporter?.finish()
     await engine.shutDown(ranking)
     await responseCache?.finish()
   }

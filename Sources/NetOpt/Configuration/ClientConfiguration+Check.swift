@@ -25,6 +25,7 @@ extension ClientConfiguration {
     }
     try CurlConfiguration.checkUserAgent(userAgent)
     try checkDefaults()
+    try telemetry?.check()
     return try withSignedHosts().withAuthorizedHosts().withCookieHosts()
   }
 
@@ -158,7 +159,7 @@ extension ClientConfiguration.Defaults {
     "host", "content-length", "content-encoding", "transfer-encoding", "connection", "upgrade",
     "http2-settings", "expect", "trailer", "te", "idempotency-key", "x-idempotency-key", "range", "if-match",
     "if-none-match",
-    "if-modified-since", "if-unmodified-since", "if-range",
+    "if-modified-since", "if-unmodified-since", "if-range", "traceparent", "tracestate",
   ]
 
   /// Returns the rule that a field of `headers` breaks, without its value; `nil` if it breaks none.

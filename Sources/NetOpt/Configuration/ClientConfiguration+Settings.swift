@@ -31,6 +31,7 @@ extension ClientConfiguration {
     object.texts("cookie_hosts", &hosts, { $0.host() }, "host names")
     cookieHosts = Set(hosts)
     object.object("signing") { signing = Signing(reading: $0) }
+    object.object("telemetry") { telemetry = Telemetry(reading: $0) }
   }
 
   private mutating func readList(_ object: SettingObject) {

@@ -88,6 +88,9 @@ public struct ClientConfiguration: Sendable {
   /// its redirects. So each hop of a redirected call passes through them, once for all attempts of the hop.
   /// Default: none.
   public var interceptors: [any Interceptor] = []
+  /// Where the client exports traces. `nil` to export none; then a `traceparent` of a request goes to the server
+  /// as it is. Default: `nil`.
+  public var telemetry: Telemetry?
   /// The observers of calls. Default: none.
   public var observers: [any CallObserver] = []
   /// The observers of the list. Default: none.

@@ -89,6 +89,13 @@ final class SettingObject {
     set(&setting, new, value, .integer(number))
   }
 
+  /// Reads a number that may have a fraction.
+  func number(_ key: String, _ setting: inout Double, _ range: SettingRange<Double>) {
+    guard let value = member(key), let new = value.number(range.words) else { return }
+    guard range.contains(new) else { return value.refuse("is \(new); allowed: \(range.words)") }
+    set(&setting, new, value, .number(new))
+  }
+
   /// Reads a duration as a whole number of the unit in the key, which ends in `_ms` or `_s`.
   func duration(_ key: String, _ setting: inout Duration, _ range: SettingRange<Duration>) {
     var new: Duration? = setting

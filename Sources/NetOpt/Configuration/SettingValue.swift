@@ -67,6 +67,18 @@ struct SettingValue {
     return nil
   }
 
+  /// A number that may have a fraction.
+  ///
+  /// - Parameter range: the permitted numbers in words.
+  func number(_ range: String) -> Double? {
+    guard element.kind == .number else {
+      refuseKind("a number, \(range)")
+      return nil
+    }
+    // Every number of JSON is one that `Double` reads. A number out of its range is infinite.
+    return Double(json)
+  }
+
   /// A text without NUL.
   ///
   /// - Parameter allowed: the permitted texts in words.

@@ -68,8 +68,8 @@ final class CallMetrics: CallObserver {
     /// Whether the connection came from the pool; `nil` if the request was not sent.
     let reused: Bool?
     let cache: CacheStatus.Outcome
-    /// The time until the response, in nanoseconds, if the request was not sent. Such a response has no
-    /// timings, but the call may have waited for a server that did not respond.
+    /// The time until the response, in nanoseconds, if the response has no timings. It is then not from a
+    /// server, but the call may have waited for a server that did not respond.
     let waited: Int64
 
     init(
@@ -124,24 +124,36 @@ final class CallMetrics: CallObserver {
 
   /// Makes the record of a call whose response has begun.
   func response(_ response: borrowing NetOptResponse, to started: MonotonicInstant) -> Response {
-    let wasSent = response.attempts > 0
+    // The response to a call that sent its request may still be one of the cache, or of an interceptor.
+    let hasTimings = response.attempts > 0 && response.timings.totalNanoseconds > 0
     return Response(
-      status: response.status, version: response.version, reused: wasSent ? response.reused : nil,
-      cache: response.cacheStatus.outcome, waited: wasSent ? 0 : (timeSource.now() - started).nanoseconds)
+      status: response.status, version: response.version,
+      reused: response.attempts > 0 ? response.reused : nil,
+      cache: response.cacheStatus.outcome,
+      waited: hasTimings ? 0 : timeSource.now().nanoseconds(since: started))
   }
 
   /// Counts a call whose response has ended.
-  func ended(_ call: Call, _ timings: Timings) {
+  ///
+  /// - Returns: its duration in nanoseconds.
+  @discardableResult
+  func ended(_ call: Call, _ timings: Timings) -> Int64 {
+    let nanoseconds = max(timings.totalNanoseconds, call.response?.waited ?? 0)
     counts.withLock { counts in
-      counts.add(call, error: nil, max(timings.totalNanoseconds, call.response?.waited ?? 0))
+      counts.add(call, error: nil, nanoseconds)
       counts.add(timings)
     }
+    return nanoseconds
   }
 
   /// Counts a call that has failed, with or without a response.
-  func failed(_ call: Call, _ error: NetOptError) {
-    let nanoseconds = (timeSource.now() - call.started).nanoseconds
+  ///
+  /// - Returns: its duration in nanoseconds.
+  @discardableResult
+  func failed(_ call: Call, _ error: NetOptError) -> Int64 {
+    let nanoseconds = timeSource.now().nanoseconds(since: call.started)
     counts.withLock { $0.add(call, error: error.code.description, nanoseconds) }
+    return nanoseconds
   }
 }
 

@@ -28,6 +28,15 @@ public protocol CallObserver: Sendable {
   /// The call or its body failed. The error is `cancelled` when the program releases a body that arrives no
   /// further.
   func callDidFail(_ id: UInt64, _ error: NetOptError)
+  /// The call has ended: after `callDidFinish` or `callDidFail`, with the request, the response and the
+  /// durations. Once for each call. An observer that needs nothing else needs only this method:
+  ///
+  /// ```swift
+  /// struct AccessLog: CallObserver {
+  ///   func callDidEnd(_ call: CallRecord) { print(call.json) }
+  /// }
+  /// ```
+  func callDidEnd(_ call: CallRecord)
 }
 
 extension CallObserver {
@@ -43,4 +52,6 @@ extension CallObserver {
   public func callDidFinish(_ id: UInt64, _ timings: Timings) {}
   /// Does nothing.
   public func callDidFail(_ id: UInt64, _ error: NetOptError) {}
+  /// Does nothing.
+  public func callDidEnd(_ call: CallRecord) {}
 }

@@ -6,7 +6,9 @@ extension NetOptClient {
   ///
   /// A call is counted when its body has ended or it has failed. The client's own requests, such as probes and
   /// refreshes of the list, are not counted as calls.
-  public var metrics: ClientMetrics { ClientMetrics(callMetrics.current, status()) }
+  public var metrics: ClientMetrics {
+    ClientMetrics(callMetrics.current, status(), spans: spanExporter?.counts)
+  }
 }
 
 extension ClientMetrics {
@@ -14,8 +16,21 @@ extension ClientMetrics {
   /// The most endpoints that have gauges of their own.
   static let mostEndpoints = 500
 
-  init(_ counts: CallMetrics.Counts, _ status: ClientStatus) {
-    self.init(Self.ofCalls(counts, status) + Self.ofList(status) + Self.ofEndpoints(status))
+  /// - Parameter spans: what became of the spans; `nil` when the client exports none.
+  init(
+    _ counts: CallMetrics.Counts, _ status: ClientStatus, spans: (exported: Int, dropped: Int)? = nil
+  ) {
+    var metrics = Self.ofCalls(counts, status)
+    if let spans {
+      metrics.append(
+        Self.counter(
+          "netopt_client_spans_total", "Spans of traces, by whether the collector took them.",
+          [
+            ([("netopt_outcome", "exported")], spans.exported),
+            ([("netopt_outcome", "dropped")], spans.dropped),
+          ]))
+    }
+    self.init(metrics + Self.ofList(status) + Self.ofEndpoints(status))
   }
 
   private static func ofCalls(_ counts: CallMetrics.Counts, _ status: ClientStatus) -> [Metric] {

@@ -1,52 +1,48 @@
 import NetOptCore
 import Synchronization
 
-/// Reports each call to the observers and the metrics, from its start to the end of its body.
+/// Reports each call to the observers, the metrics and the traces, from its start to the end of its body.
 ///
 /// This interceptor calls the redirect interceptor itself, instead of having it as the next link of the
 /// chain. So a waiting call has one async frame for both.
 struct EventInterceptor: Interceptor {
   let observers: [any CallObserver]
   let metrics: CallMetrics
+  /// Records the spans of calls; `nil` when the client exports no traces.
+  let tracer: Tracer?
   /// Follows the redirects of each call.
   let redirect: RedirectInterceptor
 
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
-    let call = StartedCall(id: next.context.id, observers: observers, metrics: metrics)
-    let started = next.context.started
-    call.willStart(request)
+    willStart(request, next)
     do throws(NetOptError) {
-      return call.didReceiveHead(try await redirect.intercept(request, next: next), to: request, started)
+      return didReceiveHead(try await redirect.intercept(request, next: next), to: request, next)
     } catch {
-      call.didFail(error, request, started)
+      didFail(error, request, next)
       throw error
     }
   }
-}
 
-/// A call that has no response yet. Its methods are not inlined, because their local variables would enlarge
-/// the frame of every waiting call.
-private struct StartedCall {
-  let id: UInt64
-  let observers: [any CallObserver]
-  let metrics: CallMetrics
+  // These methods are not inlined, because their local variables would enlarge the frame of every waiting
+  // call.
 
   @inline(never)
-  func willStart(_ request: NetOptRequest) {
-    for observer in observers { observer.callWillStart(id, request) }
+  private func willStart(_ request: NetOptRequest, _ chain: InterceptorChain) {
+    for observer in observers { observer.callWillStart(chain.callID, request) }
   }
 
   /// Reports that the head of the response has arrived.
   ///
   /// - Returns: the response, with a body that reports its end.
   @inline(never)
-  func didReceiveHead(
-    _ response: consuming NetOptResponse, to request: NetOptRequest, _ started: MonotonicInstant
+  private func didReceiveHead(
+    _ response: consuming NetOptResponse, to request: NetOptRequest, _ chain: InterceptorChain
   ) -> NetOptResponse {
-    for observer in observers { observer.callDidReceiveHead(id, response) }
-    let facts = CallMetrics.Call(request, started: started, metrics.response(response, to: started))
-    let call = AnsweredCall(id: id, facts, observers, metrics)
+    for observer in observers { observer.callDidReceiveHead(chain.callID, response) }
+    let facts = CallMetrics.Call(
+      request, started: chain.started, metrics.response(response, to: chain.started))
+    let call = AnsweredCall(facts, metrics, details(of: request, response, chain))
     if !response.body.attachObserver(call) {
       let hasContent =
         request.method != .head && !ResponseHead.hasNoBody(response.status)
@@ -57,31 +53,38 @@ private struct StartedCall {
   }
 
   @inline(never)
-  func didFail(_ error: NetOptError, _ request: NetOptRequest, _ started: MonotonicInstant) {
-    metrics.failed(CallMetrics.Call(request, started: started, nil), error)
-    for observer in observers { observer.callDidFail(id, error) }
+  private func didFail(_ error: NetOptError, _ request: NetOptRequest, _ chain: InterceptorChain) {
+    let facts = CallMetrics.Call(request, started: chain.started, nil)
+    AnsweredCall(facts, metrics, details(of: request, nil, chain)).bodyDidFail(error)
+  }
+
+  /// What the observers and the trace get at the end of the call; `nil` for a client without either.
+  private func details(
+    of request: NetOptRequest, _ response: NetOptResponse?, _ chain: InterceptorChain
+  ) -> CallDetails? {
+    guard !observers.isEmpty || chain.trace != nil else { return nil }
+    return CallDetails(request, response, chain, observers, tracer)
   }
 }
 
-/// A call whose response has a body that has not ended.
+/// A call whose response has a body that has not ended, or that has none.
 private final class AnsweredCall: BodyEndObserver {
-  private let id: UInt64
   private let facts: CallMetrics.Call
-  private let observers: [any CallObserver]
   private let metrics: CallMetrics
+  private let details: CallDetails?
 
-  init(id: UInt64, _ facts: CallMetrics.Call, _ observers: [any CallObserver], _ metrics: CallMetrics) {
-    (self.id, self.facts, self.observers, self.metrics) = (id, facts, observers, metrics)
+  init(_ facts: CallMetrics.Call, _ metrics: CallMetrics, _ details: CallDetails?) {
+    (self.facts, self.metrics, self.details) = (facts, metrics, details)
   }
 
   func bodyDidEnd(_ timings: Timings) {
-    metrics.ended(facts, timings)
-    for observer in observers { observer.callDidFinish(id, timings) }
+    let duration = metrics.ended(facts, timings)
+    details?.ended(timings, nil, after: duration)
   }
 
   func bodyDidFail(_ error: NetOptError) {
-    metrics.failed(facts, error)
-    for observer in observers { observer.callDidFail(id, error) }
+    let duration = metrics.failed(facts, error)
+    details?.ended(Timings(), error, after: duration)
   }
 }
 

@@ -43,50 +43,16 @@ extension FinishedExchange {
 extension JSONValue {
   /// Appends the member `other_attempts` with the attempts that did not give the response, if there are any.
   fileprivate mutating func append(_ otherAttempts: [AttemptReport]) {
-    if !otherAttempts.isEmpty { append("other_attempts", .array(otherAttempts.map(\.json))) }
-  }
-}
-
-extension AttemptReport {
-  fileprivate var json: JSONValue {
-    var json: JSONValue = [
-      "number": .integer(Int64(number)), "reason": .string(reason.rawValue),
-      "started_us": .microseconds(started), "ended_us": .microseconds(ended),
-      "remote_ip": .optional(remote?.address.description), "remote_port": .optional(remote?.port),
-      "sends": .integer(Int64(sends)),
-    ]
-    switch outcome {
-    case .answered(let status): json.append("status", .integer(Int64(status)))
-    case .failed(let error): json.append("error", error.json)
-    case .overtaken: json.append("overtaken", true)
+    if !otherAttempts.isEmpty {
+      append(
+        "other_attempts",
+        .array(
+          otherAttempts.map { attempt in
+            var json = attempt.json
+            json.append("route", attempt.route?.json ?? nil)
+            return json
+          }))
     }
-    json.append("route", route?.json ?? nil)
-    return json
-  }
-}
-
-extension NetOptError {
-  /// The JSON object for an error, in the output of all commands.
-  var json: JSONValue {
-    var json: JSONValue = [
-      "code": .string(code.description), "phase": .string(phase.rawValue), "message": .string(message),
-    ]
-    if let endpoint { json.append("endpoint", .string(endpoint.description)) }
-    return json
-  }
-}
-
-extension Timings {
-  /// The durations of the phases in whole microseconds. `total` is the sum of the printed values, so that the
-  /// numbers add up in spite of rounding.
-  var json: JSONValue {
-    let phases = [
-      ("queue", queue), ("dns", dns), ("connect", connect), ("tls", tls), ("send", send), ("wait", wait),
-      ("transfer", transfer),
-    ]
-    let members = phases.map { JSONValue.Member($0, .integer($1.microseconds)) }
-    let total = phases.reduce(0) { $0 + $1.1.microseconds }
-    return .object(members + [.init("total", .integer(total))])
   }
 }
 

@@ -61,6 +61,9 @@ public struct InterceptorChain: Sendable {
   /// When the call began.
   package var started: MonotonicInstant { call.context.started }
 
+  /// The trace of the call; `nil` when the client exports no traces.
+  package var trace: CallTrace? { call.context.trace }
+
   /// The attempt to which this part of the call belongs. `nil` for a first attempt without a hedge.
   package var attempt: Attempt? { call.context.attempt }
 

@@ -13,6 +13,8 @@ package struct CallContext: Sendable {
   /// The attempt to which this context belongs. `nil` for a first attempt without a hedge, as in
   /// nearly all calls.
   package var attempt: Attempt?
+  /// The trace of the call; `nil` when the client exports no traces.
+  package var trace: CallTrace?
 
   /// Creates a context.
   package init(id: UInt64, started: MonotonicInstant, deadline: MonotonicInstant?) {

@@ -11,6 +11,18 @@ extension [UInt8] {
   /// Appends a text in UTF-8.
   package mutating func append(text: StaticString) { text.withUTF8Buffer { append(contentsOf: $0) } }
 
+  /// Appends the lowest digits of a number in hexadecimal, in lower case.
+  ///
+  /// - Parameter digits: how many digits, at most 16. Leading digits may be 0.
+  package mutating func append(hex number: UInt64, digits: Int) {
+    var shift = 4 * digits
+    while shift > 0 {
+      shift -= 4
+      let digit = UInt8(truncatingIfNeeded: number >> UInt64(shift)) & 15
+      append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+    }
+  }
+
   /// Appends a number as decimal digits.
   package mutating func append(decimal number: Int64) {
     if number < 0 { append(0x2d) }

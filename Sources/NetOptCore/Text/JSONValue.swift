@@ -108,6 +108,11 @@ extension JSONValue: CustomStringConvertible {
     try sink(out)
   }
 
+  /// Appends a text as a JSON string, for output that is written without values because of its amount.
+  package static func append(string text: String, to out: inout [UInt8]) {
+    append(text, to: &out, every: .max) { _ in }
+  }
+
   /// A closure that takes the bytes written so far and empties the buffer.
   private typealias Flush = (inout [UInt8]) -> Void
 
