@@ -24,6 +24,7 @@ let package = Package(
   products: [
     .library(name: "NetOpt", targets: ["NetOpt"]),
     .library(name: "NetOptSigning", targets: ["NetOptSigning"]),
+    .library(name: "NetOptFoundation", targets: ["NetOptFoundation"]),
     .library(name: "NetOptTestSupport", targets: ["NetOptTestSupport"]),
     .library(name: "NetOptFuzzing", targets: ["NetOptFuzzing"]),
     .executable(name: "netopt", targets: ["netopt-cli"]),
@@ -62,6 +63,7 @@ let package = Package(
         "NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptRouting", "NetOptSigning", "NetOptCaching",
         "NetOptEngine", "CZlib",
       ]),
+    module("NetOptFoundation", ["NetOpt"]),
     module("NetOptBench", ["NetOptCore", "NetOptLocking", "CZlib"]),
     module(
       "NetOptCommands",
@@ -81,6 +83,11 @@ let package = Package(
     .executableTarget(
       name: "list-writer", dependencies: ["NetOpt", "NetOptCore", "NetOptRouting"], path: "Tests/list-writer",
       swiftSettings: settings),
+
+    // Uses URLSession; a test compares what it sees with and without netopt.
+    .executableTarget(
+      name: "urlsession-program", dependencies: ["NetOpt", "NetOptFoundation"],
+      path: "Tests/urlsession-program", swiftSettings: settings),
 
     // Writes to a disk cache until it is killed; a test does that.
     .executableTarget(
@@ -187,6 +194,12 @@ let package = Package(
     tests(
       "NetOptHostile",
       ["NetOpt", "NetOptCore", "NetOptCrypto", "NetOptLocking", "NetOptTestSupport", "TestTools"]),
+    tests(
+      "NetOptFoundation",
+      [
+        "NetOptFoundation", "NetOpt", "NetOptCore", "NetOptLocking", "NetOptTestSupport", "TestTools",
+        "urlsession-program",
+      ]),
     tests("NetOptFuzzing", ["NetOptFuzzing", "NetOptCore", "NetOptTestSupport", "TestTools"]),
     tests("NetOptTestSupport", ["NetOptTestSupport", "TestTools", "NetOptCore"]),
   ]

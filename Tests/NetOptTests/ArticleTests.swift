@@ -7,7 +7,7 @@ import Testing
 @Suite struct ArticleTests {
   /// The names of the articles, without `.md`.
   static let articles = [
-    "GettingStarted", "Routing", "Signing", "Caching", "Interceptors", "Observing", "Testing",
+    "GettingStarted", "Routing", "Signing", "Caching", "Interceptors", "Observing", "Foundation", "Testing",
   ]
 
   /// The articles with adapters for packages that are not here. `make adapters` compiles them.

@@ -1,0 +1,110 @@
+import Foundation
+import FoundationNetworking
+import NetOpt
+
+/// Redirects and requests for credentials: the responses after which another request may follow.
+extension TaskLoad {
+  /// The maximum number of redirects, which is Foundation's.
+  private static let mostRedirects = 20
+
+  /// Returns the request that follows a response; `nil` if the response is the final one.
+  ///
+  /// - Throws: `URLError` with the code `httpTooManyRedirects`, or `requestBodyStreamExhausted` if a stream
+  ///   would have to be sent again.
+  func nextRequest(after response: NetOptResponse, to request: LoadRequest) async throws -> LoadRequest? {
+    if response.status == 401 { return await authorizedRequest(after: response, to: request) }
+    guard let target = try request.redirectTarget(of: response) else { return nil }
+    let count = await onQueue { load in
+      load.redirects += 1
+      return load.redirects
+    }
+    guard count <= Self.mostRedirects else { throw URLError(.httpTooManyRedirects) }
+    var next = request.redirected(response.status, to: target, in: session.configuration)
+    if let delegate = task.delegate {
+      guard let head = HTTPURLResponse.make(response, url: request.url) else {
+        throw URLError(.badServerResponse)
+      }
+      guard let chosen = await ask(delegate, about: next.urlRequest, head) else { return nil }
+      try next.replace(by: chosen)
+    }
+    let url = next.url
+    await onQueue { $0.url = url }
+    if case .stream = next.body { throw URLError(.requestBodyStreamExhausted) }
+    return next
+  }
+
+  /// Asks the delegate for the request that follows a redirect. The time that it takes does not count.
+  private func ask(
+    _ delegate: any URLSessionTaskDelegate, about request: URLRequest, _ head: HTTPURLResponse
+  ) async -> URLRequest? {
+    await onQueue { $0.idleTimer?.pause() }
+    let chosen = await withCheckedContinuation { answer in
+      session.delegateQueue.addOperation {
+        delegate.urlSession(
+          self.session, task: self.task, willPerformHTTPRedirection: head, newRequest: request
+        ) { answer.resume(returning: $0) }
+      }
+    }
+    await onQueue { $0.idleTimer?.progress() }
+    return chosen
+  }
+
+  /// Returns the request with the credentials for which a server asks; `nil` if there are none.
+  private func authorizedRequest(
+    after response: NetOptResponse, to request: LoadRequest
+  ) async -> LoadRequest? {
+    guard let space = URLProtectionSpace.basic(of: response, from: request.url) else { return nil }
+    if case .stream = request.body { return nil }
+    let failures = await onQueue { load in
+      defer { load.challenges += 1 }
+      return load.challenges
+    }
+    guard let credential = await credential(for: space, after: failures, response, request) else {
+      return nil
+    }
+    await onQueue { $0.credential = (credential, space) }
+    return request.authorized(by: credential)
+  }
+
+  /// Asks the delegate and the storage for a credential; `nil` if there is none.
+  private func credential(
+    for space: URLProtectionSpace, after failures: Int, _ response: NetOptResponse, _ request: LoadRequest
+  ) async -> URLCredential? {
+    let storage = session.configuration.urlCredentialStorage
+    let stored =
+      storage?.credentials(for: space)?.min { $0.key < $1.key }?.value
+      ?? storage?.defaultCredential(for: space)
+    // A stored credential that was refused is not sent again.
+    let proposed = failures == 0 ? stored : nil
+    guard let delegate = task.delegate else { return proposed }
+    let challenge = URLAuthenticationChallenge(
+      protectionSpace: space, proposedCredential: proposed, previousFailureCount: failures,
+      failureResponse: HTTPURLResponse.make(response, url: request.url), error: nil, sender: NoSender())
+    await onQueue { $0.idleTimer?.pause() }
+    let (disposition, credential) = await withCheckedContinuation { answer in
+      session.delegateQueue.addOperation {
+        delegate.urlSession(self.session, task: self.task, didReceive: challenge) {
+          answer.resume(returning: ($0, $1))
+        }
+      }
+    }
+    await onQueue { $0.idleTimer?.progress() }
+    switch disposition {
+    case .useCredential: return credential
+    case .performDefaultHandling: return proposed
+    case .cancelAuthenticationChallenge, .rejectProtectionSpace:
+      task.cancel()
+      return nil
+    @unknown default: return nil
+    }
+  }
+}
+
+/// The sender of a challenge. Foundation on Linux passes answers to the completion handler only.
+private final class NoSender: NSObject, URLAuthenticationChallengeSender {
+  func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
+  func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}
+  func cancel(_ challenge: URLAuthenticationChallenge) {}
+  func performDefaultHandling(for challenge: URLAuthenticationChallenge) {}
+  func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {}
+}

@@ -1,0 +1,48 @@
+import Dispatch
+import Foundation
+import FoundationNetworking
+
+/// The properties of a task that Foundation does not publish, and without which a protocol cannot serve all
+/// tasks. They are read by reflection, which needs no assumption about the layout of Foundation's classes.
+///
+/// Must be made on the work queue of the task, before the load begins: reflection reads the other stored
+/// properties too, and nothing writes them there and then.
+struct TaskInternals {
+  /// The session.
+  let session: URLSession
+  /// The serial queue on which Foundation requires all calls of `URLProtocolClient`: they read the registry of
+  /// the session's tasks, which has no lock.
+  let workQueue: DispatchQueue
+  /// Who receives the response.
+  let audience: TaskAudience
+  /// The body of the request.
+  let body: UploadBody
+
+  init?(_ task: URLSessionTask) {
+    guard let session = Self.property("session", of: task) as? URLSession,
+      let workQueue = Self.property("workQueue", of: task) as? DispatchQueue
+    else { return nil }
+    self.session = session
+    self.workQueue = workQueue
+    audience = TaskAudience(of: task, in: session)
+    body = UploadBody(known: Self.property("knownBody", of: task), request: task.originalRequest)
+  }
+
+  /// Whether the tasks of the installed Foundation have the properties.
+  static let areKnown: Bool = {
+    // A task without a session, which has all properties of other tasks.
+    let task = URLSessionDataTask()
+    return property("workQueue", of: task) is DispatchQueue && property("session", of: task) != nil
+      && property("knownBody", of: task) != nil
+  }()
+
+  /// Returns the value of a stored property of an object or of its superclasses; `nil` if there is none.
+  static func property(_ name: String, of object: Any) -> Any? {
+    var mirror: Mirror? = Mirror(reflecting: object)
+    while let present = mirror {
+      if let child = present.children.first(where: { $0.label == name }) { return child.value }
+      mirror = present.superclassMirror
+    }
+    return nil
+  }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import FoundationNetworking
+import NetOpt
+import NetOptFoundation
+import NetOptTestSupport
+import Testing
+
+/// What netopt does where Foundation on Linux fails or has no answer.
+@Suite("The URLSession adapter") struct AdapterTests {
+  @Test("a 401 without credentials completes the task")
+  func unanswered() async throws {
+    let server = try LoopbackServer(
+      .raw { try $0.respond(401, ["WWW-Authenticate": "Basic realm=\"a\""], text: "who?") })
+    defer { server.stop() }
+    let (session, client) = try Adapted.session()
+    let (data, response) = try await session.data(from: Adapted.url(server))
+    #expect((response as? HTTPURLResponse)?.statusCode == 401)
+    #expect(response.url == Adapted.url(server))
+    #expect(String(decoding: data, as: UTF8.self) == "who?")
+    await client.shutdown()
+  }
+
+  @Test("a stored credential answers a challenge once")
+  func storedCredential() async throws {
+    let server = try LoopbackServer(
+      .raw { exchange in
+        let given = exchange.request.fields["Authorization"]
+        if exchange.request.target == "/open", given == "Basic dTpw" {
+          try exchange.respond(200, text: "in")
+        } else {
+          try exchange.respond(401, ["WWW-Authenticate": "Digest realm=\"x\", Basic realm=\"a, b\""])
+        }
+      })
+    defer { server.stop() }
+    let storage = URLCredentialStorage()
+    storage.setDefaultCredential(
+      URLCredential(user: "u", password: "p", persistence: .forSession),
+      for: URLProtectionSpace(
+        host: "127.0.0.1", port: Int(server.endpoint.port), protocol: "http", realm: "a, b",
+        authenticationMethod: NSURLAuthenticationMethodHTTPBasic))
+    let (session, client) = try Adapted.session { $0.urlCredentialStorage = storage }
+    #expect(try await Adapted.text(session, Adapted.url(server, "open")) == "200 in")
+    #expect(try await Adapted.text(session, Adapted.url(server, "closed")) == "401 ")
+    #expect(server.requests.map(\.target) == ["/open", "/open", "/closed", "/closed"])
+    await client.shutdown()
+  }
+
+  @Test("a redirect that keeps the method sends the body again", arguments: [307, 308])
+  func bodyAgain(status: Int) async throws {
+    let server = try LoopbackServer(
+      .raw { exchange in
+        let body = try exchange.readBody()
+        if exchange.request.target == "/" { return try exchange.respond(status, ["Location": "b"]) }
+        try exchange.respond(200, body: body)
+      })
+    defer { server.stop() }
+    let (session, client) = try Adapted.session()
+    var request = URLRequest(url: Adapted.url(server))
+    request.httpMethod = "POST"
+    request.httpBody = Data("again".utf8)
+    let (data, _) = try await session.data(for: request)
+    #expect(String(decoding: data, as: UTF8.self) == "again")
+
+    // A stream can be read once.
+    request.httpBody = nil
+    request.httpBodyStream = InputStream(data: Data("once".utf8))
+    let streamed = request
+    let code = try await Adapted.code { _ = try await session.data(for: streamed) }
+    #expect(code == .requestBodyStreamExhausted)
+    await client.shutdown()
+  }
+
+  @Test("a redirect to another server gets no credentials, and its own cookies")
+  func credentialsStay() async throws {
+    let other = try LoopbackServer(.raw { try $0.respond(200, text: "other") })
+    defer { other.stop() }
+    let server = try LoopbackServer(
+      .raw { try $0.respond(302, ["Location": "http://\(other.endpoint)/deep/../x?q=1"]) })
+    defer { server.stop() }
+    let (session, client) = try Adapted.session()
+    var request = URLRequest(url: Adapted.url(server))
+    request.setValue("Bearer secret", forHTTPHeaderField: "Authorization")
+    request.setValue("own=1", forHTTPHeaderField: "Cookie")
+    request.setValue("kept", forHTTPHeaderField: "X-Other")
+    let (_, response) = try await session.data(for: request)
+    #expect(response.url?.absoluteString == "http://\(other.endpoint)/x?q=1")
+    let fields = try #require(other.requests.first).fields
+    #expect(fields["Authorization"] == nil && fields["Cookie"] == nil && fields["X-Other"] == "kept")
+    #expect(server.requests.first?.fields["Cookie"] == "own=1")
+    await client.shutdown()
+  }
+
+  @Test("the error of netopt is the cause of the URLError")
+  func underlying() async throws {
+    let (session, client) = try Adapted.session()
+    let url = try #require(URL(string: "http://127.0.0.1:\(try FreePort.find(on: [.loopback]))/a"))
+    do {
+      _ = try await session.data(from: url)
+      Issue.record("the port is free")
+    } catch let error as URLError {
+      #expect(error.code == .cannotConnectToHost && error.failingURL == url)
+      #expect((error.userInfo[NSUnderlyingErrorKey] as? NetOptError)?.code == .connectFailed)
+    }
+    await client.shutdown()
+    #expect(try await Adapted.code { _ = try await session.data(from: url) } == .cancelled)
+  }
+
+  @Test("each configuration uses its own client")
+  func severalClients() async throws {
+    let server = try LoopbackServer(.raw { try $0.respond(200) })
+    defer { server.stop() }
+    var clients: [NetOptClient] = []
+    var sessions: [URLSession] = []
+    for name in ["one", "two"] {
+      var settings = ClientConfiguration()
+      settings.userAgent = name
+      clients.append(try NetOptClient(settings))
+      let configuration = URLSessionConfiguration.ephemeral
+      configuration.connectionProxyDictionary = ["other": "entry"]
+      configuration.useNetOpt(try NetOptClient())
+      // The last call counts.
+      configuration.useNetOpt(clients[clients.count - 1])
+      #expect(configuration.connectionProxyDictionary?["other"] as? String == "entry")
+      sessions.append(URLSession(configuration: configuration))
+    }
+    for session in sessions + [sessions[0]] { _ = try await session.data(from: Adapted.url(server)) }
+    #expect(server.requests.map { $0.fields["User-Agent"] } == ["one", "two", "one"])
+    for client in clients { await client.shutdown() }
+  }
+
+  @Test("a configuration without its client fails its tasks")
+  func lostClient() async throws {
+    let (session, client) = try Adapted.session { $0.connectionProxyDictionary = nil }
+    session.configuration.connectionProxyDictionary = [:]
+    let url = try #require(URL(string: "http://127.0.0.1:1/"))
+    #expect(try await Adapted.code { _ = try await session.data(from: url) } == .unknown)
+    await client.shutdown()
+  }
+
+  @Test("a client lives as long as the session that uses it")
+  func noLeak() async throws {
+    let server = try LoopbackServer(.raw { try $0.respond(200, text: "a") })
+    defer { server.stop() }
+    weak var weakClient: NetOptClient?
+    do {
+      let (session, client) = try Adapted.session()
+      weakClient = client
+      _ = try await session.data(from: Adapted.url(server))
+      session.finishTasksAndInvalidate()
+    }
+    try await wait(for: "the client to be released") { weakClient == nil }
+  }
+
+  @Test("URLSession.shared uses a client from one line")
+  func shared() async throws {
+    let server = try LoopbackServer(.raw { try $0.respond(200, text: "shared") })
+    defer { server.stop() }
+    var settings = ClientConfiguration()
+    settings.userAgent = "of the shared session"
+    let client = try NetOptClient(settings)
+    let before = URLSession.shared.configuration.protocolClasses
+    URLSession.shared.configuration.useNetOpt(client)
+    #expect(try await Adapted.text(URLSession.shared, Adapted.url(server)) == "200 shared")
+    #expect(server.requests.first?.fields["User-Agent"] == "of the shared session")
+    URLSession.shared.configuration.protocolClasses = before
+    await client.shutdown()
+  }
+}
