@@ -32,6 +32,11 @@ enum Adapted {
     return "\((response as? HTTPURLResponse)?.statusCode ?? 0) \(String(decoding: data, as: UTF8.self))"
   }
 
+  /// Returns the number of tasks that have not ended.
+  static func tasks(of session: URLSession) async -> Int {
+    await withCheckedContinuation { count in session.getAllTasks { count.resume(returning: $0.count) } }
+  }
+
   /// Returns the code of the `URLError` that a closure throws.
   static func code(_ work: () async throws -> Void) async throws -> URLError.Code? {
     do {

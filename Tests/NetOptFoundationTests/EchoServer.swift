@@ -1,4 +1,5 @@
 import NetOpt
+import NetOptLocking
 import NetOptTestSupport
 
 /// A server that answers each request with its number, and the length and the digest of its body.
@@ -45,4 +46,13 @@ enum EchoServer {
     }
     return found
   }
+}
+
+/// A number that the threads of a server increase.
+final class Counter: Sendable {
+  private let value = Locked(0)
+
+  var count: Int { value.withLock { $0 } }
+
+  func add(_ number: Int) { value.withLock { $0 += number } }
 }

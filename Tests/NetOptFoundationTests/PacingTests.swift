@@ -13,10 +13,10 @@ import Testing
 
   @Test("a slow delegate slows the server down")
   func backPressure() async throws {
-    let sent = Locked(0)
+    let sent = Counter()
     let server = try Self.largeServer(sent)
     defer { server.stop() }
-    let delegate = SlowDelegate { sent.withLock { $0 } }
+    let delegate = SlowDelegate { sent.count }
     let (session, client) = try Adapted.session(delegate: delegate)
     let error = await delegate.run(session.dataTask(with: Adapted.url(server)))
     #expect(error == nil)
@@ -28,10 +28,10 @@ import Testing
 
   @Test("a suspended task stops reading, and resumes where it stopped")
   func suspension() async throws {
-    let sent = Locked(0)
+    let sent = Counter()
     let server = try Self.largeServer(sent)
     defer { server.stop() }
-    let delegate = SlowDelegate { sent.withLock { $0 } }
+    let delegate = SlowDelegate { sent.count }
     delegate.suspendsAtFirstPiece = true
     let (session, client) = try Adapted.session(delegate: delegate)
     let task = session.dataTask(with: Adapted.url(server))
@@ -70,14 +70,14 @@ import Testing
   }
 
   /// Starts a server with a large body, which counts the bytes that it has sent.
-  private static func largeServer(_ sent: Locked<Int>) throws -> LoopbackServer {
+  private static func largeServer(_ sent: Counter) throws -> LoopbackServer {
     try LoopbackServer(
       .raw { exchange in
         try exchange.write("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n")
         let piece = [UInt8](repeating: 7, count: 64 << 10)
         for _ in 0..<(size / piece.count) {
           try exchange.write(piece)
-          sent.withLock { $0 += piece.count }
+          sent.add(piece.count)
         }
       })
   }

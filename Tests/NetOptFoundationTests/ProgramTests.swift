@@ -19,7 +19,7 @@ import Testing
     let foundation = try await run(arguments, netOpt: false)
     let requests = server.requests.count
     let netOpt = try await run(arguments, netOpt: true)
-    #expect(foundation.count > 90, "\(foundation)")
+    #expect(foundation.count > 65, "\(foundation)")
     #expect(netOpt.count == foundation.count)
     for (one, other) in zip(foundation, netOpt) { #expect(one == other) }
     // The second run went over netopt, and sent as many requests.
@@ -42,5 +42,6 @@ import Testing
     }
     #expect(child.exitStatus() == 0, "\(TextFile.read(child.output))")
     return TextFile.read(child.output).split(separator: "\n").map(String.init)
+      .filter { $0.hasPrefix("| ") }
   }
 }

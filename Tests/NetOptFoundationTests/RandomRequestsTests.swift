@@ -38,7 +38,7 @@ import Testing
       session.delegateQueue.addOperation { done.resume() }
     }
     #expect(delegate.completions.allSatisfy { $0.value == 1 }, "\(delegate.completions)")
-    try await wait(for: "the session to forget its tasks") { await session.allTasks.isEmpty }
+    try await wait(for: "the session to forget its tasks") { await Adapted.tasks(of: session) == 0 }
     session.finishTasksAndInvalidate()
     await client.shutdown()
   }

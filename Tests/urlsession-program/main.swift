@@ -66,19 +66,28 @@ func digest(_ data: Data) -> UInt64 {
   data.reduce(14_695_981_039_346_656_037) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }
 }
 
+/// Prints a line at once, so that a test sees how far a program came that did not end. The mark tells it from
+/// what Foundation logs.
+func say(_ line: String) { FileHandle.standardOutput.write(Data("| \(line)\n".utf8)) }
+
+/// An error as a line. Foundation does not name the URL of a timeout.
 func text(_ error: (any Error)?) -> String {
   guard let error else { return "no error" }
   guard let error = error as? URLError else { return "not a URLError" }
-  return "URLError \(error.code.rawValue) \(error.failingURL?.path ?? "-")"
+  return "URLError \(error.code.rawValue) \(error.code == .timedOut ? "-" : error.failingURL?.path ?? "-")"
 }
 
-func show(_ name: String, _ session: URLSession, _ request: URLRequest) async {
+@MainActor func show(_ name: String, _ load: @MainActor () async throws -> (Data, URLResponse)) async {
   do {
-    let (data, response) = try await session.data(for: request)
-    print("\(name): \(text(data, response))")
+    let (data, response) = try await load()
+    say("\(name): \(text(data, response))")
   } catch {
-    print("\(name): \(text(error))")
+    say("\(name): \(text(error))")
   }
+}
+
+@MainActor func show(_ name: String, _ session: URLSession, _ request: URLRequest) async {
+  await show(name) { try await session.data(for: request) }
 }
 
 // Async functions.
@@ -109,28 +118,18 @@ await show("POST stream", session, request("POST", "echo") { $0.httpBodyStream =
 
 let file = FileManager.default.temporaryDirectory.appendingPathComponent("upload-\(UUID().uuidString)")
 try big.write(to: file)
-for (name, upload) in [
-  ("upload data", { try await session.upload(for: request("PUT", "echo"), from: big) }),
-  ("upload file", { try await session.upload(for: request("PUT", "echo"), fromFile: file) }),
-  (
-    "upload missing file",
-    { try await session.upload(for: request("PUT", "echo"), fromFile: URL(fileURLWithPath: "/nonexistent")) }
-  ),
-] as [(String, @MainActor () async throws -> (Data, URLResponse))] {
-  do {
-    let (data, response) = try await upload()
-    print("\(name): \(text(data, response))")
-  } catch {
-    print("\(name): \(text(error))")
-  }
+await show("upload data") { try await session.upload(for: request("PUT", "echo"), from: big) }
+await show("upload file") { try await session.upload(for: request("PUT", "echo"), fromFile: file) }
+await show("upload missing file") {
+  try await session.upload(for: request("PUT", "echo"), fromFile: URL(fileURLWithPath: "/nonexistent"))
 }
 try FileManager.default.removeItem(at: file)
 do {
   let (file, response) = try await session.download(for: request("GET", "large"))
-  print("download: \(text(try Data(contentsOf: file), response))")
+  say("download: \(text(try Data(contentsOf: file), response))")
   try FileManager.default.removeItem(at: file)
 } catch {
-  print("download: \(text(error))")
+  say("download: \(text(error))")
 }
 
 // Redirects.
@@ -155,7 +154,7 @@ await show("cookies sent", withCookies, request("GET", "echo"))
 await show("cookie of a redirect", withCookies, request("GET", "cookies/redirect"))
 await show("cookies removed", withCookies, request("GET", "cookies/remove"))
 await show("cookies left", withCookies, request("GET", "echo"))
-print((cookies?.cookies ?? []).map { "\($0.name)=\($0.value) \($0.path)" }.sorted())
+say("\((cookies?.cookies ?? []).map { "\($0.name)=\($0.value) \($0.path)" }.sorted())")
 let withoutCookies = makeSession {
   $0.httpCookieStorage = cookies
   $0.httpShouldSetCookies = false
@@ -180,7 +179,7 @@ await show("timeout in the body", session, request("GET", "slow/body") { $0.time
 for path in ["hello", "chunked", "cut"] {
   await withCheckedContinuation { done in
     session.dataTask(with: url(path)) { data, response, error in
-      print("handler \(path): \(error == nil ? text(data, response) : text(error))")
+      say("handler \(path): \(error == nil ? text(data, response) : text(error))")
       done.resume()
     }.resume()
   }
@@ -202,14 +201,10 @@ await delegate.run("delegate cut", delegated.dataTask(with: url("cut")))
 await delegate.run("delegate redirect", delegated.dataTask(with: url("redirect/302")))
 delegate.refusesRedirects = true
 await delegate.run("delegate refuses", delegated.dataTask(with: url("redirect/302")))
-delegate.refusesRedirects = false
-await delegate.run("delegate credential", delegated.dataTask(with: url("auth")))
 
 // Cancellation.
 
-let unstarted = delegated.dataTask(with: url("hello"))
-unstarted.cancel()
-await delegate.run("cancelled before the start", unstarted)
+await delegate.run("cancelled before the start", delegated.dataTask(with: url("hello"))) { $0.cancel() }
 delegate.cancelsAtResponse = true
 await delegate.run("cancelled at the response", delegated.dataTask(with: url("slow/body")))
 let waiting = Task { await show("cancelled", session, request("GET", "slow")) }
