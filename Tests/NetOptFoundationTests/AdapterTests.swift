@@ -2,6 +2,7 @@ import Foundation
 import FoundationNetworking
 import NetOpt
 import NetOptFoundation
+import NetOptLocking
 import NetOptTestSupport
 import Testing
 
@@ -45,6 +46,32 @@ import Testing
     await client.shutdown()
   }
 
+  @Test("a delegate's credential answers a challenge, and a refusal cancels the task")
+  func delegateCredential() async throws {
+    let server = try LoopbackServer(
+      .raw { exchange in
+        if exchange.request.fields["Authorization"] == "Basic dTpw" {
+          try exchange.respond(200, text: "in")
+        } else {
+          try exchange.respond(401, ["WWW-Authenticate": "Basic realm=\"a\""], text: "who?")
+        }
+      })
+    defer { server.stop() }
+    let delegate = CredentialDelegate()
+    let storage = URLCredentialStorage()
+    let (session, client) = try Adapted.session(delegate: delegate) { $0.urlCredentialStorage = storage }
+    for number in 1...2 {
+      #expect(try await Adapted.text(session, Adapted.url(server)) == "200 in")
+      #expect(delegate.challenges.count == number)
+    }
+    #expect(storage.allCredentials.count == 1)
+    delegate.refuses.withLock { $0 = true }
+    #expect(try await Adapted.code { _ = try await session.data(from: Adapted.url(server)) } == .cancelled)
+    // Both went over netopt.
+    #expect(server.requests.allSatisfy { $0.fields["User-Agent"]?.hasPrefix("netopt") == true })
+    await client.shutdown()
+  }
+
   @Test("a redirect that keeps the method sends the body again", arguments: [307, 308])
   func bodyAgain(status: Int) async throws {
     let server = try LoopbackServer(
@@ -83,7 +110,8 @@ import Testing
     request.setValue("own=1", forHTTPHeaderField: "Cookie")
     request.setValue("kept", forHTTPHeaderField: "X-Other")
     let (_, response) = try await session.data(for: request)
-    #expect(response.url?.absoluteString == "http://\(other.endpoint)/x?q=1")
+    #expect(response.url?.absoluteString == "http://\(other.endpoint)/deep/../x?q=1")
+    #expect(other.requests.map(\.target) == ["/x?q=1"])
     let fields = try #require(other.requests.first).fields
     #expect(fields["Authorization"] == nil && fields["Cookie"] == nil && fields["X-Other"] == "kept")
     #expect(server.requests.first?.fields["Cookie"] == "own=1")
@@ -164,5 +192,20 @@ import Testing
     #expect(server.requests.first?.fields["User-Agent"] == "of the shared session")
     URLSession.shared.configuration.protocolClasses = before
     await client.shutdown()
+  }
+}
+
+/// A delegate that has one credential.
+private final class CredentialDelegate: NSObject, URLSessionDataDelegate {
+  let challenges = Counter()
+  let refuses = Locked(false)
+
+  func urlSession(
+    _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+    completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+  ) {
+    challenges.add(1)
+    if refuses.withLock({ $0 }) { return completionHandler(.cancelAuthenticationChallenge, nil) }
+    completionHandler(.useCredential, URLCredential(user: "u", password: "p", persistence: .forSession))
   }
 }

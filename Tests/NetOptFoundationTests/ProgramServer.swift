@@ -124,6 +124,9 @@ enum ProgramServer {
       try exchange.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nstart\r\n")
       try exchange.end()
     case "/nothing": try exchange.end()
+    case "/slow/head":
+      try exchange.write("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+      try exchange.waitForClose()
     case "/slow/body":
       try exchange.write("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nstart")
       try exchange.waitForClose()

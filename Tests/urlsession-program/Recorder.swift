@@ -83,7 +83,7 @@ final class Recorder: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
 
   func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
     events.append("complete \(text(error))")
-    done?.resume()
-    done = nil
+    // The program continues at once, and sets the next continuation.
+    done.take()?.resume()
   }
 }

@@ -206,7 +206,7 @@ await delegate.run("delegate refuses", delegated.dataTask(with: url("redirect/30
 
 await delegate.run("cancelled before the start", delegated.dataTask(with: url("hello"))) { $0.cancel() }
 delegate.cancelsAtResponse = true
-await delegate.run("cancelled at the response", delegated.dataTask(with: url("slow/body")))
+await delegate.run("cancelled at the response", delegated.dataTask(with: url("slow/head")))
 let waiting = Task { await show("cancelled", session, request("GET", "slow")) }
 await show("server has the request", session, request("GET", "slow/arrived"))
 waiting.cancel()

@@ -71,9 +71,7 @@ extension TaskLoad {
     for space: URLProtectionSpace, after failures: Int, _ response: NetOptResponse, _ request: LoadRequest
   ) async -> URLCredential? {
     let storage = session.configuration.urlCredentialStorage
-    let stored =
-      storage?.credentials(for: space)?.min { $0.key < $1.key }?.value
-      ?? storage?.defaultCredential(for: space)
+    let stored = storage?.credential(forEqualOf: space)
     // A stored credential that was refused is not sent again.
     let proposed = failures == 0 ? stored : nil
     guard let delegate = task.delegate else { return proposed }

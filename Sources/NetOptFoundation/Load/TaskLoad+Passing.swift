@@ -82,6 +82,12 @@ extension TaskLoad {
     } else if !collected.isEmpty {
       urlProtocol.client?.urlProtocol(urlProtocol, didLoad: collected)
     }
+    // Only what is missing: on Linux, each entry for an equal space would be one more.
+    if head.statusCode != 401, let (credential, space) = credential, credential.persistence != .none,
+      let storage = session.configuration.urlCredentialStorage, storage.credential(forEqualOf: space) == nil
+    {
+      storage.set(credential, for: space)
+    }
     end()
     let finish = { urlProtocol.client?.urlProtocolDidFinishLoading(urlProtocol) ?? () }
     // The load has already asked for credentials. Foundation would ask again, and send the request itself.

@@ -51,3 +51,15 @@ extension URLProtectionSpace {
     return (String(name), value)
   }
 }
+
+extension URLCredentialStorage {
+  /// Returns the credential for a space, the one of the first user name; `nil` if there is none. On Linux,
+  /// spaces with the same properties are not equal, so that a look-up by a new space finds nothing.
+  func credential(forEqualOf space: URLProtectionSpace) -> URLCredential? {
+    let found = allCredentials.first { stored, _ in
+      stored.host == space.host && stored.port == space.port && stored.protocol == space.protocol
+        && stored.realm == space.realm && stored.authenticationMethod == space.authenticationMethod
+    }
+    return found?.value.min { $0.key < $1.key }?.value
+  }
+}

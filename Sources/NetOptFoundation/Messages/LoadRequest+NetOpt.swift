@@ -74,7 +74,7 @@ extension LoadRequest {
   /// Returns the URL without a user name and password, which become a field, as with Foundation.
   private func withoutUser(_ fields: inout HeaderFields) throws -> HTTPURL {
     guard let user = url.user, var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else {
-      return try HTTPURL(url.absoluteString)
+      return try Self.withoutDots(url.absoluteString)
     }
     if !fields.contains(name: "Authorization") {
       let text = "\(user.removingPercentEncoding ?? user):\(components.password ?? "")"
@@ -82,7 +82,13 @@ extension LoadRequest {
     }
     components.user = nil
     components.password = nil
-    return try HTTPURL(components.string ?? url.absoluteString)
+    return try Self.withoutDots(components.string ?? url.absoluteString)
+  }
+
+  /// Parses a URL, and removes the segments "." and ".." of its path, as Foundation does when it sends it.
+  private static func withoutDots(_ text: String) throws -> HTTPURL {
+    let url = try HTTPURL(text)
+    return url.path.contains("/.") ? try url.resolving(text) : url
   }
 }
 

@@ -41,16 +41,12 @@ extension URLError {
     }
   }
 
+  /// Returns the code for a connection that ended too early.
   private static func code(ofTransfer error: NetOptError) -> Code {
-    guard let underlying = error.underlying, underlying.library == .curl else {
-      return .networkConnectionLost
-    }
-    return switch underlying.code {
-    // CURLE_GOT_NOTHING
-    case 52: .badServerResponse
-    // CURLE_SEND_ERROR, CURLE_RECV_ERROR
-    case 55, 56: .networkConnectionLost
-    default: .unknown
-    }
+    // CURLE_SEND_ERROR and CURLE_RECV_ERROR: the connection was reset.
+    let isReset = error.underlying.map { $0.library == .curl && [55, 56].contains($0.code) } ?? false
+    if isReset { return .networkConnectionLost }
+    // Foundation knows that a response is missing, but not that one is incomplete.
+    return error.code == .sendFailed ? .badServerResponse : .unknown
   }
 }
