@@ -9,6 +9,7 @@ final class IdleTimer: @unchecked Sendable {
   private let expire: @Sendable () -> Void
   /// When the time is over; `nil` while the timer is paused or stopped.
   private var deadline: DispatchTime?
+  private var isPaused = false
   /// Whether a check is pending on the queue.
   private var isArmed = false
 
@@ -23,16 +24,25 @@ final class IdleTimer: @unchecked Sendable {
     progress()
   }
 
-  /// The time begins again, also after `pause`.
+  /// The time begins again, unless the timer is paused.
   func progress() {
-    guard limit > 0 else { return }
+    guard limit > 0, !isPaused else { return }
     deadline = .now() + limit
     if !isArmed { arm(.now() + limit) }
   }
 
-  func pause() { deadline = nil }
+  func pause() {
+    isPaused = true
+    deadline = nil
+  }
 
-  func stop() { deadline = nil }
+  /// Ends a pause. The time begins again.
+  func resume() {
+    isPaused = false
+    progress()
+  }
+
+  func stop() { pause() }
 
   /// Progress is frequent, so a check does not move with it: it looks at the deadline when it runs.
   private func arm(_ moment: DispatchTime) {

@@ -45,7 +45,7 @@ extension TaskLoad {
         ) { answer.resume(returning: $0) }
       }
     }
-    await onQueue { $0.idleTimer?.progress() }
+    await onQueue { $0.idleTimer?.resume() }
     return chosen
   }
 
@@ -86,7 +86,7 @@ extension TaskLoad {
         }
       }
     }
-    await onQueue { $0.idleTimer?.progress() }
+    await onQueue { $0.idleTimer?.resume() }
     switch disposition {
     case .useCredential: return credential
     case .performDefaultHandling: return proposed

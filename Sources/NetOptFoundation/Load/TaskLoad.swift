@@ -78,7 +78,7 @@ final class TaskLoad: @unchecked Sendable {
   func resume() {
     guard isSuspended else { return }
     isSuspended = false
-    idleTimer?.progress()
+    idleTimer?.resume()
     resumption.take()?.resume()
   }
 
