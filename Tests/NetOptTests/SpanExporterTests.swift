@@ -19,9 +19,10 @@ import Testing
   private static func span(_ number: UInt64) throws -> Span {
     let now = SystemTimeSource().now()
     return Span(
-      TraceContext(traceID: .init(high: 1, low: 2), spanID: number, flags: 1), parentID: nil, .call,
+      TraceContext(traceID: .init(high: 1, low: 2), spanID: number, flags: 1), parentID: nil, epoch: 0, .call,
       from: now,
-      to: now, SpanRequest(NetOptRequest(.get, try HTTPURL("https://api.test/"))), SpanResult(status: 200))
+      to: now, SpanRequest(NetOptRequest(.get, try HTTPURL("https://api.test/"))),
+      SpanResult(status: 200, callStarted: now))
   }
 
   /// A collector that fails at random. It keeps the numbers of the spans that it took.
@@ -101,7 +102,70 @@ import Testing
     // No span is taken twice, and the order is that of their ends.
     #expect(zip(taken, taken.dropFirst()).allSatisfy { $0 < $1 })
     #expect(
-      warnings.events.allSatisfy { !$0.message.contains("hunter2") && $0.message.contains("v1/traces") })
+      warnings.events.allSatisfy {
+        !$0.message.contains("hunter2")
+          && ($0.message.contains("/v1/traces: ") || $0.message.contains("spans were dropped"))
+      })
+    #expect(warnings.events.isEmpty == (counts.dropped == 0))
+  }
+
+  @Test("spans that end during an export wait for others", .timeLimit(.minutes(1)))
+  func batches() async throws {
+    let (queue, exports) = (SpanQueue(), EventRecorder<Int>())
+    var times = SpanExporter.Times()
+    times.interval = .seconds(3600)
+    let exporter = SpanExporter(
+      try Self.telemetry(), queue, SystemTimeSource(), times: times, warn: { _ in }
+    ) { (request) throws(NetOptError) in
+      // More spans end while each of the first exports is under way, but no further batch.
+      if exports.events.count < 2, let span = try? Self.span(1) { queue.append(span) }
+      exports.record(1)
+      return NetOptResponse(url: request.url, status: 200)
+    }
+    for number in 1...SpanQueue.batch { queue.append(try Self.span(UInt64(number))) }
+    exporter.start()
+    try await wait(for: "the first batch") { exporter.counts.exported == SpanQueue.batch }
+    #expect(queue.count == 1)
+    await exporter.finish()
+    // The rest, and what ended during its export.
+    #expect(exports.events.count == 3 && exporter.counts == (SpanQueue.batch + 2, 0))
+    #expect(queue.count == 0)
+  }
+
+  @Test("two shutdowns at once let a running export end", .timeLimit(.minutes(1)))
+  func shutdowns() async throws {
+    let (queue, gate, started) = (SpanQueue(), Latch(), Latch())
+    var times = SpanExporter.Times()
+    times.interval = .zero
+    times.finish = .seconds(30)
+    let exporter = SpanExporter(
+      try Self.telemetry(), queue, SystemTimeSource(), times: times, warn: { _ in }
+    ) { (request) throws(NetOptError) in
+      started.open()
+      let isCancelled = (try? await gate.wait()) == nil
+      return NetOptResponse(url: request.url, status: isCancelled ? 400 : 200)
+    }
+    exporter.start()
+    queue.append(try Self.span(1))
+    try await started.wait()
+    async let first: Void = exporter.finish()
+    async let second: Void = exporter.finish()
+    try await wait(for: "the end") { queue.isClosed }
+    gate.open()
+    _ = await (first, second)
+    #expect(exporter.counts == (1, 0))
+  }
+
+  @Test("a client that is released without a shutdown ends its exporter", .timeLimit(.minutes(1)))
+  func release() async throws {
+    var configuration = ClientConfiguration()
+    configuration.proxy = .none
+    configuration.telemetry = try Self.telemetry()
+    var client: NetOptClient? = try NetOptClient(configuration)
+    weak let exporter = client?.spanExporter
+    #expect(exporter != nil)
+    client = nil
+    try await wait(for: "the exporter") { exporter == nil }
   }
 
   @Test("a collector that does not respond delays a shutdown by the limit at most", .timeLimit(.minutes(1)))
@@ -112,6 +176,8 @@ import Testing
     configuration.proxy = .none
     configuration.telemetry = ClientConfiguration.Telemetry(
       collector: try HTTPURL("http://\(server.endpoint)"), serviceName: "tests")
+    let warnings = EventRecorder<NetOptError>()
+    configuration.warningHandler = { warnings.record($0) }
     let client = try NetOptClient(configuration)
     // The call fails, and its spans are left at the shutdown.
     await #expect(throws: NetOptError.self) {
@@ -119,10 +185,12 @@ import Testing
     }
     let clock = ContinuousClock()
     let began = clock.now
-    await client.shutdown()
+    // The export does not count as a call that the drain waits for.
+    await client.shutdown(draining: .seconds(50))
     // The limit is 2 s.
     #expect(clock.now - began < .seconds(10))
     #expect(client.spanExporter?.counts.dropped == 2)
+    #expect(warnings.events.last?.message == "2 spans were dropped, when the client shut down")
   }
 
   @Test("settings that cannot work are refused by name, and no text shows the secret fields")
@@ -144,6 +212,7 @@ import Testing
     }
     #expect(error { $0.serviceName = "" }?.contains("serviceName") == true)
     #expect(error { $0.collector = url.adding(query: ["a": "b"]) }?.contains("query") == true)
+    #expect(error { $0.headers = ["Host": "a.test"] }?.contains("the field Host") == true)
     let fault = try #require(error { $0.headers = ["X-Key": "hunter2\r\nA: b"] })
     #expect(fault.contains("X-Key") && !fault.contains("hunter2"))
     var text = ""

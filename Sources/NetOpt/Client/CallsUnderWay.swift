@@ -32,6 +32,9 @@ final class CallsUnderWay: Sendable {
     if calls.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == Self.closed { endWaits() }
   }
 
+  /// Lets no more calls begin.
+  func close() { calls.bitwiseOr(Self.closed, ordering: .relaxed) }
+
   /// Lets no more calls begin, and returns when all calls have returned, or when the task is cancelled.
   func drain() async {
     let waiter = FirstValue<Void>()

@@ -205,8 +205,8 @@ public final class NetOptClient: Sendable {
       configuration, start, router, prober, engine, timeSource, perform: perform)
     spanExporter = tracer.flatMap { tracer in
       configuration.telemetry.map {
-        SpanExporter(
-          $0, tracer.spans, timeSource, warn: { configuration.warningHandler?($0) }, perform: perform)
+        let warn = configuration.warningHandler
+        return SpanExporter($0, tracer.spans, timeSource, warn: { warn?($0) }, perform: perform)
       }
     }
     if let loop = engine.loop {
@@ -356,9 +356,11 @@ public final class NetOptClient: Sendable {
   }
 
   /// Shuts the client down: running calls fail with `shutDown`, and the client closes its connections and
-  /// ends its thread. Afterwards the client has no descriptors and no threads. A second call waits for the
+  /// ends its thread. Spans of ended calls are exported before, within 2 s; those of running calls are lost, so
+  /// use `shutdown(draining:)` with `ClientConfiguration.telemetry`. Afterwards the client has no descriptors and no threads. A second call waits for the
   /// same shutdown to end.
   public func shutdown() async {
+    calls.close()
     stopBackgroundWork()
     await spanExporter?.finish()
     await engine.shutDown(ranking)

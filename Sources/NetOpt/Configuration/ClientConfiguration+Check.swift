@@ -155,7 +155,7 @@ extension ClientConfiguration.Defaults {
 
   /// The names of fields, in lower case, that would break or falsify requests if all of them had the same
   /// value. With an idempotency key, for example, servers would take all requests for one.
-  private static let fieldsOfOneRequest: Set = [
+  static let fieldsOfOneRequest: Set = [
     "host", "content-length", "content-encoding", "transfer-encoding", "connection", "upgrade",
     "http2-settings", "expect", "trailer", "te", "idempotency-key", "x-idempotency-key", "range", "if-match",
     "if-none-match",

@@ -1,3 +1,4 @@
+import FoundationEssentials
 import NetOptCore
 
 /// What observers and traces need of a call at its end.
@@ -32,22 +33,21 @@ final class CallDetails: Sendable {
   ///   - error: why the call or its body failed; `nil` if the body ended.
   ///   - nanoseconds: the duration of the call.
   func ended(_ timings: Timings, _ error: NetOptError?, after nanoseconds: Int64) {
-    if let trace, let tracer {
-      var result = SpanResult(error: error)
-      if let response {
-        result.status = response.status
-        result.version = response.version
-        result.remote = response.remote
-        result.cache = response.cacheStatus.outcome
-      }
-      tracer.callEnded(trace, SpanRequest(request), from: started, result)
+    if let trace, trace.context.isSampled, let tracer {
+      tracer.spans.append(
+        Span(
+          trace.context, parentID: trace.parentID, epoch: trace.epoch, .call, from: started,
+          to: tracer.timeSource.now(), SpanRequest(request),
+          SpanResult(
+            status: response?.status, version: response?.version, remote: response?.remote,
+            cache: response?.cacheStatus.outcome, error: error, callStarted: started)))
     }
     guard !observers.isEmpty else { return }
     var response = response
     response?.body = ResponseBody([], timings: timings)
     let record = CallRecord(
       id: id, request: request, response: response, timings: timings, duration: .nanoseconds(nanoseconds),
-      error: error, trace: trace?.context)
+      ended: Date(), error: error, trace: trace?.context)
     for observer in observers {
       if let error { observer.callDidFail(id, error) } else { observer.callDidFinish(id, timings) }
       observer.callDidEnd(record)

@@ -1,4 +1,4 @@
-import FoundationEssentials
+public import FoundationEssentials
 public import NetOptCore
 
 /// A call that has ended: its request, its response, and its durations (`CallObserver.callDidEnd(_:)`).
@@ -10,10 +10,12 @@ public struct CallRecord: Sendable {
   /// The response, without its body: reading it gives nothing. `nil` if the call failed before a response, or
   /// with one that it did not return.
   public let response: NetOptResponse?
-  /// The durations of the phases; all zero without a response.
+  /// The durations of the phases; all zero without a response, and if its body failed.
   public let timings: Timings
   /// The duration of the call, until the end of its body or its failure.
   public let duration: Duration
+  /// When the call ended.
+  public let ended: Date
   /// Why the call or its body failed; `nil` if the body ended.
   public let error: NetOptError?
 
@@ -33,11 +35,11 @@ extension CallRecord {
 }
 
 extension JSONValue {
-  /// The line of a log for a call that has ended now.
+  /// The line of a log for a call.
   fileprivate init(_ call: CallRecord) {
     let (request, response) = (call.request, call.response)
     self = [
-      "time": .string(Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))),
+      "time": .string(call.ended.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))),
       "call": .integer(Int64(clamping: call.id)), "method": .string(request.method.rawValue),
       "url": .string(request.url.shown),
     ]
@@ -54,7 +56,7 @@ extension JSONValue {
       append("reused", .bool(response.reused))
       append("cache", .string(response.cacheStatus.outcome.rawValue))
       append("attempts", .integer(Int64(response.attempts)))
-      append("timings_us", call.timings.json)
+      if call.error == nil { append("timings_us", call.timings.json) }
     }
     let others = response?.otherAttempts ?? call.error?.otherAttempts ?? []
     if !others.isEmpty { append("other_attempts", .array(others.map(\.json))) }

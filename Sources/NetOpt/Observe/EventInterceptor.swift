@@ -62,7 +62,7 @@ struct EventInterceptor: Interceptor {
   private func details(
     of request: NetOptRequest, _ response: NetOptResponse?, _ chain: InterceptorChain
   ) -> CallDetails? {
-    guard !observers.isEmpty || chain.trace != nil else { return nil }
+    guard !observers.isEmpty || chain.trace?.context.isSampled == true else { return nil }
     return CallDetails(request, response, chain, observers, tracer)
   }
 }

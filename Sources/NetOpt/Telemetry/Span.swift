@@ -19,6 +19,8 @@ final class Span: Sendable {
   /// The span itself.
   let context: TraceContext
   let parentID: UInt64?
+  /// What to add to the monotonic clock, to get nanoseconds since 1970.
+  let epoch: Int64
   let kind: Kind
   let started: MonotonicInstant
   let ended: MonotonicInstant
@@ -26,11 +28,12 @@ final class Span: Sendable {
   let result: SpanResult
 
   init(
-    _ context: TraceContext, parentID: UInt64?, _ kind: Kind, from started: MonotonicInstant,
+    _ context: TraceContext, parentID: UInt64?, epoch: Int64, _ kind: Kind, from started: MonotonicInstant,
     to ended: MonotonicInstant, _ request: SpanRequest, _ result: SpanResult
   ) {
     self.context = context
     self.parentID = parentID
+    self.epoch = epoch
     self.kind = kind
     self.started = started
     self.ended = ended
@@ -59,11 +62,15 @@ struct SpanResult: Sendable {
   var version: HTTPVersion?
   var remote: IPEndpoint?
   var reused = false
+  /// How often the attempt sent the request.
+  var sends = 0
   /// The route of an attempt; `nil` if the request was not sent, and for a call.
   var route: RouteReport?
   /// The outcome of the cache; `nil` without a response, and for an attempt.
   var cache: CacheStatus.Outcome?
   var error: NetOptError?
+  /// Whether another attempt of a hedged call got a response first, so that this one was cancelled.
+  var isOvertaken = false
   /// When the call began, from which the times in `route` count.
-  var callStarted = MonotonicInstant(nanoseconds: 0)
+  let callStarted: MonotonicInstant
 }

@@ -7,8 +7,6 @@ import NetOptCore
 /// The bytes are written without a tree of JSON values, because there are two spans for each request.
 struct SpanDocument {
   private(set) var bytes: [UInt8] = []
-  /// The nanoseconds between the monotonic clock and the time since 1970.
-  private let epoch: Int64
   /// Whether the next attribute is the first of its list.
   private var isFirst = true
 
@@ -17,9 +15,7 @@ struct SpanDocument {
   /// The most characters of a text.
   private static let longestText = 2048
 
-  /// - Parameter epoch: what to add to the monotonic clock, to get nanoseconds since 1970.
-  init(_ spans: [Span], of telemetry: ClientConfiguration.Telemetry, epoch: Int64) {
-    self.epoch = epoch
+  init(_ spans: [Span], of telemetry: ClientConfiguration.Telemetry) {
     bytes.reserveCapacity(1024 * spans.count + 512)
     bytes.append(text: #"{"resourceSpans":[{"resource":{"attributes":["#)
     beginList()
@@ -58,13 +54,15 @@ struct SpanDocument {
     bytes.append(text: #","name":"#)
     let request = span.request
     let isCall = if case .call = span.kind { true } else { false }
-    text(isCall ? request.tag ?? request.method.rawValue : request.method.rawValue)
+    // The conventions name a method that they do not know HTTP, because names must have few values.
+    let method = CallMetrics.methods.contains(request.method) ? request.method.rawValue : "HTTP"
+    text(isCall ? request.tag ?? method : method)
     // 1 is INTERNAL, 3 is CLIENT.
     bytes.append(text: isCall ? #","kind":1"# : #","kind":3"#)
     bytes.append(text: #","startTimeUnixNano":""#)
-    bytes.append(decimal: span.started.nanoseconds.addingClamped(epoch))
+    bytes.append(decimal: span.started.nanoseconds.addingClamped(span.epoch))
     bytes.append(text: #"","endTimeUnixNano":""#)
-    bytes.append(decimal: span.ended.nanoseconds.addingClamped(epoch))
+    bytes.append(decimal: span.ended.nanoseconds.addingClamped(span.epoch))
     bytes.append(text: #"","attributes":["#)
     beginList()
     appendAttributes(of: span)
@@ -94,6 +92,8 @@ struct SpanDocument {
     guard case .attempt(let earlier, let reason) = span.kind else { return }
     if earlier > 0 { attribute("http.request.resend_count", Int64(earlier)) }
     if result.status != nil { attribute("netopt.connection.reused", result.reused) }
+    if result.sends > 1 { attribute("netopt.sends", Int64(result.sends)) }
+    if result.isOvertaken { attribute("netopt.attempt.overtaken", true) }
     if reason != .first { attribute("netopt.attempt.reason", reason.rawValue) }
     if let route = result.route, !route.legs.isEmpty { attribute("netopt.route", route.source.rawValue) }
   }
@@ -108,7 +108,7 @@ struct SpanDocument {
       if index > 0 { bytes.append(0x2c) }
       bytes.append(text: #"{"name":"netopt.leg","timeUnixNano":""#)
       let ended = span.result.callStarted.nanoseconds.addingClamped(leg.endedNanoseconds)
-      bytes.append(decimal: ended.addingClamped(epoch))
+      bytes.append(decimal: ended.addingClamped(span.epoch))
       bytes.append(text: #"","attributes":["#)
       beginList()
       if let address = leg.address { attribute("network.peer.address", address.description) }
@@ -183,6 +183,7 @@ extension Span {
 extension SpanResult {
   /// Why the span counts as an error, as in the metrics: the status if it is 400 or more, or the error's name.
   fileprivate var errorType: String? {
+    if isOvertaken { return nil }
     if let error { return error.code.description }
     return status.flatMap { $0 >= 400 ? String($0) : nil }
   }

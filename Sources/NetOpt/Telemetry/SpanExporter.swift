@@ -32,6 +32,8 @@ final class SpanExporter: Sendable {
   private let task = Locked<Task<Void, Never>?>(nil)
   /// The number of exported spans.
   private let count = Locked(0)
+  /// The number of dropped spans that were reported.
+  private let reportedDrops = Locked(0)
   /// Whether the last batch failed. One warning is enough until a batch succeeds again.
   private let isFailing = Locked(false)
 
@@ -54,15 +56,17 @@ final class SpanExporter: Sendable {
 
   /// Exports spans until `stop` or `finish`.
   func start() {
-    task.withLock { $0 = Task { await self.run() } }
+    // The task lasts as long as the client, so it takes neither priority nor values of the task that makes it.
+    task.withLock { $0 = Task.detached(priority: .utility) { await self.run() } }
   }
 
   /// Stops without a further export.
   func stop() { task.withLock { $0 }?.cancel() }
 
-  /// Sends the spans that are left, and stops. Lets a running export end. Cancels everything after 2 s.
+  /// Sends the spans that are left, and stops. Lets a running export end. Cancels everything after 2 s. A second
+  /// call waits for the same end.
   func finish() async {
-    guard let task = task.withLock({ $0.take() }) else { return }
+    guard let task = task.withLock({ $0 }) else { return }
     queue.close()
     let limit = Task {
       if (try? await Task.sleep(for: times.finish)) != nil { task.cancel() }
@@ -70,13 +74,18 @@ final class SpanExporter: Sendable {
     await task.value
     limit.cancel()
     queue.end()
+    reportDrops("when the client shut down")
   }
 
   private func run() async {
     while !Task.isCancelled {
       await queue.wait(for: 1)
       await pause(times.interval, orUntil: SpanQueue.batch)
-      while case let spans = queue.take(), !spans.isEmpty { await export(spans) }
+      // Spans that end meanwhile wait for others again, unless they are a batch.
+      repeat {
+        let spans = queue.take()
+        if !spans.isEmpty { await export(spans) }
+      } while !Task.isCancelled && queue.count >= (queue.isClosed ? 1 : SpanQueue.batch)
       if queue.isClosed { return }
     }
   }
@@ -118,35 +127,45 @@ final class SpanExporter: Sendable {
   }
 
   private func send(_ spans: [Span]) async -> Answer {
-    let epoch = Int64(Date().timeIntervalSince1970 * 1e9) - timeSource.now().nanoseconds
     var request = NetOptRequest(
       .post, telemetry.tracesURL, headers: telemetry.headers,
-      body: .bytes(SpanDocument(spans, of: telemetry, epoch: epoch).bytes))
+      body: .bytes(SpanDocument(spans, of: telemetry).bytes))
     request.headers["Content-Type"] = "application/json"
     request.options.timeout = times.request
     request.options.maxRedirects = 0
-    do throws(NetOptError) {
-      let response = try await perform(request)
-      let body = try await response.body.collect(upTo: 1 << 16)
-      switch response.status {
-      case 200..<300:
-        let refused = min(Self.refused(body), spans.count)
-        count.withLock { $0 += spans.count - refused }
-        queue.countDropped(refused)
-        isFailing.withLock { $0 = false }
-        if refused > 0 { report("it refused \(refused) of \(spans.count) spans", nil) }
-        return .done
-      // OTLP names the statuses after which a batch may be sent again.
-      case 429, 502, 503, 504:
-        report("it answered with status \(response.status)", nil)
-        return .later(RetryAfter.delay(response.head) { Date() })
-      default:
-        report("it answered with status \(response.status), so the spans are dropped", nil)
-        return .refused
-      }
-    } catch {
+    let response: NetOptResponse
+    do throws(NetOptError) { response = try await perform(request) } catch {
       if error.code != .cancelled, error.code != .shutDown { report(error.message, error) }
-      return error.code == .bodyTooLarge ? .refused : .later(nil)
+      // The client itself refuses the request, so it would refuse it again.
+      return error.code == .invalidRequest ? .refused : .later(nil)
+    }
+    switch response.status {
+    case 200..<300:
+      await took(spans.count, response)
+      return .done
+    // OTLP names the statuses after which a batch may be sent again.
+    case 429, 502, 503, 504:
+      report("the collector answered with status \(response.status)", nil)
+      return .later(RetryAfter.delay(response.head) { Date() })
+    default:
+      report("the collector answered with status \(response.status), so the spans are dropped", nil)
+      return .refused
+    }
+  }
+
+  /// Counts a batch that the collector took, perhaps without some spans.
+  private func took(_ count: Int, _ response: NetOptResponse) async {
+    // A body that cannot be read says nothing of refusals.
+    let answer = (try? await response.body.collect(upTo: 1 << 16)).flatMap { Self.partialSuccess($0) }
+    let refused = min(max(0, answer.flatMap { Int($0.rejectedSpans) } ?? 0), count)
+    self.count.withLock { $0 += count - refused }
+    queue.countDropped(refused)
+    if refused > 0 {
+      let reason = answer?.errorMessage.map { ": \($0.printable(200))" } ?? ""
+      report("the collector refused \(refused) of \(count) spans\(reason)", nil)
+    } else {
+      isFailing.withLock { $0 = false }
+      reportDrops("because the collector did not take them, or more than \(SpanQueue.most) waited")
     }
   }
 
@@ -155,24 +174,37 @@ final class SpanExporter: Sendable {
     struct Part: Decodable {
       /// A 64-bit number, which is a string in the JSON of protocol buffers. Some collectors write a number.
       let rejectedSpans: String
+      /// Why, for people.
+      let errorMessage: String?
 
-      private enum Key: CodingKey { case rejectedSpans }
+      private enum Key: CodingKey { case rejectedSpans, errorMessage }
 
       init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
         rejectedSpans =
           try (try? container.decode(String.self, forKey: .rejectedSpans))
           ?? String(container.decode(Int64.self, forKey: .rejectedSpans))
+        errorMessage = try? container.decode(String.self, forKey: .errorMessage)
       }
     }
 
     let partialSuccess: Part
   }
 
-  /// The number of spans that a successful response refuses.
-  private static func refused(_ body: [UInt8]) -> Int {
-    let success = try? JSONDecoder().decode(PartialSuccess.self, from: Data(body))
-    return success.flatMap { Int($0.partialSuccess.rejectedSpans) }.map { max(0, $0) } ?? 0
+  private static func partialSuccess(_ body: [UInt8]) -> PartialSuccess.Part? {
+    try? JSONDecoder().decode(PartialSuccess.self, from: Data(body)).partialSuccess
+  }
+
+  /// Reports how many spans were dropped since the last report, if any.
+  private func reportDrops(_ reason: String) {
+    let dropped = queue.dropped
+    let new = reportedDrops.withLock { reported in
+      defer { reported = dropped }
+      return dropped - reported
+    }
+    if new > 0 {
+      warn(NetOptError(.receiveFailed, phase: .receive, "\(new) spans were dropped, \(reason)"))
+    }
   }
 
   /// Reports a failed batch, if the one before did not fail.

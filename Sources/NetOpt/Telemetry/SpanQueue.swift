@@ -47,6 +47,9 @@ final class SpanQueue: Sendable {
     if !isReady { await waiter.wait() }
   }
 
+  /// The number of spans that wait.
+  var count: Int { state.withLock(\.spans.count) }
+
   /// Removes and returns the first spans, at most a batch.
   func take() -> [Span] {
     state.withLock { state in

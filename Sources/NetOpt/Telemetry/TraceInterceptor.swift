@@ -8,7 +8,7 @@ struct TraceInterceptor: Interceptor {
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
     guard let trace = next.trace else { return try await next.proceed(request) }
-    let attempt = TracedAttempt(tracer, trace, next)
+    let attempt = TracedAttempt(tracer, trace, request, next)
     do throws(NetOptError) {
       let response = try await next.proceed(attempt.continued(request))
       attempt.ended(request, response)
@@ -31,13 +31,11 @@ private final class TracedAttempt: Sendable {
   private let callStarted: MonotonicInstant
 
   @inline(never)
-  init(_ tracer: Tracer, _ trace: CallTrace, _ next: InterceptorChain) {
+  init(_ tracer: Tracer, _ trace: CallTrace, _ request: NetOptRequest, _ next: InterceptorChain) {
     self.tracer = tracer
     self.trace = trace
-    let call = trace.context
-    context = TraceContext(
-      traceID: call.traceID, spanID: tracer.spanID(), flags: call.flags, state: call.state)
-    kind = .attempt(earlier: trace.beginAttempt(), next.attempt?.reason ?? .first)
+    kind = .attempt(earlier: trace.beginAttempt(request.headers), next.attempt?.reason ?? .first)
+    context = trace.context.with(spanID: tracer.number())
     started = tracer.timeSource.now()
     callStarted = next.started
   }
@@ -54,11 +52,12 @@ private final class TracedAttempt: Sendable {
   @inline(never)
   func ended(_ request: NetOptRequest, _ response: NetOptResponse) {
     guard context.isSampled else { return }
+    trace.recordResponse()
     record(
       request,
       SpanResult(
         status: response.status, version: response.version, remote: response.remote, reused: response.reused,
-        route: response.route, callStarted: callStarted))
+        sends: response.attempts, route: response.route, callStarted: callStarted))
   }
 
   @inline(never)
@@ -66,13 +65,17 @@ private final class TracedAttempt: Sendable {
     guard context.isSampled else { return }
     record(
       request,
-      SpanResult(remote: error.endpoint, route: error.route, error: error, callStarted: callStarted))
+      SpanResult(
+        remote: error.endpoint, route: error.route, error: error,
+        isOvertaken: error.code == .cancelled && request.hedges && trace.hasResponse,
+        callStarted: callStarted))
   }
 
   private func record(_ request: NetOptRequest, _ result: SpanResult) {
     tracer.spans.append(
       Span(
-        context, parentID: trace.context.spanID, kind, from: started, to: tracer.timeSource.now(),
+        context, parentID: trace.context.spanID, epoch: trace.epoch, kind, from: started,
+        to: tracer.timeSource.now(),
         SpanRequest(request), result))
   }
 }

@@ -1,5 +1,7 @@
+import Glibc
 import NetOptCore
-import Synchronization
+import NetOptCrypto
+import NetOptLocking
 
 /// Gives calls and attempts their spans, and keeps the recorded ones for the exporter. Safe from any thread.
 final class Tracer: Sendable {
@@ -8,18 +10,11 @@ final class Tracer: Sendable {
   let timeSource: any TimeSource
   /// Traces whose random part is below this number are recorded.
   private let sampledBelow: UInt64
-  /// Where the sequences of identifiers begin. Random, so that no two clients give out the same ones.
-  private let seeds: (UInt64, UInt64)
-  /// How many identifiers were given out.
-  private let given = Atomic<UInt64>(0)
+  /// Random numbers that were not given out yet. The system makes many at once, because each time costs a system
+  /// call. A generator with a seed would tell a server how many requests others get.
+  private let random = Locked<[UInt64]>([])
 
-  /// - Parameter random: the source of the seeds.
-  init(
-    sampledShare: Double, _ spans: SpanQueue, _ timeSource: any TimeSource,
-    random: some RandomNumberGenerator = SystemRandomNumberGenerator()
-  ) {
-    var random = random
-    seeds = (random.next(), random.next())
+  init(sampledShare: Double, _ spans: SpanQueue, _ timeSource: any TimeSource) {
     sampledBelow = UInt64(sampledShare * Double(Self.randomPart + 1))
     self.spans = spans
     self.timeSource = timeSource
@@ -31,41 +26,33 @@ final class Tracer: Sendable {
 
   /// Begins the trace of a call: continues the trace of the request, or begins a new one.
   func trace(of request: NetOptRequest) -> CallTrace {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    let epoch =
+      Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec) - timeSource.now().nanoseconds
     if let parent = TraceContext(request.headers) {
-      return CallTrace(
-        TraceContext(traceID: parent.traceID, spanID: spanID(), flags: parent.flags, state: parent.state),
-        parentID: parent.spanID)
+      return CallTrace(parent.with(spanID: number()), parent: parent, epoch: epoch)
     }
-    let number = given.wrappingAdd(1, ordering: .relaxed).newValue
-    let id = TraceContext.ID(high: seeds.0, low: Self.mixed(seeds.1, number))
+    let id = TraceContext.ID(high: number(), low: number())
     let isSampled = id.low & Self.randomPart < sampledBelow
     return CallTrace(
-      TraceContext(traceID: id, spanID: spanID(), flags: isSampled ? TraceContext.sampled : 0), parentID: nil)
+      TraceContext(traceID: id, spanID: number(), flags: isSampled ? TraceContext.sampled : 0), parent: nil,
+      epoch: epoch)
   }
 
-  /// Returns a new identifier of a span, which is not 0.
-  func spanID() -> UInt64 {
-    while true {
-      let id = Self.mixed(seeds.0, given.wrappingAdd(1, ordering: .relaxed).newValue)
-      if id != 0 { return id }
+  /// Returns a random number that is not 0, such as the identifier of a span.
+  func number() -> UInt64 {
+    random.withLock { numbers in
+      while true {
+        if let number = numbers.popLast() {
+          if number != 0 { return number }
+        } else if let bytes = try? randomBytes(64 * 8) {
+          bytes.withUnsafeBytes { numbers.append(contentsOf: $0.bindMemory(to: UInt64.self)) }
+        } else {
+          // OpenSSL has no random numbers. Those of Swift cost a system call each.
+          numbers.append(UInt64.random(in: 1 ... .max))
+        }
+      }
     }
-  }
-
-  /// Returns a number that looks random, another one for each `number` with the same seed.
-  private static func mixed(_ seed: UInt64, _ number: UInt64) -> UInt64 {
-    var random = SplitMix64(seed: seed &+ number &* 0x9e37_79b9_7f4a_7c15)
-    return random.next()
-  }
-
-  /// Records the span of a call that has ended.
-  ///
-  /// - Parameter result: what the response was; `nil` without one.
-  func callEnded(
-    _ trace: CallTrace, _ request: SpanRequest, from started: MonotonicInstant, _ result: SpanResult
-  ) {
-    guard trace.context.isSampled else { return }
-    spans.append(
-      Span(
-        trace.context, parentID: trace.parentID, .call, from: started, to: timeSource.now(), request, result))
   }
 }

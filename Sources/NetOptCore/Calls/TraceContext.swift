@@ -33,6 +33,11 @@ package struct TraceContext: Hashable, Sendable {
     (self.traceID, self.spanID, self.flags, self.state) = (traceID, spanID, flags, state)
   }
 
+  /// The context of another span of the same trace.
+  package func with(spanID: UInt64) -> TraceContext {
+    TraceContext(traceID: traceID, spanID: spanID, flags: flags, state: state)
+  }
+
   /// Reads the context that header fields contain. `nil` if there is none, or if it is invalid: then a new
   /// trace begins, and the `tracestate` is void.
   package init?(_ fields: HeaderFields) {

@@ -65,8 +65,8 @@ actor CurlMulti: LoopActor {
   private(set) var isShutDown = false
   /// Called once when no request is under way any more; `nil` unless somebody waits for that.
   var onIdle: (@Sendable () -> Void)?
-  /// Whether no request is under way. Probes and warm-ups do not count.
-  var isIdle: Bool { !underWay.contains { $0.purpose == .request } }
+  /// Whether no request of a call is under way. Probes, warm-ups and the client's own requests do not count.
+  var isIdle: Bool { !underWay.contains { $0.purpose == .request && $0.context.id != 0 } }
   /// Whether `retire` was called: the actor takes no new work, and shuts down when the work under way has
   /// ended.
   private(set) var isRetired = false
