@@ -1,5 +1,7 @@
+import Dispatch
 import NetOptCore
 import NetOptSQLite
+import Synchronization
 import TestTools
 import Testing
 
@@ -115,6 +117,41 @@ struct CacheSelectionTests {
     #expect(store.entries(for: other.key).count == (kind == 2 ? 0 : 1))
     #expect(warnings.messages.isEmpty)
     store.close()
+  }
+
+  @Test("a removal from memory finds an entry that another thread promotes at the same time")
+  func promotionMeanwhile() throws {
+    // Each promotion of the large entry evicts many small entries, which takes long.
+    let store = MemoryStore(CacheLimits(maxBytes: 600_000))
+    let key = try Samples.key("promoted")
+    let large = Samples.entry(key, body: [UInt8](repeating: 1, count: 50_000))
+    let small = try (0..<4000).map { Samples.entry(try Samples.key("\($0)")) }
+    var next = 0
+    var remaining = 0
+    for _ in 0..<1000 {
+      for _ in 0..<small.count where store.usage.bytes < 590_000 {
+        store.insert(small[next % small.count])
+        next += 1
+      }
+      let count = store.changeCount(of: key)
+      // Both threads begin at the same time.
+      let ready = Atomic<Int>(0)
+      DispatchQueue.concurrentPerform(iterations: 2) { thread in
+        ready.add(1, ordering: .acquiringAndReleasing)
+        // With one processor, both iterations may run on one thread.
+        var spins = 0
+        while ready.load(ordering: .acquiring) < 2, spins < 100_000 { spins += 1 }
+        if thread == 0 {
+          store.promote([large], for: key, since: count)
+        } else {
+          store.remove { $0.key == key }
+        }
+      }
+      remaining += store.entries(for: key).count
+      store.removeAll(for: key)
+    }
+    #expect(remaining == 0)
+    #expect(store.usage.entries == store.usage.keys)
   }
 
   @Test(

@@ -182,13 +182,17 @@ package final class MemoryStore: CacheStore {
   }
 
   /// Removes the entries that match the predicate, of all keys. The change counts of all keys grow, so
-  /// `promote` rejects all entries that were read from the disk before. Holds one lock of a shard at a time
-  /// while it searches. The predicate runs under this lock.
+  /// `promote` rejects all entries that were read from the disk before. Searches one shard at a time, under
+  /// the lock of the queues and that of the shard, in this order. Without the lock of the queues, the search
+  /// would miss a slot that `change` has made and has not added to the table yet. The predicate runs under
+  /// both locks.
   package func remove(where predicate: (CacheEntry) -> Bool) {
     for shard in shards {
-      let keys = shard.table.withLock { table -> [CacheKey] in
-        table.changes += 1
-        return table.allSlots.filter { $0.entries.contains(where: predicate) }.map(\.key)
+      let keys = queues.withLock { _ in
+        shard.table.withLock { table -> [CacheKey] in
+          table.changes += 1
+          return table.allSlots.filter { $0.entries.contains(where: predicate) }.map(\.key)
+        }
       }
       for key in keys { remove(key, where: predicate) }
     }
