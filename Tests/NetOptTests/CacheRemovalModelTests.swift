@@ -68,7 +68,8 @@ private final class RemovalModel: Sendable {
   private func draw(_ count: UInt64) -> Int { state.withLock { Int($0.random.below(count)) } }
   private func pause() async { for _ in 0..<draw(30) { await Task.yield() } }
 
-  /// Targets with a version are resources of their own, so that their keys differ from those without.
+  /// Targets with a version have another query. The version is not part of the key, so with the same query the
+  /// modes 1 and 3 would have the same key, and would replace each other's responses.
   private static func target(_ path: Int, version: Int?) -> String {
     version.map { "/r\(path)?q=v&cachevers=\($0)" } ?? "/r\(path)?q=u"
   }

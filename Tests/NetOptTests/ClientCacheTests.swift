@@ -145,6 +145,33 @@ import Testing
     await lab.client.shutdown()
   }
 
+  @Test("a removal keeps the versions of another URL whose key has the same text", arguments: [false, true])
+  func otherVersions(isRestarted: Bool) async throws {
+    let directory = try TemporaryDirectory.make("client-cache")
+    let versioned = CacheOptions(.versioned(.init()))
+    func ask(_ lab: CacheLab) async throws -> Int {
+      let before = lab.sent
+      for version in 1...2 {
+        for options in [versioned, CacheOptions(.versioned(.init()), partition: "tenant")] {
+          _ = try await lab.ask(.get, "/a?x=1&cachevers=\(version)") { $0.options.cache = options }
+        }
+      }
+      return lab.sent - before
+    }
+    var lab = try Self.lab(directory: directory)
+    #expect(try await ask(lab) == 4)
+    #expect(try await ask(lab) == 0)
+    if isRestarted {
+      await lab.client.shutdown()
+      lab = try Self.lab(directory: directory)
+    }
+    await lab.client.cache?.remove(try HTTPURL("https://api.test/a?x=1"))
+    #expect(try await ask(lab) == 0)
+    await lab.client.cache?.remove(try HTTPURL("https://api.test/a?x=1&cachevers=7"))
+    #expect(try await ask(lab) == 4)
+    await lab.client.shutdown()
+  }
+
   @Test("the origin does not confirm an entry that was removed after the call had found it")
   func notConfirmed() async throws {
     let cache = Locked<ClientCache?>(nil)

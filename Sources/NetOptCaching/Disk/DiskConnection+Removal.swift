@@ -82,7 +82,8 @@ extension DiskConnection {
     try database { () throws(SQLiteError) in
       let columns = "SELECT id, file, resource, text FROM entries WHERE"
       let limit = "LIMIT \(Self.removalBatch)"
-      let byDigest = try Statement("\(columns) digest = ? \(limit)", in: database)
+      // A row with a number belongs to the URL that has the number, whatever its key (`CacheSelection`).
+      let byDigest = try Statement("\(columns) digest = ? AND resource IS NULL \(limit)", in: database)
       let byResource = try Statement("\(columns) resource = ? \(limit)", in: database)
       // The order must be the same in each step.
       let digests = url.digests.sorted { ($0.high, $0.low) < ($1.high, $1.low) }

@@ -13,6 +13,8 @@ package enum CacheSelection: Hashable, Sendable {
   /// How to recognise the responses of a URL.
   package struct URLResponses: Hashable, Sendable {
     /// The digests of the keys that contain the URL: those of `http` mode and of `api` mode without a name.
+    /// They apply to responses without `CacheEntry.resource` only. In `versioned` mode, the key of another URL
+    /// has the same text: the version is not part of it.
     let digests: Set<MD5Digest>
     /// The values of `CacheEntry.resource` for the other keys.
     let resources: Set<Int64>
@@ -46,7 +48,7 @@ package enum CacheSelection: Hashable, Sendable {
   package func contains(_ key: CacheKey, _ resource: Int64?) -> Bool {
     switch self {
     case .everything: true
-    case .url(let url): url.digests.contains(key.digest) || resource.map(url.resources.contains) ?? false
+    case .url(let url): resource.map(url.resources.contains) ?? url.digests.contains(key.digest)
     case .name(let name):
       resource.map(ResourceHash.isNamed) ?? false && Self.hasName(name, key.text.utf8)
     }
