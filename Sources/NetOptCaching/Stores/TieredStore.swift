@@ -111,13 +111,20 @@ package final class TieredStore: Sendable {
     memory.removeAll()
   }
 
-  /// Removes the entries of a selection from memory and disk, and waits for the disk. Seed packs do not
-  /// change.
+  /// Removes the entries of a selection from memory and disk. Seed packs do not change. Waits for the disk
+  /// without a time limit, or until `shutdown`.
   ///
-  /// Meanwhile a call may get the entries from memory. After the disk, the removal from memory also keeps a
-  /// look-up from promoting an entry that it read before.
+  /// The entries leave memory first, so that a slow disk does not keep them there. But until the disk has
+  /// removed them, a look-up may read and promote them. So the memory removes them again after the disk. This
+  /// also keeps a look-up from promoting an entry that it read before.
   package func remove(_ selection: CacheSelection) async {
-    await disk?.remove(selection)
+    removeFromMemory(selection)
+    guard let disk else { return }
+    await disk.remove(selection)
+    removeFromMemory(selection)
+  }
+
+  private func removeFromMemory(_ selection: CacheSelection) {
     if selection == .everything {
       memory.removeAll()
     } else {
