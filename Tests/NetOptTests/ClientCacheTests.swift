@@ -1,3 +1,4 @@
+import Dispatch
 import NetOptCore
 import NetOptLocking
 import NetOptTestSupport
@@ -5,6 +6,7 @@ import TestTools
 import Testing
 
 @testable import NetOpt
+@testable import NetOptCaching
 
 /// Tests `NetOptClient.cache`: what a removal forgets and what it keeps, and the statistics.
 @Suite struct ClientCacheTests {
@@ -172,8 +174,87 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("the origin does not confirm an entry that was removed after the call had found it")
-  func notConfirmed() async throws {
+  /// The disk hangs after the removal has begun, so the removal runs until the test releases the disk.
+  ///
+  /// - Parameter isAnsweredMeanwhile: whether the origin answers before the end of the removal.
+  @Test(
+    "a call that begins while a removal runs does not bring the removed entry back",
+    arguments: [(NetOptRequest.Method.get, false), (.get, true), (.head, false), (.head, true)])
+  func beginsDuringRemoval(method: NetOptRequest.Method, isAnsweredMeanwhile: Bool) async throws {
+    let gate = Latch()
+    let directory = try TemporaryDirectory.make("client-cache")
+    let lab = try CacheLab {
+      $0.directory = directory
+    } _: { request, number throws(NetOptError) in
+      if number == 2 { try? await gate.wait() }
+      let fields: HeaderFields = ["Cache-Control": "max-age=0", "ETag": "\"same\""]
+      if request.method == .get, request.headers.contains(name: "If-None-Match") {
+        return CacheLab.response(request, 304, fields)
+      }
+      return CacheLab.response(request, 200, fields, request.method == .get ? "\(number)" : "")
+    }
+    #expect(try await lab.ask().text == "1")
+    let cache = try #require(lab.client.responseCache)
+    let disk = try #require(cache.store.disk)
+    let key = try RequestKey.url(try HTTPURL("https://api.test/thing"), partition: "")
+    let entry = try #require(cache.store.memory.entries(for: key).first)
+
+    let (release, isHeld) = (DispatchSemaphore(value: 0), Latch())
+    // Also when the test fails: otherwise the thread of the disk would never end.
+    defer { release.signal() }
+    let hold = Task {
+      await disk.run {
+        isHeld.open()
+        release.wait()
+      }
+    }
+    try await isHeld.wait()
+    let removal = Task { await lab.client.cache?.remove(try HTTPURL("https://api.test/thing")) }
+    try await wait(for: "the removal from memory") {
+      cache.changes.isRemoving && cache.store.memory.entries(for: key).isEmpty
+    }
+    // A look-up on the disk may promote the entry until the disk has removed it.
+    cache.store.memory.insert(entry)
+    let call = Task { try await lab.ask(method).text }
+    try await wait(for: "the request") { lab.sent == 2 }
+    #expect(!lab.transport.requests[1].headers.contains(name: "If-None-Match"))
+    if isAnsweredMeanwhile {
+      gate.open()
+      #expect(try await call.value == (method == .get ? "2" : ""))
+    }
+    release.signal()
+    _ = await hold.value
+    try await removal.value
+    gate.open()
+    #expect(try await call.value == (method == .get ? "2" : ""))
+    #expect(cache.store.memory.entries(for: key).isEmpty)
+    #expect(await disk.entries(for: key).isEmpty)
+    #expect(try await lab.ask().text == "3")
+    await lab.client.shutdown()
+  }
+
+  @Test("a call that waits for a fetch does not ask the origin to confirm its response after a removal")
+  func waitsDuringRemoval() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { request, number throws(NetOptError) in
+      let fields: HeaderFields = ["Cache-Control": "max-age=0", "ETag": "\"same\""]
+      if request.headers.contains(name: "If-None-Match") { return CacheLab.response(request, 304, fields) }
+      if number > 1 { return CacheLab.response(request, 200, fields, "new") }
+      return CacheLab.response(request, 200, fields, ResponseBody(GatedBody(["old"], gates: [gate])))
+    }
+    let first = try await lab.begin()
+    let second = Task { try await lab.ask().text }
+    try await wait(for: "the call to join") { try lab.inFlightFetches.waiting == 1 }
+    await lab.client.cache?.remove(try HTTPURL("https://api.test/thing"))
+    gate.open()
+    #expect(String(decoding: try await first.body.collect(upTo: 100), as: UTF8.self) == "old")
+    #expect(try await second.value == "new")
+    #expect(lab.transport.requests.allSatisfy { !$0.headers.contains(name: "If-None-Match") })
+    await lab.client.shutdown()
+  }
+
+  @Test("a 304 that arrives after a removal is not stored")
+  func lateConfirmation() async throws {
     let cache = Locked<ClientCache?>(nil)
     let lab = try CacheLab(
       configure: { _ in },

@@ -26,7 +26,10 @@ import Testing
     /// stored.
     func store(_ key: CacheKey, begun: Int) -> Bool {
       var isStored = false
-      _ = changes.storeUnlessOvertaken(key, [], since: 0, begun: Self.moment(begun)) { isStored = true }
+      let storage = changes.storeUnlessOvertaken(key, [], since: 0, begun: Self.moment(begun)) {
+        isStored = true
+      }
+      #expect((storage == .stored) == isStored && storage != .unknown)
       return isStored
     }
     #expect(store(key, begun: 2))
@@ -102,22 +105,86 @@ import Testing
 
 /// Tests what `ResourceChanges` knows about removals by the program.
 @Suite struct RemovalRecordTests {
-  @Test("a removal concerns its URL and fetches before it only, and very many removals concern everything")
+  /// Records a removal that begins and ends.
+  private static func remove(_ selection: CacheSelection, _ changes: ResourceChanges) {
+    changes.endRemoval(changes.beginRemoval(of: selection))
+  }
+
+  @Test("a removal concerns calls that begin while it runs, and no call that begins after its end")
+  func intervals() throws {
+    let changes = ResourceChanges()
+    let key = try CacheKey(api: "x", parameters: "")
+    let other = try CacheKey(api: "y", parameters: "")
+    let before = changes.removalCount
+    func removals(since count: UInt64) -> [ResourceChanges.Removal] {
+      [key, other].map { changes.removal(of: $0, 1, since: count) }
+    }
+    #expect(!changes.isRemoving && removals(since: before) == [.none, .none])
+    let first = changes.beginRemoval(of: .name("x"))
+    let during = changes.removalCount
+    #expect(changes.isRemoving && removals(since: during) == [.removed, .none])
+    // Another removal begins later and ends earlier.
+    let second = changes.beginRemoval(of: .name("y"))
+    #expect(removals(since: during) == [.removed, .removed])
+    changes.endRemoval(second)
+    let between = changes.removalCount
+    #expect(changes.isRemoving)
+    #expect(
+      removals(since: during) == [.removed, .removed] && removals(since: between) == [.removed, .none])
+    // The record keeps a removal that runs, however many others end meanwhile.
+    for _ in 0..<2000 { Self.remove(.name("z"), changes) }
+    #expect(removals(since: changes.removalCount) == [.removed, .none])
+    #expect(removals(since: during) == [.removed, .unknown])
+    changes.endRemoval(first)
+    #expect(!changes.isRemoving)
+    #expect(removals(since: between) == [.removed, .unknown])
+    #expect(removals(since: changes.removalCount) == [.none, .none])
+  }
+
+  @Test("a response is not stored if its removal runs or may have been dropped from the record")
+  func storing() throws {
+    let changes = ResourceChanges()
+    let key = try CacheKey(api: "x", parameters: "")
+    func store(since count: UInt64) -> ResourceChanges.Storage {
+      var isStored = false
+      let storage = changes.storeUnlessOvertaken(
+        key, [], since: 0, begun: MonotonicInstant(nanoseconds: 1),
+        removal: { changes.removal(of: key, 1, since: count) }
+      ) { isStored = true }
+      #expect(isStored == (storage == .stored))
+      return storage
+    }
+    let before = changes.removalCount
+    #expect(store(since: before) == .stored)
+    let removal = changes.beginRemoval(of: .name("x"))
+    #expect(store(since: changes.removalCount) == .overtaken)
+    changes.endRemoval(removal)
+    #expect(store(since: before) == .overtaken && store(since: changes.removalCount) == .stored)
+    for _ in 0..<1025 { Self.remove(.name("y"), changes) }
+    #expect(store(since: before) == .unknown && store(since: changes.removalCount) == .stored)
+  }
+
+  @Test("a removal concerns its URL and fetches before it only, and very many removals are not all known")
   func removals() throws {
     let changes = ResourceChanges()
     let url = try HTTPURL("https://a.test/a?q=1")
     let key = try RequestKey.url(url, partition: "p")
     let other = try RequestKey.url(HTTPURL("https://a.test/b?q=1"), partition: "p")
     let before = changes.removalCount
-    changes.recordRemoval(of: try CacheSelection(url: url))
+    Self.remove(try CacheSelection(url: url), changes)
     let after = changes.removalCount
-    #expect(changes.isRemoved(key, nil, since: before) && !changes.isRemoved(key, nil, since: after))
-    #expect(!changes.isRemoved(other, nil, since: before))
-    #expect(changes.isRemoved(other, ResourceHash.of(url, isNamed: true), since: before))
-    for number in 0..<1023 { changes.recordRemoval(of: .name("\(number)")) }
-    #expect(changes.isRemoved(key, nil, since: before) && !changes.isRemoved(other, nil, since: before))
-    changes.recordRemoval(of: .name("one more"))
-    #expect(changes.isRemoved(other, nil, since: before) && !changes.isRemoved(key, nil, since: after))
+    func removal(of key: CacheKey, _ resource: Int64? = nil, since count: UInt64) -> ResourceChanges.Removal {
+      changes.removal(of: key, resource, since: count)
+    }
+    #expect(removal(of: key, since: before) == .removed && removal(of: key, since: after) == .none)
+    #expect(removal(of: other, since: before) == .none)
+    #expect(removal(of: other, ResourceHash.of(url, isNamed: true), since: before) == .removed)
+    // A response with another number belongs to another URL, although the text of its key is the same.
+    #expect(removal(of: key, 2, since: before) == .none)
+    for number in 0..<1023 { Self.remove(.name("\(number)"), changes) }
+    #expect(removal(of: key, since: before) == .removed && removal(of: other, since: before) == .none)
+    Self.remove(.name("one more"), changes)
+    #expect(removal(of: other, since: before) == .unknown && removal(of: key, since: after) == .none)
   }
 
   @Test("the record of removals takes limited memory, also for URLs with very many parameters")
@@ -126,10 +193,11 @@ import Testing
     let selection = try CacheSelection(url: try HTTPURL("https://a.test/?" + query))
     let changes = ResourceChanges()
     let before = changes.removalCount
-    for _ in 0..<100 { changes.recordRemoval(of: selection) }
+    for _ in 0..<100 { Self.remove(selection, changes) }
     #expect(selection.weight > 16_000)
     let last = changes.removalCount
-    #expect(changes.isRemoved(try CacheKey(api: "x", parameters: ""), nil, since: before))
-    #expect(!changes.isRemoved(try CacheKey(api: "x", parameters: ""), nil, since: last - 1))
+    let key = try CacheKey(api: "x", parameters: "")
+    #expect(changes.removal(of: key, nil, since: before) == .unknown)
+    #expect(changes.removal(of: key, nil, since: last - 1) == .none)
   }
 }

@@ -34,7 +34,7 @@ extension CacheCall {
     /// The count of `ResourceChanges` for the key when the fetch began. `handleResponse` adds the changes
     /// that the call's own request made.
     var changeCount: UInt32 = 0
-    /// The number of removals by the program when the fetch began.
+    /// The value of `ResourceChanges.removalCount` when the fetch began.
     var removalCount: UInt64 = 0
 
     /// Returns the fetch with `requested` and `begun` moved to the time at which the request of the
@@ -146,8 +146,11 @@ extension CacheCall {
   private func perform(_ fetch: Fetch, _ next: InterceptorChain) async throws(NetOptError) -> NetOptResponse {
     var fetch = fetch
     fetch.removalCount = cache.changes.removalCount
-    // The program has removed the entry since the call found it. The origin must not confirm it.
-    if fetch.entry != nil, cache.changes.isRemoved(key, resource, since: removalCount) {
+    // The program has removed the entry since the call began, or removes it now. The origin must not confirm
+    // it. An entry of a seed pack has no number, and counts as one of the call's URL.
+    if let entry = fetch.entry,
+      cache.changes.removal(of: key, entry.resource ?? resource, since: removalCount) != .none
+    {
       (fetch.entry, fetch.conditions) = (nil, [:])
     }
     var forwarded = request

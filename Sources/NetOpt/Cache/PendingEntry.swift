@@ -30,7 +30,7 @@ struct PendingEntry: Sendable {
   /// Includes the changes that the call's own request made. If the count is different at the end of the body,
   /// the response may be out of date, and the cache does not store it.
   let changeCount: UInt32
-  /// The number of removals by the program when the fetch began (`ResourceChanges.removalCount`).
+  /// The value of `ResourceChanges.removalCount` when the fetch began.
   let removalCount: UInt64
   /// The number by which a removal finds the response (`CacheEntry.resource`).
   let resource: Int64?

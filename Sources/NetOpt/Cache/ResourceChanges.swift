@@ -109,28 +109,50 @@ final class ResourceChanges: Sendable {
     }
   }
 
-  /// The last removals by the program.
+  /// The removals by the program that run now, and the last ones that have ended.
   private struct Removals {
-    /// The selections, in the order of the removals.
-    var selections: [CacheSelection] = []
-    /// The sum of `CacheSelection.weight` of the selections.
-    var weight = 0
-    /// The number of removals before those in `selections`.
-    var dropped: UInt64 = 0
+    /// The selections of the removals that run, by the number of the removal.
+    private(set) var running: [UInt64: CacheSelection] = [:]
+    /// The number of the removal that began last.
+    private var last: UInt64 = 0
+    /// The selections of the removals that ended last, in the order of their ends.
+    private var ended: [CacheSelection] = []
+    /// The sum of `CacheSelection.weight` of the selections in `ended`.
+    private var weight = 0
+    /// The number of removals that ended before those in `ended`.
+    private var dropped: UInt64 = 0
 
-    mutating func add(_ selection: CacheSelection) {
-      selections.append(selection)
+    /// The number of removals that have ended.
+    var count: UInt64 { dropped + UInt64(ended.count) }
+
+    /// Adds a removal that begins, and returns its number.
+    mutating func begin(_ selection: CacheSelection) -> UInt64 {
+      last += 1
+      running[last] = selection
+      return last
+    }
+
+    /// Ends a removal. Drops the removals that ended first if the record is too large.
+    mutating func end(_ number: UInt64) {
+      guard let selection = running.removeValue(forKey: number) else { return }
+      ended.append(selection)
       weight += selection.weight
-      while selections.count > ResourceChanges.maxRemovals || weight > ResourceChanges.maxRemovalWeight {
-        weight -= selections.removeFirst().weight
+      while ended.count > ResourceChanges.maxRemovals || weight > ResourceChanges.maxRemovalWeight {
+        weight -= ended.removeFirst().weight
         dropped += 1
       }
     }
+
+    /// The known removals that run, or that ended after a count, and whether these are all of them.
+    func later(than count: UInt64) -> (selections: [CacheSelection], areAll: Bool) {
+      let index = count > dropped ? Int(count - dropped) : 0
+      return (Array(running.values) + ended.dropFirst(index), count >= dropped)
+    }
   }
 
-  /// The maximum number of removals that are kept.
+  /// The maximum number of ended removals that are kept.
   private static let maxRemovals = 1024
-  /// The maximum `weight` of the removals that are kept.
+  /// The maximum `weight` of the ended removals that are kept.
   private static let maxRemovalWeight = 65_536
 
   /// A shard with its lock.
@@ -143,8 +165,8 @@ final class ResourceChanges: Sendable {
   /// The shards. The low 8 bits of a key's `tableHash` select its shard.
   private let shards = (0..<256).map { _ in LockedShard() }
   private let removals = Locked(Removals())
-  /// The number of all removals. Changes under the lock of `removals`.
-  private let removalNumber = Atomic<UInt64>(0)
+  /// Twice the number of ended removals, plus 1 while a removal runs. Changes under the lock of `removals`.
+  private let removalState = Atomic<UInt64>(0)
 
   private func shardIndex(of key: CacheKey) -> Int { Int(key.tableHash & 255) }
   private func shard(of key: CacheKey) -> LockedShard { shards[shardIndex(of: key)] }
@@ -167,35 +189,64 @@ final class ResourceChanges: Sendable {
 
   // MARK: Removals by the program
 
-  /// The number of removals by the program so far.
-  var removalCount: UInt64 { removalNumber.load(ordering: .acquiring) }
+  /// Whether the program has removed a response.
+  enum Removal: Hashable {
+    /// The program has not removed the response.
+    case none
+    /// The program has removed the response, or a removal of the response runs.
+    case removed
+    /// The record does not have all removals any more. The known ones do not concern the response.
+    case unknown
+  }
+
+  /// The number of removals by the program that have ended. A removal takes time. A call that begins while it
+  /// runs may find a removed response, so the removal counts as later than this call.
+  var removalCount: UInt64 { removalState.load(ordering: .acquiring) >> 1 }
+
+  /// Whether a removal by the program runs.
+  var isRemoving: Bool { removalState.load(ordering: .acquiring) & 1 == 1 }
 
   /// Records a removal, before the responses are removed. When this method returns, all responses that
   /// `storeUnlessOvertaken` accepted without this removal are in the store.
-  func recordRemoval(of selection: CacheSelection) {
-    removals.withLock { removals in
-      removals.add(selection)
-      removalNumber.add(1, ordering: .releasing)
-    }
+  ///
+  /// - Returns: the number of the removal, for `endRemoval`. The caller must call it once.
+  func beginRemoval(of selection: CacheSelection) -> UInt64 {
+    let number = changeRemovals { $0.begin(selection) }
     for shard in shards { shard.state.withLock { _ in } }
+    return number
   }
 
-  /// Whether a response is among those that the program has removed since a removal count.
+  /// Ends a removal, after the responses were removed.
+  ///
+  /// - Parameter number: the result of `beginRemoval`.
+  func endRemoval(_ number: UInt64) { changeRemovals { $0.end(number) } }
+
+  /// Changes the record of removals and then `removalState`.
+  private func changeRemovals<Result: Sendable>(_ change: (inout Removals) -> Result) -> Result {
+    removals.withLock { removals in
+      let result = change(&removals)
+      let state = removals.count << 1 | (removals.running.isEmpty ? 0 : 1)
+      removalState.store(state, ordering: .releasing)
+      return result
+    }
+  }
+
+  /// Whether the program has removed a response since a removal count. A removal that runs concerns all
+  /// counts.
   ///
   /// - Parameters:
   ///   - resource: `CacheEntry.resource` of the response.
-  ///   - count: an earlier `removalCount`. If the removals since then are not all known any more, the result
-  ///     is true.
-  func isRemoved(_ key: CacheKey, _ resource: @autoclosure () -> Int64?, since count: UInt64) -> Bool {
-    guard removalCount != count else { return false }
-    let later = removals.withLock { removals -> [CacheSelection]? in
-      guard count >= removals.dropped else { return nil }
-      return Array(removals.selections.dropFirst(Int(count - removals.dropped)))
-    }
-    guard let later else { return true }
+  ///   - count: an earlier `removalCount`.
+  func removal(of key: CacheKey, _ resource: @autoclosure () -> Int64?, since count: UInt64) -> Removal {
+    // Usually no removal runs, and none has ended since. One load is enough to see this.
+    guard removalState.load(ordering: .acquiring) != count << 1 else { return .none }
+    let (later, areAll) = removals.withLock { $0.later(than: count) }
     let resource = resource()
-    return later.contains { $0.contains(key, resource) }
+    if later.contains(where: { $0.contains(key, resource) }) { return .removed }
+    return areAll ? .none : .unknown
   }
+
+  // MARK: Responses
 
   /// Records a response that is not stored but makes stored responses outdated. The caller then forgets
   /// these.
@@ -207,6 +258,19 @@ final class ResourceChanges: Sendable {
     }
   }
 
+  /// What `storeUnlessOvertaken` has done with a response.
+  enum Storage: Hashable {
+    /// The response is stored.
+    case stored
+    /// A change, a removal or a newer response has overtaken the response. The caller forgets all stored
+    /// responses of the key: the origin may have made the refused response later than the stored ones,
+    /// because a request may wait behind others on its connection.
+    case overtaken
+    /// The response is not stored, because the record does not have all removals since its fetch began.
+    /// Probably none concerns the response. The stored responses stay.
+    case unknown
+  }
+
   /// Stores a response unless a change or a newer response has overtaken it. Runs `store` under the lock of
   /// the key's shard. So a concurrent `recordChange` or `recordUnstoredResponse` comes either before this
   /// call, which then refuses the response, or after it. In the second case its caller forgets the response
@@ -216,32 +280,30 @@ final class ResourceChanges: Sendable {
   ///   - selectors: the selectors of the response's variant.
   ///   - count: the result of `changeCount(of:)` when the fetch began.
   ///   - begun: when the fetch began.
-  ///   - isRemoved: whether the program has removed the response since the fetch began. Runs under the lock.
+  ///   - removal: whether the program has removed the response since the fetch began. Runs under the lock.
   ///   - store: stores the response.
-  /// - Returns: whether the response is stored. If false, the caller forgets all stored responses of the key:
-  ///   the origin may have made the refused response later than the stored ones, because a request may wait
-  ///   behind others on its connection.
   func storeUnlessOvertaken(
     _ key: CacheKey, _ selectors: [CacheEntry.Selector], since count: UInt32, begun: MonotonicInstant,
-    isRemoved: () -> Bool = { false }, _ store: () -> Void
-  ) -> Bool {
+    removal: () -> Removal = { .none }, _ store: () -> Void
+  ) -> Storage {
     let resource = Resource(key)
     let variant = resource.variant(selectors)
     let names = selectors.isEmpty ? 0 : Set(selectors.map(\.name)).hashValue
     return shard(of: key).state.withLock { shard in
       let isOvertaken =
-        shard.changeCount != count || isRemoved() || shard.isOvertaken(resource, begun: begun)
+        shard.changeCount != count || shard.isOvertaken(resource, begun: begun)
         || shard.latest[resource].map { $0.names != names && begun < $0.newest } ?? false
         || variant.map { shard.isOvertaken($0, begun: begun) } ?? false
-      if isOvertaken {
+      let removal = isOvertaken ? .removed : removal()
+      if removal != .none {
         // The caller of the refused response sees it. A response to an earlier request must not follow it.
         shard.record(resource, begun: begun) { $0.recordUnstored(begun: begun) }
-        return false
+        return removal == .unknown ? .unknown : .overtaken
       }
       shard.record(resource, begun: begun) { $0.recordStored(begun: begun, names: names) }
       if let variant { shard.record(variant, begun: begun) { $0.recordStored(begun: begun, names: 0) } }
       store()
-      return true
+      return .stored
     }
   }
 }

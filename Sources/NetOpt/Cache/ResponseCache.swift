@@ -175,7 +175,7 @@ final class ResponseCache: Sendable {
   ///
   /// - Parameters:
   ///   - count: the count of `ResourceChanges` for the key when the request was sent.
-  ///   - removals: the count of removals by the program when the request was sent.
+  ///   - removals: `ResourceChanges.removalCount` when the request was sent.
   ///   - begun: when the request was sent.
   func insert(
     _ entry: CacheEntry, unlessChangedSince count: UInt32, removals: UInt64, begun: MonotonicInstant
@@ -184,13 +184,16 @@ final class ResponseCache: Sendable {
     // `ageLeft` is the time for which the entry stays fresh. For an entry that is already stale it is `nil`,
     // because the time for which a stale entry is useful is unknown: the origin may validate it at any time.
     let isRFC = entry.declaredExpiry == nil && entry.resourceVersion == nil && left > 0
-    let isStored = changes.storeUnlessOvertaken(
+    let storage = changes.storeUnlessOvertaken(
       entry.key, entry.selectors, since: count, begun: begun,
-      isRemoved: { changes.isRemoved(entry.key, entry.resource, since: removals) }
+      removal: { changes.removal(of: entry.key, entry.resource, since: removals) }
     ) {
       store.insert(entry, ageLeft: isRFC ? .milliseconds(left) : nil)
     }
-    if isStored { insertionCount.add(1, ordering: .relaxed) } else { store.removeAll(for: entry.key) }
+    switch storage {
+    case .stored: insertionCount.add(1, ordering: .relaxed)
+    case .overtaken, .unknown: store.removeAll(for: entry.key)
+    }
     // A fetch that began earlier brings an older response. Calls that begin from now on must not share it.
     inFlightFetches.forget(entry.key)
   }
@@ -226,10 +229,13 @@ final class ResponseCache: Sendable {
   /// response that was stored, or whose fetch began, before the removal.
   func remove(_ selection: CacheSelection) async {
     // Recorded before the removal, so that `insert` refuses responses to earlier requests from then on.
-    changes.recordRemoval(of: selection)
+    let removal = changes.beginRemoval(of: selection)
     await store.remove(selection)
     // See `forget` for the order.
     inFlightFetches.forget(selection)
+    // Last: until then a call may find a removed response, or join a fetch of one. The origin must not confirm
+    // this response, and `insert` must refuse it.
+    changes.endRemoval(removal)
   }
 
   // MARK: Unfinished bodies
