@@ -253,6 +253,24 @@ import Testing
     await lab.client.shutdown()
   }
 
+  @Test("very many removals during a fetch keep its response out, and the stored response of its URL in")
+  func manyRemovals() async throws {
+    let gate = Latch()
+    let lab = try CacheLab { request, number throws(NetOptError) in
+      let fields: HeaderFields = ["Cache-Control": "max-age=1000"]
+      if number != 2 { return CacheLab.response(request, 200, fields, "\(number)") }
+      return CacheLab.response(request, 200, fields, ResponseBody(GatedBody(["2"], gates: [gate])))
+    }
+    #expect(try await lab.ask().text == "1")
+    let second = try await lab.begin(.get, "/thing", ["Cache-Control": "no-cache"])
+    for number in 0..<1025 { await lab.client.cache?.removeAll(name: "\(number)") }
+    gate.open()
+    #expect(String(decoding: try await second.body.collect(upTo: 100), as: UTF8.self) == "2")
+    #expect(try await lab.ask().text == "1")
+    #expect(lab.sent == 2)
+    await lab.client.shutdown()
+  }
+
   @Test("a 304 that arrives after a removal is not stored")
   func lateConfirmation() async throws {
     let cache = Locked<ClientCache?>(nil)

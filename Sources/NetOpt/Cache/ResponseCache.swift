@@ -192,7 +192,8 @@ final class ResponseCache: Sendable {
     }
     switch storage {
     case .stored: insertionCount.add(1, ordering: .relaxed)
-    case .overtaken, .unknown: store.removeAll(for: entry.key)
+    case .overtaken: store.removeAll(for: entry.key)
+    case .unknown: break
     }
     // A fetch that began earlier brings an older response. Calls that begin from now on must not share it.
     inFlightFetches.forget(entry.key)
