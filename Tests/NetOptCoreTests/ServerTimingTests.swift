@@ -35,9 +35,20 @@ import Testing
       (", ,;dur=1,\"a\";dur=2,(x),db", [ServerTiming("db")]),
       // Numbers that are no durations.
       (
-        "a;dur=-1,b;dur=1e99,c;dur=nan,d;dur=inf,e;dur=0x10,f;dur=1e3",
-        "abcde".map { ServerTiming(String($0)) } + [ServerTiming("f", .seconds(1))]
+        "a;dur=-1,b;dur=1e99,c;dur=nan,d;dur=inf,e;dur=x,f;dur=.,g;dur=.e5,h;dur=+,i;dur=e5,j;dur=1e3",
+        "abcdefghi".map { ServerTiming(String($0)) } + [ServerTiming("j", .seconds(1))]
       ),
+      // The text after a number is ignored.
+      ("db;dur=12ms", [ServerTiming("db", .milliseconds(12))]),
+      ("db;dur=\"47.2 ms\"", [ServerTiming("db", .microseconds(47_200))]),
+      ("db;dur=47.2 ms", [ServerTiming("db", .microseconds(47_200))]),
+      (
+        "a;dur=1e,b;dur=1e+,c;dur=1.,d;dur=1.x,e;dur=1.e0",
+        "abcde".map { ServerTiming("\($0)", .milliseconds(1)) }
+      ),
+      ("a;dur=.5,b;dur=+.5,c;dur=5e-1,d;dur=0.5.7", "abcd".map { ServerTiming("\($0)", .microseconds(500)) }),
+      ("a;dur=+5,b;dur=\" 5\",c;dur=5-6", "abc".map { ServerTiming("\($0)", .milliseconds(5)) }),
+      ("a;dur=0x10,b;dur=-0", "ab".map { ServerTiming("\($0)", .zero) }),
       // A quoted string without an end, and a backslash at the end.
       ("db;desc=\"a, b;dur=1", [ServerTiming("db", text: "a, b;dur=1")]),
       ("db;desc=\"a\\", [ServerTiming("db", text: "a\\")]),

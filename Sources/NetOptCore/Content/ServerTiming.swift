@@ -2,8 +2,9 @@
 package struct ServerTiming: Hashable, Sendable {
   /// The name of the metric, a token of at most `longestName` characters.
   package var name: String
-  /// How long the part of the work took; `nil` when the server gives no duration, or one that is not a number
-  /// of milliseconds from 0 to `longestDuration`.
+  /// How long the part of the work took; `nil` when the server gives no duration, or one that does not begin
+  /// with a number of milliseconds from 0 to `longestDuration`. The specification allows negative numbers. They
+  /// are dropped deliberately, because no work takes a negative time.
   package var duration: Duration?
   /// The description, at most `longestText` characters and "…". Characters that control a terminal are
   /// replaced by U+FFFD. `nil` when the server gives none, or an empty one.
@@ -131,11 +132,43 @@ private struct ServerTimingReader {
     byte != UInt8(ascii: ",") && byte != UInt8(ascii: ";")
   }
 
-  /// Converts milliseconds, as a decimal number; `nil` for other text and for numbers out of range.
+  /// Converts milliseconds, as a decimal number; `nil` for text that does not begin with a number, and for
+  /// numbers out of range.
   private static func duration(_ text: String) -> Duration? {
-    guard text.utf8.count <= 32, text.utf8.allSatisfy({ "+-.0123456789eE".utf8.contains($0) }),
-      let number = Double(text), (0...ServerTiming.longestDuration).contains(number)
-    else { return nil }
+    guard let number = number(atStartOf: text), (0...ServerTiming.longestDuration).contains(number) else {
+      return nil
+    }
     return .microseconds(Int64((number * 1000).rounded()))
+  }
+
+  /// The number at the beginning of a text, by HTML's rules for parsing floating-point number values, which
+  /// the specification refers to. They ignore the text after the longest beginning that is a number.
+  private static func number(atStartOf text: String) -> Double? {
+    var rest = Array(text.utf8)[...]
+    /// Takes the next byte if it is one of the bytes of `choices`.
+    func take(_ choices: String) -> String? {
+      guard let byte = rest.first, choices.utf8.contains(byte) else { return nil }
+      rest = rest.dropFirst()
+      return String(UnicodeScalar(byte))
+    }
+    /// Takes the next digits, which may be none.
+    func digits() -> String {
+      let digits = rest.prefix(while: ByteClass.isDigit)
+      rest = rest[digits.endIndex...]
+      return String(decoding: digits, as: UTF8.self)
+    }
+    while take(" \t\n\r\u{c}") != nil {}
+    let sign = take("+-") ?? ""
+    let whole = digits()
+    let fraction = take(".") == nil ? "" : digits()
+    if whole.isEmpty, fraction.isEmpty { return nil }
+    var number = sign + (whole.isEmpty ? "0" : whole) + (fraction.isEmpty ? "" : "." + fraction)
+    // ".e5" is no number, and in "5.e3" the digits after the point may be missing.
+    if take("eE") != nil {
+      let sign = take("+-") ?? ""
+      let exponent = digits()
+      if !exponent.isEmpty { number += "e" + sign + exponent }
+    }
+    return Double(number)
   }
 }
