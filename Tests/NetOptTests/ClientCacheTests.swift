@@ -304,6 +304,8 @@ import Testing
     for variant in ["a", "b", "b"] { _ = try await lab.ask(.get, "/a", ["X-Variant": "\(variant)"]) }
     lab.wait(2000)
     _ = try await lab.ask(.get, "/a", ["X-Variant": "a", "Cache-Control": "max-stale"])
+    // `stats` waits for at most 1 s, which may be too short for the queued writes.
+    await lab.client.responseCache?.store.disk?.flush()
     var stats = await cache.stats
     #expect((stats.memoryEntries, stats.memoryMaxBytes, stats.memoryEvicted) == (2, 64_000, 0))
     #expect(stats.memoryBytes > 500 && stats.memoryBytes < 64_000)
@@ -315,11 +317,13 @@ import Testing
       #expect(try #require(stats.diskBytes) > 500)
     }
     for number in 0..<200 { _ = try await lab.ask(.get, "/b\(number)") }
+    await lab.client.responseCache?.store.disk?.flush()
     stats = await cache.stats
     #expect(stats.insertions == 202)
     #expect(stats.memoryEntries + stats.memoryEvicted == 202 && stats.memoryEvicted > 0, "\(stats)")
     #expect(stats.diskEntries == (hasDisk ? 202 : nil))
     await cache.removeAll()
+    await lab.client.responseCache?.store.disk?.flush()
     let empty = await cache.stats
     #expect(empty.memoryEntries == 0 && empty.diskEntries == (hasDisk ? 0 : nil))
     #expect(empty.memoryEvicted == stats.memoryEvicted && empty.insertions == 202)
