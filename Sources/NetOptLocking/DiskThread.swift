@@ -109,6 +109,9 @@ package final class DiskThread: Sendable {
     }
   }
 
+  /// Whether the thread takes no more work, because of `stop` or `abandon`.
+  package var isStopped: Bool { queue.isEnded }
+
   private let queue = Queue()
   /// The running system thread; `nil` before the first submission, and after `stop` or `abandon`.
   private let thread = Locked<pthread_t?>(nil)

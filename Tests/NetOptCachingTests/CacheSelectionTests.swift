@@ -119,6 +119,31 @@ struct CacheSelectionTests {
     store.close()
   }
 
+  @Test("a pending removal is done before the next look-up, and the removals of large selections are limited")
+  func pendingRemoval() throws {
+    let directory = try TemporaryDirectory.make("cache-selection") + "/cache"
+    let store = DiskStore(directory) { Issue.record("\($0)") }
+    let entry = try Self.named("name", "/r")
+    let other = try Self.named("other", "/s")
+    for each in [entry, other] { store.insert(each) }
+    store.removeLater(.name("name"))
+    #expect(store.entries(for: entry.key).isEmpty && store.entries(for: other.key).count == 1)
+    store.removeLater(.everything)
+    #expect(store.entries(for: other.key).isEmpty)
+    store.close()
+    var pending = PendingRemovals()
+    for number in 0..<100 {
+      // Has about 200 digests and numbers.
+      let query = (0..<100).map { "\($0)=\(number)" }.joined(separator: "&")
+      let selection = try CacheSelection(url: try HTTPURL(Self.url + "?" + query))
+      for _ in 0..<2 { pending.add(.selection(selection)) }
+      let weight = pending.selections.reduce(0) { $0 + $1.weight }
+      #expect(weight <= PendingRemovals.mostKeys)
+      #expect(pending.isEverything || pending.selections.count == number + 1)
+    }
+    #expect(pending.isEverything && pending.selections.isEmpty)
+  }
+
   @Test("a removal from memory finds an entry that another thread promotes at the same time")
   func promotionMeanwhile() throws {
     // Each promotion of the large entry evicts many small entries, which takes long.

@@ -129,12 +129,19 @@ package final class DiskCache: Sendable {
   package func removeAll() { submit { $0.removeAll() } }
 
   /// Removes the entries of a selection, after all queued work. Other work may run between the batches of the
-  /// removal. Returns when the removal is done, or when the cache was shut down.
+  /// removal. Returns when the removal is done, or when the cache was shut down. There is no time limit: when
+  /// the disk hangs, so does the removal. If the system cannot create the thread, the store performs the
+  /// removal before any later work.
   package func remove(_ selection: CacheSelection) async {
     let store = store
     var position: RemovalPosition? = RemovalPosition()
     while let next = position {
-      position = await thread.run { store.remove(selection, from: next) } ?? nil
+      guard let result = await thread.run({ store.remove(selection, from: next) }) else {
+        // After a shutdown, the cache does not use the store any more. The thread may still hold its lock.
+        if !thread.isStopped { store.removeLater(selection) }
+        return
+      }
+      position = result
     }
   }
 

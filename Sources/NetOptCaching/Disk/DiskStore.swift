@@ -158,6 +158,12 @@ package final class DiskStore: CacheStore {
     } ?? nil
   }
 
+  /// Makes the removal of a selection pending: the store performs it before any other work. Does not use the
+  /// directory.
+  package func removeLater(_ selection: CacheSelection) {
+    state.withLock { $0.pendingRemovals.add(selection == .everything ? .everything : .selection(selection)) }
+  }
+
   /// The number of entries, their disk space and the last evictions; `nil` when the directory cannot be used.
   package func usage() -> DiskUsage? {
     perform { (connection) throws(DiskError) in try connection.usage() }

@@ -12,14 +12,16 @@ struct PendingRemovals: Sendable {
     case selection(CacheSelection)
   }
 
-  /// The maximum number of keys and selections, which limits the memory that they take. With more keys, all
-  /// entries of the store are to be removed instead.
+  /// The maximum number of keys plus the `CacheSelection.weight` of the selections, which limits the memory
+  /// that they take. With more, all entries of the store are to be removed instead.
   static let mostKeys = 10_000
 
   /// The keys whose entries are to be removed; empty when everything is to be removed.
   private(set) var keys: Set<CacheKey> = []
   /// The selections whose entries are to be removed; empty when everything is to be removed.
   private(set) var selections: Set<CacheSelection> = []
+  /// The sum of `CacheSelection.weight` of `selections`.
+  private var weight = 0
   /// Whether all entries of the store are to be removed.
   private(set) var isEverything = false
 
@@ -31,11 +33,12 @@ struct PendingRemovals: Sendable {
     if isEverything { return }
     switch removal {
     case .entries(let key): keys.insert(key)
-    case .selection(let selection): selections.insert(selection)
+    case .selection(let selection):
+      if selections.insert(selection).inserted { weight += selection.weight }
     case .everything: isEverything = true
     }
-    if !isEverything, keys.count + selections.count <= Self.mostKeys { return }
-    (keys, selections) = ([], [])
+    if !isEverything, keys.count + weight <= Self.mostKeys { return }
+    (keys, selections, weight) = ([], [], 0)
     isEverything = true
   }
 }
