@@ -64,7 +64,10 @@ struct CacheSelectionTests {
     var steps = 0
     var position: RemovalPosition? = RemovalPosition()
     while let next = position {
+      let before = try #require(store.usage()).entries
       position = store.remove(try CacheSelection(url: url), from: next)
+      let removed = before - (try #require(store.usage()).entries)
+      #expect(removed <= DiskConnection.removalBatch)
       steps += 1
     }
     #expect(steps > 2)

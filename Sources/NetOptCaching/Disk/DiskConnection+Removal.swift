@@ -81,10 +81,9 @@ extension DiskConnection {
   ) throws(DiskError) -> (rows: [Candidate], next: RemovalPosition?) {
     try database { () throws(SQLiteError) in
       let columns = "SELECT id, file, resource, text FROM entries WHERE"
-      let limit = "LIMIT \(Self.removalBatch)"
       // A row with a number belongs to the URL that has the number, whatever its key (`CacheSelection`).
-      let byDigest = try Statement("\(columns) digest = ? AND resource IS NULL \(limit)", in: database)
-      let byResource = try Statement("\(columns) resource = ? \(limit)", in: database)
+      let byDigest = try Statement("\(columns) digest = ? AND resource IS NULL LIMIT ?", in: database)
+      let byResource = try Statement("\(columns) resource = ? LIMIT ?", in: database)
       // The order must be the same in each step.
       let digests = url.digests.sorted { ($0.high, $0.low) < ($1.high, $1.low) }
       let resources = url.resources.sorted()
@@ -92,16 +91,15 @@ extension DiskConnection {
       let end = min(index + Self.removalBatch, digests.count + resources.count)
       var rows: [Candidate] = []
       while index < end {
-        let found =
+        let limit = Statement.Value.integer(Int64(Self.removalBatch - rows.count))
+        rows +=
           index < digests.count
-          ? try byDigest.rows(.blob(digests[index].bytes), read: Self.candidate)
-          : try byResource.rows(.integer(resources[index - digests.count]), read: Self.candidate)
-        rows += found
+          ? try byDigest.rows(.blob(digests[index].bytes), limit, read: Self.candidate)
+          : try byResource.rows(.integer(resources[index - digests.count]), limit, read: Self.candidate)
         // There may be more rows with this digest or number. The next step finds them, because this step
         // removes these rows.
-        if found.count == Self.removalBatch { break }
+        if rows.count == Self.removalBatch { break }
         index += 1
-        if rows.count >= Self.removalBatch { break }
       }
       var next = RemovalPosition()
       next.value = Int64(index)
