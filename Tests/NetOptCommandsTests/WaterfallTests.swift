@@ -86,7 +86,7 @@ import Testing
       Array(lines.suffix(7)) == [
         "TIME ms    queue     dns     tcp     tls    send    wait  transfer   total",
         "             1.2     0.0    20.1    21.2     0.1    18.9       2.3    63.8",
-        "  parts of wait, as the server reports them (Server-Timing):",
+        "  reported by the server (Server-Timing):",
         "    db                                              12.3  the\u{fffd}[31m primary",
         "    cache                                                 hit",
         "    total                                           17.0",

@@ -26,8 +26,8 @@ struct FinishedExchange: Sendable {
   var otherAttempts: [AttemptReport]
   /// The number of bytes of the body after decompression.
   var bodyBytes: Int64
-  /// What the server says about its part of `wait`, from `Server-Timing`. Empty when the response came from
-  /// the cache or was confirmed: the field then belongs to another call.
+  /// The times that the server reports in `Server-Timing`, usually parts of `wait`. Empty when the response
+  /// came from the cache or was confirmed: the field may then belong to another call.
   var serverTiming: [ServerTiming]
   /// How the cache handled the request.
   var cacheStatus: CacheStatus

@@ -196,12 +196,12 @@ struct Waterfall: Sendable {
 }
 
 extension Waterfall {
-  /// Returns a line for each metric of the server, with a heading. The server counts these times as parts of
-  /// `wait`. The column of the durations is below that of `wait` unless `wait` is very long.
+  /// Returns a line for each metric of the server, with a heading. Usually these times are parts of `wait`, but
+  /// a server may report any times. The column of the durations is below that of `wait` unless `wait` is very long.
   private func serverTiming(_ columns: Int) -> [String] {
     guard let metrics = exchange?.serverTiming, !metrics.isEmpty else { return [] }
     let width = min(max(metrics.map(\.name.count).max() ?? 0, 10), 28)
-    return ["  parts of wait, as the server reports them (Server-Timing):"]
+    return ["  reported by the server (Server-Timing):"]
       + metrics.map { metric in
         let duration = metric.duration.map(Text.milliseconds) ?? ""
         let start = "    " + Text.left(metric.name, width) + Text.right(duration, 52 - width)
