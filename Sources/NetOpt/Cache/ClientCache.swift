@@ -12,8 +12,10 @@ public import NetOptCore
 /// whose fetch began, before the removal. A fetch that runs meanwhile still answers the calls that wait for
 /// it. Its response is not stored.
 ///
-/// A removal waits until the disk cache has removed the entries. If the disk cache cannot remove them now, it
-/// removes them before it serves anything again. Other processes with the same directory keep the entries
+/// A removal waits until the disk cache has removed the entries. There is no time limit: if the disk hangs, the
+/// removal waits until the disk answers or the client shuts down. Memory does not wait for the disk. If the disk
+/// cache cannot remove the entries now, it removes them before this client reads the disk again. If the process
+/// ends before that, the entries stay on the disk. Other processes with the same directory keep the entries
 /// that they have in memory, and may store responses that they have requested before. Seed packs do not
 /// change: a response of a seed pack can answer the next call.
 ///
@@ -84,7 +86,8 @@ public struct CacheStats: Hashable, Sendable {
   public let memoryBytes: Int
   /// The limit of `memoryBytes` (`ClientConfiguration.Cache.maxBytes`).
   public let memoryMaxBytes: Int
-  /// The number of entries that were evicted from memory since the client was made, for space or for age.
+  /// The number of entries that were evicted from memory since the client was made, for space or for age. Also
+  /// counts the new entries that memory refused because they were too large for its queues.
   public let memoryEvicted: Int
   /// The number of entries on the disk, of all processes. `nil` without a disk cache, and when the disk cannot
   /// be read now.

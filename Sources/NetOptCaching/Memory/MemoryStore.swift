@@ -62,7 +62,7 @@ package final class MemoryStore: CacheStore {
     var overhead: Int { tableBytes + min(heap?.gaps ?? 0, 2 * fifo.count * page) }
     /// The number of entries.
     var entries = 0
-    /// The number of entries that were evicted since the store was made.
+    /// The number of entries that were evicted since the store was made, or refused by `fifo`.
     var evicted = 0
     /// When the next sweep for entries older than `maxAge` is due, in milliseconds since 1970.
     var nextSweep = Int64.min
@@ -106,7 +106,8 @@ package final class MemoryStore: CacheStore {
     }
   }
 
-  /// The number of entries that were evicted since the store was made, for space or for age.
+  /// The number of entries that were evicted since the store was made, for space or for age, and of new entries
+  /// that the queues refused.
   package var evicted: Int { queues.withLock(\.evicted) }
 
   /// The maximum size of the slot of a key with all its entries, in bytes: a tenth of `maxBytes`.
