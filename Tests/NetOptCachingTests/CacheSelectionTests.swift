@@ -156,7 +156,7 @@ struct CacheSelectionTests {
     let small = try (0..<4000).map { Samples.entry(try Samples.key("\($0)")) }
     var next = 0
     var remaining = 0
-    for _ in 0..<1000 {
+    for _ in 0..<200 {
       for _ in 0..<small.count where store.usage.bytes < 590_000 {
         store.insert(small[next % small.count])
         next += 1

@@ -147,9 +147,11 @@ import Testing
     await lab.client.shutdown()
   }
 
-  @Test("a removal keeps the versions of another URL whose key has the same text", arguments: [false, true])
-  func otherVersions(isRestarted: Bool) async throws {
-    let directory = try TemporaryDirectory.make("client-cache")
+  @Test(
+    "a removal keeps the versions of another URL whose key has the same text",
+    arguments: [(false, false), (true, false), (true, true)])
+  func otherVersions(hasDisk: Bool, isRestarted: Bool) async throws {
+    let directory = hasDisk ? try TemporaryDirectory.make("client-cache") : nil
     let versioned = CacheOptions(.versioned(.init()))
     func ask(_ lab: CacheLab) async throws -> Int {
       let before = lab.sent
@@ -225,6 +227,7 @@ import Testing
     release.signal()
     _ = await hold.value
     try await removal.value
+    #expect(cache.store.memory.entries(for: key).isEmpty)
     gate.open()
     #expect(try await call.value == (method == .get ? "2" : ""))
     #expect(cache.store.memory.entries(for: key).isEmpty)

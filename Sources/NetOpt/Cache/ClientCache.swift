@@ -12,12 +12,13 @@ public import NetOptCore
 /// whose fetch began, before the removal. A fetch that runs meanwhile still answers the calls that wait for
 /// it. Its response is not stored.
 ///
-/// A removal waits until the disk cache has removed the entries. There is no time limit: if the disk hangs, the
-/// removal waits until the disk answers or the client shuts down. Memory does not wait for the disk. If the disk
-/// cache cannot remove the entries now, it removes them before this client reads the disk again. If the process
-/// ends before that, the entries stay on the disk. Other processes with the same directory keep the entries
-/// that they have in memory, and may store responses that they have requested before. Seed packs do not
-/// change: a response of a seed pack can answer the next call.
+/// A removal waits until the disk cache has removed the entries. There is no time limit: if the disk hangs,
+/// the removal waits until the disk answers or the client shuts down. Memory does not wait for the disk.
+/// While a removal runs, the cache stores no response that the removal concerns. If the disk cache cannot
+/// remove the entries now, it removes them before this client reads the disk again. If the process ends
+/// before that, the entries stay on the disk. Other processes with the same directory keep the entries that
+/// they have in memory, and may store responses that they have requested before. Seed packs do not change: a
+/// response of a seed pack can answer the next call.
 ///
 /// The cancellation of the task does not end a removal. After `NetOptClient.shutdown()` a removal changes
 /// only the memory.
