@@ -104,8 +104,11 @@ import Testing
     let server = try LoopbackServer(
       .raw { try $0.respond(302, ["Location": "http://\(other.endpoint)/deep/../x?q=1"]) })
     defer { server.stop() }
-    let (session, client) = try Adapted.session()
+    let (session, client) = try Adapted.session {
+      $0.httpAdditionalHeaders = ["Proxy-Authorization": "Basic secret", "X-More": "kept"]
+    }
     var request = URLRequest(url: Adapted.url(server))
+    request.setValue(server.endpoint.description, forHTTPHeaderField: "Host")
     request.setValue("Bearer secret", forHTTPHeaderField: "Authorization")
     request.setValue("own=1", forHTTPHeaderField: "Cookie")
     request.setValue("kept", forHTTPHeaderField: "X-Other")
@@ -114,7 +117,10 @@ import Testing
     #expect(other.requests.map(\.target) == ["/x?q=1"])
     let fields = try #require(other.requests.first).fields
     #expect(fields["Authorization"] == nil && fields["Cookie"] == nil && fields["X-Other"] == "kept")
-    #expect(server.requests.first?.fields["Cookie"] == "own=1")
+    #expect(fields["Proxy-Authorization"] == nil && fields["X-More"] == "kept")
+    #expect(fields["Host"] == other.endpoint.description)
+    let first = try #require(server.requests.first).fields
+    #expect(first["Cookie"] == "own=1" && first["Proxy-Authorization"] == "Basic secret")
     await client.shutdown()
   }
 

@@ -62,7 +62,8 @@ struct RandomRequest: Sendable {
     self.id = id
     kind = Kind.allCases.randomElement(using: &random) ?? .asynchronous
     let hasBody = kind == .upload || Bool.random(using: &random)
-    let size = hasBody ? [1, 100, 5_000, 200_000].randomElement(using: &random) ?? 1 : 0
+    let sizes = [kind == .upload ? 0 : 1, 1, 100, 5_000, 200_000]
+    let size = hasBody ? sizes.randomElement(using: &random) ?? 1 : 0
     body = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 &* (id + 3)) })
     answerSize = [0, 1, 1_000, 70_000, 500_000].randomElement(using: &random) ?? 0
     let hops = Int.random(in: 0...3, using: &random) == 0 ? Int.random(in: 1...3, using: &random) : 0

@@ -9,7 +9,9 @@ final class IdleTimer: @unchecked Sendable {
   private let expire: @Sendable () -> Void
   /// When the time is over; `nil` while the timer is paused or stopped.
   private var deadline: DispatchTime?
-  private var isPaused = false
+  /// The reasons for which the time stands still: the task is suspended, and a delegate is asked.
+  private var pauses = 0
+  private var isStopped = false
   /// Whether a check is pending on the queue.
   private var isArmed = false
 
@@ -26,23 +28,28 @@ final class IdleTimer: @unchecked Sendable {
 
   /// The time begins again, unless the timer is paused.
   func progress() {
-    guard limit > 0, !isPaused else { return }
+    guard limit > 0, pauses == 0, !isStopped else { return }
     deadline = .now() + limit
     if !isArmed { arm(.now() + limit) }
   }
 
+  /// Lets the time stand still until a `resume` for each `pause`.
   func pause() {
-    isPaused = true
+    pauses += 1
     deadline = nil
   }
 
-  /// Ends a pause. The time begins again.
+  /// Ends a pause. After the last one, the time begins again.
   func resume() {
-    isPaused = false
+    pauses -= 1
     progress()
   }
 
-  func stop() { pause() }
+  /// Ends the timer.
+  func stop() {
+    isStopped = true
+    deadline = nil
+  }
 
   /// Progress is frequent, so a check does not move with it: it looks at the deadline when it runs.
   private func arm(_ moment: DispatchTime) {

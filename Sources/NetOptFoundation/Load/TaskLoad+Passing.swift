@@ -101,9 +101,12 @@ extension TaskLoad {
   /// Waits until the delegate has received the piece before, so that a slow delegate slows the transfer down.
   private func waitForDelegate() async {
     guard audience.delegate != nil else { return }
+    // The time that the delegate takes does not count.
+    await onQueue { $0.idleTimer?.pause() }
     await withCheckedContinuation { received in
       session.delegateQueue.addOperation { received.resume() }
     }
+    await onQueue { $0.idleTimer?.resume() }
   }
 
   private func reportDownload(_ bytes: Int, _ total: Int64) {

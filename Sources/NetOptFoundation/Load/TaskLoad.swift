@@ -70,6 +70,7 @@ final class TaskLoad: @unchecked Sendable {
 
   /// Stops reading the response until `resume`.
   func suspend() {
+    guard !isSuspended else { return }
     isSuspended = true
     idleTimer?.pause()
   }

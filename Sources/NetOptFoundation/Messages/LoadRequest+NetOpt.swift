@@ -53,7 +53,8 @@ extension LoadRequest {
     }
     let further = configuration.httpAdditionalHeaders as? [String: String] ?? [:]
     for (name, value) in further.sorted(by: { $0.key < $1.key }) where !fields.contains(name: name) {
-      fields.append(HeaderField(name, value))
+      let isForFirst = (Self.credentialFields + ["Host"]).contains { name.lowercased() == $0.lowercased() }
+      if !hasLeftOrigin || !isForFirst { fields.append(HeaderField(name, value)) }
     }
     if !fields.contains(name: "Accept") { fields.append(HeaderField("Accept", "*/*")) }
     if !fields.contains(name: "Accept-Language"), let language = Locale.current.language.languageCode {

@@ -10,6 +10,10 @@ struct LoadRequest: Sendable {
   var body: UploadBody
   /// The value of `Cookie` that Foundation took from the cookie storage; `nil` if the program set it.
   private var storedCookies: String?
+  /// Whether a redirect has led to another origin, which must not get the credentials of the configuration.
+  private(set) var hasLeftOrigin = false
+  /// The fields that are meant for one origin.
+  static let credentialFields = ["Authorization", "Cookie", "Proxy-Authorization"]
 
   init(_ request: URLRequest, to url: URL, body: UploadBody, in configuration: URLSessionConfiguration) {
     urlRequest = request
@@ -53,7 +57,8 @@ struct LoadRequest: Sendable {
       }
     }
     if url.originText != target.originText {
-      for name in ["Authorization", "Cookie", "Proxy-Authorization"] {
+      next.hasLeftOrigin = true
+      for name in Self.credentialFields + ["Host"] {
         next.urlRequest.setValue(nil, forHTTPHeaderField: name)
       }
     } else if storedCookies != nil {

@@ -37,8 +37,10 @@ enum UploadBody: @unchecked Sendable {
     }
     switch Mirror(reflecting: body).children.first?.value {
     case let data as DispatchData:
-      // Iterating over the bytes takes much longer than copying them.
-      self = .bytes(data.withUnsafeBytes { Array(UnsafeBufferPointer<UInt8>(start: $0, count: data.count)) })
+      // Empty data has no address. Iterating over the bytes takes much longer than copying them.
+      self = .bytes(
+        data.isEmpty
+          ? [] : data.withUnsafeBytes { Array(UnsafeBufferPointer<UInt8>(start: $0, count: data.count)) })
     case let file as URL: self = .file(file)
     case let stream as InputStream: self = .stream(stream)
     default: self.init(request)

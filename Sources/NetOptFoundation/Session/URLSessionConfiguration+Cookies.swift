@@ -6,9 +6,10 @@ import NetOpt
 extension URLSessionConfiguration {
   /// Returns the value of `Cookie` for a URL; `nil` if the storage has no cookies for it or is not used.
   func cookieField(for url: URL) -> String? {
-    guard httpShouldSetCookies, let cookies = httpCookieStorage?.cookies(for: url), !cookies.isEmpty else {
-      return nil
-    }
+    guard httpShouldSetCookies, let stored = httpCookieStorage?.cookies(for: url) else { return nil }
+    // Foundation on Linux selects them by the host alone.
+    let cookies = stored.filter { !$0.isSecure || url.scheme?.lowercased() == "https" }
+    guard !cookies.isEmpty else { return nil }
     let field = HTTPCookie.requestHeaderFields(with: cookies)["Cookie"] ?? ""
     return field.isEmpty ? nil : field
   }
