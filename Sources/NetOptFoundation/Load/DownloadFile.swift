@@ -41,6 +41,9 @@ final class DownloadFile {
     try? FileManager.default.removeItem(at: url)
   }
 
+  /// Whether the installed Foundation takes the file of a download.
+  static var isKnown: Bool { properties != nil }
+
   /// Sets the property of a protocol instance in which Foundation expects the file. Foundation has no public
   /// way: with other protocols than its own, it finds no file and ends the process.
   ///

@@ -20,7 +20,7 @@ extension TaskLoad {
     }
     guard count <= Self.mostRedirects else { throw URLError(.httpTooManyRedirects) }
     var next = request.redirected(response.status, to: target, in: session.configuration)
-    if let delegate = task.delegate {
+    if let delegate {
       guard let head = HTTPURLResponse.make(response, url: request.url) else {
         throw URLError(.badServerResponse)
       }
@@ -74,7 +74,7 @@ extension TaskLoad {
     let stored = storage?.credential(forEqualOf: space)
     // A stored credential that was refused is not sent again.
     let proposed = failures == 0 ? stored : nil
-    guard let delegate = task.delegate else { return proposed }
+    guard let delegate else { return proposed }
     let challenge = URLAuthenticationChallenge(
       protectionSpace: space, proposedCredential: proposed, previousFailureCount: failures,
       failureResponse: HTTPURLResponse.make(response, url: request.url), error: nil, sender: NoSender())

@@ -15,6 +15,9 @@ final class TaskLoad: @unchecked Sendable {
   let session: URLSession
   let queue: DispatchQueue
   let audience: TaskAudience
+  /// The delegate of the task or of its session. Read once, because an invalidation of the session drops it on
+  /// another queue.
+  let delegate: (any URLSessionTaskDelegate)?
   /// The protocol instance that Foundation made for the task; `nil` after the end of the load.
   var urlProtocol: NetOptURLProtocol?
   /// The pieces of a body that must be passed on in one piece.
@@ -35,6 +38,8 @@ final class TaskLoad: @unchecked Sendable {
   /// The timer of `timeoutInterval`; `nil` before the start.
   private(set) var idleTimer: IdleTimer?
   private var work: Task<Void, Never>?
+  /// When the task must have ended, with all redirects; `nil` without a limit.
+  private var deadline: ContinuousClock.Instant?
   private var isSuspended = false
   /// The continuation of `waitWhileSuspended`.
   private var resumption: CheckedContinuation<Void, Never>?
@@ -45,6 +50,7 @@ final class TaskLoad: @unchecked Sendable {
     session = internals.session
     queue = internals.workQueue
     audience = internals.audience
+    delegate = task.delegate
     body = internals.body
   }
 
@@ -64,6 +70,8 @@ final class TaskLoad: @unchecked Sendable {
     idleTimer = IdleTimer(request.idleLimit(in: session.configuration), on: queue) { [weak self] in
       self?.fail(URLError(.timedOut))
     }
+    let limit = session.configuration.timeoutIntervalForResource
+    if limit > 0, limit < 1e9 { deadline = .now + .seconds(limit) }
     let first = LoadRequest(request, to: url, body: body, in: session.configuration)
     work = Task { await self.run(first, reference) }
   }
@@ -117,6 +125,8 @@ final class TaskLoad: @unchecked Sendable {
     do {
       var request = first
       while true {
+        // A task that is suspended right after its start sends nothing.
+        await waitWhileSuspended()
         let sent = try await netOptRequest(request, reference.options)
         let response = try await reference.client.execute(sent)
         await onQueue { [request] in $0.receivedHead(response, of: request) }
@@ -138,6 +148,9 @@ final class TaskLoad: @unchecked Sendable {
     var request = request
     if case .delegateStream = request.body { request.body = await streamOfDelegate() }
     var sent = try request.netOptRequest(in: session.configuration, options)
+    let deadline = await onQueue { $0.deadline }
+    sent.options.timeout = deadline.map { $0 - .now }
+    if let left = sent.options.timeout, left <= .zero { throw URLError(.timedOut) }
     // Small bodies leave with the head, and without a delegate nobody follows their progress.
     let isLarge = sent.body.length.map { $0 > 64 * 1024 } ?? true
     if isLarge || audience.delegate != nil {
@@ -151,7 +164,7 @@ final class TaskLoad: @unchecked Sendable {
 
   /// Asks the delegate for the stream of the body, as Foundation does each time it sends such a request.
   private func streamOfDelegate() async -> UploadBody {
-    guard let delegate = task.delegate else { return .none }
+    guard let delegate else { return .none }
     return await withCheckedContinuation { answer in
       queue.async {
         delegate.urlSession(self.session, task: self.task) { stream in

@@ -12,7 +12,7 @@ extension LoadRequest {
   /// Makes the request that netopt sends.
   ///
   /// - Parameters:
-  ///   - configuration: the configuration of the session, which has further fields and the time limit.
+  ///   - configuration: the configuration of the session, which has further fields.
   ///   - options: the options of the client's requests.
   /// - Throws: `URLError`, or `NetOptError` with the code `invalidURL`.
   func netOptRequest(
@@ -33,7 +33,6 @@ extension LoadRequest {
     let target = try withoutUser(&fields)
     var options = options
     options.maxRedirects = 0
-    options.timeout = Duration(limit: configuration.timeoutIntervalForResource)
     switch urlRequest.cachePolicy {
     case .reloadIgnoringLocalCacheData, .reloadIgnoringLocalAndRemoteCacheData, .reloadRevalidatingCacheData:
       options.cache = .off
@@ -90,13 +89,5 @@ extension LoadRequest {
   private static func withoutDots(_ text: String) throws -> HTTPURL {
     let url = try HTTPURL(text)
     return url.path.contains("/.") ? try url.resolving(text) : url
-  }
-}
-
-extension Duration {
-  /// A time limit in seconds; `nil` for one that never ends.
-  fileprivate init?(limit seconds: TimeInterval) {
-    guard seconds > 0, seconds < 1e9 else { return nil }
-    self = .seconds(seconds)
   }
 }

@@ -33,7 +33,7 @@ struct TaskInternals {
     // A task without a session, which has all properties of other tasks.
     let task = URLSessionDataTask()
     return property("workQueue", of: task) is DispatchQueue && property("session", of: task) != nil
-      && property("knownBody", of: task) != nil
+      && property("knownBody", of: task) != nil && DownloadFile.isKnown
   }()
 
   /// Returns the value of a stored property of an object or of its superclasses; `nil` if there is none.

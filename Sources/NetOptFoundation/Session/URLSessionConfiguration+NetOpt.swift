@@ -28,7 +28,8 @@ extension URLSessionConfiguration {
   public func useNetOpt(_ client: NetOptClient, options: RequestOptions = RequestOptions()) {
     precondition(
       TaskInternals.areKnown,
-      "NetOptFoundation does not know this version of Foundation: its tasks have no work queue or no session")
+      "NetOptFoundation does not know this version of Foundation: its tasks lack a property that the adapter needs"
+    )
     // A protocol instance finds its client in the configuration of its session. Foundation does not use this
     // dictionary on Linux, and copies it with the configuration, so the client lives as long as its sessions.
     var dictionary = connectionProxyDictionary ?? [:]
