@@ -63,7 +63,7 @@ let package = Package(
         "NetOptCore", "NetOptLocking", "NetOptCrypto", "NetOptRouting", "NetOptSigning", "NetOptCaching",
         "NetOptEngine", "CZlib",
       ]),
-    module("NetOptFoundation", ["NetOpt"]),
+    module("NetOptFoundation", ["NetOpt", "NetOptLocking"]),
     module("NetOptBench", ["NetOptCore", "NetOptLocking", "CZlib"]),
     module(
       "NetOptCommands",

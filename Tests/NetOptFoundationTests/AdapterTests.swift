@@ -124,6 +124,42 @@ import Testing
     await client.shutdown()
   }
 
+  /// A delegate that never answers a question about a redirect.
+  private final class SilentDelegate: NSObject, URLSessionDataDelegate {
+    let asked = Latch()
+    let ended = Latch()
+
+    func urlSession(
+      _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+      newRequest request: URLRequest, completionHandler: @escaping (URLRequest?) -> Void
+    ) { asked.open() }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+      ended.open()
+    }
+  }
+
+  @Test(
+    "a question that is never answered keeps nothing alive after the end of its task", .timeLimit(.minutes(1))
+  )
+  func silentDelegate() async throws {
+    let server = try LoopbackServer(.raw { try $0.respond(302, ["Location": "/b"]) })
+    defer { server.stop() }
+    let delegate = SilentDelegate()
+    weak var kept: NetOptClient?
+    do {
+      let (session, client) = try Adapted.session(delegate: delegate)
+      kept = client
+      let task = session.dataTask(with: Adapted.url(server))
+      task.resume()
+      try await delegate.asked.wait()
+      task.cancel()
+      try await delegate.ended.wait()
+      session.finishTasksAndInvalidate()
+    }
+    try await wait(for: "the release of the client") { kept == nil }
+  }
+
   @Test("the error of netopt is the cause of the URLError")
   func underlying() async throws {
     let (session, client) = try Adapted.session()

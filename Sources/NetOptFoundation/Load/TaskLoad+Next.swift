@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import NetOpt
+import NetOptLocking
 
 /// Redirects and requests for credentials: the responses after which another request may follow.
 extension TaskLoad {
@@ -38,13 +39,14 @@ extension TaskLoad {
     _ delegate: any URLSessionTaskDelegate, about request: URLRequest, _ head: HTTPURLResponse
   ) async -> URLRequest? {
     await onQueue { $0.idleTimer?.pause() }
-    let chosen = await withCheckedContinuation { answer in
-      session.delegateQueue.addOperation {
-        delegate.urlSession(
-          self.session, task: self.task, willPerformHTTPRedirection: head, newRequest: request
-        ) { answer.resume(returning: $0) }
-      }
+    let answer = FirstValue<URLRequest?>()
+    session.delegateQueue.addOperation {
+      delegate.urlSession(
+        self.session, task: self.task, willPerformHTTPRedirection: head, newRequest: request
+      ) { answer.set($0) }
     }
+    // The end of the load cancels the wait, because a delegate may never answer.
+    let chosen = await answer.value(whenCancelled: nil)
     await onQueue { $0.idleTimer?.resume() }
     return chosen
   }
@@ -79,13 +81,11 @@ extension TaskLoad {
       protectionSpace: space, proposedCredential: proposed, previousFailureCount: failures,
       failureResponse: HTTPURLResponse.make(response, url: request.url), error: nil, sender: NoSender())
     await onQueue { $0.idleTimer?.pause() }
-    let (disposition, credential) = await withCheckedContinuation { answer in
-      session.delegateQueue.addOperation {
-        delegate.urlSession(self.session, task: self.task, didReceive: challenge) {
-          answer.resume(returning: ($0, $1))
-        }
-      }
+    let answer = FirstValue<(URLSession.AuthChallengeDisposition, URLCredential?)>()
+    session.delegateQueue.addOperation {
+      delegate.urlSession(self.session, task: self.task, didReceive: challenge) { answer.set(($0, $1)) }
     }
+    let (disposition, credential) = await answer.value(whenCancelled: (.performDefaultHandling, nil))
     await onQueue { $0.idleTimer?.resume() }
     switch disposition {
     case .useCredential: return credential

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import NetOpt
+import NetOptLocking
 
 /// What has been reported of the body of one request. Used on the work queue only.
 final class ReportedBytes: @unchecked Sendable {
@@ -103,9 +104,12 @@ extension TaskLoad {
     guard audience.delegate != nil else { return }
     // The time that the delegate takes does not count.
     await onQueue { $0.idleTimer?.pause() }
-    await withCheckedContinuation { received in
-      session.delegateQueue.addOperation { received.resume() }
-    }
+    let received = FirstValue<Void>()
+    let operation = BlockOperation {}
+    // Also called for an operation that the program cancels.
+    operation.completionBlock = { received.set(()) }
+    session.delegateQueue.addOperation(operation)
+    await received.wait()
     await onQueue { $0.idleTimer?.resume() }
   }
 

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import FoundationNetworking
 import NetOpt
+import NetOptLocking
 
 /// The load of one task: sends its request, follows redirects as Foundation does, and passes the response on.
 ///
@@ -165,13 +166,13 @@ final class TaskLoad: @unchecked Sendable {
   /// Asks the delegate for the stream of the body, as Foundation does each time it sends such a request.
   private func streamOfDelegate() async -> UploadBody {
     guard let delegate else { return .none }
-    return await withCheckedContinuation { answer in
-      queue.async {
-        delegate.urlSession(self.session, task: self.task) { stream in
-          answer.resume(returning: stream.map { UploadBody.stream($0) } ?? .none)
-        }
+    let answer = FirstValue<UploadBody>()
+    queue.async {
+      delegate.urlSession(self.session, task: self.task) { stream in
+        answer.set(stream.map { UploadBody.stream($0) } ?? .none)
       }
     }
+    return await answer.value(whenCancelled: .none)
   }
 
   /// Waits until the task is not suspended, or the load has ended.
