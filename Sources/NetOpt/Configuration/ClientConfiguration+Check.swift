@@ -73,10 +73,15 @@ extension ClientConfiguration {
     let credentials = (cache ?? Cache()).credentials(orUsual: true)
     for field in defaults.headers {
       guard let fault = Defaults.fault(of: field, credentials) else { continue }
-      // A name that is no token may contain the value.
-      let shown = HeaderFields.isToken(field.name) ? "the field \(field.name), which" : "a field that"
-      throw NetOptError(.invalidConfiguration, phase: .send, "defaults.headers has \(shown) \(fault)")
+      throw Self.invalid(field, in: "defaults.headers", fault)
     }
+  }
+
+  /// Returns the error for a header field of a setting, without the field's value.
+  static func invalid(_ field: HeaderField, in setting: String, _ fault: String) -> NetOptError {
+    // A name that is no token may contain the value.
+    let shown = HeaderFields.isToken(field.name) ? "the field \(field.name), which" : "a field that"
+    return NetOptError(.invalidConfiguration, phase: .send, "\(setting) has \(shown) \(fault)")
   }
 
   /// Returns the configuration with the hosts of `signing` in the form of origins.
@@ -155,21 +160,25 @@ extension ClientConfiguration.Defaults {
 
   /// The names of fields, in lower case, that would break or falsify requests if all of them had the same
   /// value. With an idempotency key, for example, servers would take all requests for one.
-  static let fieldsOfOneRequest: Set = [
+  private static let fieldsOfOneRequest: Set = [
     "host", "content-length", "content-encoding", "transfer-encoding", "connection", "upgrade",
     "http2-settings", "expect", "trailer", "te", "idempotency-key", "x-idempotency-key", "range", "if-match",
     "if-none-match",
     "if-modified-since", "if-unmodified-since", "if-range", "traceparent", "tracestate",
   ]
 
+  /// Returns the rule that a field breaks if many requests have it, without its value; `nil` if it breaks none.
+  static func faultInMany(_ field: HeaderField) -> String? {
+    if let fault = HeaderFields.fault(of: field) { return "cannot be sent: \(fault)" }
+    return fieldsOfOneRequest.contains(field.name.loweredASCII)
+      ? "belongs to a single request or connection" : nil
+  }
+
   /// Returns the rule that a field of `headers` breaks, without its value; `nil` if it breaks none.
   ///
   /// - Parameter credentials: the fields that carry credentials.
   static func fault(of field: HeaderField, _ credentials: CredentialFields) -> String? {
-    if let fault = HeaderFields.fault(of: field) { return "cannot be sent: \(fault)" }
-    if fieldsOfOneRequest.contains(field.name.loweredASCII) {
-      return "belongs to a single request or connection"
-    }
+    if let fault = faultInMany(field) { return fault }
     guard credentials.contains(field.name) else { return nil }
     return "carries credentials and would go to every host; use authorization, which names hosts"
   }

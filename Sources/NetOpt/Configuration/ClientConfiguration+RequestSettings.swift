@@ -12,16 +12,7 @@ extension ClientConfiguration.Defaults {
     if let value = object.member("headers") {
       readHeaders(value, (cache ?? ClientConfiguration.Cache()).credentials(orUsual: true))
     }
-    let form = "an absolute URL of http or https without user name, query and fragment"
-    if let value = object.member("base_url"), let text = value.text(form) {
-      // The client ignores query and fragment of the URL. The error of `HTTPURL` quotes the text.
-      if !text.utf8.contains(where: "?#".utf8.contains), let url = try? HTTPURL(text) {
-        baseURL = url
-        value.change(to: .string(url.shown))
-      } else {
-        value.refuse("is not \(form)")
-      }
-    }
+    if let url = object.member("base_url")?.url() { baseURL = url }
   }
 
   private mutating func readHeaders(_ value: SettingValue, _ credentials: CredentialFields) {

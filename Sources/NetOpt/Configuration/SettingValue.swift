@@ -121,6 +121,19 @@ struct SettingValue {
     return nil
   }
 
+  /// An absolute URL without user name, query and fragment.
+  func url() -> HTTPURL? {
+    let form = "an absolute URL of http or https without user name, query and fragment"
+    guard let text = text(form) else { return nil }
+    // `HTTPURL` would drop the fragment. Its error quotes the text.
+    guard !text.utf8.contains(where: "?#".utf8.contains), let url = try? HTTPURL(text) else {
+      refuse("is not \(form)")
+      return nil
+    }
+    change(to: .string(url.shown))
+    return url
+  }
+
   /// The name of a host, without a port.
   func host() -> String? {
     guard let text = text("a host name") else { return nil }

@@ -9,7 +9,7 @@ extension ClientConfiguration.Telemetry {
     object.require("collector", "service_name")
     var name: String?
     object.text("service_name", &name)
-    let collector = Self.collector(object)
+    let collector = object.member("collector")?.url()
     var (resource, headers, share) = ([String: String](), HeaderFields(), 1.0)
     if let value = object.member("resource") {
       for (key, entry) in value.members("an object with names of attributes as keys") ?? [] {
@@ -36,18 +36,6 @@ extension ClientConfiguration.Telemetry {
     guard let collector, let name else { return nil }
     self.init(collector: collector, serviceName: name)
     (self.resource, self.headers, sampledShare) = (resource, headers, share)
-  }
-
-  private static func collector(_ object: SettingObject) -> HTTPURL? {
-    let form = "an absolute URL of http or https without user name, query and fragment"
-    guard let value = object.member("collector"), let text = value.text(form) else { return nil }
-    // The error of `HTTPURL` quotes the text.
-    guard !text.utf8.contains(where: "?#".utf8.contains), let url = try? HTTPURL(text) else {
-      value.refuse("is not \(form)")
-      return nil
-    }
-    value.change(to: .string(url.shown))
-    return url
   }
 
   /// Reads fields in the form of `OTEL_EXPORTER_OTLP_HEADERS`: pairs of name and percent-encoded value

@@ -47,12 +47,8 @@ extension ClientConfiguration.Telemetry {
       throw Self.invalid("telemetry.collector has a query, but the client adds v1/traces to its path")
     }
     for field in headers {
-      let isFixed = ClientConfiguration.Defaults.fieldsOfOneRequest.contains(field.name.loweredASCII)
-      guard
-        let fault = isFixed ? "it belongs to a single request" : HeaderFields.fault(of: field)
-      else { continue }
-      let name = HeaderFields.isToken(field.name) ? "the field \(field.name)" : "a field"
-      throw Self.invalid("telemetry.headers has \(name) that cannot be sent: \(fault)")
+      guard let fault = ClientConfiguration.Defaults.faultInMany(field) else { continue }
+      throw ClientConfiguration.invalid(field, in: "telemetry.headers", fault)
     }
   }
 
