@@ -81,7 +81,7 @@ import Testing
     times.interval = .milliseconds(2)
     times.waits = .milliseconds(1)...(.milliseconds(4))
     let exporter = SpanExporter(
-      try Self.telemetry(), queue, SystemTimeSource(), times: times, warn: { warnings.record($0) }
+      try Self.telemetry(), queue, times: times, warn: { warnings.record($0) }
     ) { (request) throws(NetOptError) in try collector.answer(request) }
     exporter.start()
     var random = SplitMix64(seed: seed + 100)
@@ -115,7 +115,7 @@ import Testing
     var times = SpanExporter.Times()
     times.interval = .seconds(3600)
     let exporter = SpanExporter(
-      try Self.telemetry(), queue, SystemTimeSource(), times: times, warn: { _ in }
+      try Self.telemetry(), queue, times: times, warn: { _ in }
     ) { (request) throws(NetOptError) in
       // More spans end while each of the first exports is under way, but no further batch.
       if exports.events.count < 2, let span = try? Self.span(1) { queue.append(span) }
@@ -139,7 +139,7 @@ import Testing
     times.interval = .zero
     times.finish = .seconds(30)
     let exporter = SpanExporter(
-      try Self.telemetry(), queue, SystemTimeSource(), times: times, warn: { _ in }
+      try Self.telemetry(), queue, times: times, warn: { _ in }
     ) { (request) throws(NetOptError) in
       started.open()
       let isCancelled = (try? await gate.wait()) == nil

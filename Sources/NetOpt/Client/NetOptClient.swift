@@ -146,8 +146,9 @@ public final class NetOptClient: Sendable {
     // A refresh of the list has no cookies.
     let refreshRedirect = redirect
     redirect.cookieHosts = configuration.cookieHosts
+    let spans = SpanQueue()
     let tracer = configuration.telemetry.map {
-      Tracer(sampledShare: $0.sampledShare, SpanQueue(), timeSource)
+      Tracer(sampledShare: $0.sampledShare, spans, timeSource)
     }
     self.tracer = tracer
     links.append(
@@ -203,11 +204,8 @@ public final class NetOptClient: Sendable {
     }
     (listInUse, updater) = ListUpdater.updates(
       configuration, start, router, prober, engine, timeSource, perform: perform)
-    spanExporter = tracer.flatMap { tracer in
-      configuration.telemetry.map {
-        let warn = configuration.warningHandler
-        return SpanExporter($0, tracer.spans, timeSource, warn: { warn?($0) }, perform: perform)
-      }
+    spanExporter = configuration.telemetry.map { [warn = configuration.warningHandler] in
+      SpanExporter($0, spans, warn: { warn?($0) }, perform: perform)
     }
     if let loop = engine.loop {
       let transition = NetworkTransition(
@@ -356,9 +354,11 @@ public final class NetOptClient: Sendable {
   }
 
   /// Shuts the client down: running calls fail with `shutDown`, and the client closes its connections and
-  /// ends its thread. Spans of ended calls are exported before, within 2 s; those of running calls are lost, so
-  /// use `shutdown(draining:)` with `ClientConfiguration.telemetry`. Afterwards the client has no descriptors and no threads. A second call waits for the
+  /// ends its thread. Afterwards the client has no descriptors and no threads. A second call waits for the
   /// same shutdown to end.
+  ///
+  /// The spans of calls that have ended are exported before, within 2 s. The spans of running calls are lost,
+  /// so use `shutdown(draining:)` with `ClientConfiguration.telemetry`.
   public func shutdown() async {
     calls.close()
     stopBackgroundWork()

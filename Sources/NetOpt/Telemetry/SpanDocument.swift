@@ -54,8 +54,9 @@ struct SpanDocument {
     bytes.append(text: #","name":"#)
     let request = span.request
     let isCall = if case .call = span.kind { true } else { false }
+    let isKnown = CallMetrics.methods.contains(request.method)
     // The conventions name a method that they do not know HTTP, because names must have few values.
-    let method = CallMetrics.methods.contains(request.method) ? request.method.rawValue : "HTTP"
+    let method = isKnown ? request.method.rawValue : "HTTP"
     text(isCall ? request.tag ?? method : method)
     // 1 is INTERNAL, 3 is CLIENT.
     bytes.append(text: isCall ? #","kind":1"# : #","kind":3"#)
@@ -65,16 +66,15 @@ struct SpanDocument {
     bytes.append(decimal: span.ended.nanoseconds.addingClamped(span.epoch))
     bytes.append(text: #"","attributes":["#)
     beginList()
-    appendAttributes(of: span)
+    appendAttributes(of: span, hasKnownMethod: isKnown)
     bytes.append(0x5d)
     appendLegs(of: span)
     appendStatus(of: span.result)
     bytes.append(0x7d)
   }
 
-  private mutating func appendAttributes(of span: Span) {
+  private mutating func appendAttributes(of span: Span, hasKnownMethod isKnown: Bool) {
     let (request, result) = (span.request, span.result)
-    let isKnown = CallMetrics.methods.contains(request.method)
     attribute("http.request.method", isKnown ? request.method.rawValue : CallMetrics.other)
     if !isKnown { attribute("http.request.method_original", request.method.rawValue) }
     attribute("server.address", request.url.host)

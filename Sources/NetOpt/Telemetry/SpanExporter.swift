@@ -25,34 +25,37 @@ final class SpanExporter: Sendable {
   private let times: Times
   private let telemetry: ClientConfiguration.Telemetry
   private let queue: SpanQueue
-  private let timeSource: any TimeSource
   /// Sends a request past the metrics, observers and interceptors of the client.
   private let perform: @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse
   private let warn: @Sendable (NetOptError) -> Void
   private let task = Locked<Task<Void, Never>?>(nil)
-  /// The number of exported spans.
-  private let count = Locked(0)
-  /// The number of dropped spans that were reported.
-  private let reportedDrops = Locked(0)
-  /// Whether the last batch failed. One warning is enough until a batch succeeds again.
-  private let isFailing = Locked(false)
+
+  /// What has become of the spans.
+  private struct Progress {
+    /// The number of exported spans.
+    var exported = 0
+    /// The number of dropped spans that were reported.
+    var reportedDrops = 0
+    /// Whether the last batch failed. One warning is enough until a batch succeeds again.
+    var isFailing = false
+  }
+
+  private let progress = Locked(Progress())
 
   init(
-    _ telemetry: ClientConfiguration.Telemetry, _ queue: SpanQueue, _ timeSource: any TimeSource,
-    times: Times = Times(),
+    _ telemetry: ClientConfiguration.Telemetry, _ queue: SpanQueue, times: Times = Times(),
     warn: @escaping @Sendable (NetOptError) -> Void,
     perform: @escaping @Sendable (NetOptRequest) async throws(NetOptError) -> NetOptResponse
   ) {
     self.telemetry = telemetry
     self.queue = queue
-    self.timeSource = timeSource
     self.times = times
     self.warn = warn
     self.perform = perform
   }
 
   /// The numbers of spans that were exported and dropped.
-  var counts: (exported: Int, dropped: Int) { (count.withLock { $0 }, queue.dropped) }
+  var counts: (exported: Int, dropped: Int) { (progress.withLock(\.exported), queue.dropped) }
 
   /// Exports spans until `stop` or `finish`.
   func start() {
@@ -158,13 +161,13 @@ final class SpanExporter: Sendable {
     // A body that cannot be read says nothing of refusals.
     let answer = (try? await response.body.collect(upTo: 1 << 16)).flatMap { Self.partialSuccess($0) }
     let refused = min(max(0, answer.flatMap { Int($0.rejectedSpans) } ?? 0), count)
-    self.count.withLock { $0 += count - refused }
+    progress.withLock { $0.exported += count - refused }
     queue.countDropped(refused)
     if refused > 0 {
       let reason = answer?.errorMessage.map { ": \($0.printable(200))" } ?? ""
       report("the collector refused \(refused) of \(count) spans\(reason)", nil)
     } else {
-      isFailing.withLock { $0 = false }
+      progress.withLock { $0.isFailing = false }
       reportDrops("because the collector did not take them, or more than \(SpanQueue.most) waited")
     }
   }
@@ -198,9 +201,9 @@ final class SpanExporter: Sendable {
   /// Reports how many spans were dropped since the last report, if any.
   private func reportDrops(_ reason: String) {
     let dropped = queue.dropped
-    let new = reportedDrops.withLock { reported in
-      defer { reported = dropped }
-      return dropped - reported
+    let new = progress.withLock { progress in
+      defer { progress.reportedDrops = dropped }
+      return dropped - progress.reportedDrops
     }
     if new > 0 {
       warn(NetOptError(.receiveFailed, phase: .receive, "\(new) spans were dropped, \(reason)"))
@@ -209,9 +212,9 @@ final class SpanExporter: Sendable {
 
   /// Reports a failed batch, if the one before did not fail.
   private func report(_ reason: String, _ error: NetOptError?) {
-    let isNew = isFailing.withLock { isFailing in
-      defer { isFailing = true }
-      return !isFailing
+    let isNew = progress.withLock { progress in
+      defer { progress.isFailing = true }
+      return !progress.isFailing
     }
     guard isNew else { return }
     warn(
