@@ -153,7 +153,7 @@ package final class DiskStore: CacheStore {
   /// result until the result is `nil`, so that no call holds the lock of the store for long. If the removal
   /// fails, it becomes pending as a whole.
   package func remove(_ selection: CacheSelection, from position: RemovalPosition) -> RemovalPosition? {
-    perform(orRemoveLater: selection == .everything ? .everything : .selection(selection)) {
+    perform(orRemoveLater: .selection(selection)) {
       (connection) throws(DiskError) in try connection.remove(selection, from: position)
     } ?? nil
   }
@@ -161,7 +161,7 @@ package final class DiskStore: CacheStore {
   /// Makes the removal of a selection pending: the store performs it before any other work. Does not use the
   /// directory.
   package func removeLater(_ selection: CacheSelection) {
-    state.withLock { $0.pendingRemovals.add(selection == .everything ? .everything : .selection(selection)) }
+    state.withLock { $0.pendingRemovals.add(.selection(selection)) }
   }
 
   /// The number of entries, their disk space and the last evictions; `nil` when the directory cannot be used.

@@ -33,9 +33,9 @@ struct PendingRemovals: Sendable {
     if isEverything { return }
     switch removal {
     case .entries(let key): keys.insert(key)
+    case .everything, .selection(.everything): isEverything = true
     case .selection(let selection):
       if selections.insert(selection).inserted { weight += selection.weight }
-    case .everything: isEverything = true
     }
     if !isEverything, keys.count + weight <= Self.mostKeys { return }
     (keys, selections, weight) = ([], [], 0)

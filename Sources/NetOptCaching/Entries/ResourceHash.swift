@@ -4,8 +4,9 @@ import NetOptCrypto
 /// Computes the number by which a removal finds the responses of a URL whose key does not contain the URL:
 /// the key has the declared name of an API, or it lacks the parameter with the version.
 ///
-/// The number has 63 bits of MD5, and the lowest bit says whether the key has a declared name. The order of the parameters does not matter. Two URLs may have the same
-/// number. A removal of one of them then also forgets the responses of the other, which are fetched again.
+/// The number has 63 bits of MD5, and the lowest bit says whether the key has a declared name. The order of
+/// the parameters does not matter. Two URLs may have the same number. A removal of one of them then also
+/// forgets the responses of the other, which are fetched again.
 package enum ResourceHash {
   /// The number of a URL.
   ///
