@@ -29,7 +29,7 @@ extension TaskLoad {
     while let chunk = try await chunks.next() {
       await waitWhileSuspended()
       guard try await onQueue({ load in Result { try load.receive(chunk) } }).get() else { return }
-      await waitForDelegate()
+      if audience.delegate != nil { await waitForDelegate() }
     }
     await waitWhileSuspended()
     try await onQueue { load in Result { try load.finish(head) } }.get()
@@ -48,6 +48,8 @@ extension TaskLoad {
   private func receive(_ chunk: [UInt8]) throws -> Bool {
     guard isActive, let urlProtocol else { return false }
     idleTimer?.progress()
+    // `waitForDelegate` follows: the time that the delegate takes does not count.
+    if audience.delegate != nil { idleTimer?.pause() }
     if let download {
       try download.append(chunk)
       reportDownload(chunk.count, download.count)
@@ -101,9 +103,6 @@ extension TaskLoad {
 
   /// Waits until the delegate has received the piece before, so that a slow delegate slows the transfer down.
   private func waitForDelegate() async {
-    guard audience.delegate != nil else { return }
-    // The time that the delegate takes does not count.
-    await onQueue { $0.idleTimer?.pause() }
     let received = FirstValue<Void>()
     let operation = BlockOperation {}
     // Also called for an operation that the program cancels.

@@ -40,7 +40,7 @@ final class TaskLoad: @unchecked Sendable {
   private(set) var idleTimer: IdleTimer?
   private var work: Task<Void, Never>?
   /// When the task must have ended, with all redirects; `nil` without a limit.
-  private var deadline: ContinuousClock.Instant?
+  private let deadline: ContinuousClock.Instant?
   private var isSuspended = false
   /// The continuation of `waitWhileSuspended`.
   private var resumption: CheckedContinuation<Void, Never>?
@@ -53,6 +53,8 @@ final class TaskLoad: @unchecked Sendable {
     audience = internals.audience
     delegate = task.delegate
     body = internals.body
+    let limit = session.configuration.timeoutIntervalForResource
+    deadline = limit > 0 && limit < 1e9 ? .now + .seconds(limit) : nil
   }
 
   // MARK: - Calls on the work queue
@@ -71,8 +73,6 @@ final class TaskLoad: @unchecked Sendable {
     idleTimer = IdleTimer(request.idleLimit(in: session.configuration), on: queue) { [weak self] in
       self?.fail(URLError(.timedOut))
     }
-    let limit = session.configuration.timeoutIntervalForResource
-    if limit > 0, limit < 1e9 { deadline = .now + .seconds(limit) }
     let first = LoadRequest(request, to: url, body: body, in: session.configuration)
     work = Task { await self.run(first, reference) }
   }
@@ -149,7 +149,6 @@ final class TaskLoad: @unchecked Sendable {
     var request = request
     if case .delegateStream = request.body { request.body = await streamOfDelegate() }
     var sent = try request.netOptRequest(in: session.configuration, options)
-    let deadline = await onQueue { $0.deadline }
     sent.options.timeout = deadline.map { $0 - .now }
     if let left = sent.options.timeout, left <= .zero { throw URLError(.timedOut) }
     // Small bodies leave with the head, and without a delegate nobody follows their progress.

@@ -52,7 +52,7 @@ extension LoadRequest {
     }
     let further = configuration.httpAdditionalHeaders as? [String: String] ?? [:]
     for (name, value) in further.sorted(by: { $0.key < $1.key }) where !fields.contains(name: name) {
-      let isForFirst = (Self.credentialFields + ["Host"]).contains { name.lowercased() == $0.lowercased() }
+      let isForFirst = (Self.credentialFields + ["Host"]).contains { HeaderFields.equal(name, $0) }
       if !hasLeftOrigin || !isForFirst { fields.append(HeaderField(name, value)) }
     }
     if !fields.contains(name: "Accept") { fields.append(HeaderField("Accept", "*/*")) }
