@@ -10,6 +10,8 @@ package final class Database: @unchecked Sendable {
   let handle: OpaquePointer
   /// The path of the database file.
   package let path: String
+  /// The longest time that a statement waits for a lock that another connection holds, in milliseconds.
+  private let patience: Int32
 
   /// How to open the file.
   package enum Access: Sendable {
@@ -56,6 +58,7 @@ package final class Database: @unchecked Sendable {
     }
     handle = opened
     self.path = path
+    self.patience = patience
     sqlite3_busy_timeout(opened, patience)
     sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, Self.longestUncheckedValue)
     watch(every: 1)
@@ -145,6 +148,24 @@ package final class Database: @unchecked Sendable {
       guard stat(name, &status) != 0 || status.st_mode & S_IFMT == S_IFREG else {
         throw SQLiteError(unusable: name, "it is not a regular file; remove it")
       }
+    }
+  }
+
+  /// Makes transactions write to a write-ahead log: `PRAGMA journal_mode = WAL`. Call this after
+  /// `definitions`.
+  ///
+  /// SQLite does not wait for a lock in this statement if another connection executes it at the same moment:
+  /// each holds a read lock that the other one would wait for. One of them goes on, and the others fail at
+  /// once. So this method waits for the write lock, without a read lock, and tries again until `patience` is
+  /// over.
+  package func useLog() throws(SQLiteError) {
+    let clock = ContinuousClock()
+    let end = clock.now + .milliseconds(patience)
+    while true {
+      do throws(SQLiteError) { return try execute("PRAGMA journal_mode = WAL") } catch {
+        guard error.isBusy, clock.now < end else { throw error }
+      }
+      try execute("BEGIN IMMEDIATE; COMMIT")
     }
   }
 

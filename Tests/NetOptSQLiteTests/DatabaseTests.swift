@@ -1,6 +1,8 @@
+import Dispatch
 import FoundationEssentials
 import Glibc
 import NetOptTestSupport
+import Synchronization
 import TestTools
 import Testing
 
@@ -23,6 +25,48 @@ import Testing
     let count = try Statement("SELECT a FROM t WHERE b = ? AND c = ?", in: second)
     #expect(try count.integer(.text("é"), .blob([0, 1])) == 7)
     #expect(try count.integer(.text("e"), .blob([0, 1])) == nil)
+  }
+
+  @Test("two connections that open a new database at once both use the write-ahead log")
+  func logOfTwoConnections() throws {
+    for _ in 0..<200 {
+      let path = try path()
+      let ready = Atomic<Int>(0)
+      let errors = Mutex<[String]>([])
+      DispatchQueue.concurrentPerform(iterations: 2) { number in
+        do {
+          let database = try Database(path)
+          ready.add(1, ordering: .acquiringAndReleasing)
+          // With one processor, both iterations may run on one thread.
+          var spins = 0
+          while ready.load(ordering: .acquiring) < 2, spins < 100_000 { spins += 1 }
+          _ = try database.definitions()
+          try database.useLog()
+          try database.execute("BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS t (a INTEGER)")
+          try database.execute("INSERT INTO t VALUES (\(number)); COMMIT")
+        } catch {
+          errors.withLock { $0.append("\(error)") }
+        }
+      }
+      #expect(errors.withLock { $0 } == [])
+      let database = try Database(path)
+      #expect(try Statement("PRAGMA journal_mode", in: database).rows { $0.text(0) } == ["wal"])
+      #expect(try Statement("SELECT a FROM t ORDER BY a", in: database).rows { $0.integer(0) } == [0, 1])
+    }
+  }
+
+  @Test("a database that another connection keeps locked is refused when the patience is over")
+  func lockedDatabase() throws {
+    let path = try path()
+    let owner = try Database(path)
+    try owner.execute("BEGIN IMMEDIATE; CREATE TABLE t (a INTEGER)")
+    let other = try Database(path, patience: 50)
+    let begun = ContinuousClock.now
+    let error = #expect(throws: SQLiteError.self) { try other.useLog() }
+    #expect(error?.isBusy == true, "\(error?.reason ?? "")")
+    #expect(ContinuousClock.now - begun >= .milliseconds(50))
+    try owner.execute("COMMIT")
+    try other.useLog()
   }
 
   @Test("a failed transaction leaves no rows")

@@ -55,6 +55,7 @@ final class DiskConnection {
       // netopt must stay unchanged.
       if !isNew { try Self.check(version, database, directory) }
       if isNew { try database.execute(DiskSchema.layout) }
+      try database.useLog()
       try database.execute(DiskSchema.settings)
       if isNew {
         try Self.makeTables(database, version)

@@ -14,9 +14,8 @@ enum DiskSchema {
   /// The settings of the database file. They take effect only before the first table is created.
   static let layout = "PRAGMA page_size = \(pageSize); PRAGMA auto_vacuum = INCREMENTAL"
 
-  /// The settings that each connection makes when it opens the database.
+  /// The settings that each connection makes when it opens the database, after `Database.useLog`.
   static let settings = """
-    PRAGMA journal_mode = WAL;
     PRAGMA synchronous = NORMAL;
     PRAGMA journal_size_limit = 16777216;
     PRAGMA cache_size = -4096;

@@ -115,7 +115,8 @@ public final class SQLiteNonceStore: NonceStore {
         "it has other tables, indices or triggers than netopt makes; name another file, and netopt creates it"
       )
     }
-    try database.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
+    try database.useLog()
+    try database.execute("PRAGMA synchronous = NORMAL")
     let create = definitions.map { $0.replacing(/^CREATE [A-Z]+/) { "\($0.output) IF NOT EXISTS" } }
     try database.execute(
       "BEGIN IMMEDIATE; \(create.joined(separator: ";\n"));"
