@@ -1,3 +1,4 @@
+import COpenSSL
 import FoundationEssentials
 import Glibc
 import NetOptCore
@@ -21,7 +22,7 @@ import Testing
     defer { origin.stop() }
     let bench = try await TransportBench {
       $0.tls.authorities =
-        others + Array("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8)
+        others + damagedAuthorities
       $0.tls.authoritiesName = "/some/file.pem"
     }
     let request = try NetOptRequest(.get, "https://api.test:\(origin.port)/")
@@ -74,25 +75,99 @@ import Testing
   }
 
   /// Otherwise the first of several probes would dial last: it would be submitted to the loop again.
-  @Test("few authorities are loaded in the turn of the request, and many on a thread")
+  @Test(
+    "few authorities are ready in the turn of the request, and many are parsed on a thread before it dials")
   func turn() async throws {
     let few = try AuthorityFile.read(try await TestCertificates.authorityFile())
     let many = Array(repeatElement(few, count: (16 << 10) / few.count + 1).joined())
-    for (authorities, isReadyAtOnce) in [(few, true), (many, false)] {
-      let loop = try EventLoop()
-      var configuration = CurlConfiguration()
-      configuration.tls.authorities = authorities
-      let tls = try ClientTLS(configuration, loop: loop)
+    for (authorities, areFew) in [(few, true), (many, false)] {
+      let scene = try Scene(authorities)
       let wasReadyAtOnce = try await withCheckedThrowingContinuation { answer in
         let work = ClosureWork {
-          if tls.makeReady() { return answer.resume(returning: true) }
-          tls.whenReady { answer.resume(returning: false) }
+          if scene.tls.makeReady() { return answer.resume(returning: true) }
+          scene.tls.whenReady { answer.resume(returning: false) }
         }
-        if !loop.submit(work) { answer.resume(throwing: TestSupportError("the loop has stopped")) }
+        if !scene.loop.submit(work) { answer.resume(throwing: TestSupportError("the loop has stopped")) }
       }
-      #expect(wasReadyAtOnce == isReadyAtOnce)
-      #expect(try await loop.perform { tls.isSettled && tls.makeReady() })
-      loop.stop()
+      #expect(wasReadyAtOnce == areFew)
+      #expect(try await scene.loop.perform { scene.tls.isSettled && scene.tls.makeReady() })
+      #expect(try await scene.isParsed() == !areFew)
+      scene.loop.stop()
     }
   }
+
+  /// The server then prepares its first message at the same time.
+  @Test("few authorities are parsed in the turn after that in which a connection began TLS")
+  func nextTurn() async throws {
+    let scene = try Scene(try AuthorityFile.read(try await TestCertificates.authorityFile()))
+    try await scene.loop.perform {
+      #expect(scene.tls.makeReady())
+      #expect(scene.tls.apply(scene.host, to: scene.context) === scene.host)
+      #expect(scene.host.trust?.store?.isParsed == false)
+    }
+    #expect(try await scene.isParsed())
+    #expect(try await scene.loop.perform { scene.host.failure == nil })
+    scene.loop.stop()
+  }
+
+  /// The loop may be busy with other connections when the certificate comes.
+  @Test("authorities that are not parsed yet are parsed when the server's certificate comes")
+  func certificateComesEarly() async throws {
+    let scene = try Scene(damagedAuthorities)
+    try await scene.loop.perform {
+      #expect(scene.tls.makeReady())
+      let certificate = PeerCertificate.attach(to: scene.context, verifiedBy: scene.host)
+      // A message of the kind `certificate` (RFC 8446, section 4.4.2), with an empty list.
+      let message: [UInt8] = [UInt8(netopt_message_certificate), 0, 0, 4, 0, 0, 0, 0]
+      func receive(isSent: Int32, kind: Int32) {
+        OpenSSL.checkCertificates(isSent, netopt_tls_1_3, kind, message, message.count, scene.connection)
+      }
+      receive(isSent: 1, kind: netopt_record_handshake)
+      receive(isSent: 0, kind: netopt_record_header)
+      #expect(scene.host.trust?.store?.isParsed == false)
+      receive(isSent: 0, kind: netopt_record_handshake)
+      #expect(scene.host.trust?.store?.isParsed == true)
+      #expect(certificate?.authoritiesFailure?.kind == .authorities)
+      #expect(scene.host.failure?.kind == .authorities)
+    }
+    scene.loop.stop()
+  }
+
+  /// The TLS settings of a client, and a context and a connection as libcurl makes them (SSL_CTX_new(3),
+  /// SSL_new(3)).
+  private final class Scene: @unchecked Sendable {
+    // Unchecked: the test uses the settings, the context and the connection only on the loop.
+    let loop: EventLoop
+    let tls: ClientTLS
+    let context, connection: OpaquePointer
+    /// The settings of the connection.
+    var host: HostTLS { tls.tls(for: "api.test") }
+
+    init(_ authorities: [UInt8]) throws {
+      var configuration = CurlConfiguration()
+      configuration.tls.authorities = authorities
+      loop = try EventLoop()
+      tls = try ClientTLS(configuration, loop: loop)
+      let method: @convention(c) () -> OpaquePointer? = try OpenSSL.function("TLS_client_method")
+      let new: @convention(c) (OpaquePointer?) -> OpaquePointer? = try OpenSSL.function("SSL_CTX_new")
+      let context = try #require(new(method()))
+      self.context = context
+      let connect: @convention(c) (OpaquePointer) -> OpaquePointer? = try OpenSSL.function("SSL_new")
+      connection = try #require(connect(context))
+    }
+
+    deinit {
+      for (object, name) in [(connection, "SSL_free"), (context, "SSL_CTX_free")] {
+        let free: (@convention(c) (OpaquePointer) -> Void)? = try? OpenSSL.function(name)
+        free?(object)
+      }
+    }
+
+    func isParsed() async throws -> Bool {
+      try await loop.perform { self.host.trust?.store?.isParsed == true }
+    }
+  }
+
+  private let damagedAuthorities = Array(
+    "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8)
 }

@@ -39,7 +39,7 @@ import Testing
   private func isRefused(_ message: [UInt8], _ version: Int32, isSent: Int32 = 0, kind: Int32 = 22) -> Bool {
     var checked = message
     checked.withUnsafeMutableBytes {
-      OpenSSL.checkCertificates(isSent, version, kind, UnsafeRawPointer($0.baseAddress), $0.count)
+      OpenSSL.checkCertificates(isSent, version, kind, UnsafeRawPointer($0.baseAddress), $0.count, nil)
     }
     guard checked != message else { return false }
     var expected = message

@@ -40,9 +40,11 @@ enum Authorities: Hashable, Sendable {
   /// Reads the system's authorities, and parses authorities and revocation lists. With the system's
   /// authorities this takes 20 ms of CPU, so it must not run on the loop.
   ///
-  /// - Parameter revocations: the revocation lists in PEM form; `nil` for none.
+  /// - Parameters:
+  ///   - revocations: the revocation lists in PEM form; `nil` for none.
+  ///   - parsesLater: whether the store stays empty until `TrustStore.parse` is called.
   /// - Returns: the store, or why there is none.
-  func load(revocations: [UInt8]?) -> Trust {
+  func load(revocations: [UInt8]?, parsesLater: Bool = false) -> Trust {
     let bytes: [UInt8]?
     switch self {
     case .given(let given, _): bytes = given
@@ -54,7 +56,8 @@ enum Authorities: Hashable, Sendable {
     guard let store = bytes.flatMap({ TrustStore(authorities: $0, revocations: revocations) }) else {
       return .failure(failure)
     }
-    return .store(store)
+    if !parsesLater { store.parse() }
+    return store.isDamaged ? .failure(failure) : .store(store)
   }
 }
 

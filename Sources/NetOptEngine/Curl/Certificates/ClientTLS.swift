@@ -3,7 +3,8 @@ import NetOptLocking
 
 /// The TLS settings of a client: those of individual hosts, and those of all other hosts. All multi handles
 /// of the client share the object. It parses the certificate authorities when the first connection needs
-/// them. More than 16 KiB are parsed on a thread of their own: parsing the system's takes 20 ms.
+/// them. More than 16 KiB are parsed on a thread of their own, before the connection is opened: parsing the
+/// system's takes 20 ms. Fewer are parsed on the loop while the server prepares its first answer.
 ///
 /// Unchecked sendable: after its creation, the object is confined to the loop.
 final class ClientTLS: @unchecked Sendable {
@@ -17,7 +18,9 @@ final class ClientTLS: @unchecked Sendable {
       revocations = tls.settings.revocations
     }
 
-    func load() -> Trust { authorities.load(revocations: revocations) }
+    func load(parsesLater: Bool) -> Trust {
+      authorities.load(revocations: revocations, parsesLater: parsesLater)
+    }
 
     /// The number of bytes to parse; `nil` for the system's authorities, which are not read yet.
     var size: Int? {
@@ -104,13 +107,17 @@ final class ClientTLS: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
-  ///   - tls: the settings of the server's host; `nil` for a connection to a proxy.
-  /// - Returns: false when OpenSSL refuses the client certificate.
-  func apply(_ tls: HostTLS?, to context: OpaquePointer) -> Bool {
+  ///   - host: the settings of the server's host; `nil` for a connection to a proxy.
+  /// - Returns: the settings that were applied; `nil` when OpenSSL refuses the client certificate.
+  func apply(_ host: HostTLS?, to context: OpaquePointer) -> HostTLS? {
     KeyLog.use(keyLog, in: context)
     if isSettled, loop.now() > loadedAt + Self.longestUse { load() }
+    let tls = host ?? usual
+    // This work runs when the ClientHello has been sent. If the server's certificate comes earlier,
+    // `PeerCertificate.prepare` parses.
+    if let store = tls.trust?.store, !store.isParsed { _ = loop.submit(Work { store.parse() }) }
     // The client certificate is for servers. A proxy does not learn who the client is.
-    return (tls ?? usual).apply(to: context, identifies: tls != nil)
+    return tls.apply(to: context, identifies: host != nil) ? tls : nil
   }
 
   // MARK: Loading
@@ -135,12 +142,12 @@ final class ClientTLS: @unchecked Sendable {
     guard !isLoading else { return }
     isLoading = true
     let keys = trustKeys
-    let load: @Sendable () -> [TrustKey: Trust] = {
-      Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.load()) })
-    }
-    // Few authorities are parsed at once: another thread would only add a delay.
+    // For few authorities, another thread would only add a delay.
     let sizes = keys.compactMap(\.size)
     let areFew = sizes.count == keys.count && sizes.reduce(0, +) <= Self.mostAtOnce
+    let load: @Sendable () -> [TrustKey: Trust] = {
+      Dictionary(uniqueKeysWithValues: keys.map { ($0, $0.load(parsesLater: areFew)) })
+    }
     let isStarted =
       !areFew
       && OwnThread.start {

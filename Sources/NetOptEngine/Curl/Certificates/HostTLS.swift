@@ -26,7 +26,7 @@ final class HostTLS {
   var hasTrust: Bool { trust?.store != nil }
 
   /// Why no certificate can be verified; `nil` when the authorities are loaded.
-  var failure: LegFailure? { trust?.failure }
+  var failure: LegFailure? { trust?.store?.isDamaged == true ? authorities.failure : trust?.failure }
 
   /// Applies the settings to a context.
   ///

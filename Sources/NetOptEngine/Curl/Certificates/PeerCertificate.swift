@@ -1,4 +1,5 @@
 import COpenSSL
+import NetOptCore
 
 /// The certificate of a connection's server, or of its proxy. OpenSSL keeps this object as long as the
 /// context (`SSL_CTX`) of the connection. The transfer that opened the connection keeps it too, to report
@@ -10,19 +11,26 @@ import COpenSSL
 final class PeerCertificate {
   /// OpenSSL's certificate, an X509, which this object frees; `nil` until the handshake ends.
   private var certificate: OpaquePointer?
+  /// What the certificate is verified against; `nil` when libcurl reads the authorities itself.
+  private let trust: TrustStore?
+  private let authorities: Authorities
 
-  private init() {}
+  private init(_ tls: HostTLS) {
+    trust = tls.trust?.store
+    authorities = tls.authorities
+  }
 
   deinit { if let certificate { Functions.loaded?.free(certificate) } }
 
   /// Makes the connection of a context keep the certificate that the peer presents.
   ///
-  /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)), for one
-  ///   connection.
+  /// - Parameters:
+  ///   - context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)), for one connection.
+  ///   - tls: the settings that were applied to the context.
   /// - Returns: the object that gets the certificate; `nil` when OpenSSL cannot keep it.
-  static func attach(to context: OpaquePointer) -> PeerCertificate? {
+  static func attach(to context: OpaquePointer, verifiedBy tls: HostTLS) -> PeerCertificate? {
     guard let functions = Functions.loaded else { return nil }
-    let certificate = PeerCertificate()
+    let certificate = PeerCertificate(tls)
     let reference = Unmanaged.passRetained(certificate)
     guard functions.setData(context, functions.index, reference.toOpaque()) == 1 else {
       reference.release()
@@ -34,11 +42,24 @@ final class PeerCertificate {
   /// Stores a connection's certificate in the object that `attach` made for the connection's context. Called
   /// at the end of each handshake. After a renegotiation, the first certificate stays.
   static func keep(of ssl: OpaquePointer) {
+    guard let kept = attached(to: ssl), kept.certificate == nil else { return }
+    kept.certificate = Functions.loaded?.certificate(ssl)
+  }
+
+  /// Parses the authorities that the certificate of a connection is verified against, unless that has been
+  /// done. Called before OpenSSL decodes the certificate.
+  static func prepare(_ ssl: OpaquePointer) { attached(to: ssl)?.trust?.parse() }
+
+  /// The failure of a leg whose certificate could not be verified because the authorities cannot be read;
+  /// `nil` if they can.
+  var authoritiesFailure: LegFailure? { trust?.isDamaged == true ? authorities.failure : nil }
+
+  /// Returns the object that `attach` made for the context of a connection.
+  private static func attached(to ssl: OpaquePointer) -> PeerCertificate? {
     guard let functions = Functions.loaded, let context = functions.context(ssl),
       let data = functions.getData(context, functions.index)
-    else { return }
-    let kept = Unmanaged<PeerCertificate>.fromOpaque(data).takeUnretainedValue()
-    if kept.certificate == nil { kept.certificate = functions.certificate(ssl) }
+    else { return nil }
+    return Unmanaged<PeerCertificate>.fromOpaque(data).takeUnretainedValue()
   }
 
   /// Returns what a kind of line says about the certificate, in OpenSSL's words; `nil` if the certificate

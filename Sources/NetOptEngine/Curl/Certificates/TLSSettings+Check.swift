@@ -39,7 +39,9 @@ extension TLSSettings {
   /// without own authorities.
   package var hasReadableAuthorities: Bool {
     guard let authorities else { return true }
-    return TrustStore(authorities: authorities, revocations: revocations) != nil
+    guard let store = TrustStore(authorities: authorities, revocations: revocations) else { return false }
+    store.parse()
+    return !store.isDamaged
   }
 }
 

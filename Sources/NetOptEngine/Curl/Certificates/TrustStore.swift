@@ -15,34 +15,51 @@ enum Trust: Sendable {
 
 /// Trusted certificate authorities and revocation lists in OpenSSL's form.
 ///
-/// libcurl can read the authorities too, but it does so on the loop's thread when a connection begins TLS: 20
-/// ms for the system's authorities, during which all other calls stand still.
+/// libcurl can read the authorities too, but it does so on the loop's thread when a server first answers in a
+/// handshake: 20 ms for the system's authorities, during which all other calls stand still.
 ///
-/// Unchecked sendable: the store does not change after its creation, and OpenSSL lets several threads use it.
+/// Unchecked sendable: the store does not change after `parse`, and OpenSSL lets several threads use it. Until
+/// then, one thread uses it: that of the load, or the loop.
 final class TrustStore: @unchecked Sendable {
-  /// OpenSSL's store, an `X509_STORE`, of which this object owns a reference.
+  /// OpenSSL's store, an `X509_STORE`, of which this object owns a reference. It is empty until `parse`.
   private let store: OpaquePointer
+  /// The authorities and revocation lists that are not parsed yet.
+  private var unparsed: (authorities: [UInt8], revocations: [UInt8]?)?
+  /// Whether there is no authority, or a block cannot be read. Such a store may lack authorities, so that
+  /// nothing can be verified against it. False until `parse`.
+  private(set) var isDamaged = false
 
+  /// Makes an empty store. `parse` fills it.
+  ///
   /// - Parameters:
   ///   - authorities: the authorities in PEM form.
   ///   - revocations: the revocation lists in PEM form; `nil` to check no revocation. Otherwise the
   ///     certificates of every chain are checked, as by curl.
-  /// - Returns: `nil` if there is no authority, if a block cannot be read, and without OpenSSL.
+  /// - Returns: `nil` without OpenSSL.
   init?(authorities: [UInt8], revocations: [UInt8]?) {
     guard let functions = Functions.loaded, let store = functions.new() else { return nil }
     self.store = store
+    unparsed = (authorities, revocations)
     // libcurl sets the same flags. A partial chain ends at a trusted certificate that is no root; with
     // revocation lists, it would end before the certificates whose lists are to be checked.
     let flags = revocations == nil ? netopt_partial_chain : netopt_check_revocation
-    guard functions.setFlags(store, netopt_trusted_first | flags) == 1,
-      add(authorities, read: functions.readCertificate, functions.addCertificate, functions.freeCertificate)
-    else { return nil }
-    if let revocations,
-      !add(revocations, read: functions.readList, functions.addList, functions.freeList)
-    {
-      return nil
-    }
+    guard functions.setFlags(store, netopt_trusted_first | flags) == 1 else { return nil }
   }
+
+  /// Parses the authorities and revocation lists, unless that has been done. Contexts that already use the
+  /// store get them too.
+  func parse() {
+    guard let texts = unparsed, let functions = Functions.loaded else { return }
+    unparsed = nil
+    let hasAuthorities = add(
+      texts.authorities, read: functions.readCertificate, functions.addCertificate, functions.freeCertificate)
+    let hasRevocations =
+      texts.revocations.map { add($0, read: functions.readList, functions.addList, functions.freeList) }
+    isDamaged = !hasAuthorities || hasRevocations == false
+  }
+
+  /// Whether `parse` has been called.
+  var isParsed: Bool { unparsed == nil }
 
   deinit { Functions.loaded?.free(store) }
 

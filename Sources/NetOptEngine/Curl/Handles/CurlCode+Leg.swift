@@ -22,7 +22,11 @@ extension CurlCode {
     case CURLE_COULDNT_CONNECT:
       return connectFailure(transfer.socketError ?? Int32(easy.info(CURLINFO_OS_ERRNO) as Int), to: peer)
     case CURLE_OPERATION_TIMEDOUT: return timeout(of: transfer, peer)
-    case CURLE_PEER_FAILED_VERIFICATION: return certificateFailure(of: transfer, peer)
+    case CURLE_PEER_FAILED_VERIFICATION:
+      return transfer.certificate?.authoritiesFailure ?? certificateFailure(of: transfer, peer)
+    case CURLE_SSL_CERTPROBLEM where transfer.bundles.tls.settings.identity != nil:
+      return LegFailure(
+        .tls, "the client certificate cannot be used for \(peer): OpenSSL refuses it (tls.clientCertificate)")
     case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR:
       return tlsFailure(code, of: transfer, peer)
     case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING:
@@ -32,10 +36,6 @@ extension CurlCode {
         .certificatePin,
         "the key of the certificate of \(peer) is none of the pinned keys of \(transfer.exchange.plan.origin.host); if the server has a new key, add its pin (tls.pins, --pinnedpubkey, or pins in the IP list)"
       )
-    case CURLE_SSL_CERTPROBLEM where transfer.bundles.tls.settings.identity != nil:
-      return LegFailure(
-        .tls, "the client certificate cannot be used for \(peer): OpenSSL refuses it (tls.clientCertificate)")
-    case CURLE_SSL_CACERT_BADFILE: return transfer.bundles.tls.authorities.failure
     case CURLE_COULDNT_RESOLVE_PROXY:
       return LegFailure(.proxy, "no address is known for \(peer); check the name in its URL, and DNS")
     default:

@@ -180,7 +180,6 @@ private func configureContext(
       return CURLE_ABORTED_BY_CALLBACK
     }
     guard transfer.configureTLS(of: context) else { return CURLE_SSL_CERTPROBLEM }
-    transfer.certificate = PeerCertificate.attach(to: context)
     if !transfer.exchange.plan.isSecure { transfer.proxyTLS = ProxyTLS.attach(to: context) }
   }
   return CURLE_OK

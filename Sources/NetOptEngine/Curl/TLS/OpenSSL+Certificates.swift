@@ -27,21 +27,24 @@ extension OpenSSL {
 
   /// The message callback (SSL_CTX_set_msg_callback(3)) of connections whose records netopt no longer
   /// observes (`TLSConnection.endWatch`). The callback only checks certificates.
-  static let watchesCertificates: Watch = { isSent, version, kind, bytes, count, _, _ in
-    checkCertificates(isSent, version, kind, bytes, count)
+  static let watchesCertificates: Watch = { isSent, version, kind, bytes, count, ssl, _ in
+    checkCertificates(isSent, version, kind, bytes, count, ssl)
   }
 
   /// Refuses a list with too many certificates, or with a key on a curve that is given by parameters instead
-  /// of by name (`CurveParameters`). OpenSSL decodes the keys before it verifies anything.
+  /// of by name (`CurveParameters`). OpenSSL decodes the keys before it verifies anything. Also makes the
+  /// authorities ready (`PeerCertificate.prepare`), which OpenSSL needs next.
   ///
   /// The parameters are those of a message callback (SSL_CTX_set_msg_callback(3)). OpenSSL calls the callback
   /// after it has read a message and before it decodes the message.
   static func checkCertificates(
-    _ isSent: Int32, _ version: Int32, _ kind: Int32, _ bytes: UnsafeRawPointer?, _ count: Int
+    _ isSent: Int32, _ version: Int32, _ kind: Int32, _ bytes: UnsafeRawPointer?, _ count: Int,
+    _ ssl: OpaquePointer?
   ) {
     guard isSent == 0, kind == netopt_record_handshake, count > Int(netopt_message_head_length), let bytes,
       bytes.load(as: UInt8.self) == netopt_message_certificate
     else { return }
+    if let ssl { PeerCertificate.prepare(ssl) }
     let message = UnsafeRawBufferPointer(start: bytes, count: count)
     let describesCurve = CurveParameters.occur(in: message)
     guard describesCurve || hasTooMany(message, isOfTLS13: version == netopt_tls_1_3) else { return }

@@ -247,7 +247,7 @@ struct OpenSSL: Sendable {
   /// - Parameter context: an `SSL_CTX` that libcurl has set up (CURLOPT_SSL_CTX_FUNCTION(3)).
   func watchRecords(of context: OpaquePointer) {
     setWatch(context) { isSent, version, kind, bytes, count, ssl, _ in
-      OpenSSL.checkCertificates(isSent, version, kind, bytes, count)
+      OpenSSL.checkCertificates(isSent, version, kind, bytes, count, ssl)
       if isSent != 0 {
         if kind == netopt_record_header, let ssl { TLSConnection.record(of: ssl)?.beginsRecord() }
         return

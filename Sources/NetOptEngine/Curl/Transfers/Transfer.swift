@@ -56,7 +56,7 @@ final class Transfer {
   /// The TLS version, read at the gate: libcurl does not give it once the transfer has left the connection.
   var tlsVersion: String?
   /// The server's certificate, if the leg opened the connection.
-  var certificate: PeerCertificate?
+  private(set) var certificate: PeerCertificate?
   /// The TLS connection to a proxy that the leg opened for plain HTTP.
   var proxyTLS: ProxyTLS?
   /// The kernel's measurements of the socket that the leg opened, read at the gate.
@@ -161,7 +161,9 @@ final class Transfer {
   func configureTLS(of context: OpaquePointer) -> Bool {
     let isOfProxy = !hasBegunTLS && proxy.map(ProxyURL.isSecure) == true
     hasBegunTLS = true
-    return clientTLS.apply(isOfProxy ? nil : bundles.tls, to: context)
+    guard let tls = clientTLS.apply(isOfProxy ? nil : bundles.tls, to: context) else { return false }
+    certificate = PeerCertificate.attach(to: context, verifiedBy: tls)
+    return true
   }
 
   /// Takes a line of a response head or of trailers. Returns whether the transfer continues.
