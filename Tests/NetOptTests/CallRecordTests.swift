@@ -1,6 +1,7 @@
 import FoundationEssentials
 import NetOptCore
 import NetOptTestSupport
+import Synchronization
 import TestTools
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
 /// What an observer gets at the end of a call.
 @Suite struct CallRecordTests {
   /// Records how calls end.
-  private final class Observer: CallObserver {
+  private final class Observer: CallRecordObserver {
     let events = EventRecorder<(id: UInt64, what: String)>()
     let records = EventRecorder<CallRecord>()
 
@@ -19,6 +20,19 @@ import Testing
     func callDidEnd(_ call: CallRecord) {
       events.record((call.id, "record"))
       records.record(call)
+    }
+  }
+
+  /// Takes no records.
+  private final class EventObserver: CallObserver {
+    let count = Atomic(0)
+    let atEnd: @Sendable () -> Void
+
+    init(_ atEnd: @escaping @Sendable () -> Void) { self.atEnd = atEnd }
+
+    func callDidFinish(_ id: UInt64, _ timings: Timings) {
+      count.add(1, ordering: .relaxed)
+      atEnd()
     }
   }
 
@@ -95,6 +109,19 @@ import Testing
     }
     let faults = try await JSONSchema.faults(of: records.map(\.json), by: "call")
     #expect(faults.allSatisfy { $0 == "" }, "\(faults.first { $0 != "" } ?? "")")
+  }
+
+  @Test("the record of a call comes after the events of all observers, and only to those that take records")
+  func order() async throws {
+    let (first, second) = (Observer(), Observer())
+    let plain = EventObserver {
+      #expect(first.records.events.isEmpty && second.records.events.isEmpty)
+    }
+    let lab = try StubLab([.respond(200)]) { $0.observers = [first, plain, second] }
+    _ = try await lab.client.execute(try lab.request()).body.collect(upTo: 10)
+    await lab.client.shutdown()
+    #expect(first.records.events.count == 1 && second.records.events.count == 1)
+    #expect(plain.count.load(ordering: .relaxed) == 1)
   }
 
   @Test("a record tells the attempts that failed before the response")

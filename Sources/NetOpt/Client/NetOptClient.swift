@@ -151,9 +151,7 @@ public final class NetOptClient: Sendable {
       Tracer(sampledShare: $0.sampledShare, spans, timeSource)
     }
     self.tracer = tracer
-    links.append(
-      EventInterceptor(
-        observers: configuration.observers, metrics: callMetrics, tracer: tracer, redirect: redirect))
+    links.append(EventInterceptor(configuration.observers, callMetrics, tracer, redirect))
     links += configuration.interceptors
     // Only an interceptor can change the time limit of a call.
     if !configuration.interceptors.isEmpty { links.append(TimeoutInterceptor()) }

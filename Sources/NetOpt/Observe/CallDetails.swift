@@ -1,24 +1,27 @@
 import FoundationEssentials
 import NetOptCore
 
-/// What observers and traces need of a call at its end.
+/// What records and traces need of a call at its end. Clients without both make none.
 final class CallDetails: Sendable {
-  private let request: NetOptRequest
-  /// The response without its body: the body holds this object.
-  private let response: NetOptResponse?
-  private let id: UInt64
+  /// Stands for the bodies of responses. Nobody reads it.
+  private static let noBody = ResponseBody([])
+
+  let request: NetOptRequest
+  /// The response without its body and timings: the body holds this object.
+  let response: NetOptResponse?
+  let id: UInt64
   private let started: MonotonicInstant
   private let trace: CallTrace?
-  private let observers: [any CallObserver]
+  private let observers: [any CallRecordObserver]
   private let tracer: Tracer?
 
   init(
     _ request: NetOptRequest, _ response: NetOptResponse?, _ chain: InterceptorChain,
-    _ observers: [any CallObserver], _ tracer: Tracer?
+    _ observers: [any CallRecordObserver], _ tracer: Tracer?
   ) {
     self.request = request
     var response = response
-    response?.body = ResponseBody([])
+    response?.body = Self.noBody
     self.response = response
     id = chain.callID
     started = chain.started
@@ -43,14 +46,9 @@ final class CallDetails: Sendable {
             cache: response?.cacheStatus.outcome, error: error, callStarted: started)))
     }
     guard !observers.isEmpty else { return }
-    var response = response
-    response?.body = ResponseBody([], timings: timings)
     let record = CallRecord(
-      id: id, request: request, response: response, timings: timings, duration: .nanoseconds(nanoseconds),
-      ended: Date(), error: error, trace: trace?.context)
-    for observer in observers {
-      if let error { observer.callDidFail(id, error) } else { observer.callDidFinish(id, timings) }
-      observer.callDidEnd(record)
-    }
+      details: self, timings: timings, nanoseconds: nanoseconds, ended: Date(), error: error,
+      trace: trace?.context)
+    for observer in observers { observer.callDidEnd(record) }
   }
 }

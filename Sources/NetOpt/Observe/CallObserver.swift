@@ -3,7 +3,7 @@ public import NetOptCore
 /// Observes calls but cannot change them. The client calls each method in the task of the caller or in the
 /// task that reads the body, and never on the event loop. The end of a body that the caller has released may
 /// be reported in a task of the client, also shortly after a shutdown. `id` is the number of the call in this
-/// client. Every method has a default that does nothing.
+/// client. Every method has a default that does nothing. `CallRecordObserver` gets all of a call at once.
 public protocol CallObserver: Sendable {
   /// A call begins.
   func callWillStart(_ id: UInt64, _ request: NetOptRequest)
@@ -28,15 +28,6 @@ public protocol CallObserver: Sendable {
   /// The call or its body failed. The error is `cancelled` when the program releases a body that arrives no
   /// further.
   func callDidFail(_ id: UInt64, _ error: NetOptError)
-  /// The call has ended: after `callDidFinish` or `callDidFail`, with the request, the response and the
-  /// durations. Once for each call. An observer that needs nothing else needs only this method:
-  ///
-  /// ```swift
-  /// struct AccessLog: CallObserver {
-  ///   func callDidEnd(_ call: CallRecord) { print(call.json) }
-  /// }
-  /// ```
-  func callDidEnd(_ call: CallRecord)
 }
 
 extension CallObserver {
@@ -52,6 +43,17 @@ extension CallObserver {
   public func callDidFinish(_ id: UInt64, _ timings: Timings) {}
   /// Does nothing.
   public func callDidFail(_ id: UInt64, _ error: NetOptError) {}
-  /// Does nothing.
-  public func callDidEnd(_ call: CallRecord) {}
+}
+
+/// An observer that gets request, response and durations of each call at once, when the call has ended. It is
+/// one of `ClientConfiguration.observers`. An observer that needs nothing else needs only this method:
+///
+/// ```swift
+/// struct AccessLog: CallRecordObserver {
+///   func callDidEnd(_ call: CallRecord) { print(call.json) }
+/// }
+/// ```
+public protocol CallRecordObserver: CallObserver {
+  /// The call has ended. Comes once for each call, after `callDidFinish` or `callDidFail` of all observers.
+  func callDidEnd(_ call: CallRecord)
 }

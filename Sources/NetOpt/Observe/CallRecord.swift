@@ -1,19 +1,27 @@
 public import FoundationEssentials
 public import NetOptCore
 
-/// A call that has ended: its request, its response, and its durations (`CallObserver.callDidEnd(_:)`).
+/// A call that has ended: its request, its response, and its durations (`CallRecordObserver`).
 public struct CallRecord: Sendable {
+  let details: CallDetails
+
   /// The number of the call in its client.
-  public let id: UInt64
+  public var id: UInt64 { details.id }
   /// The request of the program, before redirects and interceptors changed it.
-  public let request: NetOptRequest
+  public var request: NetOptRequest { details.request }
   /// The response, without its body: reading it gives nothing. `nil` if the call failed before a response, or
   /// with one that it did not return.
-  public let response: NetOptResponse?
+  public var response: NetOptResponse? {
+    var response = details.response
+    response?.body = ResponseBody([], timings: timings)
+    return response
+  }
   /// The durations of the phases; all zero without a response, and if its body failed.
   public let timings: Timings
+  /// `duration` in nanoseconds.
+  let nanoseconds: Int64
   /// The duration of the call, until the end of its body or its failure.
-  public let duration: Duration
+  public var duration: Duration { .nanoseconds(nanoseconds) }
   /// When the call ended.
   public let ended: Date
   /// Why the call or its body failed; `nil` if the body ended.

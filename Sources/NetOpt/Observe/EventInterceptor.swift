@@ -7,11 +7,24 @@ import Synchronization
 /// chain. So a waiting call has one async frame for both.
 struct EventInterceptor: Interceptor {
   let observers: [any CallObserver]
+  /// Those of `observers` that get a record of each call.
+  private let recordObservers: [any CallRecordObserver]
   let metrics: CallMetrics
   /// Records the spans of calls; `nil` when the client exports no traces.
   let tracer: Tracer?
   /// Follows the redirects of each call.
   let redirect: RedirectInterceptor
+
+  init(
+    _ observers: [any CallObserver], _ metrics: CallMetrics, _ tracer: Tracer?,
+    _ redirect: RedirectInterceptor
+  ) {
+    self.observers = observers
+    recordObservers = observers.compactMap { $0 as? any CallRecordObserver }
+    self.metrics = metrics
+    self.tracer = tracer
+    self.redirect = redirect
+  }
 
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
@@ -40,9 +53,7 @@ struct EventInterceptor: Interceptor {
     _ response: consuming NetOptResponse, to request: NetOptRequest, _ chain: InterceptorChain
   ) -> NetOptResponse {
     for observer in observers { observer.callDidReceiveHead(chain.callID, response) }
-    let facts = CallMetrics.Call(
-      request, started: chain.started, metrics.response(response, to: chain.started))
-    let call = AnsweredCall(facts, metrics, details(of: request, response, chain))
+    let call = answered(request, response, chain)
     if !response.body.attachObserver(call) {
       let hasContent =
         request.method != .head && !ResponseHead.hasNoBody(response.status)
@@ -54,36 +65,54 @@ struct EventInterceptor: Interceptor {
 
   @inline(never)
   private func didFail(_ error: NetOptError, _ request: NetOptRequest, _ chain: InterceptorChain) {
-    let facts = CallMetrics.Call(request, started: chain.started, nil)
-    AnsweredCall(facts, metrics, details(of: request, nil, chain)).bodyDidFail(error)
+    answered(request, nil, chain).bodyDidFail(error)
   }
 
-  /// What the observers and the trace get at the end of the call; `nil` for a client without either.
-  private func details(
-    of request: NetOptRequest, _ response: NetOptResponse?, _ chain: InterceptorChain
-  ) -> CallDetails? {
-    guard !observers.isEmpty || chain.trace?.context.isSampled == true else { return nil }
-    return CallDetails(request, response, chain, observers, tracer)
+  /// Makes the object that reports the end of a call.
+  ///
+  /// - Parameter response: the response; `nil` when the call failed without one.
+  private func answered(
+    _ request: NetOptRequest, _ response: NetOptResponse?, _ chain: InterceptorChain
+  ) -> AnsweredCall {
+    var details: CallDetails?
+    if !recordObservers.isEmpty || chain.trace?.context.isSampled == true {
+      details = CallDetails(request, response, chain, recordObservers, tracer)
+    }
+    let facts = CallMetrics.Call(
+      request, started: chain.started, response.map { metrics.response($0, to: chain.started) })
+    return AnsweredCall(chain.callID, observers, facts, metrics, details)
   }
 }
 
 /// A call whose response has a body that has not ended, or that has none.
 private final class AnsweredCall: BodyEndObserver {
+  private let id: UInt64
+  private let observers: [any CallObserver]
   private let facts: CallMetrics.Call
   private let metrics: CallMetrics
+  /// What records and traces need; `nil` without both.
   private let details: CallDetails?
 
-  init(_ facts: CallMetrics.Call, _ metrics: CallMetrics, _ details: CallDetails?) {
-    (self.facts, self.metrics, self.details) = (facts, metrics, details)
+  init(
+    _ id: UInt64, _ observers: [any CallObserver], _ facts: CallMetrics.Call, _ metrics: CallMetrics,
+    _ details: CallDetails?
+  ) {
+    self.id = id
+    self.observers = observers
+    self.facts = facts
+    self.metrics = metrics
+    self.details = details
   }
 
   func bodyDidEnd(_ timings: Timings) {
     let duration = metrics.ended(facts, timings)
+    for observer in observers { observer.callDidFinish(id, timings) }
     details?.ended(timings, nil, after: duration)
   }
 
   func bodyDidFail(_ error: NetOptError) {
     let duration = metrics.failed(facts, error)
+    for observer in observers { observer.callDidFail(id, error) }
     details?.ended(Timings(), error, after: duration)
   }
 }
