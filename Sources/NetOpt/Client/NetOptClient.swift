@@ -330,7 +330,7 @@ public final class NetOptClient: Sendable {
 
   private func warmUp(_ host: String, until deadline: MonotonicInstant) async throws(NetOptError) {
     guard !calls.isClosed else { throw .shutDown }
-    let origin = list?.origin(of: host) ?? Origin(.https, host: host)
+    let origin = router.usedOrigin(of: host) ?? Origin(.https, host: host)
     if origin.address == nil, let fault = HTTPURL.hostNameFault(host) {
       throw NetOptError(.invalidRequest, phase: .resolve, fault)
     }

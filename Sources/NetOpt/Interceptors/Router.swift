@@ -218,6 +218,9 @@ final class Router: Sendable {
     }
   }
 
+  /// The origin of a listed host that requests used last (`RoutePlanner.usedOrigin`).
+  func usedOrigin(of host: String) -> Origin? { planner.withLock { $0.usedOrigin(of: host) } }
+
   /// Runs a closure with the planner and the present moment, under the planner's lock.
   func withPlanner<Result: Sendable>(_ body: (inout sending RoutePlanner, MonotonicInstant) -> sending Result)
     -> sending Result

@@ -113,6 +113,18 @@ extension ClientMetrics {
       all.removeLast(all.count - mostEndpoints)
     }
     return [
+      summary(
+        "netopt_client_endpoint_wait_seconds",
+        "Time until the responses of an endpoint of the list begin, without those with 502, 503 or 504.",
+        all.map { labels, endpoint in (labels, endpoint.counts.responses, endpoint.counts.waits) }),
+      counter(
+        "netopt_client_endpoint_failures_total",
+        "Failed connections, requests and probes of an endpoint of the list, by kind or status.",
+        all.flatMap { labels, endpoint in
+          endpoint.counts.failures.sorted { $0.key < $1.key }.map {
+            (labels + [("error_type", $0.key)], $0.value)
+          }
+        }),
       gauge(
         "netopt_client_endpoint_rtt_seconds", "Smoothed round-trip time of an endpoint of the list.",
         all.compactMap { labels, endpoint in endpoint.rtt.map { (labels, seconds($0)) } }),
@@ -171,6 +183,18 @@ extension ClientMetrics {
   {
     Metric(
       name: name, help: help, kind: .gauge, samples: values.map { Sample(name: name, labels: $0, value: $1) })
+  }
+
+  /// - Parameter values: the count and the sum in nanoseconds, with the labels.
+  private static func summary(_ name: String, _ help: String, _ values: [(Labels, Int, Int64)]) -> Metric {
+    Metric(
+      name: name, help: help, kind: .summary,
+      samples: values.flatMap { labels, count, sum in
+        [
+          Sample(name: name + "_sum", labels: labels, value: Double(sum) / 1e9),
+          Sample(name: name + "_count", labels: labels, value: Double(count)),
+        ]
+      })
   }
 
   private static func histogram(

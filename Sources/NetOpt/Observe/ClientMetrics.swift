@@ -15,6 +15,8 @@ public struct ClientMetrics: Sendable {
       case gauge
       /// Counts of durations up to some bounds.
       case histogram
+      /// A sum of durations, and how many there were.
+      case summary
     }
 
     /// The name, such as `http_client_request_duration_seconds`.
@@ -24,7 +26,7 @@ public struct ClientMetrics: Sendable {
     /// The kind.
     let kind: Kind
     /// The values. A histogram has the samples `_bucket`, whose label `le` is the bound in seconds, `_sum` and
-    /// `_count`, as in the text format of Prometheus.
+    /// `_count`, and a summary has the last two, as in the text format of Prometheus.
     let samples: [Sample]
   }
 

@@ -47,6 +47,8 @@ public struct ClientStatus: Sendable {
     public let lastFailure: LegFailure?
     /// When `lastFailure` occurred.
     public let lastFailed: Date?
+    /// What requests and probes have met with, for the metrics.
+    let counts: EndpointCounts
   }
 
   /// When the status was made.
@@ -75,6 +77,7 @@ extension ClientStatus.Endpoint {
     avoidedSince = status.avoidedSince.map(date)
     lastFailure = status.lastFailure
     lastFailed = status.lastFailed.map(date)
+    counts = status.counts
   }
 }
 
@@ -84,7 +87,7 @@ extension NetOptClient {
   public func status() -> ClientStatus {
     let (date, list) = (Date(), list)
     let hosts = (list?.hosts ?? [:]).sorted { $0.key < $1.key }.compactMap { name, entry in
-      list?.origin(of: name).map { origin in
+      router.usedOrigin(of: name).map { origin in
         ClientStatus.Host(
           name: name, port: entry.port, usesList: router.isDirect(origin),
           endpoints: router.withPlanner { planner, now in

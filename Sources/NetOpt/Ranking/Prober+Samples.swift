@@ -30,7 +30,7 @@ extension Prober {
   /// - Parameter keepsConnection: whether to keep the connections for requests.
   func targets(of hosts: [String], keepsConnection: Bool) -> [Target] {
     hosts.flatMap { host -> [Target] in
-      guard let entry = list?.hosts[host], let origin = list?.origin(of: host) else { return [] }
+      guard let entry = list?.hosts[host], let origin = router.usedOrigin(of: host) else { return [] }
       return entry.endpoints.map {
         Target(origin: origin, address: $0.address, keepsConnection: keepsConnection)
       }

@@ -162,7 +162,7 @@ final class Prober: Sendable {
 
   /// Returns those of the hosts whose requests may go to endpoints of the list (`Router.isDirect`).
   private func direct(_ hosts: [String]) -> [String] {
-    hosts.filter { host in list?.origin(of: host).map(router.isDirect) ?? false }
+    hosts.filter { host in router.usedOrigin(of: host).map(router.isDirect) ?? false }
   }
 
   /// Stops all probes, and lets all waiting requests continue.
@@ -384,7 +384,7 @@ final class Prober: Sendable {
   ///   - method: the method of the probes; `nil` for the default method of the origin.
   ///   - samples: the samples of all probed endpoints.
   private func result(_ name: String, method: ProbeMethod?, _ samples: [Target: Samples]) -> HostProbe? {
-    guard let entry = list?.hosts[name], let origin = list?.origin(of: name) else { return nil }
+    guard let entry = list?.hosts[name], let origin = router.usedOrigin(of: name) else { return nil }
     let ranking = router.withPlanner { planner, now in planner.status(of: origin, at: now) }
     let endpoints = ranking.map { status in
       let found = samples[Target(origin: origin, address: status.endpoint.address, keepsConnection: false)]

@@ -30,4 +30,5 @@ package struct EndpointStatus: Hashable, Sendable {
   package let lastFailure: LegFailure?
   /// When `lastFailure` occurred.
   package let lastFailed: MonotonicInstant?
+  package let counts: EndpointCounts
 }

@@ -261,6 +261,6 @@ extension HostRoutes {
       endpoint: endpoint.listed, rank: rank, score: score(index, at: now), rtt: health.roundTrip?.smoothed,
       state: health.state(at: now), chosen: rank == 1, excluded: excluded,
       avoidedSince: health.avoidedSince(at: now), lastFailure: health.lastFailure,
-      lastFailed: health.lastFailed)
+      lastFailed: health.lastFailed, counts: endpoint.counts)
   }
 }

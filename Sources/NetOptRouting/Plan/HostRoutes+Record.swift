@@ -95,6 +95,7 @@ extension HostRoutes {
         }
         measured(leg, address, at: now, using: &random)
       case .failed:
+        if let failure = leg.failure { count(failure, of: address) }
         guard let failure = leg.failure, !isFrozen else { continue }
         failed(
           address, failure, as: fault(of: leg, failure), from: begun.map { $0 + leg.started } ?? now,
@@ -103,6 +104,7 @@ extension HostRoutes {
         guard let winner, !isFrozen, Self.hasBeenOvertaken(leg, by: winner, report.plan) else { continue }
         let kind = leg.connected == nil ? LegFailure.Kind.connectTimeout : .tlsTimeout
         let failure = LegFailure(kind, "a connection attempt that began later was ready first")
+        count(failure, of: address)
         failed(address, failure, from: now, at: now, using: &random)
       }
     }
@@ -143,6 +145,7 @@ extension HostRoutes {
         return isRelease || hasChanged || isGivenBack
       }
     case .failure(let error):
+      if !error.isInconclusive { count(error.failure, of: address) }
       if error.isInconclusive || isFrozen {
         update(address, at: now) { $0.giveBack(at: now, byProbe: true) }
       } else {
@@ -170,6 +173,25 @@ extension HostRoutes {
     for index in dnsAddresses.indices { _ = dnsAddresses[index].health.undoFailures(since: moment) }
   }
 
+  // MARK: Counts
+
+  /// Counts a failure of a listed endpoint, also one that does not count against it.
+  private mutating func count(_ failure: LegFailure, of address: IPAddress) {
+    guard let index = index(of: address), FailureCause(failure.kind) != .unattributed else { return }
+    endpoints[index].counts.failed(failure.kind.name)
+  }
+
+  /// Counts the outcome of a request at a listed endpoint.
+  private mutating func count(_ outcome: CallOutcome?, _ failure: LegFailure?, of address: IPAddress) {
+    guard let index = index(of: address) else { return }
+    switch outcome {
+    case .unavailable(let status, _): endpoints[index].counts.failed(String(status))
+    case .broke: endpoints[index].counts.failed((failure?.kind ?? .reset).name)
+    case .silent: endpoints[index].counts.failed(LegFailure.Kind.silent.name)
+    case .answered, .unknown, nil: break
+    }
+  }
+
   // MARK: One leg
 
   /// Records the leg that was ready first and carried the request, with the outcome of its call.
@@ -178,6 +200,7 @@ extension HostRoutes {
     at now: MonotonicInstant, using random: inout SplitMix64
   ) {
     let (connect, ready) = times(leg)
+    count(outcome, leg.failure, of: address)
     switch outcome {
     case .answered(let wait):
       update(address, at: now) { $0.succeeded(connect: connect, ready: ready, at: now) }
@@ -268,6 +291,7 @@ extension HostRoutes {
 
   /// Records that a response of an endpoint began.
   private mutating func answered(_ index: Int, after wait: Duration, at now: MonotonicInstant) {
+    endpoints[index].counts.answered(after: wait.nanoseconds)
     if endpoints[index].health.answered(after: wait.nanoseconds, of: index, usual: &usual, at: now) {
       reassess(index, at: now)
     }

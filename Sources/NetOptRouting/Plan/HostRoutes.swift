@@ -15,6 +15,7 @@ struct HostRoutes: Sendable {
     /// The number of requests under way whose plans try this endpoint first. A request counts until its
     /// response begins or it fails. Counted only with the policy `balanced`.
     var inFlight = 0
+    var counts = EndpointCounts()
   }
 
   /// An address from DNS with its health.
@@ -189,6 +190,7 @@ struct HostRoutes: Sendable {
   mutating func keepNetworkIndependentState(of old: HostRoutes, at now: MonotonicInstant) {
     for index in endpoints.indices {
       endpoints[index].inFlight = old.endpoints[index].inFlight
+      endpoints[index].counts = old.endpoints[index].counts
       endpoints[index].probing = old.endpoints[index].probing
       endpoints[index].probing.measured = nil
     }

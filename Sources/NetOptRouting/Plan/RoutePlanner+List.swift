@@ -21,6 +21,15 @@ extension RoutePlanner {
     if unlisted > Self.mostUnlisted { forgetUnlisted() }
     updateSilentHosts()
   }
+
+  /// The origin of a listed host that requests used last. Before the first request it is a guess
+  /// (`EndpointList.origin`): the list names no scheme. `nil` when the host is not in the list.
+  package func usedOrigin(of host: String) -> Origin? {
+    guard let guess = list?.origin(of: host) else { return nil }
+    let other = Origin(guess.scheme == .https ? .http : .https, host: guess.host, port: guess.port)
+    guard let used = routes(known: other)?.lastUsed else { return guess }
+    return routes(known: guess)?.lastUsed.map { $0 >= used } ?? false ? guess : other
+  }
 }
 
 extension HostRoutes {
@@ -37,6 +46,7 @@ extension HostRoutes {
       let address = routes.endpoints[index].listed.address
       if let old = self.index(of: address) {
         routes.endpoints[index].inFlight = endpoints[old].inFlight
+        routes.endpoints[index].counts = endpoints[old].counts
         routes.endpoints[index].probing = endpoints[old].probing
       }
       if let health = health(of: address) { routes.endpoints[index].health = health }
