@@ -124,6 +124,21 @@ import Testing
     #expect(plain.count.load(ordering: .relaxed) == 1)
   }
 
+  /// `Observer` keeps its records.
+  @Test("a record does not keep an observer alive")
+  func life() async throws {
+    weak var kept: Observer?
+    do {
+      let observer = Observer()
+      kept = observer
+      let lab = try StubLab([.respond(200)]) { $0.observers = [observer] }
+      _ = try await lab.client.execute(try lab.request()).body.collect(upTo: 10)
+      await lab.client.shutdown()
+      #expect(observer.records.events.count == 1)
+    }
+    try await wait(for: "the end of the observer") { kept == nil }
+  }
+
   @Test("a record tells the attempts that failed before the response")
   func attempts() async throws {
     let observer = Observer()

@@ -151,7 +151,8 @@ public final class NetOptClient: Sendable {
       Tracer(sampledShare: $0.sampledShare, spans, timeSource)
     }
     self.tracer = tracer
-    links.append(EventInterceptor(configuration.observers, callMetrics, tracer, redirect))
+    let observation = CallObservation(configuration.observers, callMetrics, tracer)
+    links.append(EventInterceptor(observation: observation, redirect: redirect))
     links += configuration.interceptors
     // Only an interceptor can change the time limit of a call.
     if !configuration.interceptors.isEmpty { links.append(TimeoutInterceptor()) }

@@ -6,25 +6,9 @@ import Synchronization
 /// This interceptor calls the redirect interceptor itself, instead of having it as the next link of the
 /// chain. So a waiting call has one async frame for both.
 struct EventInterceptor: Interceptor {
-  let observers: [any CallObserver]
-  /// Those of `observers` that get a record of each call.
-  private let recordObservers: [any CallRecordObserver]
-  let metrics: CallMetrics
-  /// Records the spans of calls; `nil` when the client exports no traces.
-  let tracer: Tracer?
+  let observation: CallObservation
   /// Follows the redirects of each call.
   let redirect: RedirectInterceptor
-
-  init(
-    _ observers: [any CallObserver], _ metrics: CallMetrics, _ tracer: Tracer?,
-    _ redirect: RedirectInterceptor
-  ) {
-    self.observers = observers
-    recordObservers = observers.compactMap { $0 as? any CallRecordObserver }
-    self.metrics = metrics
-    self.tracer = tracer
-    self.redirect = redirect
-  }
 
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
@@ -42,7 +26,7 @@ struct EventInterceptor: Interceptor {
 
   @inline(never)
   private func willStart(_ request: NetOptRequest, _ chain: InterceptorChain) {
-    for observer in observers { observer.callWillStart(chain.callID, request) }
+    for observer in observation.observers { observer.callWillStart(chain.callID, request) }
   }
 
   /// Reports that the head of the response has arrived.
@@ -52,7 +36,7 @@ struct EventInterceptor: Interceptor {
   private func didReceiveHead(
     _ response: consuming NetOptResponse, to request: NetOptRequest, _ chain: InterceptorChain
   ) -> NetOptResponse {
-    for observer in observers { observer.callDidReceiveHead(chain.callID, response) }
+    for observer in observation.observers { observer.callDidReceiveHead(chain.callID, response) }
     let call = answered(request, response, chain)
     if !response.body.attachObserver(call) {
       let hasContent =
@@ -75,45 +59,43 @@ struct EventInterceptor: Interceptor {
     _ request: NetOptRequest, _ response: NetOptResponse?, _ chain: InterceptorChain
   ) -> AnsweredCall {
     var details: CallDetails?
-    if !recordObservers.isEmpty || chain.trace?.context.isSampled == true {
-      details = CallDetails(request, response, chain, recordObservers, tracer)
+    if !observation.recordObservers.isEmpty || chain.trace?.context.isSampled == true {
+      details = CallDetails(request, response, chain)
     }
     let facts = CallMetrics.Call(
-      request, started: chain.started, response.map { metrics.response($0, to: chain.started) })
-    return AnsweredCall(chain.callID, observers, facts, metrics, details)
+      request, started: chain.started,
+      response.map { observation.metrics.response($0, to: chain.started) })
+    return AnsweredCall(chain.callID, facts, details, observation)
   }
 }
 
 /// A call whose response has a body that has not ended, or that has none.
 private final class AnsweredCall: BodyEndObserver {
   private let id: UInt64
-  private let observers: [any CallObserver]
   private let facts: CallMetrics.Call
-  private let metrics: CallMetrics
   /// What records and traces need; `nil` without both.
   private let details: CallDetails?
+  private let observation: CallObservation
 
   init(
-    _ id: UInt64, _ observers: [any CallObserver], _ facts: CallMetrics.Call, _ metrics: CallMetrics,
-    _ details: CallDetails?
+    _ id: UInt64, _ facts: CallMetrics.Call, _ details: CallDetails?, _ observation: CallObservation
   ) {
     self.id = id
-    self.observers = observers
     self.facts = facts
-    self.metrics = metrics
     self.details = details
+    self.observation = observation
   }
 
   func bodyDidEnd(_ timings: Timings) {
-    let duration = metrics.ended(facts, timings)
-    for observer in observers { observer.callDidFinish(id, timings) }
-    details?.ended(timings, nil, after: duration)
+    let duration = observation.metrics.ended(facts, timings)
+    for observer in observation.observers { observer.callDidFinish(id, timings) }
+    details?.ended(timings, nil, after: duration, to: observation)
   }
 
   func bodyDidFail(_ error: NetOptError) {
-    let duration = metrics.failed(facts, error)
-    for observer in observers { observer.callDidFail(id, error) }
-    details?.ended(Timings(), error, after: duration)
+    let duration = observation.metrics.failed(facts, error)
+    for observer in observation.observers { observer.callDidFail(id, error) }
+    details?.ended(Timings(), error, after: duration, to: observation)
   }
 }
 
