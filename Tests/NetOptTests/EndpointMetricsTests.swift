@@ -8,56 +8,68 @@ import Testing
 
 /// What a client counts for each endpoint of the list.
 @Suite struct EndpointMetricsTests {
-  /// What may happen at an endpoint.
-  private static let outcomes: [StubOutcome] = [
-    .respond(200), .respond(200), .respond(200), .respond(404), .respond(404), .respond(502), .respond(503),
-    .respond(504), .refuse, .reset,
-    .brokenTLS, .expired, .untrusted, .unreachable, .resetAfterSend,
+  /// What may happen at an endpoint, and the name of a failure to connect.
+  private static let outcomes: [(outcome: StubOutcome, name: String)] = [
+    (.respond(200), ""), (.respond(200), ""), (.respond(200), ""), (.respond(404), ""), (.respond(404), ""),
+    (.respond(502), ""), (.respond(503), ""), (.respond(504), ""), (.refuse, "refused"),
+    (.reset, "reset"), (.brokenTLS, "tls-failed"), (.expired, "certificate-expired"),
+    (.untrusted, "certificate-untrusted"), (.unreachable, "unreachable"),
+    (.resetAfterSend, ""),
   ]
 
-  /// The expected counts come from the reports of the calls.
-  @Test("each response and each failure counts at its own endpoint", arguments: 1...5)
+  /// Which endpoints met with something comes from the reports of the calls.
+  @Test("each response and each failure counts at its own endpoint, whatever the scheme", arguments: 1...5)
   func counts(seed: UInt64) async throws {
     var random = SplitMix64(seed: seed)
     let lab = try StubLab(Array(repeating: .respond(200), count: 4)) { $0.probing.inBackground = false }
+    var names = Dictionary(uniqueKeysWithValues: lab.addresses.map { ($0, "") })
     var expected: [IPAddress: (responses: Int, failures: [String: Int])] = [:]
-    for _ in 0..<300 {
-      lab.transport.set(random.element(of: Self.outcomes), for: random.element(of: lab.addresses))
-      let request = try lab.request {
-        // A second attempt would have a report of its own.
-        $0.options.maxAttempts = 1
-        if random.isOne(in: 2) { $0.options.connection = .fresh }
-      }
+    var shown = 0
+    for round in 0..<300 {
+      let (outcome, name) = random.element(of: Self.outcomes)
+      let changed = random.element(of: lab.addresses)
+      lab.transport.set(outcome, for: changed)
+      names[changed] = name
+      let scheme = random.isOne(in: 4) ? "http" : "https"
+      // A second attempt would have a report of its own.
+      var request = try NetOptRequest(.get, "\(scheme)://\(StubLab.host):443/")
+      request.options.maxAttempts = 1
+      if random.isOne(in: 2) { request.options.connection = .fresh }
       var route: RouteReport?
-      var outcome: CallOutcome?
+      // What the winner of the race met with; `nil` for a response that is no failure.
+      var failure: String?
       do throws(NetOptError) {
         let response = try await lab.client.execute(request)
-        (route, outcome) = (response.route, CallOutcome(response))
+        route = response.route
+        if [502, 503, 504].contains(response.status) { failure = String(response.status) }
         _ = try await response.body.collect(upTo: 100)
       } catch {
-        (route, outcome) = (error.route, CallOutcome(error))
+        (route, failure) = (error.route, "incomplete-response")
       }
       for leg in try #require(route).legs {
-        guard let address = leg.address, lab.addresses.contains(address) else { continue }
+        guard let address = leg.address, let name = names[address] else { continue }
         var counts = expected[address] ?? (0, [:])
-        switch (leg.outcome, outcome) {
-        case (.failed, _): counts.failures[try #require(leg.failure).kind.name, default: 0] += 1
-        case (.won, .answered): counts.responses += 1
-        case (.won, .unavailable(let status, _)): counts.failures[String(status), default: 0] += 1
-        case (.won, .broke): counts.failures[(leg.failure?.kind ?? .reset).name, default: 0] += 1
-        case (.cancelled, _):
+        switch leg.outcome {
+        case .won:
+          if let failure { counts.failures[failure, default: 0] += 1 } else { counts.responses += 1 }
+        case .failed: counts.failures[name, default: 0] += 1
+        case .cancelled:
           // A connection that is not ready when its time is over, although a later one is, has failed.
           let stagger = route?.plan.legs.first { $0.target == .address(address) }?.stagger ?? .defaultStagger
           guard let winner = route?.winner, leg.started < winner.started, leg.ended - leg.started >= stagger
           else { continue }
-          let kind = leg.connected == nil ? LegFailure.Kind.connectTimeout : .tlsTimeout
-          counts.failures[kind.name, default: 0] += 1
-        case (.lost, _): continue
-        default:
-          Issue.record("a leg that the test does not know: \(leg.outcome), \(String(describing: outcome))")
+          counts.failures[leg.connected == nil ? "connect-timeout" : "tls-timeout", default: 0] += 1
+        case .lost: continue
         }
         expected[address] = counts
       }
+      if round % 10 == 0 {
+        let endpoints = try #require(lab.client.status().hosts.first).endpoints
+        let now = endpoints.reduce(0) { $0 + $1.counts.responses + $1.counts.failures.values.reduce(0, +) }
+        #expect(now >= shown)
+        shown = now
+      }
+      if random.isOne(in: 50) { lab.client.router.withPlanner { $0.networkChanged(at: $1) } }
     }
     let status = try #require(lab.client.status().hosts.first)
     let metrics = lab.client.metrics.prometheusText

@@ -2,6 +2,7 @@ import NetOptCore
 import NetOptLocking
 import NetOptRouting
 import NetOptTestSupport
+import Synchronization
 import Testing
 
 @testable import NetOpt
@@ -21,11 +22,13 @@ import Testing
     /// - Parameter connect: decides the outcome of each connection attempt of a probe. It moves the clock by
     ///   the time that the attempt takes.
     init(
-      _ addresses: [IPAddress], host: String, concurrency: Int = 64, atStart: Bool = false,
+      _ addresses: [IPAddress], host: String, port: UInt16 = 443, concurrency: Int = 64,
+      atStart: Bool = false,
       includesUnusedHosts: Bool = true, method: ProbeMethod? = nil,
       _ connect: @escaping @Sendable (ManualTimeSource, ConnectRequest) -> Result<ConnectReport, LegError>
     ) {
-      let list = EndpointList(hosts: [host: HostEntry(endpoints: addresses.map { ListedEndpoint($0) })])
+      let endpoints = addresses.map { ListedEndpoint($0) }
+      let list = EndpointList(hosts: [host: HostEntry(port: port, endpoints: endpoints)])
       var configuration = ClientConfiguration()
       configuration.proxy = .none
       configuration.probing.atStart = atStart
@@ -61,6 +64,36 @@ import Testing
     clock.advance(by: .milliseconds(milliseconds))
     return .success(
       ConnectReport(connect: .milliseconds(milliseconds / 2), tls: .milliseconds(milliseconds / 2)))
+  }
+
+  /// The list names no scheme.
+  @Test(
+    "probes use the scheme of the first request, also when it comes during others",
+    arguments: ["http", "https"])
+  func scheme(_ scheme: String) async throws {
+    let request = try NetOptRequest(.get, "\(scheme)://\(origin.host):8080/")
+    let probed = EventRecorder<Origin.Scheme>()
+    let first = Bench([a, b], host: origin.host, port: 8080, atStart: true, includesUnusedHosts: false) {
+      clock, probe in
+      probed.record(probe.origin.scheme)
+      return Self.ready(clock, after: 10)
+    }
+    await first.prober.waitForFirstAnswer(to: request, until: nil)
+    try await wait(for: "the probes") { first.prober.taskCount == 0 }
+    // Quick samples open TCP only, as if for http.
+    #expect(!probed.events.isEmpty && probed.events.contains(.https) == (scheme == "https"))
+    // Before the first request, the scheme is a guess. Here the request comes while the client probes.
+    let router = Mutex<Router?>(nil)
+    let bench = Bench([a, b], host: origin.host, port: 8080) { clock, probe in
+      _ = try? router.withLock { $0 }?.plan(for: request, nil)
+      return Self.ready(clock, after: 10)
+    }
+    router.withLock { $0 = bench.router }
+    for method in [ProbeMethod.tls, scheme == "http" ? .tcp : .tls] {
+      let result = try #require(try await bench.prober.probe(hosts: nil, method: nil).first)
+      #expect(result.method == method)
+      #expect(result.endpoints.count == 2 && result.endpoints.allSatisfy { !$0.samples.isEmpty })
+    }
   }
 
   @Test("a quick sample that has no time left does not count as a failure")

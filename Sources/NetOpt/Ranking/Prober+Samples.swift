@@ -25,16 +25,38 @@ extension Prober {
     var failure: LegFailure?
   }
 
-  /// All endpoints of the given hosts, as targets. A host that is not in the list has no endpoints.
+  /// All endpoints of the given origins, as targets. A host that is not in the list has no endpoints.
   ///
   /// - Parameter keepsConnection: whether to keep the connections for requests.
-  func targets(of hosts: [String], keepsConnection: Bool) -> [Target] {
-    hosts.flatMap { host -> [Target] in
-      guard let entry = list?.hosts[host], let origin = router.usedOrigin(of: host) else { return [] }
+  func targets(of origins: [Origin], keepsConnection: Bool) -> [Target] {
+    let list = list
+    return origins.flatMap { origin -> [Target] in
+      guard let entry = list?.hosts[origin.host] else { return [] }
       return entry.endpoints.map {
         Target(origin: origin, address: $0.address, keepsConnection: keepsConnection)
       }
     }
+  }
+
+  /// Makes the result of probing a host, with the present ranking of its endpoints. `nil` when the host is no
+  /// longer in the list.
+  ///
+  /// - Parameters:
+  ///   - method: the method of the probes; `nil` for the default method of the origin.
+  ///   - samples: the samples of all probed endpoints.
+  func result(_ origin: Origin, method: ProbeMethod?, _ samples: [Target: Samples]) -> HostProbe? {
+    guard let entry = list?.hosts[origin.host] else { return nil }
+    let ranking = router.withPlanner { planner, now in planner.status(of: origin, at: now) }
+    let endpoints = ranking.map { status in
+      let found = samples[Target(origin: origin, address: status.endpoint.address, keepsConnection: false)]
+      let excluded = status.rank == nil ? status.lastFailure : nil
+      return EndpointProbe(
+        address: status.endpoint.address, region: status.endpoint.region, isp: status.endpoint.isp,
+        rank: status.rank, rtt: status.rtt, samples: found?.connects ?? [], state: status.state,
+        chosen: status.chosen, failure: found?.failure ?? excluded)
+    }
+    return HostProbe(
+      host: origin.host, port: entry.port, method: self.method(method, for: origin), endpoints: endpoints)
   }
 
   /// Probes endpoints, at most `configuration.concurrency` of them at once. All probes together take at most

@@ -160,9 +160,10 @@ final class Prober: Sendable {
     begin(direct(hosts))
   }
 
-  /// Returns those of the hosts whose requests may go to endpoints of the list (`Router.isDirect`).
-  private func direct(_ hosts: [String]) -> [String] {
-    hosts.filter { host in router.usedOrigin(of: host).map(router.isDirect) ?? false }
+  /// Returns the origins of those of the hosts whose requests may go to endpoints of the list
+  /// (`Router.isDirect`).
+  private func direct(_ hosts: [String]) -> [Origin] {
+    hosts.compactMap(router.usedOrigin).filter(router.isDirect)
   }
 
   /// Stops all probes, and lets all waiting requests continue.
@@ -223,7 +224,7 @@ final class Prober: Sendable {
       if isFirst { state.hosts[origin.host] = .waiting([:]) }
       return (state.lastWait, isFirst, true)
     }
-    if isFirst { begin([origin.host]) }
+    if isFirst { begin([origin]) }
     guard mustWait else { return }
     let rest = deadline.map { $0 - timeSource.now() } ?? configuration.firstRequestWait
     let wait = min(rest, configuration.firstRequestWait)
@@ -272,9 +273,11 @@ final class Prober: Sendable {
     for continuation in waiting { continuation.resume() }
   }
 
-  /// Starts the first probes of hosts in a task. When the probes have ended, the hosts are settled.
-  private func begin(_ hosts: [String]) {
-    if hosts.isEmpty { return }
+  /// Starts the first probes of the hosts of origins in a task. When the probes have ended, the hosts are
+  /// settled.
+  private func begin(_ origins: [Origin]) {
+    if origins.isEmpty { return }
+    let hosts = origins.map(\.host)
     state.withLock { state in
       guard !state.isStopped else { return }
       for host in hosts {
@@ -290,7 +293,7 @@ final class Prober: Sendable {
       let id = state.lastTask
       state.tasks[id] = Task {
         _ = await self.sample(
-          self.targets(of: hosts, keepsConnection: true), method: self.configuration.method)
+          self.targets(of: origins, keepsConnection: true), method: self.configuration.method)
         self.state.withLock(\.whenProbed)?()
         // Only `probeAgain` and `stop` cancel this task. After `probeAgain`, the requests wait for the new
         // probes.
@@ -320,7 +323,9 @@ final class Prober: Sendable {
         "the IP list has no host \(HTTPURL.shown(given: name)); it has: \(known)")
     }
     let method = method ?? configuration.method
-    let targets = targets(of: names, keepsConnection: false)
+    // The first request of a scheme may come meanwhile.
+    let origins = names.compactMap(router.usedOrigin)
+    let targets = targets(of: origins, keepsConnection: false)
     let sampling = Task { await self.sample(targets, method: method) }
     // Both `stop` and the cancellation of the caller's task cancel the samples.
     let id = begin(sampling)
@@ -331,7 +336,7 @@ final class Prober: Sendable {
     }
     end(id)
     state.withLock(\.whenProbed)?()
-    return names.compactMap { name in result(name, method: method, samples) }
+    return origins.compactMap { origin in result(origin, method: method, samples) }
   }
 
   /// Adds the task of probes that a caller asked for to `samplings`, so that `stop` can cancel it. Returns
@@ -375,26 +380,5 @@ final class Prober: Sendable {
     async let checks = sample(targets(due.filter(\.checksCertificate)), method: .tls)
     async let others = sample(targets(due.filter { !$0.checksCertificate }), method: method)
     _ = await (checks, others)
-  }
-
-  /// Makes the result of probing a host, with the present ranking of its endpoints. `nil` when the host is no
-  /// longer in the list.
-  ///
-  /// - Parameters:
-  ///   - method: the method of the probes; `nil` for the default method of the origin.
-  ///   - samples: the samples of all probed endpoints.
-  private func result(_ name: String, method: ProbeMethod?, _ samples: [Target: Samples]) -> HostProbe? {
-    guard let entry = list?.hosts[name], let origin = router.usedOrigin(of: name) else { return nil }
-    let ranking = router.withPlanner { planner, now in planner.status(of: origin, at: now) }
-    let endpoints = ranking.map { status in
-      let found = samples[Target(origin: origin, address: status.endpoint.address, keepsConnection: false)]
-      let excluded = status.rank == nil ? status.lastFailure : nil
-      return EndpointProbe(
-        address: status.endpoint.address, region: status.endpoint.region, isp: status.endpoint.isp,
-        rank: status.rank, rtt: status.rtt, samples: found?.connects ?? [], state: status.state,
-        chosen: status.chosen, failure: found?.failure ?? excluded)
-    }
-    return HostProbe(
-      host: name, port: entry.port, method: self.method(method, for: origin), endpoints: endpoints)
   }
 }

@@ -94,31 +94,6 @@ extension LegFailure.Kind {
     }
   }
 
-  /// The name of the kind in metrics.
-  package var name: String {
-    switch self {
-    case .authorities: "no-authorities"
-    case .proxyRefused: "proxy-refused"
-    case .certificateName: "certificate-name"
-    case .certificateUntrusted: "certificate-untrusted"
-    case .certificateExpired: "certificate-expired"
-    case .certificatePin: "certificate-pin"
-    case .proxy: "proxy-failed"
-    case .tls: "tls-failed"
-    case .unhealthy: "unhealthy"
-    case .silent: "silent"
-    case .busy: "busy"
-    case .reset: "reset"
-    case .other: "other"
-    case .tlsTimeout: "tls-timeout"
-    case .refused: "refused"
-    case .connectTimeout: "connect-timeout"
-    case .unreachable: "unreachable"
-    case .resolve: "resolver-failed"
-    case .nameNotFound: "name-not-found"
-    }
-  }
-
   /// What happened, as the end of a sentence whose subject is the endpoint, the proxy or DNS: "refused the
   /// connection".
   package var predicate: String {

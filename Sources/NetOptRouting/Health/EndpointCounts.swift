@@ -1,12 +1,14 @@
-/// What requests and probes have met with at a listed endpoint, since the client was made. Changes of the
-/// network and of the list do not reset it. It only informs: no plan depends on it.
+import NetOptCore
+
+/// What requests and probes have met with at a listed endpoint, since it came into the list. Changes of the
+/// network do not reset it. It only informs: no plan depends on it.
 package struct EndpointCounts: Hashable, Sendable {
   /// The number of responses with other statuses than 502, 503 and 504.
   package private(set) var responses = 0
   /// The sum of the waits of these responses in nanoseconds, each from the last byte of the request to the first
   /// byte of the response.
   package private(set) var waits: Int64 = 0
-  /// The numbers of failures, by what they were: a kind (`LegFailure.Kind.name`), or a status: 502, 503 or 504.
+  /// The numbers of failures, by what they were: a kind (`name`), `incomplete`, or a status: 502, 503 or 504.
   package private(set) var failures: [String: Int] = [:]
 
   package init() {}
@@ -20,4 +22,35 @@ package struct EndpointCounts: Hashable, Sendable {
   }
 
   mutating func failed(_ failure: String) { failures[failure, default: 0] += 1 }
+
+  mutating func add(_ other: EndpointCounts) {
+    responses += other.responses
+    waits = waits.addingClamped(other.waits)
+    failures.merge(other.failures, uniquingKeysWith: +)
+  }
+}
+
+extension EndpointCounts {
+  /// The name of a failure in the metrics; `nil` for one with which every endpoint would fail.
+  static func name(_ kind: LegFailure.Kind) -> String? {
+    switch kind {
+    case .refused: "refused"
+    case .connectTimeout: "connect-timeout"
+    case .tlsTimeout: "tls-timeout"
+    case .reset: "reset"
+    case .tls: "tls-failed"
+    case .certificateName: "certificate-name"
+    case .certificateUntrusted: "certificate-untrusted"
+    case .certificateExpired: "certificate-expired"
+    case .certificatePin: "certificate-pin"
+    case .unreachable: "unreachable"
+    case .silent: "silent"
+    case .busy: "busy"
+    case .unhealthy: "unhealthy"
+    case .authorities, .resolve, .nameNotFound, .proxy, .proxyRefused, .other: nil
+    }
+  }
+
+  /// The name of a response that was not complete, over a connection that worked.
+  static var incomplete: String { "incomplete-response" }
 }

@@ -30,5 +30,6 @@ package struct EndpointStatus: Hashable, Sendable {
   package let lastFailure: LegFailure?
   /// When `lastFailure` occurred.
   package let lastFailed: MonotonicInstant?
-  package let counts: EndpointCounts
+  /// What requests and probes have met with, over http and https together.
+  package internal(set) var counts: EndpointCounts
 }

@@ -101,11 +101,11 @@ extension HostRoutes {
           address, failure, as: fault(of: leg, failure), from: begun.map { $0 + leg.started } ?? now,
           at: now, using: &random)
       case .cancelled:
-        guard let winner, !isFrozen, Self.hasBeenOvertaken(leg, by: winner, report.plan) else { continue }
+        guard let winner, Self.hasBeenOvertaken(leg, by: winner, report.plan) else { continue }
         let kind = leg.connected == nil ? LegFailure.Kind.connectTimeout : .tlsTimeout
         let failure = LegFailure(kind, "a connection attempt that began later was ready first")
         count(failure, of: address)
-        failed(address, failure, from: now, at: now, using: &random)
+        if !isFrozen { failed(address, failure, from: now, at: now, using: &random) }
       }
     }
     // The first leg holds the one attempt of a half-open endpoint. The call has ended, so the attempt is
@@ -177,8 +177,8 @@ extension HostRoutes {
 
   /// Counts a failure of a listed endpoint, also one that does not count against it.
   private mutating func count(_ failure: LegFailure, of address: IPAddress) {
-    guard let index = index(of: address), FailureCause(failure.kind) != .unattributed else { return }
-    endpoints[index].counts.failed(failure.kind.name)
+    guard let index = index(of: address), let name = EndpointCounts.name(failure.kind) else { return }
+    endpoints[index].counts.failed(name)
   }
 
   /// Counts the outcome of a request at a listed endpoint.
@@ -186,8 +186,10 @@ extension HostRoutes {
     guard let index = index(of: address) else { return }
     switch outcome {
     case .unavailable(let status, _): endpoints[index].counts.failed(String(status))
-    case .broke: endpoints[index].counts.failed((failure?.kind ?? .reset).name)
-    case .silent: endpoints[index].counts.failed(LegFailure.Kind.silent.name)
+    case .broke:
+      let name = failure.map { EndpointCounts.name($0.kind) } ?? EndpointCounts.incomplete
+      if let name { endpoints[index].counts.failed(name) }
+    case .silent: endpoints[index].counts.failed("silent")
     case .answered, .unknown, nil: break
     }
   }

@@ -21,15 +21,6 @@ extension RoutePlanner {
     if unlisted > Self.mostUnlisted { forgetUnlisted() }
     updateSilentHosts()
   }
-
-  /// The origin of a listed host that requests used last. Before the first request it is a guess
-  /// (`EndpointList.origin`): the list names no scheme. `nil` when the host is not in the list.
-  package func usedOrigin(of host: String) -> Origin? {
-    guard let guess = list?.origin(of: host) else { return nil }
-    let other = Origin(guess.scheme == .https ? .http : .https, host: guess.host, port: guess.port)
-    guard let used = routes(known: other)?.lastUsed else { return guess }
-    return routes(known: guess)?.lastUsed.map { $0 >= used } ?? false ? guess : other
-  }
 }
 
 extension HostRoutes {

@@ -323,12 +323,6 @@ package struct RoutePlanner: Sendable {
     return routes.addressesToProbe.map { IPEndpoint($0, port: origin.port) }
   }
 
-  /// The status of an origin's listed endpoints, in the order of a plan that is made now. Excluded endpoints
-  /// come last.
-  package func status(of origin: Origin, at now: MonotonicInstant) -> [EndpointStatus] {
-    (hostIndex(of: origin).map { hosts[$0] } ?? routes(to: origin)).statuses(at: now)
-  }
-
   // MARK: Origins
 
   /// The list's entry for an origin; `nil` when the list has no entry for the origin's host and port.
