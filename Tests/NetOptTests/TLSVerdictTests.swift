@@ -208,6 +208,10 @@ import Testing
         verdict: .error(.tlsFailed, ["refused the client certificate", "expired"]),
         change: certificate("expired-client")),
       Row(
+        name: "client certificate that OpenSSL refuses", server: asks(new),
+        verdict: .error(.tlsFailed, ["client certificate cannot be used", "(tls.clientCertificate)"]),
+        change: certificate("short-key-client")),
+      Row(
         name: "client certificate nobody needs", server: asks("\"required\":false"),
         verdict: .answer("nobody")
       ) { _ in },

@@ -12,7 +12,7 @@ import sys
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec, x25519
+from cryptography.hazmat.primitives.asymmetric import ec, rsa, x25519
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
@@ -35,9 +35,9 @@ def pem(key, passphrase=None):
     return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)
 
 
-def make(name, common_name, issuer=None, usage=SERVER, names=(), start=-DAY, end=30 * DAY, is_authority=False):
-    """Makes a certificate and its key, and writes both."""
-    key = ec.generate_private_key(ec.SECP256R1())
+def make(name, common_name, issuer=None, usage=SERVER, names=(), start=-DAY, end=30 * DAY, is_authority=False, key=None):
+    """Makes a certificate and its key, unless there is one, and writes both."""
+    key = key or ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
     (authority, signer) = issuer or (None, key)
     builder = (
@@ -121,6 +121,8 @@ def main():
     make("bob", "bob", ca, usage=CLIENT)
     make("expired-client", "carol", ca, usage=CLIENT, start=-9 * DAY, end=-DAY)
     make("of-other-client", "mallory", other, usage=CLIENT)
+    # OpenSSL refuses keys that are so short.
+    make("short-key-client", "dave", ca, usage=CLIENT, key=rsa.generate_private_key(65537, 1024))
     write("alice-encrypted.key", pem(key, b"secret"))
     both = open(f"{DIRECTORY}/alice.pem", "rb").read() + pem(key)
     write("alice-both.pem", both)

@@ -38,7 +38,7 @@ enum Authorities: Hashable, Sendable {
   private static let mostOfSystem = 16 << 20
 
   /// Reads the system's authorities, and parses authorities and revocation lists. With the system's
-  /// authorities this takes 20 ms of CPU, so it must not run on the loop.
+  /// authorities this takes 20 ms of CPU, so it must not run on the loop, unless it parses later.
   ///
   /// - Parameters:
   ///   - revocations: the revocation lists in PEM form; `nil` for none.

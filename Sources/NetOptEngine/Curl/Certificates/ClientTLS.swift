@@ -57,7 +57,7 @@ final class ClientTLS: @unchecked Sendable {
   /// The number of times that the settings have been replaced. No connection that was opened with older
   /// settings is used for a request that comes later.
   @exclusivity(unchecked) private(set) var generation = 0
-  /// Whether all authorities are loaded.
+  /// Whether all authorities are loaded, perhaps not yet parsed.
   @exclusivity(unchecked) private(set) var isSettled = false
   /// The work that waits for the authorities.
   private var waiting: [@Sendable () -> Void] = []

@@ -22,7 +22,7 @@ final class HostTLS {
   /// directory of authorities and no file.
   var leavesAuthoritiesToCurl: Bool { OpenSSL.loaded == nil || authorities == .system(nil) }
 
-  /// Whether the authorities are loaded.
+  /// Whether the authorities are loaded, perhaps not yet parsed.
   var hasTrust: Bool { trust?.store != nil }
 
   /// Why no certificate can be verified; `nil` when the authorities are loaded.

@@ -25,8 +25,8 @@ final class TrustStore: @unchecked Sendable {
   private let store: OpaquePointer
   /// The authorities and revocation lists that are not parsed yet.
   private var unparsed: (authorities: [UInt8], revocations: [UInt8]?)?
-  /// Whether there is no authority, or a block cannot be read. Such a store may lack authorities, so that
-  /// nothing can be verified against it. False until `parse`.
+  /// Whether there is no authority, or a block cannot be read. Such a store is empty, so that nothing can be
+  /// verified against it. False until `parse`.
   private(set) var isDamaged = false
 
   /// Makes an empty store. `parse` fills it.
@@ -51,11 +51,18 @@ final class TrustStore: @unchecked Sendable {
   func parse() {
     guard let texts = unparsed, let functions = Functions.loaded else { return }
     unparsed = nil
-    let hasAuthorities = add(
-      texts.authorities, read: functions.readCertificate, functions.addCertificate, functions.freeCertificate)
-    let hasRevocations =
-      texts.revocations.map { add($0, read: functions.readList, functions.addList, functions.freeList) }
-    isDamaged = !hasAuthorities || hasRevocations == false
+    let authorities =
+      PEMObjects.read(texts.authorities, functions.readCertificate, functions.freeCertificate) ?? []
+    let lists = texts.revocations.map { PEMObjects.read($0, functions.readList, functions.freeList) ?? [] }
+    defer {
+      for authority in authorities { functions.freeCertificate(authority) }
+      for list in lists ?? [] { functions.freeList(list) }
+    }
+    isDamaged =
+      authorities.isEmpty || lists?.isEmpty == true
+      // Without all lists, no authority is added: a revoked certificate would pass.
+      || !(lists ?? []).allSatisfy { functions.addList(store, $0) == 1 }
+      || !authorities.allSatisfy { functions.addCertificate(store, $0) == 1 }
   }
 
   /// Whether `parse` has been called.
@@ -81,17 +88,6 @@ final class TrustStore: @unchecked Sendable {
   func use(in context: OpaquePointer) {
     // SSL_CTX_set1_verify_cert_store(3) is a macro for this. The context takes a reference of its own.
     _ = OpenSSL.loaded?.control(context, netopt_ctrl_set_verify_store, 1, store)
-  }
-
-  /// Adds the objects of one kind in a PEM text to the store.
-  ///
-  /// - Returns: whether there is at least one, and all were added.
-  private func add(
-    _ text: [UInt8], read: PEMObjects.Read, _ add: Functions.Add, _ free: PEMObjects.Free
-  ) -> Bool {
-    guard let objects = PEMObjects.read(text, read, free) else { return false }
-    defer { for object in objects { free(object) } }
-    return !objects.isEmpty && objects.allSatisfy { add(store, $0) == 1 }
   }
 
   /// OpenSSL's functions. Their types are those of the man pages, and nothing checks the types:

@@ -27,6 +27,8 @@ extension CurlCode {
     case CURLE_SSL_CERTPROBLEM where transfer.bundles.tls.settings.identity != nil:
       return LegFailure(
         .tls, "the client certificate cannot be used for \(peer): OpenSSL refuses it (tls.clientCertificate)")
+    // Only a libcurl without OpenSSL reads the authorities itself.
+    case CURLE_SSL_CACERT_BADFILE: return transfer.bundles.tls.authorities.failure
     case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR:
       return tlsFailure(code, of: transfer, peer)
     case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING:

@@ -163,6 +163,8 @@ final class Transfer {
     hasBegunTLS = true
     guard let tls = clientTLS.apply(isOfProxy ? nil : bundles.tls, to: context) else { return false }
     certificate = PeerCertificate.attach(to: context, verifiedBy: tls)
+    // Then nothing parses the authorities when the certificate comes.
+    if certificate == nil { tls.trust?.store?.parse() }
     return true
   }
 
