@@ -151,8 +151,7 @@ package final class Database: @unchecked Sendable {
     }
   }
 
-  /// Makes transactions write to a write-ahead log: `PRAGMA journal_mode = WAL`. Call this after
-  /// `definitions`.
+  /// Makes transactions write to a write-ahead log: `PRAGMA journal_mode = WAL`. This changes the file.
   ///
   /// SQLite does not wait for a lock in this statement if another connection executes it at the same moment:
   /// each holds a read lock that the other one would wait for. One of them goes on, and the others fail at
@@ -165,7 +164,7 @@ package final class Database: @unchecked Sendable {
       do throws(SQLiteError) { return try execute("PRAGMA journal_mode = WAL") } catch {
         guard error.isBusy, clock.now < end else { throw error }
       }
-      try execute("BEGIN IMMEDIATE; COMMIT")
+      try transaction {}
     }
   }
 
