@@ -1,6 +1,5 @@
 import Glibc
 import NetOptCore
-import NetOptCrypto
 import NetOptLocking
 
 /// Gives calls and attempts their spans, and keeps the recorded ones for the exporter. Safe from any thread.
@@ -10,7 +9,7 @@ final class Tracer: Sendable {
   let timeSource: any TimeSource
   /// Traces whose random part is below this number are recorded.
   private let sampledBelow: UInt64
-  /// Random numbers that were not given out yet. The system makes many at once, because each time costs a system
+  /// Random numbers that were not given out yet. The kernel makes many at once, because each time costs a system
   /// call. A generator with a seed would tell a server how many requests others get.
   private let random = Locked<[UInt64]>([])
 
@@ -40,17 +39,25 @@ final class Tracer: Sendable {
       epoch: epoch)
   }
 
+  /// The number of random numbers that the kernel makes at once: 256 bytes are the most of getentropy(3).
+  private static var draws: Int { 32 }
+
+  /// Returns some random numbers, at least one.
+  private static func draw() -> [UInt64] {
+    let numbers = [UInt64](unsafeUninitializedCapacity: draws) { buffer, count in
+      count = getentropy(buffer.baseAddress, draws * 8) == 0 ? draws : 0
+    }
+    return numbers.isEmpty ? [UInt64.random(in: 1 ... .max)] : numbers
+  }
+
   /// Returns a random number that is not 0, such as the identifier of a span.
   func number() -> UInt64 {
     random.withLock { numbers in
       while true {
         if let number = numbers.popLast() {
           if number != 0 { return number }
-        } else if let bytes = try? randomBytes(64 * 8) {
-          bytes.withUnsafeBytes { numbers.append(contentsOf: $0.bindMemory(to: UInt64.self)) }
         } else {
-          // OpenSSL has no random numbers. Those of Swift cost a system call each.
-          numbers.append(UInt64.random(in: 1 ... .max))
+          numbers = Self.draw()
         }
       }
     }

@@ -86,16 +86,29 @@ package struct TraceContext: Hashable, Sendable {
 
   /// The value of the field `traceparent`.
   package var traceparent: String {
-    var text: [UInt8] = []
-    text.reserveCapacity(55)
-    text.append(hex: 0, digits: 2)
-    text.append(0x2d)
-    text.append(traceID)
-    text.append(0x2d)
-    text.append(hex: spanID, digits: 16)
-    text.append(0x2d)
-    text.append(hex: UInt64(flags), digits: 2)
-    return String(decoding: text, as: UTF8.self)
+    // Written for every attempt, so without an array.
+    String(unsafeUninitializedCapacity: 55) { text in
+      var end = 0
+      func append(_ byte: UInt8) {
+        text[end] = byte
+        end += 1
+      }
+      func append(hex number: UInt64, digits: Int) {
+        for place in stride(from: 4 * (digits - 1), through: 0, by: -4) {
+          let digit = UInt8(truncatingIfNeeded: number >> UInt64(place)) & 15
+          append(digit < 10 ? 0x30 + digit : 0x57 + digit)
+        }
+      }
+      append(hex: 0, digits: 2)
+      append(0x2d)
+      append(hex: traceID.high, digits: 16)
+      append(hex: traceID.low, digits: 16)
+      append(0x2d)
+      append(hex: spanID, digits: 16)
+      append(0x2d)
+      append(hex: UInt64(flags), digits: 2)
+      return end
+    }
   }
 }
 
