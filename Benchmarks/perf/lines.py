@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from statistics import median
 
+from instructions import Counter
 from origin import GOOD, HOLE, REFUSING, SILENT, Failure, Origin, program
 from programs import CACHE, COMMAND, NETOPT, RAW, requests, run
 from report import Result, figure, paired
@@ -175,6 +176,26 @@ def hosts(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
     ):
         yield paired(
             name, *pairs(count, lambda: once(*long), lambda: once(*short)), bounds[name], "us CPU, long by short list")
+
+
+@line
+def observing(origin: Origin, bounds: Bounds, count: int) -> Iterator[Result]:
+    """Instructions a request for what looks at the calls, beyond those of a client with a reader of events and metrics."""
+    counter = Counter(origin)
+    target = ["requests", "--url", origin.url("/small"), *origin.connect_to(), *origin.expect("/small"), "-c", "100"]
+
+    def once(*options: str) -> float:
+        return counter.each(lambda number: [NETOPT, *target, *options, "-n", str(number)], 1000, 3000).instructions
+
+    # A trace that is not exported is a field that changes, and its own costs.
+    for name, options, base in (
+        ("tags", ["--tags", "40"], []),
+        ("records", ["--observe", "records"], []),
+        ("unsampled", ["--observe", "unsampled"], ["--observe", "field"]),
+    ):
+        ours, floor = pairs(max(1, count // 3), lambda: once(*options), lambda: once(*base))
+        more = [a - b for a, b in zip(ours, floor)]
+        yield figure(f"observing/{name}", more, bounds[f"observing/{name}"], "instructions more", median(floor))
 
 
 @line

@@ -1,4 +1,5 @@
 import NetOpt
+import Synchronization
 
 /// Reads every event: part of what is measured.
 struct Reader: CallObserver {
@@ -9,7 +10,60 @@ struct Reader: CallObserver {
   func callDidFinish(_ id: UInt64, _ timings: Timings) { precondition(timings.total > .zero) }
 }
 
+/// Reads the record of every call.
+struct RecordReader: CallRecordObserver {
+  func callDidEnd(_ call: CallRecord) {
+    precondition(call.duration > .zero && call.response?.status == 200 && call.error == nil)
+  }
+}
+
+/// Adds a field to each request that differs from request to request, as a trace does: what that costs libcurl is
+/// a part of what a trace costs.
+final class ChangingField: Interceptor {
+  private let count = Atomic<UInt64>(0)
+
+  func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
+  {
+    var request = request
+    let number = count.add(1, ordering: .relaxed).newValue
+    request.headers["traceparent"] =
+      "00-0af7651916cd43dd8448eb211c80319c-\(1_000_000_000_000_000 + number)-00"
+    return try await next.proceed(request)
+  }
+}
+
+/// What looks at the calls of a measurement, in addition to a reader of events and to the metrics.
+enum Observation: String {
+  case events
+  case records
+  /// A field that differs from request to request.
+  case field
+  /// Traces of which none is exported. Only the server gets them.
+  case unsampled
+
+  init(_ options: Options) throws {
+    let name = options.text("--observe") ?? Self.events.rawValue
+    guard let known = Self(rawValue: name) else {
+      throw UsageError("--observe wants events, records, field or unsampled")
+    }
+    self = known
+  }
+}
+
 extension ClientConfiguration {
+  /// Makes clients of the configuration observe their calls.
+  mutating func observe(_ observation: Observation) throws {
+    switch observation {
+    case .events: break
+    case .records: observers.append(RecordReader())
+    case .field: interceptors.append(ChangingField())
+    case .unsampled:
+      var telemetry = Telemetry(collector: try HTTPURL("http://127.0.0.1:1"), serviceName: "netopt-benchmark")
+      telemetry.sampledShare = 0
+      self.telemetry = telemetry
+    }
+  }
+
   /// The configuration that all measurements share.
   static func measured(_ options: Options) throws -> ClientConfiguration {
     var configuration = ClientConfiguration()

@@ -7,7 +7,7 @@ struct Question: Sendable {
   /// caches. Two requests at random ask the same thing once in so many times.
   private static let most = 16
 
-  let request: NetOptRequest
+  private(set) var request: NetOptRequest
   /// Empty when nothing is asked.
   let digits: String
 
@@ -22,6 +22,13 @@ struct Question: Sendable {
     var request = request
     request.url = try HTTPURL("\(request.url)/\(digits)")
     self.request = request
+  }
+
+  /// The same question with a tag for the metrics.
+  func tagged(_ tag: String) -> Question {
+    var question = self
+    question.request.options.tag = tag
+    return question
   }
 
   /// What is asked in turn of one URL.

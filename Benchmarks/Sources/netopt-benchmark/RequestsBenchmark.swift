@@ -5,6 +5,7 @@ import NetOpt
 enum RequestsBenchmark {
   static let options = [
     "--url", "--cacert", "--connect-to", "--list", "--probes", "-n", "-c", "--executor", "--cold", "--expect",
+    "--observe", "--tags",
   ]
 
   static func run(_ options: Options) async throws -> String {
@@ -12,19 +13,27 @@ enum RequestsBenchmark {
     // With the client's empty User-Agent this makes it the request of the floor, byte for byte.
     request.options.decompress = false
     let count = try options.count("-n", 10_000)
-    let configuration = try ClientConfiguration.measured(options)
+    var configuration = try ClientConfiguration.measured(options)
+    try configuration.observe(try Observation(options))
     let streams = try options.count("-c", 100)
     let expectation = try Expectation(options.text("--expect"))
-    let questions = try Question.all(request, expecting: expectation)
+    var questions = try Question.all(request, expecting: expectation)
+    if options.text("--tags") != nil {
+      let tags = try options.count("--tags", 1)
+      questions = (0..<max(tags, questions.count)).map {
+        questions[$0 % questions.count].tagged("api-\($0 % tags)")
+      }
+    }
     if try options.choice("--cold", false) {
       return try await runCold(questions, count, configuration, expectation)
     }
 
     let client = try NetOptClient(configuration)
     try await Load.expectAnswer(questions[0], client, expectation)
+    let usesLoop = try options.choice("--executor", true, yes: "loop", no: "pool")
     let load = Load(
-      client: client, questions: questions, count: count, streams: streams,
-      usesLoop: try options.choice("--executor", true, yes: "loop", no: "pool"), expectation: expectation)
+      client: client, questions: questions, count: count, streams: streams, usesLoop: usesLoop,
+      expectation: expectation)
     let before = Cost.now
     let outcome = await load.perform()
     let after = Cost.now

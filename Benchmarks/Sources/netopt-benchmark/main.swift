@@ -4,7 +4,8 @@ import NetOpt
 let usage = """
   Usage: netopt-benchmark requests --url URL [--cacert FILE] [--connect-to HOST:PORT:IP:PORT | --list FILE]
                                    [--probes yes|no] [-n REQUESTS] [-c STREAMS] [--executor loop|pool] [--cold yes|no]
-                                   [--expect echo:BYTES|words:BYTES]
+                                   [--expect echo:BYTES|words:BYTES] [--tags N]
+                                   [--observe events|records|field|unsampled]
          netopt-benchmark hosts    --port PORT --address IP [--cacert FILE] [--hosts N] [--addresses N] [--used N]
                                    [-n REQUESTS] [-c STREAMS] [--expect …]
          netopt-benchmark waiting  --url URL [--cacert FILE] [--connect-to …] [-n REQUESTS] [--rounds N]
