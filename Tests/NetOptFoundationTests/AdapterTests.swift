@@ -6,7 +6,8 @@ import NetOptLocking
 import NetOptTestSupport
 import Testing
 
-/// What netopt does where Foundation on Linux fails or has no answer.
+/// Tests the adapter where Foundation on Linux does the wrong thing, such as challenges and redirects. Also
+/// tests which client a session uses, and how long the client lives.
 @Suite("The URLSession adapter") struct AdapterTests {
   @Test("a 401 without credentials completes the task")
   func unanswered() async throws {
@@ -97,7 +98,8 @@ import Testing
     await client.shutdown()
   }
 
-  @Test("a redirect to another server gets no credentials, and its own cookies")
+  @Test(
+    "a redirect to another server carries neither the credentials nor the Cookie field of the first request")
   func credentialsStay() async throws {
     let other = try LoopbackServer(.raw { try $0.respond(200, text: "other") })
     defer { other.stop() }
@@ -121,6 +123,31 @@ import Testing
     #expect(fields["Host"] == other.endpoint.description)
     let first = try #require(server.requests.first).fields
     #expect(first["Cookie"] == "own=1" && first["Proxy-Authorization"] == "Basic secret")
+    await client.shutdown()
+  }
+
+  @Test("a redirect of another server to a host with credentials of the client is the final response")
+  func foreignRedirect() async throws {
+    let trusted = try LoopbackServer(.raw { try $0.respond(200, text: "trusted") })
+    defer { trusted.stop() }
+    let other = try LoopbackServer(
+      .raw { exchange in
+        switch exchange.request.target {
+        case "/own": try exchange.respond(302, ["Location": "/end"])
+        case "/end": try exchange.respond(200, text: "end")
+        default: try exchange.respond(302, ["Location": "http://\(trusted.endpoint)/delete-all"])
+        }
+      })
+    defer { other.stop() }
+    var settings = ClientConfiguration()
+    settings.authorization = [.basic(user: "user", password: "secret", hosts: ["127.0.0.1"])]
+    let client = try NetOptClient(settings)
+    let configuration = URLSessionConfiguration.ephemeral
+    configuration.useNetOpt(client)
+    let session = URLSession(configuration: configuration)
+    #expect(try await Adapted.text(session, Adapted.url(other)).hasPrefix("302"))
+    #expect(trusted.requests.isEmpty)
+    #expect(try await Adapted.text(session, Adapted.url(other, "own")) == "200 end")
     await client.shutdown()
   }
 
@@ -198,7 +225,8 @@ import Testing
     for client in clients { await client.shutdown() }
   }
 
-  @Test("a configuration without its client fails its tasks")
+  /// `useNetOpt` stores the client in `connectionProxyDictionary`.
+  @Test("the tasks of a session fail if its configuration has lost the client")
   func lostClient() async throws {
     let (session, client) = try Adapted.session { $0.connectionProxyDictionary = nil }
     session.configuration.connectionProxyDictionary = [:]
@@ -221,7 +249,7 @@ import Testing
     try await wait(for: "the client to be released") { weakClient == nil }
   }
 
-  @Test("URLSession.shared uses a client from one line")
+  @Test("after one call of useNetOpt, URLSession.shared uses the client")
   func shared() async throws {
     let server = try LoopbackServer(.raw { try $0.respond(200, text: "shared") })
     defer { server.stop() }

@@ -44,4 +44,10 @@ extension NetOptClient {
     }
     return NetOptRequest(method, url, headers: headers, body: body, options: options)
   }
+
+  /// Whether a redirect may lead from the server of one URL to that of another. If not, a server could have a
+  /// request made with the credentials that this client adds. For callers that follow redirects themselves.
+  package func allowsRedirect(from old: HTTPURL, to new: HTTPURL) -> Bool {
+    redirect.mayLead(from: old.origin, to: new.origin)
+  }
 }

@@ -49,6 +49,8 @@ public final class NetOptClient: Sendable {
   public var cache: ClientCache? { responseCache.map { ClientCache($0, callMetrics) } }
   /// The chain of interceptors, outermost first.
   private let links: [any Interceptor]
+  /// Knows which redirects the client follows.
+  let redirect: RedirectInterceptor
   /// The monotonic clock.
   private let timeSource: any TimeSource
   /// The number of the last call.
@@ -146,6 +148,7 @@ public final class NetOptClient: Sendable {
     // A refresh of the list has no cookies.
     let refreshRedirect = redirect
     redirect.cookieHosts = configuration.cookieHosts
+    self.redirect = redirect
     let spans = SpanQueue()
     let tracer = configuration.telemetry.map {
       Tracer(sampledShare: $0.sampledShare, spans, timeSource)

@@ -101,12 +101,7 @@ struct RedirectInterceptor: Interceptor {
     // After a redirect from https to http, credentials and responses would travel unencrypted. The caller
     // gets the redirect response and decides.
     if request.url.origin.scheme == .https, url.origin.scheme == .http { return nil }
-    // The client signs and authorizes only requests that the caller makes, and no request that another server
-    // asks for in a redirect. A server on another port counts as another server.
-    if url.origin != request.url.origin, trustingHosts.contains(url.origin.host) { return nil }
-    // Otherwise any server could have a request made in the session of the client. A host that the program
-    // also has in `cookieHosts`, such as a login server, may.
-    if cookieHosts.contains(url.origin.host), !cookieHosts.contains(request.url.origin.host) { return nil }
+    guard mayLead(from: request.url.origin, to: url.origin) else { return nil }
 
     var next = request
     next.url = url
@@ -134,6 +129,18 @@ struct RedirectInterceptor: Interceptor {
       if case .pinned = next.options.routing { next.options.routing = .automatic }
     }
     return next
+  }
+}
+
+extension RedirectInterceptor {
+  /// Whether a redirect may lead from one origin to another: otherwise a server could have requests made with
+  /// the credentials of the client.
+  func mayLead(from old: Origin, to new: Origin) -> Bool {
+    // The client signs and authorizes only requests that the caller makes, and no request that another server
+    // asks for in a redirect. A server on another port counts as another server.
+    if new != old, trustingHosts.contains(new.host) { return false }
+    // A host that the program also has in `cookieHosts`, such as a login server, may lead to one.
+    return !cookieHosts.contains(new.host) || cookieHosts.contains(old.host)
   }
 }
 

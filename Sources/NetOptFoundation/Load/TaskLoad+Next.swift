@@ -12,9 +12,15 @@ extension TaskLoad {
   ///
   /// - Throws: `URLError` with the code `httpTooManyRedirects`, or `requestBodyStreamExhausted` if a stream
   ///   would have to be sent again.
-  func nextRequest(after response: NetOptResponse, to request: LoadRequest) async throws -> LoadRequest? {
+  func nextRequest(
+    after response: NetOptResponse, to request: LoadRequest, by client: NetOptClient
+  ) async throws -> LoadRequest? {
     if response.status == 401 { return await authorizedRequest(after: response, to: request) }
     guard let target = try request.redirectTarget(of: response) else { return nil }
+    // Such a redirect is the final response, as it is for callers of the client.
+    if let old = request.url.ofServer, let new = target.ofServer, !client.allowsRedirect(from: old, to: new) {
+      return nil
+    }
     let count = await onQueue { load in
       load.redirects += 1
       return load.redirects

@@ -131,7 +131,7 @@ final class TaskLoad: @unchecked Sendable {
         let sent = try await netOptRequest(request, reference.options)
         let response = try await reference.client.execute(sent)
         await onQueue { [request] in $0.receivedHead(response, of: request) }
-        guard let next = try await nextRequest(after: response, to: request) else {
+        guard let next = try await nextRequest(after: response, to: request, by: reference.client) else {
           return try await pass(response, of: request)
         }
         request = next
