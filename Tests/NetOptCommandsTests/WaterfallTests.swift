@@ -252,7 +252,7 @@ import Testing
     "the ROUTE line states why the request fell back to DNS",
     arguments: [
       (
-        RouteReport.Fallback.circuitsOpen, "DNS; no listed address is usable; some failed or asked for a rest"
+        RouteReport.Fallback.circuitsOpen, "DNS; no listed address is usable; some failed or sent Retry-After"
       ),
       (.excluded, "DNS; all listed addresses are excluded"),
     ])
@@ -330,5 +330,26 @@ import Testing
     #expect(lines[1...4].allSatisfy { $0.contains("TS") })
     // The last bar is at the end of the axis, so the chart cuts the part that does not fit.
     #expect(lines[5].contains("T"))
+  }
+
+  /// A transfer of 1 ms after a wait of 99 ms is the usual case. It must not be cut off at the right edge.
+  @Test("a bar shows each phase that took time, in order, and is no longer than the chart", arguments: 1...5)
+  func bars(seed: UInt64) {
+    var random = SplitMix64(seed: seed)
+    for _ in 0..<500 {
+      let width = Int.random(in: 6...60, using: &random)
+      var now = Duration.zero
+      let pieces = LegChart.Phase.allCases.map { phase in
+        let start = now + .microseconds(random.isOne(in: 3) ? Int.random(in: 0...100_000, using: &random) : 0)
+        let length = [0, 1, 100, 10_000, 1_000_000, 60_000_000].randomElement(using: &random) ?? 0
+        now = start + .microseconds(length)
+        return LegChart.Piece(phase, from: start, to: now)
+      }
+      let bar = LegChart.bar(pieces, now, width)
+      #expect(bar.count <= width)
+      var shown: [Character] = []
+      for character in bar where character != " " && character != shown.last { shown.append(character) }
+      #expect(shown == pieces.filter { !$0.range.isEmpty }.map(\.phase.rawValue), "\(bar)")
+    }
   }
 }

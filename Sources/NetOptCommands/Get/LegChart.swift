@@ -1,10 +1,11 @@
 import NetOptCore
 
-/// The chart in the report of `get -v`. It has a line with a bar for each leg of the race. The last line has
-/// a bar for the time from the sending of the request to the end of the response.
+/// The chart in the report of `get -v`. It has a line with a bar for each leg of the race. If the call
+/// succeeded, another line has a bar from the sending of the request to the end of the response. A legend
+/// follows.
 struct LegChart: Sendable {
   /// A phase of a leg or of the request. The raw value is the character that draws the phase.
-  private enum Phase: Character, CaseIterable {
+  enum Phase: Character, CaseIterable {
     case dns = "D"
     case tcp = "T"
     case tls = "S"
@@ -27,7 +28,7 @@ struct LegChart: Sendable {
 
   /// The part of a bar for one phase. `range` is the time of the phase, in offsets from the start of the
   /// call.
-  private struct Piece {
+  struct Piece {
     let phase: Phase
     let range: Range<Duration>
 
@@ -136,28 +137,31 @@ struct LegChart: Sendable {
         + " "
         + Text.right(Text.time(row.end), timeWidth)
     }
-    return [heading] + bars + legend(bars, margin)
+    return [heading] + bars + legend(margin)
   }
 
   /// Returns the line that explains the characters of the phases in the chart; no line for an empty chart.
   ///
   /// - Parameter margin: the number of characters before the bars.
-  private func legend(_ bars: [String], _ margin: Int) -> [String] {
+  private func legend(_ margin: Int) -> [String] {
     let drawn = Set(rows.flatMap { $0.pieces.filter { !$0.range.isEmpty }.map(\.phase) })
     let names = Phase.allCases.filter(drawn.contains).map { "\($0.rawValue) \($0.name)" }
     return names.isEmpty ? [] : [Text.spaces(margin) + names.joined(separator: "  ")]
   }
 
-  /// Draws a bar of at most `width` characters. Each piece has at least one character, so that short phases
-  /// are visible.
+  /// Draws a bar of at most `width` characters. Each piece that is not empty gets at least one character, so that
+  /// short phases are visible, unless there are more pieces than characters.
   ///
   /// - Parameter end: the time at the right edge of the chart, as an offset from the start of the call.
-  private static func bar(_ pieces: [Piece], _ end: Duration, _ width: Int) -> String {
+  static func bar(_ pieces: [Piece], _ end: Duration, _ width: Int) -> String {
     var cells: [Character] = []
     let scale = end > .zero ? Double(width) / Double(end.nanoseconds) : 0
-    for piece in pieces where !piece.range.isEmpty {
-      let start = min(Int(clamped: (Double(piece.range.lowerBound.nanoseconds) * scale).rounded()), width - 1)
-      let stop = min(Int(clamped: (Double(piece.range.upperBound.nanoseconds) * scale).rounded()), width)
+    let drawn = pieces.filter { !$0.range.isEmpty }
+    for (index, piece) in drawn.enumerated() {
+      // Each later piece keeps a character.
+      let room = width - (drawn.count - 1 - index)
+      let start = min(Int(clamped: (Double(piece.range.lowerBound.nanoseconds) * scale).rounded()), room - 1)
+      let stop = min(Int(clamped: (Double(piece.range.upperBound.nanoseconds) * scale).rounded()), room)
       while cells.count < start { cells.append(" ") }
       let count = max(stop - cells.count, 1)
       cells += repeatElement(piece.phase.rawValue, count: count)
