@@ -237,7 +237,7 @@ import Testing
     #expect(first.route.legs.map(\.outcome) == [.failed, .failed, .won])
     for _ in 0..<2 { _ = try await explained(client, scene.request(fresh: true), scene) }
     let (open, openText) = try await explained(client, scene.request(fresh: true), scene)
-    #expect(routeText(openText) == "DNS; no listed address is usable; some failed or asked for a rest")
+    #expect(routeText(openText) == "DNS; no listed address is usable; some failed or sent Retry-After")
     // After three failures each, no listed address is usable. So the plan starts two legs at once: one of
     // these addresses, which may work again, and DNS.
     #expect(open.route.plan.startsTwo && open.route.plan.legs.count > 1)

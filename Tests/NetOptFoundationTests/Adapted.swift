@@ -4,7 +4,7 @@ import NetOpt
 import NetOptFoundation
 import NetOptTestSupport
 
-/// Sessions over netopt, and short forms of what tests do with them.
+/// Makes `URLSession`s whose requests netopt sends, and does with them what several tests do.
 enum Adapted {
   /// Makes a session with cookies of its own, and its client.
   static func session(

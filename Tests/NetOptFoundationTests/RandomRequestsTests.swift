@@ -53,7 +53,7 @@ struct RandomRequest: Sendable {
   let request: URLRequest
   let body: Data
   let answerSize: Int
-  /// Whether the task is suspended and resumed after its start.
+  /// Whether the task is suspended and resumed after its start. A request of the kind `asynchronous` is not.
   let isSuspended: Bool
   /// When the request is cancelled, in microseconds; `nil` if it is not.
   let cancelledAfter: Int?

@@ -4,7 +4,8 @@ import NetOptTestSupport
 import TestTools
 import Testing
 
-/// Requests over HTTP/2 that wait for room in a socket, because the server does not read for a while.
+/// Requests over HTTP/2 that wait for room in a socket with small buffers. In two of the tests, the server also
+/// stops reading for a while.
 @Suite(.enabled("\(NetworkNamespace.missing)") { NetworkNamespace.isAvailable }) struct FullSocketTests {
   /// The cases of the scenarios that the tests use. `HostileServerTests` checks that every scenario has a
   /// case.
@@ -60,7 +61,8 @@ import Testing
   // A send buffer of 16 KiB is Linux's usual first size. In a smaller one, a small frame may fit only in part
   // although the kernel reports room.
 
-  /// libcurl gathers small frames while the socket is full, and moves them in memory when they become more.
+  /// While the socket is full, libcurl 7.88.0 to 8.0.1 collects small frames in a buffer, whose address changes
+  /// when it grows. OpenSSL refuses to repeat a write from another address, unless it is told to accept that.
   @Test(
     "calls that wait for room in a socket are sent once and answered", arguments: 1...3 as ClosedRange<UInt64>
   )
@@ -75,7 +77,8 @@ import Testing
     }
   }
 
-  /// No byte that arrives makes libcurl write meanwhile.
+  /// The server sends nothing until all 60 requests have arrived. So no data that arrives makes libcurl write
+  /// again, but only the room in the socket.
   @Test(
     "calls that wait for room are sent although nothing arrives", arguments: 1...3 as ClosedRange<UInt64>)
   func silence(_ seed: UInt64) async throws {
@@ -93,12 +96,13 @@ import Testing
     }
   }
 
-  /// OpenSSL cannot send its alert while the socket is full. libcurl then takes the failure for a wait.
+  /// OpenSSL cannot send its alert while the socket is full. libcurl then takes the failure for a socket without
+  /// room, and never ends the transfers. netopt ends them (`RecordReader.hasFailed`).
   @Test("calls end when TLS fails while their socket fills", arguments: 1...3 as ClosedRange<UInt64>)
   func failureOfTLS(_ seed: UInt64) async throws {
     try await SmallBuffersLab.with(send: 4096, receive: 4096) { lab in
       var random = SplitMix64(seed: seed)
-      // The number of calls decides how the last write before the failure ended.
+      // The number of calls decides whether the last write before the failure found room in the socket.
       for count in stride(from: 1, to: 30, by: 2) {
         let host = "h2-deaf-then-an-invalid-record--full-\(count).hostile.test"
         let calls = try await fill(lab, host, count, &random)

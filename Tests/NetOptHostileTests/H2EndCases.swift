@@ -27,8 +27,8 @@ enum H2EndCases {
     })
 
   /// Responses that arrive while the client still sends the body of its request. The client may read such a
-  /// response early, but must not take an incomplete one for complete. libcurl may not read while it waits
-  /// for more of the request body. Then the call reaches its deadline.
+  /// response early, but must not take an incomplete one for complete. libcurl sometimes does not read while
+  /// it waits for more of the request body: then the call with an incomplete response reaches its deadline.
   private static let early: [HostileCase] = .together(
     .answers(
       ["early-whole", "early-whole-by-an-empty-frame", "early-whole-by-trailers"].flatMap(both)
@@ -54,7 +54,8 @@ enum H2EndCases {
     .fails(as: .lostOrSlow, ["silence-with-pings"]) { $0.timeout = .milliseconds(300) })
 
   /// GOAWAY (RFC 9113, section 6.8). The streams up to the last stream that it names go on. The server did
-  /// not process the streams above. The scenario "script" without a script only closes the connection.
+  /// not process the streams above. The scenario "script" sends what a test has set. Here it has set nothing,
+  /// so the server only closes the connection.
   private static let goaways: [HostileCase] = .together(
     .answers([
       "goaway-then-the-rest", "goaway-before-the-head-then-the-answer",
@@ -78,7 +79,8 @@ enum H2EndCases {
     ) { $0.isUnprocessed = true },
     .either(or: .lost, ["goaway-with-error-then-the-rest"]))
 
-  /// Complete responses, followed by the end of the connection or by a reset with NO_ERROR.
+  /// Complete responses. The end of the connection follows the first one, and a reset with NO_ERROR the
+  /// second. An empty DATA frame ends the third.
   private static let whole: [HostileCase] = .answers([
     "whole-then-fin", "whole-then-rst-no-error", "end-by-an-empty-frame",
   ])

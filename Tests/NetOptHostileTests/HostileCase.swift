@@ -93,8 +93,8 @@ struct ExpectedAnswer: Sendable {
 
   var status = 200
   var body = Body.usual
-  /// The values that fields must have. Before the comparison, each run of spaces and tabs becomes one space.
-  /// The response need not have the field.
+  /// The value that each field must have, by name, if the response has the field. Before the comparison,
+  /// spaces and tabs at the ends are removed, and each other run of them becomes one space.
   var fields: [String: String] = [:]
   /// The names of fields that the response must not have.
   var absent: [String] = []

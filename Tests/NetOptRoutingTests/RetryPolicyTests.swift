@@ -23,7 +23,7 @@ import Testing
     /// A lower bound of the duration of another attempt.
     var shortest = Duration.zero
     /// How often the policy evaluated `shortest`.
-    private(set) var looksForShortest = 0
+    private(set) var shortestEvaluations = 0
     /// The present moment as a calendar date.
     var wall = Date(timeIntervalSince1970: 0)
 
@@ -36,12 +36,12 @@ import Testing
       policy.decide(
         after: outcome, of: request, attempts: attempts, waits: waits,
         at: RetryPolicyTests.start,
-        until: deadline, shortest: lookForShortest(), wall: wall, budget: &budget)
+        until: deadline, shortest: evaluateShortest(), wall: wall, budget: &budget)
     }
 
     /// Returns `shortest`, and counts the evaluation.
-    private func lookForShortest() -> Duration {
-      looksForShortest += 1
+    private func evaluateShortest() -> Duration {
+      shortestEvaluations += 1
       return shortest
     }
   }
@@ -65,8 +65,8 @@ import Testing
         body: ResponseBody([]), route: route(sent: true)))
   }
 
-  /// The outcome of an attempt that failed. `sent` says whether a leg won the race. With `sendFailed` and
-  /// without a winner, the servers refused to process the request.
+  /// The outcome of an attempt that failed. `sent` says whether a leg won the race. A retryable `sendFailed`
+  /// without a winner means that the servers refused to process the request.
   private func failure(
     _ code: NetOptError.Code, sent: Bool = true, isRetryable: Bool = true
   ) -> RetryPolicy.Outcome {
@@ -93,7 +93,7 @@ import Testing
     #expect(!RetryPolicy.isFailure(status))
   }
 
-  @Test("the policy evaluates the shortest attempt only when another attempt is possible")
+  @Test("the policy asks for the shortest duration of an attempt only when another attempt is possible")
   func shortestOnDemand() throws {
     let question = try Question()
     question.deadline = Self.start + .seconds(1)
@@ -101,10 +101,10 @@ import Testing
     #expect(question.decide(failure(.connectFailed, sent: false)) == .giveUp(.nothingSent))
     question.attempts = question.request.options.maxAttempts
     #expect(question.decide(try answer(503)) == .giveUp(.attemptsUsedUp))
-    #expect(question.looksForShortest == 0)
+    #expect(question.shortestEvaluations == 0)
     question.attempts = 1
     #expect(delay(question.decide(try answer(503))) != nil)
-    #expect(question.looksForShortest == 1)
+    #expect(question.shortestEvaluations == 1)
   }
 
   @Test(
@@ -145,11 +145,11 @@ import Testing
     #expect(question.decide(failure(code, isRetryable: code == .timeout)) == .giveUp(.final))
   }
 
-  /// `sendFailed` without a winning leg means that each server refused to process the request (for example, a
-  /// refused stream) and that no leg was left. Even the first retry waits, so that the servers get time to
-  /// recover.
+  /// A retryable `sendFailed` without a winning leg means that each server refused to process the request
+  /// (for example, a refused stream) and that no leg was left. Even the first retry waits, so that the
+  /// servers get time to recover.
   @Test(
-    "a request that all servers refused to process is sent again, even a POST, but no stream",
+    "a request that all servers refused to process is sent again, even a POST, but not a streamed body",
     arguments: [NetOptRequest.Method.get, .post])
   func refusedEverywhere(_ method: NetOptRequest.Method) throws {
     let question = try Question(method)
@@ -249,7 +249,7 @@ import Testing
         == .giveUp(.noTimeLeft(.init(left: .zero, wait: .zero, attempt: .zero))))
   }
 
-  @Test("the description of each reason has the figures that make it true")
+  @Test("the description of a reason with a time has the figures behind the decision")
   func reasonDescriptions() {
     func text(_ left: Duration, _ wait: Duration, _ attempt: Duration) -> String {
       RetryPolicy.Reason.noTimeLeft(.init(left: left, wait: wait, attempt: attempt)).description

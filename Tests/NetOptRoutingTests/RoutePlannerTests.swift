@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test(
-    "a leg's stagger is three times the first ready time, from 50 ms to 2 s",
+    "after one sample, a leg's stagger is three times the ready time, from 50 ms to 2 s",
     arguments: [
       // The ready time of the only sample and the stagger, in milliseconds.
       (20.0, 60), (10, 50), (700, 2000), (100, 300),

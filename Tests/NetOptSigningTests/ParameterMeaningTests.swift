@@ -319,7 +319,7 @@ import Testing
     }
   }
 
-  @Test("netopt1 does not sign URL scheme, HTTP version, body framing and other fields")
+  @Test("netopt1 does not sign the URL scheme, the HTTP version, the body framing or fields such as Cookie")
   func unsigned() throws {
     var request = request("a=1")
     request.method = "POST"

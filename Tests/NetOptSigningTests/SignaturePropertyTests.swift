@@ -4,7 +4,8 @@ import Testing
 
 @testable import NetOptSigning
 
-/// Random requests in every scheme: a signed request is accepted, and a request with one changed byte is not.
+/// Random requests in every scheme. The verifier accepts a signed request. It refuses the request when one
+/// changed byte changes its meaning (`Kind.meaning`).
 @Suite struct SignaturePropertyTests {
   /// The time of signing and of verification, in seconds since 1970.
   private static let now: Int64 = 1_700_000_000

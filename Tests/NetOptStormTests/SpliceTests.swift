@@ -5,7 +5,8 @@ import Testing
 
 @testable import NetOptStorm
 
-/// Tests of the splice. The body of a response shows which server sent it.
+/// Tests of the splice, the storm's TCP proxy, which spreads connections over servers and injects faults. The
+/// body of a response shows which server sent it.
 @Suite struct SpliceTests {
   /// Starts a server that answers every request with this text.
   private static func server(_ text: String) throws -> LoopbackServer {

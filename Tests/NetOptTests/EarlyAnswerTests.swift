@@ -3,9 +3,10 @@ import NetOptCore
 import NetOptTestSupport
 import Testing
 
-/// Servers that answer before they have read the body of a request. After the response nginx reads nothing
-/// more of the body. It does not reset the stream, which RFC 9113, section 8.1, would permit. libcurl waits
-/// until the rest of the body is sent or the stream is reset. The call must not wait that long.
+/// Servers that answer before they have read the body of a request. Over HTTP/2, nginx then leaves the stream
+/// open and permits no further bytes of the body. RFC 9113, section 8.1, would allow it to reset the stream.
+/// libcurl waits until it can send the rest of the body or the stream is reset. The call must not wait that
+/// long.
 @Suite struct EarlyAnswerTests {
   @Test(
     "the caller gets a response that the server sends before it has read the request's body",

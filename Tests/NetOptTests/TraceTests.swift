@@ -18,8 +18,8 @@ struct TraceTests {
     let state: String
     let isCancelled: Bool
 
-    /// Draws a call: with and without a parent, to a server that fails, redirects, refuses or closes the
-    /// connection.
+    /// Chooses a call at random. It has a valid `traceparent`, an invalid one, or none. The server answers with
+    /// 200, 404 or 503, redirects the request, or closes the connection without an answer.
     init(_ id: Int, _ collector: TraceCollector, _ random: inout SplitMix64) throws {
       self.id = id
       let behaviour = random.element(of: [
@@ -54,7 +54,9 @@ struct TraceTests {
     }
   }
 
-  @Test("each call and each attempt has one span, of which the server knows", arguments: 1...3)
+  @Test(
+    "each sampled call and each of its attempts has one span, and each request carries the id of its attempt's span",
+    arguments: 1...3)
   func spans(seed: UInt64) async throws {
     let collector = try await TraceCollector()
     let client = try collector.client { $0.telemetry?.sampledShare = 0.5 }
@@ -210,7 +212,7 @@ struct TraceTests {
     }
   }
 
-  @Test("a span tells the legs of a race that failed")
+  @Test("the span of an attempt has an event for each leg of its race, with address, outcome and failure")
   func legs() async throws {
     let collector = try await TraceCollector()
     let dead = IPAddress(v4: 0x7f00_0009)

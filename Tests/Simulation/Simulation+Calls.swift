@@ -42,7 +42,8 @@ extension Simulation {
     return plan
   }
 
-  /// Notes the start of an attempt in the trace, and sets `Call.isAttempt`.
+  /// Notes the start of an attempt in the trace. Notes in `Call.isAttempt` whether the attempt is the one
+  /// that the circuit breaker of a half-open endpoint allows.
   ///
   /// - Parameter isNew: whether the plan differs from the client's previous plan. Every retry counts as new.
   private func noteStart(of call: Call, isNew: Bool) {

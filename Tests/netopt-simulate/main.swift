@@ -6,8 +6,10 @@ let usage = """
   Usage: netopt-simulate [--seeds N] [--from SEED] [--only KIND] [--first] [--trace]
 
   Runs the routing policy in N simulated networks that follow from the seeds beginning with SEED (default: 5000 from 1),
-  and a fleet of 1000 clients for every hundredth. A broken rule is printed with its seed and what happened before it.
-  --only KIND runs the seeds whose network is of a kind: \(SimulationSeries.Selection.names.joined(separator: ", ")).
+  and a fleet of 1000 clients for every hundredth. For the first broken rule of each kind of network, it prints
+  the seed and what happened before. At the end it lists up to 100 seeds that broke a rule.
+  --only KIND runs the seeds whose network is of a kind; with the kind fleet, it runs a fleet for each seed and no
+  networks. Kinds: \(SimulationSeries.Selection.names.joined(separator: ", ")).
   --first ends with the first broken rule. --trace prints all that happens with the first seed.
   Exit codes: 0 every rule holds; 1 one is broken; 64 usage.
   """
@@ -22,7 +24,7 @@ func complain(_ text: String) -> Never {
 var count: UInt64 = 5000
 /// The first seed (`--from`).
 var first: UInt64 = 1
-/// The networks to run (`--only`).
+/// What runs for the seeds: networks of all kinds and fleets, one kind, or only fleets (`--only`).
 var selection = SimulationSeries.Selection.all
 /// Whether to print all events of the first seed's network (`--trace`).
 var isTraced = false

@@ -1,7 +1,7 @@
 // Usage: urlsession-program HTTP_URL HTTPS_URL REFUSED_URL
 //
 // A program on URLSession, which prints what it sees. With NETOPT=1 in the environment, its sessions use
-// netopt. The output must be the same. `FoundationPrograms` in NetOptFoundationTests has the server.
+// netopt. The output must be the same. `ProgramTests` in NetOptFoundationTests starts the servers.
 
 import Foundation
 import FoundationNetworking
@@ -66,11 +66,12 @@ func digest(_ data: Data) -> UInt64 {
   data.reduce(14_695_981_039_346_656_037) { ($0 ^ UInt64($1)) &* 1_099_511_628_211 }
 }
 
-/// Prints a line at once, so that a test sees how far a program came that did not end. The mark tells it from
-/// what Foundation logs.
+/// Prints a line at once. So when the program hangs, a test still sees the lines before that moment. The "| "
+/// at the beginning distinguishes the line from Foundation's log messages.
 func say(_ line: String) { FileHandle.standardOutput.write(Data("| \(line)\n".utf8)) }
 
-/// An error as a line. Foundation does not name the URL of a timeout.
+/// An error as a line. The line of a timeout has no path: netopt's error has the URL, but Foundation's has
+/// none.
 func text(_ error: (any Error)?) -> String {
   guard let error else { return "no error" }
   guard let error = error as? URLError else { return "not a URLError" }
@@ -161,8 +162,9 @@ let withoutCookies = makeSession {
 }
 await show("cookies not sent", withoutCookies, request("GET", "echo"))
 
-// Errors. No name server is asked for a name with such a label.
+// Errors.
 
+/// A label with more than the 63 bytes that DNS allows. So the resolver fails without asking a name server.
 let longLabel = String(repeating: "a", count: 64)
 
 await show("refused", session, URLRequest(url: refused))

@@ -12,9 +12,10 @@ extension CacheCall {
     /// The stored response that the origin validates, or that may answer if the origin fails; `nil` when the
     /// decision found none.
     var entry: CacheEntry?
-    /// Whether `forgetReplaced` forgets all stored responses of the key, and not only those that overlap the
-    /// variant of the new response. True if the key has stored responses and the request goes to the origin
-    /// because of its own fields or options. The new response may then replace any stored response.
+    /// Whether `forgetReplaced` forgets all stored responses of the key when the new response is not stored. If
+    /// false, it forgets only those that the new response would replace (`CacheEntry.overlaps`). True if the key
+    /// has stored responses and the request goes to the origin because of its own fields or options: then it is
+    /// not known which of them the new response replaces.
     var removesAllVariants = false
     /// The request fields that ask the origin to validate `entry` (`If-None-Match`, `If-Modified-Since`);
     /// empty when the origin does not validate it.
@@ -39,7 +40,8 @@ extension CacheCall {
 
     /// Returns the fetch with `requested` and `begun` moved to the time at which the request of the
     /// successful attempt was sent. This time may be long after the fetch began, because connections,
-    /// handshakes and failed attempts come first. The origin may have answered later requests meanwhile.
+    /// handshakes and failed attempts come first. The cache uses `begun` to decide which of two
+    /// responses is newer: before this request was sent, the origin may have answered fetches that began later.
     func sent(for response: NetOptResponse, of chain: InterceptorChain) -> Fetch {
       let sent = chain.started + response.timings.untilSent
       guard sent > begun else { return self }
@@ -80,8 +82,8 @@ extension CacheCall {
   ///
   /// - Parameters:
   ///   - hasWaited: whether the call has already waited for a fetch in vain, because the response was for
-  ///     other values of the fields in the response's `Vary`. After such a wait, the call waits for one more
-  ///     fetch at most.
+  ///     other values of the fields in the response's `Vary`. If this happens again, the call sends its own
+  ///     request.
   ///   - isForSameFields: whether the call shares only fetches of requests with the same fields. True after
   ///     the call has waited for a fetch that failed, possibly because of the fields of the other request.
   private func share(
@@ -130,10 +132,10 @@ extension CacheCall {
     return try await perform(fetch, next)
   }
 
-  /// The key by which calls share a fetch. It has the cache key and the request's values of the fields that
-  /// the stored responses in memory depend on.
+  /// The key by which calls share a fetch. It has the cache key, the request's options and version, and its
+  /// values of the fields that the stored responses in memory depend on.
   ///
-  /// - Parameter isForSameFields: whether the key also has all fields of the request.
+  /// - Parameter isForSameFields: whether the key also has all fields of the request, except tracing fields.
   private func fetchKey(isForSameFields: Bool = false) -> InFlightFetches.Key {
     let names = Set(cache.store.memory.entries(for: key).flatMap { $0.selectors.map(\.name) })
     let selectors = names.isEmpty ? [] : Vary.fields(names.sorted()).selectors(of: cacheRequest)
@@ -147,7 +149,7 @@ extension CacheCall {
     var fetch = fetch
     fetch.removalCount = cache.changes.removalCount
     // The program has removed the entry since the call began, or removes it now. The origin must not confirm
-    // it. An entry of a seed pack has no number, and counts as one of the call's URL.
+    // it. An entry of a seed pack has no `resource` number: the call's own counts.
     if let entry = fetch.entry,
       cache.changes.removal(of: key, entry.resource ?? resource, since: removalCount) != .none
     {
@@ -159,8 +161,8 @@ extension CacheCall {
     fetch.begun = cache.timeSource.now()
     fetch.deadline = next.deadline
     fetch.changeCount = cache.changes.changeCount(of: key)
-    // The response belongs to other settings than the key. A count that is never reached keeps it out of the
-    // store.
+    // The settings have changed since the key was made, so the response must not be stored under the key. A
+    // count that differs from the real one makes the store refuse it.
     if settingsChanges != cache.settingsChanges { fetch.changeCount &+= 1 << 31 }
     do throws(NetOptError) {
       let response = try await next.proceed(forwarded)
@@ -230,7 +232,8 @@ extension CacheCall {
     return self.response(validated: updated, response, fetch, isStored: isKept)
   }
 
-  /// Handles a response other than a 304.
+  /// Handles a response that does not answer the cache's own conditions. It may be a 304 to conditions of the
+  /// caller.
   private func handleResponse(
     _ response: NetOptResponse, _ fetch: Fetch, _ next: InterceptorChain
   ) async -> NetOptResponse {
@@ -269,8 +272,9 @@ extension CacheCall {
     return response
   }
 
-  /// Whether the waiting calls get this response because it is a 5xx response, which the cache does not
-  /// store. If each waiting call sent its own request, a failing server would get all of them at once.
+  /// Whether the waiting calls get this response although the cache does not store it, because its status is
+  /// 500, 502, 503 or 504. If each waiting call sent its own request, a failing server would get all of them
+  /// at once.
   private func isSharedServerError(
     _ status: Int, _ fields: HeaderFields, _ control: CacheControl, _ fetch: Fetch
   ) -> Bool {
@@ -278,14 +282,15 @@ extension CacheCall {
       && Vary(fields) != .everything
   }
 
-  /// Keeps the body until its end. Then the cache stores the response, or only gives it to the waiting calls.
+  /// Collects the bytes of the body while the caller reads them. When the body is complete, the cache stores the
+  /// response, or only gives it to the waiting calls.
   ///
   /// - Parameters:
   ///   - response: the response; its body is replaced by one that keeps the bytes as they pass.
   ///   - received: when the head of the response came, in milliseconds since 1970.
   ///   - expiry: the declared expiry, in milliseconds since 1970; `nil` when nothing is declared.
   ///   - isStored: whether to store the response.
-  /// - Returns: false when the body is known to be too large. The waiting calls have then been told.
+  /// - Returns: false when the body is known to be too large. Then each waiting call fetches for itself.
   private func keep(
     _ response: inout NetOptResponse, _ fields: HeaderFields, _ terms: ResponseTerms, _ fetch: Fetch,
     _ received: Int64, _ expiry: Int64?, isStored: Bool

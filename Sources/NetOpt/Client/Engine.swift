@@ -66,7 +66,8 @@ final class Engine: Sendable {
 }
 
 extension CurlConfiguration {
-  /// - Parameter list: the IP list in use, whose pins hold.
+  /// - Parameter list: the IP list in use. The transport applies its pins to the hosts for which the TLS
+  ///   settings have none.
   init(_ configuration: ClientConfiguration, _ loaded: LoadedTLS, _ list: EndpointList?) {
     self.init()
     listPins = list?.pins ?? [:]

@@ -128,12 +128,14 @@ public struct ClientConfiguration: Sendable {
     /// after 1 s to 1 min, and every other endpoint every few minutes. A client that sends no requests sends
     /// no background probes. Default: yes.
     public var inBackground = true
-    /// The probe method. Default: `nil`, which means TLS, and TCP for port 80.
+    /// The probe method. Default: `nil`, which means `tls` for `https` and `tcp` for `http`. The list names no
+    /// scheme: probes use the scheme of the host's last request, and before the first request `http` for port
+    /// 80 and `https` for any other port.
     ///
-    /// Background probes use the default method instead of `tcp` and `icmp`. With these methods, an endpoint
-    /// whose service is down can pass: a middlebox may complete the TCP handshake, and the machine may reply
-    /// without the service. For port 80 the default method is TCP itself, and its success counts in full,
-    /// because there is no TLS handshake. A check of a wrong certificate always uses TLS.
+    /// If the method is `tcp` or `icmp`, background probes use the default method instead. `tcp` and `icmp`
+    /// can succeed at an endpoint whose service is down: a middlebox may complete the TCP handshake, and the
+    /// machine may reply without the service. For `http` the default method is `tcp`, and its success shows
+    /// that the endpoint works. A check of a wrong certificate always uses TLS.
     public var method: ProbeMethod?
     /// The time limit for all probes that start together, such as those of a host, 1 ms to 1 h. Default: 1 s.
     public var budget = Duration.seconds(1)

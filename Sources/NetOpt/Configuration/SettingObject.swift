@@ -43,7 +43,8 @@ final class SettingObject {
     report.refuse(value.path.key(key).description, message)
   }
 
-  /// Reports a fault if the object has a member that is not a setting for a special reason.
+  /// Reports a fault if the object has a member with this key, which is not a setting. The message says why
+  /// it is none, for example because a password does not belong in the file.
   func forbid(_ key: String, _ message: String) {
     guard let index = indices[key] else { return }
     // The key does not count as known, so that no message suggests it.

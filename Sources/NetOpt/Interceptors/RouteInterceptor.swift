@@ -85,7 +85,7 @@ extension RouteReport {
 }
 
 /// The last link of the chain, which passes the request to the transport. The chain has it only when the
-/// client signs requests or keeps cookies; otherwise `RouteInterceptor` calls the transport.
+/// client signs requests, keeps cookies or exports traces; otherwise `RouteInterceptor` calls the transport.
 struct TransportInterceptor: Interceptor {
   let transport: any Transport
 

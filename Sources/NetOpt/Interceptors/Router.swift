@@ -121,8 +121,8 @@ final class Router: Sendable {
   /// - Parameters:
   ///   - plan: the plan of the request; `nil` when it was not planned.
   ///   - started: when the call began.
-  /// - Returns: the error for the caller. If the request found no connection, the message says when the list
-  ///   was not used because of the port, and when the planner suspects this machine's network.
+  /// - Returns: the error for the caller. If the request found no connection, its message also says whether the
+  ///   list has the host for another port, and whether the planner suspects this machine's network.
   func record(_ error: NetOptError, along plan: RoutePlan?, started: MonotonicInstant) -> NetOptError {
     let now = timeSource.now()
     let isSuspected = planner.withLock {

@@ -7,7 +7,7 @@ public import NetOptCore
 public protocol CallObserver: Sendable {
   /// A call begins.
   func callWillStart(_ id: UInt64, _ request: NetOptRequest)
-  /// An attempt failed, and the client will send the request again.
+  /// An attempt failed, and the client will make another one after a wait, unless the call ends before.
   ///
   /// - Parameters:
   ///   - id: the number of the call.
@@ -25,8 +25,8 @@ public protocol CallObserver: Sendable {
   /// The caller has read the body to its end, or the response has no body. Or the caller has released a body
   /// that had arrived in full, or whose small rest arrived soon after.
   func callDidFinish(_ id: UInt64, _ timings: Timings)
-  /// The call or its body failed. The error is `cancelled` when the program releases a body that arrives no
-  /// further.
+  /// The call or its body failed. If the program releases the body and the client does not receive the rest,
+  /// the error is `cancelled`.
   func callDidFail(_ id: UInt64, _ error: NetOptError)
 }
 

@@ -14,8 +14,8 @@ import Synchronization
 /// connection of a first probe uses HTTP/2, it stays in the pool, so the first request finds a ready
 /// connection. Safe from any thread.
 final class Prober: Sendable {
-  /// The maximum number of endpoints in a list that the prober probes as a whole, at the start and after a
-  /// change of the list. With a longer list, the first request to each host starts the probes of that host.
+  /// The maximum number of endpoints of a list whose hosts the prober probes before the first requests. With a
+  /// longer list, the first request to each host starts the probes of that host.
   static let mostAtStart = 256
 
   /// How far the first probes of a host have come, and whether requests wait for them.
@@ -106,9 +106,9 @@ final class Prober: Sendable {
   /// The prober does not call it when due probes have ended.
   func whenProbed(_ handler: @escaping @Sendable () -> Void) { state.withLock { $0.whenProbed = handler } }
 
-  /// Switches to another list. If the new list is probed as a whole, starts to probe its new hosts, and the
-  /// hosts with new endpoints or another port. The requests that wait for the probes of a host
-  /// that is not in the new list continue at once.
+  /// Switches to another list. If `probesWhole` holds for the new list, probes the hosts that are new, have a
+  /// new endpoint or have another port. The requests that wait for the probes of a host that is not in the new
+  /// list continue at once.
   func adopt(_ list: EndpointList) {
     let (others, waiting) = state.withLock { state in
       let others = list.hosts.filter { host, entry in
@@ -129,7 +129,7 @@ final class Prober: Sendable {
     if probesWhole(list) { begin(direct(others)) }
   }
 
-  /// Starts to probe the whole list, if it is to be probed as a whole.
+  /// Probes all hosts of the list, if `probesWhole` holds for the list.
   func start() { if let list, probesWhole(list) { begin(direct(Array(list.hosts.keys))) } }
 
   /// Whether the prober probes the hosts of a list before the first requests to them.

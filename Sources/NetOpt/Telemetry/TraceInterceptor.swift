@@ -1,7 +1,8 @@
 import NetOptCore
 
-/// Tells the server the span of each attempt (`traceparent`), and records the span. Inside the retries, so that
-/// each attempt has a span, and outside the signatures, which may contain the field.
+/// Tells the server the span of each attempt (`traceparent`), and records the span. `RetryInterceptor` runs this
+/// interceptor once for each attempt. It runs before `SigningInterceptor`, because a signature may cover the
+/// field.
 struct TraceInterceptor: Interceptor {
   let tracer: Tracer
 

@@ -5,12 +5,13 @@ import NetOptCore
 ///
 /// glibc keeps freed heap memory resident for the next allocation that fits. A store whose entries have
 /// similar sizes reuses this memory. But when large entries replace small ones, the freed blocks stay unused,
-/// and the large entries get new memory. So this type counts the allocated bytes in size classes, whose
-/// bounds are powers of eight, and remembers the peak of each class. The difference between the peak and the
-/// current bytes is called idle: this memory may be free but still resident.
+/// and the large entries get new memory. So this type counts the allocated bytes in size classes, and
+/// remembers the peak of each class. The upper bound of a class is eight times that of the class before. The
+/// difference between the peak and the current bytes is called idle: this memory may be free but still
+/// resident.
 ///
 /// Returning memory works only for whole pages. The gaps between small blocks that stay contain no whole
-/// pages. They count as used memory until new blocks fill them.
+/// pages, so they cannot be returned. They are a part of the idle memory that `isDue` does not count.
 struct HeapUse: Sendable {
   /// The first size class of large blocks, which have at least 16 KiB. All of a large block except its ends
   /// consists of whole pages.
@@ -23,7 +24,8 @@ struct HeapUse: Sendable {
   /// The longest pause, in nanoseconds: one day.
   private static let longestPause = 86_400e9
 
-  /// A return of memory is due when `idle` minus `gaps` exceeds this number of bytes.
+  /// The limit for memory that may be returned, in bytes. A return is due when `idle` minus `gaps` exceeds this
+  /// limit, or when `freed` exceeds twice this limit.
   private let maxIdle: Int
   /// The upper limit of `gaps`, in bytes.
   private let maxGaps: Int
@@ -48,7 +50,7 @@ struct HeapUse: Sendable {
   /// Makes an estimate for an empty store.
   ///
   /// - Parameters:
-  ///   - maxIdle: a return of memory is due when `idle` minus `gaps` exceeds this number of bytes.
+  ///   - maxIdle: the limit for memory that may be returned, in bytes.
   ///   - maxGaps: the upper limit of `gaps`, in bytes.
   init(maxIdle: Int, maxGaps: Int) {
     self.maxIdle = maxIdle
@@ -58,10 +60,11 @@ struct HeapUse: Sendable {
   /// Whether the caller must now return memory to the system and then call `recordTrim`. After the method has
   /// returned true, it returns false to all callers until `recordTrim` is called.
   ///
-  /// - Parameter now: returns the time of the monotonic clock. `isDue` calls this closure only when enough
-  ///   memory is idle.
+  /// - Parameter now: returns the time of the monotonic clock. `isDue` calls this closure only when a
+  ///   limit is exceeded and an earlier return of memory has set a pause.
   mutating func isDue(at now: () -> MonotonicInstant) -> Bool {
-    // Freed large blocks also count alone, because a new large block rarely has a size that fits a freed one.
+    // Many freed large blocks are reason enough, even if `idle` is small: new large blocks make `idle` smaller,
+    // but they rarely fit into the freed ones.
     guard !isTrimming, idle - gaps > maxIdle || freed > 2 * maxIdle else { return false }
     if let pausedUntil, now() < pausedUntil { return false }
     isTrimming = true

@@ -7,7 +7,8 @@ import NetOptCore
 /// of `WriteThrough`. So entries that memory evicts are still on the disk. They return to memory when they
 /// are requested.
 ///
-/// A hit in memory does not wait and does not change threads. Safe from any thread, including event loops.
+/// A hit in memory does not wait, unless a seed pack has the key and has not read its file yet: the pack reads
+/// the file on a thread of its own. Safe from any thread, including event loops.
 package final class TieredStore: Sendable {
   /// The conditions for writing an entry to the disk.
   package struct WriteThrough: Hashable, Sendable {
@@ -70,8 +71,9 @@ package final class TieredStore: Sendable {
     return stored
   }
 
-  /// Inserts an entry into memory and removes the entries that it overlaps. The entry also goes to the disk
-  /// if it meets `WriteThrough`.
+  /// Inserts an entry into memory, and writes it to the disk too if it meets `WriteThrough`. Both tiers
+  /// remove the stored entries that it overlaps (`CacheEntry.overlaps`), even if the disk does not store the
+  /// entry.
   ///
   /// - Parameter ageLeft: how long the entry is still fresh. If it is `nil`, the time from `received` until
   ///   `declaredExpiry` of the entry is used. If the entry has no `declaredExpiry` either, the time is
@@ -132,6 +134,7 @@ package final class TieredStore: Sendable {
     }
   }
 
-  /// Writes the queued entries to the disk and ends the disk's thread. Entries in memory stay.
+  /// Performs the queued work of the disk and ends the disk's thread. After 5 s, it drops the work that has not
+  /// begun. Entries in memory stay.
   package func shutdown() async { await disk?.shutdown() }
 }

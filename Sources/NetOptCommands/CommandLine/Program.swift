@@ -64,7 +64,7 @@ package struct Program: Sendable {
   ///
   /// - Throws: `UsageError` for an argument that is not UTF-8: Swift would replace the invalid bytes, and the
   ///   request would contain other bytes than the argument. Also for an argument with a long run of combining
-  ///   marks or flags (`SlowText`).
+  ///   marks or of flag emoji, which take Swift very long (`SlowText`).
   private static func arguments(
     _ count: Int32, _ values: UnsafePointer<UnsafeMutablePointer<CChar>?>
   ) throws(UsageError) -> [String] {
@@ -84,7 +84,7 @@ package struct Program: Sendable {
     return arguments
   }
 
-  /// Checks that the environment variables that netopt reads have no long run of combining marks or flags
+  /// Checks that no variable `NETOPT_…` or `…_proxy` has a long run of combining marks or of flag emoji
   /// (`SlowText`).
   private static func check(_ environment: [String: String]) throws(UsageError) {
     for (name, value) in environment where name.hasPrefix("NETOPT_") || name.loweredASCII.hasSuffix("_proxy")

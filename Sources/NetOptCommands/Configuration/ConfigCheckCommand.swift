@@ -1,8 +1,9 @@
 import NetOpt
 import NetOptCore
 
-/// `netopt config check`: reads a configuration file as `ClientConfiguration.init(file:)` does, and the files
-/// that it names, and reports every fault.
+/// `netopt config check`: reads a configuration file as `ClientConfiguration.init(file:)` does, and reports its
+/// faults, at most the first 100 in words. If the file has no fault, it also reads the files that it names, and
+/// reports their faults.
 struct ConfigCheckCommand: Command {
   let declaration = CommandDeclaration(
     name: "config check",

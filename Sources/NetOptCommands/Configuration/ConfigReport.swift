@@ -4,7 +4,7 @@ import NetOptCore
 /// The report of `netopt config check`.
 struct ConfigReport: Sendable {
   private let file: String
-  /// The settings that differ from their defaults.
+  /// The settings that differ from their defaults. Empty if there are faults or the file could not be read.
   private let changes: [SettingChange]
   /// The first faults. If the file itself has no fault, those of the files that it names.
   private let faults: [SettingFault]
@@ -57,7 +57,9 @@ struct ConfigReport: Sendable {
     return json
   }
 
-  /// The report as text: the settings that differ from their defaults, or else one line for each fault.
+  /// The report as text. If the configuration is valid, it has the settings that differ from their defaults.
+  /// Otherwise it has a line for each of the first faults, and one with the number of the others. It is empty if
+  /// the file could not be read.
   var text: String {
     guard isValid else {
       var lines = faults.map { Text.printable("\(name): \($0)") }

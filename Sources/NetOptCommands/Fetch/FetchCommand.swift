@@ -128,8 +128,8 @@ private struct Fetches: Sendable {
   ///
   /// - Parameter limit: the maximum number of requests under way at once.
   /// - Throws: the error of a write or of the input, after all requests that were read have ended. An error
-  ///   of the input stops the reading at once. An error of a write stops it only when `limit` requests are
-  ///   under way; otherwise the method finds the error at the end of the input.
+  ///   of the input stops the reading at once. The method finds a failed write when it collects the result of its
+  ///   task: one for each line after the first `limit` lines, and all others at the end of the input.
   func run(_ lines: LineSource, atOnce limit: Int) async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
       var underWay = 0

@@ -10,7 +10,8 @@ struct Waterfall: Sendable {
   private let route: RouteReport
   /// The request and its response; `nil` if the request failed.
   private let exchange: FinishedExchange?
-  /// The attempts of the call that did not deliver the response.
+  /// All attempts of the call except the one that the report shows: the one that delivered the response, or that
+  /// failed with the call's error.
   private let otherAttempts: [AttemptReport]
 
   /// Creates the report of an exchange.
@@ -120,7 +121,7 @@ struct Waterfall: Sendable {
     }
     switch route.fallback {
     case .allFailed: return "DNS; no listed address worked for this request"
-    case .circuitsOpen: return "DNS; no listed address is usable; some failed or asked for a rest"
+    case .circuitsOpen: return "DNS; no listed address is usable; some failed or sent Retry-After"
     case .excluded: return "DNS; all listed addresses are excluded"
     case .noAnswerInTime: return "DNS; no listed address was ready in time"
     case nil:
@@ -197,7 +198,8 @@ struct Waterfall: Sendable {
 
 extension Waterfall {
   /// Returns a line for each metric of the server, with a heading. Usually these times are parts of `wait`, but
-  /// a server may report any times. The column of the durations is below that of `wait` unless `wait` is very long.
+  /// a server may report any times. The durations are below the column of `wait`, unless a phase takes 10 s or
+  /// more.
   private func serverTiming(_ columns: Int) -> [String] {
     guard let metrics = exchange?.serverTiming, !metrics.isEmpty else { return [] }
     let width = min(max(metrics.map(\.name.count).max() ?? 0, 10), 28)

@@ -53,7 +53,8 @@ struct ListReport: Sendable {
     ]
   }
 
-  /// The report as text: one line for a valid list, or else one line for each fault.
+  /// The report as text: one line for a valid list, or one line for each fault. Empty if the file could not
+  /// be read.
   var text: String {
     guard let list else {
       return Text.lines(faults.map { Text.printable("\(name): \($0.path): \($0.message)") })

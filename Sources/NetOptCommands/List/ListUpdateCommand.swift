@@ -15,8 +15,8 @@ struct ListUpdateCommand: Command {
       the list has a signature file, the command fetches the signature too, and replaces it together with \
       the list.
 
-      The exit code is 1 when there was no valid list or the command could not write it. In this case the \
-      file is unchanged, unless the message says otherwise.
+      The exit code is 1 when the command got no valid list from the URL or could not write it. In this case \
+      the file is unchanged, unless the message says otherwise.
       """,
     operands: "[FILE]", operandCount: 0...1,
     options: [

@@ -45,7 +45,7 @@ public struct AttemptReport: Sendable {
   public enum Reason: String, Hashable, Sendable {
     /// The attempt is the first one of the call.
     case first
-    /// The attempt followed an attempt that failed.
+    /// The attempt followed an attempt that failed, or that got the status 421, 502, 503 or 504.
     case retry
     /// The attempt was started beside the first attempt, because the first attempt was slow.
     case hedge

@@ -29,14 +29,15 @@ public struct CacheOptions: Hashable, Sendable {
     /// The name of the API, which should contain its service and environment. The name is part of the cache
     /// key. `nil` stands for the request's method, origin and path.
     public var name: String?
-    /// How long a response with a status from 200 to 299 is fresh; `nil` means that no such response is
-    /// stored.
+    /// The longest time for which a response with a status from 200 to 299 is fresh. The cache shortens the
+    /// time by a random part, at most 10 %, so that responses do not all expire together. `nil` means that no
+    /// such response is stored.
     public var timeToLive: Duration?
     /// What the cache does with a stored response after its time to live. Default: `refetch`.
     public var expired = Expired.refetch
-    /// How long an error response is fresh if its status is cacheable by default (404, 410 and similar; RFC
-    /// 9110, section 15.1). `nil` means that no error response is stored. Default: `nil`. Keep the time
-    /// short.
+    /// The longest time for which an error response is fresh if its status is cacheable by default (404, 410
+    /// and similar; RFC 9110, section 15.1). The cache shortens the time as it does with `timeToLive`. `nil`
+    /// means that no error response is stored. Default: `nil`. Keep the time short.
     public var negativeTimeToLive: Duration?
 
     /// Creates a declaration.

@@ -105,7 +105,7 @@ public struct CacheStatus: Hashable, Sendable {
   ///   - timeToLive: the seconds for which the response stays fresh; negative if stale, `nil` if unknown.
   ///   - storing: the rule that decided whether the origin's response is stored.
   ///   - isStored: whether the origin's response is stored.
-  ///   - isCollapsed: whether the request waited for the response to another request (single flight).
+  ///   - isCollapsed: whether the call got the result of another call's fetch (single flight).
   package init(
     _ outcome: Outcome, by rule: CacheRule, forward: Forward? = nil, forwardedStatus: Int? = nil,
     timeToLive: Int64? = nil, storing: CacheRule? = nil, isStored: Bool = false, isCollapsed: Bool = false
@@ -134,7 +134,8 @@ public struct CacheStatus: Hashable, Sendable {
   /// After a 304: whether the cache keeps the stored response that the 304 updates. False if the cache served
   /// a stored response that the origin did not confirm.
   public var isStored: Bool { storage?.isStored ?? false }
-  /// Whether the request waited for the response to another request (single flight).
+  /// Whether the call got the result of another call's fetch (single flight). False if the call waited for a
+  /// fetch and then sent its own request.
   public var isCollapsed: Bool { storage?.isCollapsed ?? false }
   /// Whether the body of the response came from the cache: a hit, a stale or a revalidated response.
   public var isFromCache: Bool { outcome == .hit || outcome == .stale || outcome == .revalidated }

@@ -102,7 +102,8 @@ extension Transport {
 package struct ConnectReport: Hashable, Sendable {
   /// The duration of the TCP handshake, or the round-trip time of the echo request.
   package var connect: Duration
-  /// The duration of the TLS handshake, without the wait for its turn; `nil` without TLS.
+  /// The duration of the TLS handshake; `nil` without TLS. Probes begin TLS one after another; the wait for this
+  /// is not a part of it.
   package var tls: Duration?
   /// Whether there was a pooled connection, so that none was opened. Then the durations are no measurements.
   package var reused: Bool

@@ -26,7 +26,7 @@ struct BodyLines: AsyncSequence, Sendable {
 
   struct Iterator: AsyncIteratorProtocol {
     var chunks: ResponseBody.AsyncIterator
-    /// The bytes of the chunk that was read last.
+    /// The bytes of the last chunk that `next` has not added to a line yet.
     private var chunk: ArraySlice<UInt8> = []
     /// The beginning of a line whose end has not arrived.
     private var line: [UInt8] = []

@@ -18,8 +18,8 @@ extension RequestBody {
   ///
   /// - Parameter report: called after each piece of at most 64 KiB (of a `stream`: after each chunk), with
   ///   the number of bytes so far and the length of the body, which is `nil` if it is not known. It must
-  ///   not block. The calls of one sending come one after the other, on any thread except the event loop's.
-  ///   The last one may come shortly after a call that failed has returned.
+  ///   not block. The reports of one sending come one after the other, on any thread except the event loop's.
+  ///   After a request has failed, one more report may come shortly after the client has thrown the error.
   public func reportingProgress(
     to report: @escaping @Sendable (_ sent: Int64, _ total: Int64?) -> Void
   ) -> RequestBody {

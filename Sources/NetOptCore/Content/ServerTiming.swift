@@ -1,10 +1,11 @@
 /// A metric of a server about a response, from the field `Server-Timing` (https://www.w3.org/TR/server-timing/).
 package struct ServerTiming: Hashable, Sendable {
-  /// The name of the metric, a token of at most `longestName` characters.
+  /// The name of the metric, a token. A name of more than `longestName` characters is cut there and ends in
+  /// "…".
   package var name: String
-  /// How long the part of the work took; `nil` when the server gives no duration, or one that does not begin
-  /// with a number of milliseconds from 0 to `longestDuration`. The specification allows negative numbers. They
-  /// are dropped deliberately, because no work takes a negative time.
+  /// The time that the metric gives for a part of the server's work. `nil` when the server gives no duration,
+  /// or one that does not begin with a number of milliseconds from 0 to `longestDuration`. The specification
+  /// allows negative numbers. They are dropped deliberately, because no work takes a negative time.
   package var duration: Duration?
   /// The description, at most `longestText` characters and "…". Characters that control a terminal are
   /// replaced by U+FFFD. `nil` when the server gives none, or an empty one.

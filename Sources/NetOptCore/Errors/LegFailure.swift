@@ -1,4 +1,5 @@
-/// The reason why a leg of a race, or a probe, failed. The planner decides by the kind of failure whether the
+/// The reason why a leg or a probe failed. A leg is one connection attempt of a race, which tries the
+/// addresses of a plan until one connection is ready. The planner decides by the kind of failure whether the
 /// failure counts against the endpoint.
 public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
   /// The kinds of failure.
@@ -25,9 +26,9 @@ public struct LegFailure: Hashable, Sendable, CustomStringConvertible {
     case authorities
     /// This machine cannot reach the address: it has no route to it, or does not support its address family.
     case unreachable
-    /// The endpoint accepted requests and sent no responses, while other endpoints worked. Or only the
-    /// connection of the request is dead: this endpoint works over another connection, or another endpoint
-    /// works.
+    /// A request got no response, although an endpoint worked. Either the endpoint accepted requests and
+    /// answered none, while other endpoints answered. Or the connection of the request is dead: the endpoint
+    /// acknowledged nothing on it, while this endpoint (over another connection) or another one worked.
     case silent
     /// The endpoint accepted no request on a working HTTP/2 connection: it refused the stream
     /// (REFUSED_STREAM; RFC 9113, section 8.7), or allowed no streams.
@@ -66,10 +67,10 @@ extension LegFailure.Kind {
   /// How well the failure explains why a call failed, from 0 to 18. If the legs of a call failed in different
   /// ways, the error of the call names the failure with the highest weight.
   ///
-  /// The highest weights belong to failures that recur until somebody changes something: this machine's
-  /// authorities, the proxy, a certificate. Next come failures after TCP was connected, then failures to
-  /// connect. DNS failures have the lowest weights, because a race often asks DNS only after the endpoints of
-  /// the list have failed.
+  /// The highest weights belong to failures that recur until somebody changes something: unreadable
+  /// authorities, a proxy that refuses every connection, a certificate. Next come other failures of the
+  /// proxy, then failures after TCP was connected, then failures to connect. DNS failures have the lowest
+  /// weights, because a race often asks DNS only after the endpoints of the list have failed.
   package var weight: Int {
     switch self {
     case .authorities: 18

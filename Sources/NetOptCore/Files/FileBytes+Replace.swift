@@ -9,7 +9,8 @@ extension FileBytes {
   ///   - mode: the permissions of a new file, reduced by the umask. A replaced file keeps its permissions,
   ///     and its owner where the system allows that.
   ///   - isOwnedByNetopt: whether only netopt writes the file, such as a saved ranking. If true, the new file
-  ///     has the permissions `mode` and replaces even a link or a pipe. Default: false.
+  ///     has the permissions `mode`, and replaces a link itself, not the file that the link points to.
+  ///     Default: false.
   ///   - what: what the file contains, for the message of an error: "the signature".
   ///   - phase: the phase of the error.
   /// - Throws: `NetOptError.Code.unwritableFile`, with the file and the system's reason. No draft remains.

@@ -64,7 +64,8 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   /// such as `q`, or in a path segment, is not recognized (docs/security.md).
   public var shown: String { SecretParameters.hidden(inURL: description) }
 
-  /// The first 200 characters of `shown`, for messages. Reads only the first 16 KiB of a longer URL.
+  /// The first 200 characters of `shown`, for messages. Of a URL longer than 16 KiB, only the part that
+  /// `start` returns is used.
   package var brief: String { SecretParameters.hidden(inURL: Self.start(of: description)).printable(200) }
 
   /// Returns the part of a URL or of a query that is shown: the first 16 KiB. Hiding the secrets of a whole
@@ -157,8 +158,9 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Returns the reason why a host name is invalid, or `nil` if it is valid. A valid name is an IPv4 address,
-  /// or has at most 253 bytes, in labels of 1 to 63 letters, digits, "-" and "_". RFC 1123, section 2.1, does
-  /// not allow the underscore, but host names in use have it.
+  /// or has at most 253 bytes, in labels of 1 to 63 letters, digits, "-" and "_", and its last label is not a
+  /// number (`isNumber`). A dot may follow the last label. RFC 1123, section 2.1, does not allow the
+  /// underscore, but host names in use have it.
   package static func hostNameFault(_ host: some StringProtocol) -> String? {
     var name = Substring(host).utf8
     if name.last == UInt8(ascii: ".") { name.removeLast() }
@@ -191,7 +193,8 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Percent-encodes the bytes that a request line cannot contain: non-ASCII bytes and spaces.
+  /// Percent-encodes non-ASCII bytes, spaces, and the control characters below the space. A request line
+  /// cannot contain these.
   static func encoded(_ text: Substring.UTF8View) -> String {
     encoded(text) { $0 > 0x20 && $0 < 0x80 }
   }
@@ -221,8 +224,8 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
     (try? HTTPURL(text))?.shown ?? withoutSecrets(text)
   }
 
-  /// Returns the parts of a text that cannot contain a password: the scheme, then the host and port if the
-  /// authority is nothing else, then the path and query without secret parameters. If the authority is
+  /// Returns the parts of a text that cannot contain a password: the scheme, then the host and port, then the
+  /// path and query without secret parameters. Shows a user name and password as "…@". If the authority is
   /// malformed, drops everything after the scheme: what looks like the end of the authority may be in the
   /// middle of a password.
   private static func withoutSecrets(_ text: String) -> String {
@@ -254,7 +257,7 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Returns the index at which the authority of a text begins: after the scheme, the colon and the slashes.
-  /// The colon or one slash may be missing. Returns the start of the text if it has no scheme.
+  /// The colon or one slash may be missing, and without a scheme both. Returns the start of any other text.
   private static func authorityStart(_ text: String) -> String.Index {
     let scheme = text.utf8.prefix { ByteClass.isUnreserved($0) || $0 == UInt8(ascii: "+") }
     var rest = text.utf8[scheme.endIndex...]

@@ -96,8 +96,9 @@ public struct RequestOptions: Hashable, Sendable {
   /// hedges. Default: 3.
   ///
   /// Within one attempt, the client may send the request several times. It sends any request again when the
-  /// server did not process it. It sends a request that may be repeated again when a pooled connection was
-  /// dead. `maxAttempts` does not limit these resends. `NetOptResponse.attempts` counts them.
+  /// server did not process it. If a pooled connection was dead, it sends the request again on a new
+  /// connection, provided that the request may be repeated. `maxAttempts` does not limit these resends.
+  /// `NetOptResponse.attempts` counts them.
   ///
   /// The client retries a request that may be repeated (`NetOptRequest.mayBeRepeated`) after one of these
   /// events, if the caller does not have a response yet: the connection failed after the request was sent,

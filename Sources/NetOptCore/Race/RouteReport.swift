@@ -15,11 +15,13 @@ public struct RouteReport: Sendable {
 
   /// The reason why a call that uses the list fell back to DNS.
   ///
-  /// A call does not use the list when the list has expired, or when the caller asked for DNS. Such a call
-  /// has no `Fallback`, even if the list contains the host.
+  /// A call does not use the list in five cases: a proxy is set, the caller asked for DNS or pinned an address
+  /// that is not listed, the list has the host for another port, the list does not have the host, or the list
+  /// has expired. Such a call has no `Fallback`.
   public enum Fallback: String, Hashable, Sendable {
-    /// Each endpoint of the list that the call tried failed. Also when the race began with DNS and tried
-    /// no listed endpoint, as the race of a retry, of a hedge, or of a call that waited for another race may.
+    /// Each endpoint of the list that the call tried failed. Or the race tried no listed endpoint because it
+    /// began with DNS: this can happen in a retry, in a hedge, or in a call that waited for another call's
+    /// race.
     case allFailed = "all-failed"
     /// No endpoint of the list was usable, and the circuit breaker of at least one excluded it: it was open,
     /// or half-open with its one attempt under way. The others may have been excluded for other reasons. The
@@ -71,7 +73,8 @@ public struct RouteReport: Sendable {
     /// The result of the leg.
     public var outcome: Outcome
     /// The failure of the leg; `nil` if the leg did not fail. The winning leg has a failure if its connection
-    /// failed after the request was sent and before a response began.
+    /// failed after the request was sent and before a response began, unless libcurl was about to send a request
+    /// again that may not be repeated.
     public var failure: LegFailure?
     /// Whether the leg used a pooled connection and opened none.
     public var reused: Bool

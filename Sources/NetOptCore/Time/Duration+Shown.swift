@@ -1,6 +1,7 @@
 extension Duration {
   /// The duration as text for a message, rounded to three significant digits: `0.4 ms`, `12 ms`, `1.25 s`,
-  /// `90 s`. From 100 s on it has all digits of the whole seconds. A negative duration is `0 s`.
+  /// `90 s`. From 100 s on it has all digits of the whole seconds. Below 0.1 ms it is rounded to whole
+  /// microseconds, and is at least `0.001 ms`. A duration that is zero or negative is `0 s`.
   package var shown: String {
     let nanoseconds = max(nanoseconds, 0)
     if nanoseconds == 0 { return "0 s" }

@@ -11,8 +11,8 @@ package enum CallOutcome: Hashable, Sendable {
   /// number of seconds.
   case unavailable(status: Int, retryAfter: Duration?)
   /// The exchange failed after the request was sent, for one of three reasons. The connection failed (the
-  /// winning leg of the report then has a failure), only the stream was reset, or the response violated the
-  /// rules of HTTP.
+  /// winning leg of the report mostly has a failure then), only the stream was reset, or the response violated
+  /// the rules of HTTP.
   case broke
   /// No response began before the deadline of the call. `HostRoutes.adjustedOutcome` decides whether the wait
   /// was long enough to count.

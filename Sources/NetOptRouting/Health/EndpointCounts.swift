@@ -1,14 +1,15 @@
 import NetOptCore
 
-/// What requests and probes have met with at a listed endpoint, since it came into the list. Changes of the
-/// network do not reset it. It only informs: no plan depends on it.
+/// Counts the responses and failures of a listed endpoint, since it came into the list. Changes of the
+/// network do not reset the counts. They only inform: no plan depends on them.
 package struct EndpointCounts: Hashable, Sendable {
   /// The number of responses with other statuses than 502, 503 and 504.
   package private(set) var responses = 0
   /// The sum of the waits of these responses in nanoseconds, each from the last byte of the request to the first
   /// byte of the response.
   package private(set) var waits: Int64 = 0
-  /// The numbers of failures, by what they were: a kind (`name`), `incomplete`, or a status: 502, 503 or 504.
+  /// The number of failures for each name. A name is a kind of failure (`name`), `incomplete`, or a status: 502,
+  /// 503 or 504.
   package private(set) var failures: [String: Int] = [:]
 
   package init() {}
@@ -31,7 +32,7 @@ package struct EndpointCounts: Hashable, Sendable {
 }
 
 extension EndpointCounts {
-  /// The name of a failure in the metrics; `nil` for one with which every endpoint would fail.
+  /// The name of a kind of failure in the metrics; `nil` for kinds that the metrics do not count at an endpoint.
   static func name(_ kind: LegFailure.Kind) -> String? {
     switch kind {
     case .refused: "refused"
@@ -51,6 +52,7 @@ extension EndpointCounts {
     }
   }
 
-  /// The name of a response that was not complete, over a connection that worked.
+  /// The name of a request that got no complete response and whose leg has no failure: the server reset the
+  /// stream or broke the rules of HTTP, or the connection was lost and the request may not be repeated.
   static var incomplete: String { "incomplete-response" }
 }

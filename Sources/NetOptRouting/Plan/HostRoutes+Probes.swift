@@ -16,8 +16,9 @@ struct ProbeTimes: Sendable {
 
 /// The kind of an endpoint's next probe, and when it is due.
 private enum NextProbe {
-  /// The one attempt of a half-open circuit breaker, or a certificate check. The moment is when the probe is
-  /// due, or when it may become due.
+  /// The one attempt of a half-open circuit breaker, or a certificate check. If the attempt is
+  /// free, the moment is when the probe is due. Otherwise it is when the endpoint's state next changes by
+  /// itself.
   case attempt(MonotonicInstant)
   /// A routine probe, which keeps the measurements of an endpoint fresh. No request waits for its result. The
   /// endpoint's circuit breaker is closed, or it is half-open and only a response can show that the endpoint

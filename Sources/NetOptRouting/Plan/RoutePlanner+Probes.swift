@@ -19,8 +19,8 @@ extension RoutePlanner {
   /// The shortest time between two routine probes, whatever the number of endpoints in use.
   static let routineProbeSpacing = Duration.milliseconds(200)
 
-  /// Takes the probes that are due now. Only origins in use are probed: those for which a plan was made in
-  /// the last 5 minutes.
+  /// Returns the probes that are due now, and counts them as made. Only origins in use are probed: those for
+  /// which a plan was made in the last 5 minutes.
   ///
   /// - The one attempt of a half-open circuit breaker is due at once, if the last failure was that the
   ///   endpoint was unreachable. The probe takes this attempt, so that no request takes it. After any other
@@ -35,11 +35,10 @@ extension RoutePlanner {
   /// between these probes double from 1 s to 60 s.
   ///
   /// The caller must pass the result of each probe to `record(probe:of:for:from:at:)`, even if the probe was
-  /// cancelled: the circuit breaker of a half-open endpoint waits for the result. The results of ICMP echo
-  /// requests are not passed to it, so a due probe must not use ICMP.
+  /// cancelled: the circuit breaker of a half-open endpoint waits for the result. The prober does not pass the
+  /// results of ICMP echo requests to that method, so a due probe must not use ICMP.
   ///
-  /// - Returns: the probes. The planner counts them as made: an endpoint is due again only when its interval
-  ///   is over.
+  /// - Returns: the probes. An endpoint is due again only when its interval is over.
   package mutating func dueProbes(at now: MonotonicInstant) -> [DueProbe] {
     var due: [DueProbe] = []
     if suspectsNetwork(at: now) {

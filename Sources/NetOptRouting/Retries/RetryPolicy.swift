@@ -145,9 +145,9 @@ package struct RetryPolicy: Sendable {
     return .decideLater(after: pause)
   }
 
-  /// Whether the retry is already paid: `WaitWatch` took it from the budget when it moved the request away
-  /// from a silent endpoint or a dead connection. The retry of a request that the endpoint's kernel had not
-  /// acknowledged costs nothing.
+  /// Whether this retry takes nothing from the budget. `WaitWatch` has already paid for it when it took the
+  /// request from a silent endpoint or a dead connection. Or it is free, because the endpoint's kernel had not
+  /// acknowledged the request.
   private static func isPaid(_ outcome: Outcome) -> Bool {
     if case .failure(let error) = outcome { error.route?.winner?.failure?.kind == .silent } else { false }
   }
@@ -167,9 +167,9 @@ package struct RetryPolicy: Sendable {
     return nil
   }
 
-  /// Whether the request was sent, but no server processed it (for example, a refused stream), and no leg was
-  /// left to send it. The leg that had sent it is then no longer the winner. So `sendFailed` without a winner
-  /// means that the request was sent and then taken back, not that it was never sent.
+  /// Whether the gate let a leg send the request, the race then took the request back because no server had
+  /// processed it (for example, a refused stream), and no leg was left to send it. After the race takes a
+  /// request back, no leg is the winner.
   private static func wasUnprocessed(_ error: NetOptError) -> Bool {
     error.code == .sendFailed && error.isRetryable && error.route?.winner == nil
   }

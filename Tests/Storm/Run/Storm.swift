@@ -42,7 +42,7 @@ package final class Storm: Sendable {
   /// Prepares this process: starts tracking libcurl's allocations, and enters a new network namespace where
   /// possible. Must be called before anything else.
   ///
-  /// - Returns: whether the process has its own network, which can change.
+  /// - Returns: whether the process has its own network namespace, so that the storm can change the network.
   package static func prepareProcess() async -> Bool {
     CurlAllocations.install()
     return await OwnNetwork.enter()

@@ -3,8 +3,9 @@ import NetOptRouting
 
 /// The probe method `tcp`, which completes a TCP handshake.
 struct TCPProbe: Probe {
-  /// False: a middlebox may complete the handshake for an endpoint that is down. Due probes therefore use the
-  /// default method instead, which is `tcp` itself for port 80. There its success counts in full.
+  /// False: a middlebox may complete the handshake for an endpoint that is down. Due probes use the default
+  /// method instead. For an `http` origin the default method is `tcp`. There a TCP handshake shows that an
+  /// endpoint works again which could not be reached.
   var showsRecovery: Bool { false }
 
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError> {

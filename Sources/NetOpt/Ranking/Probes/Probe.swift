@@ -3,14 +3,15 @@ import NetOptRouting
 
 /// Implements a probe method: takes samples of an endpoint.
 protocol Probe: Sendable {
-  /// The probe method of the quick samples that follow the full sample.
+  /// A probe takes one full sample with its own method. After a success it takes two quick samples, which keep
+  /// no connection. This is the method of the quick samples.
   var furtherSampleMethod: ProbeMethod { get }
-  /// Whether a result counts for or against the endpoint. If this is false, the prober does not pass the
-  /// results to the planner, and `showsRecovery` must be false too. Otherwise due probes would use this
-  /// method, and the planner would wait for results that never come.
+  /// Whether a result counts for or against the endpoint. If this is false, the prober does not pass results
+  /// to `Router.record(probe:of:for:started:)`. Then `showsRecovery` must be false too: if it were true, due
+  /// probes would use this method, and the planner would wait for results that never come.
   var judgesEndpoint: Bool { get }
   /// Whether a success shows that a failed endpoint works again. If this is false, due probes use the default
-  /// method of the origin instead (`Prober.probe(_:)`): `tls`, or `tcp` for port 80.
+  /// method of the origin instead (`Prober.probe(_:)`): `tls`, or `tcp` for `http`.
   var showsRecovery: Bool { get }
 
   /// Takes a sample.
@@ -18,8 +19,8 @@ protocol Probe: Sendable {
   /// - Returns: a report with the durations of the handshakes or of the echo; or the failure. For an `https`
   ///   origin, a new connection without a TLS handshake (`tls` is `nil`) is only a measurement. It does not
   ///   show that the endpoint works. The planner records the round-trip time and counts this machine's
-  ///   network as working. If the endpoint's circuit breaker is half-open, another probe or a
-  ///   request may now make its one attempt.
+  ///   network as working. If the probe held the one attempt of a half-open circuit breaker, the planner takes
+  ///   the attempt back, and another probe or a request can make it.
   func take(_ sample: ProbeSample, by prober: Prober) async -> Result<ConnectReport, LegError>
 }
 

@@ -23,7 +23,8 @@ package final class ClientIdentity: @unchecked Sendable {
   /// Reads a certificate and its key, on a thread of its own: a file says how often its passphrase is hashed,
   /// up to 2^31 times.
   ///
-  /// - Throws: `invalidConfiguration` or `unreadableFile`, with the file and the fault.
+  /// - Throws: `invalidConfiguration` or `unreadableFile`, with the file and the fault; `unsupported` without
+  ///   OpenSSL; and the error that the passphrase closure threw.
   package static func read(_ source: ClientCertificate) throws(NetOptError) -> ClientIdentity {
     let result = OwnThread.perform(within: longestRead) { () -> Result<ClientIdentity, NetOptError> in
       do throws(NetOptError) { return .success(try ClientIdentity(source)) } catch { return .failure(error) }
@@ -39,7 +40,8 @@ package final class ClientIdentity: @unchecked Sendable {
 
   /// Reads a certificate and its key.
   ///
-  /// - Throws: `invalidConfiguration` or `unreadableFile`, with the file and the fault.
+  /// - Throws: `invalidConfiguration` or `unreadableFile`, with the file and the fault; `unsupported` without
+  ///   OpenSSL; and the error that the passphrase closure threw.
   private init(_ source: ClientCertificate) throws(NetOptError) {
     guard let functions = Functions.loaded else { throw OpenSSL.missing("a client certificate") }
     let parts: Parts
@@ -129,9 +131,10 @@ package final class ClientIdentity: @unchecked Sendable {
   private static let keyLabels: Set = [
     "PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY",
   ]
-  /// The object identifiers in DER of `Functions.types`: RSA, RSASSA-PSS, elliptic curves, Ed25519, Ed448,
-  /// and ML-DSA (2.16.840.1.101.3.4.3.17 to 19). OpenSSL may take minutes to decode a DSA or Diffie-Hellman
-  /// key. `Functions.hasUsableType` checks the decoded key.
+  /// The object identifiers in DER of the types of keys that TLS uses: RSA, RSASSA-PSS, elliptic curves,
+  /// Ed25519, Ed448, and ML-DSA (2.16.840.1.101.3.4.3.17 to 19). A key with none of them is refused before
+  /// OpenSSL decodes it: a DSA or Diffie-Hellman key may take minutes. `Functions.hasUsableType` checks the
+  /// decoded key.
   private static let keyTypes: [[UInt8]] = [
     [0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x11],
     [0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x03, 0x12],
@@ -284,8 +287,8 @@ package final class ClientIdentity: @unchecked Sendable {
     /// The maximum size of an RSA key in bits. A signature with a key of 8,192 bits takes 30 ms on the loop.
     static let mostBits: Int32 = 8192
 
-    /// Whether a signature with a key takes a bounded time: the key is not RSA, or its numbers are those of a
-    /// valid RSA key of at most `mostBits` bits.
+    /// Whether a signature with a key takes a bounded time: the key is not RSA, or none of its numbers is longer
+    /// than in a valid RSA key of at most `mostBits` bits.
     func hasUsableSize(_ key: Pointer) -> Bool {
       RSANumbers.areUsable(most: Self.mostBits) { name in
         var number: Pointer?
@@ -295,7 +298,8 @@ package final class ClientIdentity: @unchecked Sendable {
       }
     }
 
-    /// The types of keys that TLS uses (EVP_PKEY_is_a(3)), except those on elliptic curves with parameters.
+    /// The types of keys that TLS uses, by OpenSSL's names (EVP_PKEY_is_a(3)), except `EC`: `hasUsableType`
+    /// accepts such a key only if its curve has a name.
     private static let types = [
       "RSA", "RSA-PSS", "ED25519", "ED448", "ML-DSA-44", "ML-DSA-65", "ML-DSA-87",
     ]

@@ -82,9 +82,9 @@ final class ConnectionGroup {
   /// Returns the endpoint with the most ready connections among the endpoints whose address came from DNS; of
   /// several such endpoints, the one with the lowest address.
   ///
-  /// For plans whose first leg is DNS. Such a plan tries no endpoint of the IP list first: the endpoints are
-  /// excluded, the attempt avoids them, or the list does not contain them. So this method ignores a ready
-  /// connection to an endpoint whose address came from the list.
+  /// For plans whose first leg is DNS. Such a plan tries no endpoint of the IP list first: the list is not
+  /// used for the request, the endpoints are excluded, or the attempt avoids them. So this method ignores a
+  /// ready connection to an endpoint whose address came from the list.
   ///
   /// - Parameter avoidance: the addresses to skip.
   func readyDNSEndpoint(avoiding avoidance: RoutePlan.Avoidance? = nil) -> IPEndpoint? {

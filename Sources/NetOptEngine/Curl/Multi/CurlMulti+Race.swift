@@ -23,7 +23,8 @@ extension CurlMulti {
   /// Makes an admitted exchange race, or wait for another exchange's race.
   private func begin(_ exchange: Exchange) {
     guard !exchange.state.isFinished else { return }
-    // A caller waits for a warm-up, and a handshake is what makes the order of the dials matter.
+    // Only probes with TLS take turns. A warm-up does not: a caller waits for it. A probe without TLS does not:
+    // it is the handshake that takes much CPU time.
     if exchange.purpose == .probe, exchange.plan.isSecure { return dialInTurn(exchange) }
     if exchange.purpose.endsAtGate { return race(exchange) }
     if exchange.request.options.connection == .fresh { return race(exchange) }

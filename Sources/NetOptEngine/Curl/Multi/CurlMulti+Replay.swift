@@ -1,8 +1,8 @@
 import CCurl
 import NetOptCore
 
-// Requests that netopt moves to another connection than the one that libcurl chose (docs/adr/0022,
-// docs/adr/0026).
+// Resends: what netopt does when the gate refuses a connection, or when a connection ends before the response
+// begins (docs/adr/0022, docs/adr/0026).
 
 extension CurlMulti {
   /// Acts on a leg whose connection the gate refused. If the refusal allows that, the leg continues on
@@ -50,9 +50,10 @@ extension CurlMulti {
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
-  /// Ends a call whose winner had sent the request, lost the connection before the response began, and could
-  /// not open another connection. A race with a winner starts no other leg. The error is that of a lost
-  /// request, so that a retry may send the request to another endpoint.
+  /// Ends an attempt whose winner had sent the request, lost the connection before the response began, and
+  /// could not open another connection. A race with a winner starts no other leg. The error has the code
+  /// `sendFailed`. It is retryable if the request may be repeated, so that a retry can send the request to
+  /// another endpoint.
   ///
   /// - Parameters:
   ///   - peer: the endpoint, in words for users.
@@ -101,8 +102,9 @@ extension CurlMulti {
     follow(exchange.race.failed(transfer.leg), in: exchange)
   }
 
-  /// Takes an unprocessed request back from its leg, which must not send the request again. The next leg
-  /// sends the request. If there is no next leg, the call fails.
+  /// Takes an unprocessed request back from its leg, and fails the leg. Callers use this when the leg should
+  /// not send the request again, for example because it has done so too often. The next leg sends the request.
+  /// If there is no next leg, the attempt fails.
   ///
   /// - Parameters:
   ///   - loss: how the request was lost.

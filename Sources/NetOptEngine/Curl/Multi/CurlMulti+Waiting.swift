@@ -1,8 +1,8 @@
 import CCurl
 import NetOptCore
 
-// Looks at requests while they wait for their responses. Without these looks, netopt would learn only when
-// the requests reach their deadlines that an endpoint has gone silent (docs/adr/0029).
+// Looks at requests while they wait for their responses. Without these looks, netopt would notice a silent
+// endpoint only at the deadlines of its requests (docs/adr/0029).
 
 /// The schedule of a multi handle's looks at waiting requests.
 struct WaitLooks {
@@ -244,7 +244,7 @@ extension CurlMulti {
     progress(of: descriptor).map { Progress(lastReceived: now + (.zero - $0.silence), delivery: $0.delivery) }
   }
 
-  /// Fails a call whose endpoint or connection has gone silent, so that the call may try another address.
+  /// Ends an attempt whose endpoint or connection has gone silent, so that the call may try another address.
   /// Keeps other requests off the connection.
   private func take(_ transfer: Transfer, _ taken: TakenRequest) {
     let exchange = transfer.exchange
