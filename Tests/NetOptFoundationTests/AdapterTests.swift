@@ -126,27 +126,41 @@ import Testing
     await client.shutdown()
   }
 
-  @Test("a redirect of another server to a host with credentials of the client is the final response")
-  func foreignRedirect() async throws {
+  /// The way to the trusted server: at once, over IPv6, or by another scheme of URL.
+  @Test(
+    "a redirect of another server to a host with credentials of the client is the final response",
+    arguments: ["", "over-ipv6", "with-user", "upper-case"])
+  func foreignRedirect(_ way: String) async throws {
     let trusted = try LoopbackServer(.raw { try $0.respond(200, text: "trusted") })
     defer { trusted.stop() }
+    let port = trusted.endpoint.port
+    let target =
+      switch way {
+      case "with-user": "http://user:other@localhost:\(port)/delete-all"
+      case "upper-case": "HTTP://LOCALHOST:\(port)/delete-all"
+      default: "http://localhost:\(port)/delete-all"
+      }
+    let second = try LoopbackServer(
+      .raw { try $0.respond(302, ["Location": target]) }, on: try #require(IPAddress("::1")))
+    defer { second.stop() }
     let other = try LoopbackServer(
       .raw { exchange in
         switch exchange.request.target {
         case "/own": try exchange.respond(302, ["Location": "/end"])
         case "/end": try exchange.respond(200, text: "end")
-        default: try exchange.respond(302, ["Location": "http://\(trusted.endpoint)/delete-all"])
+        case "/over-ipv6": try exchange.respond(302, ["Location": "http://\(second.endpoint)/"])
+        default: try exchange.respond(302, ["Location": target])
         }
       })
     defer { other.stop() }
     var settings = ClientConfiguration()
-    settings.authorization = [.basic(user: "user", password: "secret", hosts: ["127.0.0.1"])]
+    settings.authorization = [.basic(user: "user", password: "secret", hosts: ["localhost"])]
     let client = try NetOptClient(settings)
     let configuration = URLSessionConfiguration.ephemeral
     configuration.useNetOpt(client)
     let session = URLSession(configuration: configuration)
-    #expect(try await Adapted.text(session, Adapted.url(other)).hasPrefix("302"))
-    #expect(trusted.requests.isEmpty)
+    #expect(try await Adapted.text(session, Adapted.url(other, way)).hasPrefix("302"))
+    #expect(trusted.requests.isEmpty && second.requests.count == (way == "over-ipv6" ? 1 : 0))
     #expect(try await Adapted.text(session, Adapted.url(other, "own")) == "200 end")
     await client.shutdown()
   }

@@ -139,6 +139,8 @@ extension RedirectInterceptor {
     // The client signs and authorizes only requests that the caller makes, and no request that another server
     // asks for in a redirect. A server on another port counts as another server.
     if new != old, trustingHosts.contains(new.host) { return false }
+    // Cookies without `Secure` would travel unencrypted.
+    if old.scheme == .https, new.scheme == .http, cookieHosts.contains(new.host) { return false }
     // A host that the program also has in `cookieHosts`, such as a login server, may lead to one.
     return !cookieHosts.contains(new.host) || cookieHosts.contains(old.host)
   }

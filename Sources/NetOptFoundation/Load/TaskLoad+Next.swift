@@ -10,23 +10,25 @@ extension TaskLoad {
 
   /// Returns the request that follows a response; `nil` if the response is the final one.
   ///
-  /// - Throws: `URLError` with the code `httpTooManyRedirects`, or `requestBodyStreamExhausted` if a stream
-  ///   would have to be sent again.
+  /// - Throws: `URLError` with one of these codes: `httpTooManyRedirects`; `requestBodyStreamExhausted` if a
+  ///   stream would have to be sent again; `unsupportedURL` if the next URL is neither http nor https;
+  ///   `badURL` if the delegate's request has no URL; `badServerResponse` if Foundation cannot represent the
+  ///   response.
   func nextRequest(
     after response: NetOptResponse, to request: LoadRequest, by client: NetOptClient
   ) async throws -> LoadRequest? {
     if response.status == 401 { return await authorizedRequest(after: response, to: request) }
     guard let target = try request.redirectTarget(of: response) else { return nil }
-    // Such a redirect is the final response, as it is for callers of the client.
-    if let old = request.url.ofServer, let new = target.ofServer, !client.allowsRedirect(from: old, to: new) {
-      return nil
+    var next = request.redirected(response.status, to: target, in: session.configuration)
+    // A redirect that the client does not allow is the final response, as it is for callers of the client.
+    if let new = next.netOptURL {
+      guard let old = request.netOptURL, client.allowsRedirect(from: old, to: new) else { return nil }
     }
     let count = await onQueue { load in
       load.redirects += 1
       return load.redirects
     }
     guard count <= Self.mostRedirects else { throw URLError(.httpTooManyRedirects) }
-    var next = request.redirected(response.status, to: target, in: session.configuration)
     if let delegate {
       guard let head = HTTPURLResponse.make(response, url: request.url) else {
         throw URLError(.badServerResponse)
@@ -40,7 +42,9 @@ extension TaskLoad {
     return next
   }
 
-  /// Asks the delegate for the request that follows a redirect. The time that it takes does not count.
+  /// Asks the delegate for the request that follows a redirect. The idle timer pauses meanwhile.
+  ///
+  /// - Returns: `nil` if the delegate does not follow the redirect, or if the load ends first.
   private func ask(
     _ delegate: any URLSessionTaskDelegate, about request: URLRequest, _ head: HTTPURLResponse
   ) async -> URLRequest? {
@@ -57,7 +61,10 @@ extension TaskLoad {
     return chosen
   }
 
-  /// Returns the request with the credentials for which a server asks; `nil` if there are none.
+  /// Returns the request with the credentials for which a server asks.
+  ///
+  /// - Returns: `nil` if there are none, if the server does not ask for Basic authentication, or if the body
+  ///   is a stream, which cannot be sent again.
   private func authorizedRequest(
     after response: NetOptResponse, to request: LoadRequest
   ) async -> LoadRequest? {
@@ -74,13 +81,17 @@ extension TaskLoad {
     return request.authorized(by: credential)
   }
 
-  /// Asks the delegate and the storage for a credential; `nil` if there is none.
+  /// Asks the delegate and the storage for a credential. Cancels the task if the delegate cancels the
+  /// challenge or rejects the protection space.
+  ///
+  /// - Parameter failures: the number of earlier challenges in this load.
+  /// - Returns: `nil` if there is no credential.
   private func credential(
     for space: URLProtectionSpace, after failures: Int, _ response: NetOptResponse, _ request: LoadRequest
   ) async -> URLCredential? {
     let storage = session.configuration.urlCredentialStorage
     let stored = storage?.credential(forEqualOf: space)
-    // A stored credential that was refused is not sent again.
+    // Only the first challenge of the load gets the stored credential. So a refused one is not sent again.
     let proposed = failures == 0 ? stored : nil
     guard let delegate else { return proposed }
     let challenge = URLAuthenticationChallenge(
@@ -104,7 +115,8 @@ extension TaskLoad {
   }
 }
 
-/// The sender of a challenge. Foundation on Linux passes answers to the completion handler only.
+/// The sender of a challenge, which `URLAuthenticationChallenge` requires. It does nothing: a delegate
+/// answers through the completion handler.
 private final class NoSender: NSObject, URLAuthenticationChallengeSender {
   func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {}
   func continueWithoutCredential(for challenge: URLAuthenticationChallenge) {}

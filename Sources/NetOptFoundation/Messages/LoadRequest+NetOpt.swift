@@ -71,6 +71,12 @@ extension LoadRequest {
     return fields
   }
 
+  /// The URL that netopt requests; `nil` if netopt refuses it.
+  var netOptURL: HTTPURL? {
+    var fields = HeaderFields()
+    return try? withoutUser(&fields)
+  }
+
   /// Returns the URL without a user name and password, which become a field, as with Foundation.
   private func withoutUser(_ fields: inout HeaderFields) throws -> HTTPURL {
     guard let user = url.user, var components = URLComponents(url: url, resolvingAgainstBaseURL: true) else {

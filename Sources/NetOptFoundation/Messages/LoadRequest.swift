@@ -95,9 +95,6 @@ struct LoadRequest: Sendable {
 }
 
 extension URL {
-  /// The URL of the server, for netopt; `nil` if netopt cannot request the URL.
-  var ofServer: HTTPURL? { try? HTTPURL(originText) }
-
   /// The scheme, the host and the port, with the scheme's default port.
   fileprivate var originText: String {
     let scheme = scheme?.lowercased() ?? ""

@@ -32,8 +32,8 @@ final class NetOptURLProtocol: URLProtocol {
   }
 
   override func stopLoading() {
-    // `cancel` completes the task itself. A task that was suspended may run again already; then `startLoading`
-    // follows.
+    // `URLSessionTask.cancel` completes the task itself. In any other state, the task was suspended. If it
+    // was resumed meanwhile, Foundation calls `startLoading` next, which resumes the load.
     if task?.state == .canceling { load?.end() } else { load?.suspend() }
   }
 

@@ -6,10 +6,10 @@ import FoundationNetworking
 enum TaskAudience {
   /// The delegate of the session receives each piece.
   case delegate(any URLSessionTaskDelegate)
-  /// A completion handler or an `async` function receives the whole body. The delegate of the call, if it has
-  /// one, receives each piece too.
+  /// A completion handler or an `async` function receives the whole body. The delegate that the program has
+  /// passed to the call receives each piece too.
   case completionHandler(any URLSessionTaskDelegate)
-  /// A completion handler or an `async` function receives the whole body.
+  /// A completion handler or an `async` function receives the whole body. The call has no delegate.
   case completionHandlerOnly
   /// Nobody receives the body.
   case nobody
@@ -55,7 +55,7 @@ enum TaskAudience {
   }
 }
 
-/// A dictionary whose values have a type that Foundation does not publish.
+/// A dictionary with integer keys, whose values have a type that Foundation does not publish.
 private protocol IntegerKeyed {
   func value(for key: Int) -> Any?
 }

@@ -15,8 +15,9 @@ extension URLSessionConfiguration {
   ///
   /// For `URLSession.shared`, call it on `URLSession.shared.configuration` before the first task.
   ///
-  /// Cookies, redirects and `timeoutInterval` are Foundation's; cookies and redirects of the client do not
-  /// apply. The configuration and its sessions keep the client alive. They do not shut it down: after
+  /// Cookies, redirects and `timeoutInterval` are Foundation's, but no redirect of another server leads to a host
+  /// for which the client has credentials. A client with `cookieHosts` also adds its own cookies to requests
+  /// that have none. The configuration and its sessions keep the client alive. They do not shut it down: after
   /// `shutdown()` of the client, tasks fail. Call it before other threads use the configuration.
   ///
   /// - Parameters:
