@@ -103,8 +103,8 @@ static uint32_t stream_limit(nghttp2_session *session) {
   return nghttp2_session_get_remote_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
 }
 
-// nghttp2 calls this when the header of a frame has arrived. The function handles only DATA frames without
-// padding, because the length of the padding is not in the header.
+// nghttp2 calls this when the header of a frame has arrived. The function handles only DATA frames that end
+// their stream and have no padding. The header does not contain the length of the padding.
 static int frame_begins(nghttp2_session *session, const nghttp2_frame_hd *head, void *data) {
   (void)data;
   if (!is_ours || head->type != NGHTTP2_DATA) return 0;

@@ -16,8 +16,8 @@ extension CacheCall {
     let entry = service.entry
     let now = cache.now()
     var response = response(entry, service.part, age: entry.terms.age(at: now), route: error?.route)
-    // An entry with the version of its resource has no time left: the version that a request names decides
-    // whether the entry is fresh, and time does not.
+    // For an entry with the version of its resource, the cache status shows no remaining time, unless the
+    // entry has a declared expiry: the version that a request names decides whether the entry is fresh.
     let timeLeft =
       entry.declaredExpiry.map { $0 - now }
       ?? (entry.resourceVersion == nil ? entry.terms.timeLeft(at: now) : nil)

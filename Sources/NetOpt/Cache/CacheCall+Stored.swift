@@ -3,7 +3,7 @@ import NetOptCore
 
 /// Updates or forgets stored responses when the origin has answered.
 extension CacheCall {
-  /// The statuses of responses which do not show that the stored responses are outdated.
+  /// The statuses that do not by themselves show that the stored responses are outdated.
   private static let uninformative: Set = [206, 226, 304, 408, 416, 421, 425, 428, 429, 431, 511]
   /// The statuses in `uninformative` whose responses may carry a validator of the selected representation.
   private static let partial: Set = [206, 304, 416]
@@ -26,8 +26,9 @@ extension CacheCall {
       begun: fetch.begun)
   }
 
-  /// Forgets stored responses when a 206, 304 or 416 response has the validator of another version of the
-  /// representation.
+  /// Forgets stored responses when a 206, 304 or 416 response has a validator, and `Freshening.afterHead`
+  /// finds that it describes another response than the selected entry. Also forgets them when no
+  /// selected entry is known: then nothing can be compared.
   private func forgetOtherVersions(_ fields: HeaderFields, _ fetch: Fetch) {
     guard case .http = rules, cacheRequest.method == .get, !Validators(fields).isEmpty else { return }
     var whole = fields

@@ -169,9 +169,10 @@ final class ResponseCache: Sendable {
     return store.seeds.isEmpty && (store.disk == nil || !found.isEmpty) ? found : nil
   }
 
-  /// Stores an entry, unless a change of the resource or the response to a later request has overtaken it.
-  /// The cache must use the most recent response (RFC 9111, section 4). If the entry is overtaken, all stored
-  /// responses of the key are forgotten.
+  /// Stores an entry, unless a change of the resource, a removal by the program or the response to a later
+  /// request has overtaken it. The cache must use the most recent response (RFC 9111, section 4). If the
+  /// entry is overtaken, all stored responses of the key are forgotten. If it is unknown whether a removal
+  /// concerns the entry, the entry is not stored, and the stored responses stay.
   ///
   /// - Parameters:
   ///   - count: the count of `ResourceChanges` for the key when the request was sent.
@@ -181,8 +182,10 @@ final class ResponseCache: Sendable {
     _ entry: CacheEntry, unlessChangedSince count: UInt32, removals: UInt64, begun: MonotonicInstant
   ) {
     let left = entry.terms.freshness.lifetime - entry.terms.freshness.initialAge
-    // `ageLeft` is the time for which the entry stays fresh. For an entry that is already stale it is `nil`,
-    // because the time for which a stale entry is useful is unknown: the origin may validate it at any time.
+    // `ageLeft` is the time for which the entry stays fresh by RFC 9111. For an entry with a declared expiry
+    // or a version it is `nil`, because RFC 9111 does not decide about such an entry. For an entry that is
+    // already stale it is `nil` too. The origin may validate a stale entry at any time, so it is unknown how
+    // long the entry is useful.
     let isRFC = entry.declaredExpiry == nil && entry.resourceVersion == nil && left > 0
     let storage = changes.storeUnlessOvertaken(
       entry.key, entry.selectors, since: count, begun: begun,
@@ -234,8 +237,9 @@ final class ResponseCache: Sendable {
     await store.remove(selection)
     // See `forget` for the order.
     inFlightFetches.forget(selection)
-    // Last: until then a call may find a removed response, or join a fetch of one. The origin must not confirm
-    // this response, and `insert` must refuse it.
+    // Last: until then a call may find a removed response, or join a fetch of one. The removal counts as
+    // later than this call. So the call does not ask the origin to confirm the response, and `insert` refuses
+    // it.
     changes.endRemoval(removal)
   }
 

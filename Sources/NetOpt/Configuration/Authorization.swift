@@ -48,8 +48,9 @@ extension ClientConfiguration {
     }
 
     /// A token that the program fetches when it is needed (RFC 6750). The client keeps the token until a
-    /// server answers 401. It then asks for another one, and sends the request once more, unless its body is
-    /// a `stream`. Calls that need a token at the same time share one call of the closure.
+    /// server answers 401. It then asks for another token. If the other token differs, it sends the request
+    /// once more. A 401 to a request whose body is a `stream` changes nothing: the client keeps the token and
+    /// returns the response. Calls that need a token at the same time share one call of the closure.
     ///
     /// ```swift
     /// configuration.authorization = [
@@ -60,10 +61,11 @@ extension ClientConfiguration {
     /// - Parameters:
     ///   - hosts: the names of the hosts, without ports.
     ///   - token: returns a token. Its argument is the token that a server rejected; `nil` for the first
-    ///     token. Calls wait for it until their deadlines, and a fetch that takes more than 30 s is
-    ///     abandoned. A call throws its error as `NetOptError.cause`, with the code
-    ///     `.custom("token-unavailable")`, or as it is if it is a `NetOptError`. The closure must not use
-    ///     this client, which may wait for the closure: fetch tokens with another client.
+    ///     token. Calls wait for the closure until their deadlines. The client abandons a fetch that takes
+    ///     more than 30 s. If the closure throws a `NetOptError`, the waiting calls throw this error. If it
+    ///     throws another error, they throw `.custom("token-unavailable")` with that error as `cause`. The
+    ///     closure must not use this client, which may wait for the closure: fetch tokens with another
+    ///     client.
     public static func bearer(
       hosts: Set<String>, token: @escaping @Sendable (_ rejected: String?) async throws -> String
     ) -> Authorization {

@@ -84,7 +84,8 @@ struct MinisignText {
   static let untrusted = "untrusted comment: "
   /// The prefix of the third line of a signature file.
   static let trusted = "trusted comment: "
-  /// The two bytes with which a decoded key begins, and a decoded signature of the file itself (`legacy`).
+  /// The two bytes with which a decoded key begins. A decoded signature of the file itself (`legacy`) begins
+  /// with them too.
   static let ed25519 = Array("Ed".utf8)
   /// The two bytes with which a decoded signature of the file's BLAKE2b-512 digest begins (`prehashed`).
   static let prehashed = Array("ED".utf8)

@@ -1,7 +1,7 @@
 import FoundationEssentials
 import NetOptCore
 
-/// What looks at the calls of a client. One object for all calls.
+/// The observers, the metrics and the tracer that learn of the calls of a client. All calls share one object.
 final class CallObservation: Sendable {
   let observers: [any CallObserver]
   /// Those of `observers` that get a record of each call.
@@ -18,14 +18,16 @@ final class CallObservation: Sendable {
   }
 }
 
-/// What records and traces need of a call at its end. Clients without both make none. It does not hold the
-/// observers: they may keep records.
+/// The facts of a call that its record and its span need at its end. A call without a record and without a
+/// sampled trace has no such object. The object does not refer to the observers. An observer may keep
+/// records, which refer to this object, so such a reference would make a cycle.
 final class CallDetails: Sendable {
   /// Stands for the bodies of responses. Nobody reads it.
   private static let noBody = ResponseBody([])
 
   let request: NetOptRequest
-  /// The response without its body and timings: the body holds this object.
+  /// The response with an empty body, and so without timings. The real body refers to this object, so a
+  /// reference to the real body would make a cycle.
   let response: NetOptResponse?
   let id: UInt64
   private let started: MonotonicInstant
@@ -41,7 +43,8 @@ final class CallDetails: Sendable {
     trace = chain.trace
   }
 
-  /// Reports the end of the call to those who take records and spans.
+  /// Reports the end of the call: a span to the tracer if the trace is sampled, and a record to each observer
+  /// that takes records.
   ///
   /// - Parameters:
   ///   - error: why the call or its body failed; `nil` if the body ended.

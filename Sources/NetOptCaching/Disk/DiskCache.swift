@@ -26,8 +26,8 @@ package final class DiskCache: Sendable {
     /// The bytes of memory that waiting removals take.
     var removals = 0
     /// Whether the removal of all entries is in the queue, because too many single removals waited. Until
-    /// that removal begins, no entry is written, and no single removal is queued: the removal of all entries
-    /// covers the single ones.
+    /// that removal begins, the cache queues no further entry and no single removal. The removal of all
+    /// entries covers the single ones.
     var isClearing = false
   }
 
@@ -172,8 +172,8 @@ package final class DiskCache: Sendable {
     return await thread.run { store.eviction(of: key) } ?? nil
   }
 
-  /// Runs work on the thread, after all queued work. Returns `nil` when the thread does not run it because
-  /// the cache was shut down.
+  /// Runs work on the thread, after all queued work. Returns `nil` when the work does not run, because the
+  /// cache was shut down or the system could not create the thread.
   func run<Result: Sendable>(_ work: @escaping @Sendable () -> Result) async -> Result? {
     await thread.run(work)
   }

@@ -24,10 +24,10 @@ extension DiskConnection {
   /// Evicts the entries older than `maxAge`. Then evicts the entries with the lowest priority until there is
   /// room. Call it in a transaction.
   ///
-  /// The priority is that of GDSF (Cherkasova, 1998): the clock, plus the hits times the cost of fetching the
-  /// entry, divided by its size. It is computed when the entry is inserted, and again when its hits are
-  /// written. The clock is the priority of the entry that was last evicted for room. It rises with every such
-  /// eviction, so entries without new hits are evicted eventually.
+  /// The priority is that of GDSF (Cherkasova, 1998): clock + hits * cost / size, where the cost is the time
+  /// that it took to fetch the entry. It is computed when the entry is inserted, and again when its hits are
+  /// written. The clock is the priority of the entry that was last evicted for room. An eviction never lowers
+  /// it. New entries thus get higher and higher priorities, and old entries without new hits are evicted.
   ///
   /// - Parameters:
   ///   - size: the bytes for which there must be room.
@@ -72,7 +72,8 @@ extension DiskConnection {
   }
 
   /// When and why an entry of the key was last evicted. `moment` is in milliseconds since 1970. `nil` when
-  /// this eviction is not among the last 1000 evictions of the store.
+  /// the store has no record of it. The store keeps a record of its last 1000 evictions, and `removeAll`
+  /// deletes this record.
   func eviction(of key: CacheKey) throws(DiskError) -> (moment: Int64, reason: EvictionReason)? {
     let storedKey = try StoredKey(key)
     return try database { () throws(SQLiteError) in

@@ -64,10 +64,11 @@ package final class DiskInspection {
   package struct Verification: Hashable, Sendable {
     /// The number of entries checked.
     package var entries = 0
-    /// The damaged entries: the checksum is wrong, the file of the body is missing, or the digest does not
-    /// belong to the key.
+    /// The damaged entries: the checksum is wrong, the file of the body is missing or has the wrong length,
+    /// or the digest does not belong to the key.
     package var faults: [Fault] = []
-    /// The number of body files that belong to no entry.
+    /// The number of orphaned files: body files that belong to no entry, and temporary files whose writer has
+    /// ended.
     package var orphans = 0
     /// The faults that SQLite finds in the database, as `PRAGMA integrity_check` describes them.
     package var database: [String] = []
@@ -87,7 +88,8 @@ package final class DiskInspection {
 
   /// Opens the cache of a directory. The cache stays unchanged.
   ///
-  /// - Throws: `unreadableFile` or `libraryFailed` when the directory has no cache, or the cache is damaged.
+  /// - Throws: `unreadableFile` or `libraryFailed` when the directory has no cache, or the cache is damaged,
+  ///   locked by another process, or from another version of netopt.
   package init(_ directory: String) throws(NetOptError) {
     connection = try Self.translated { () throws(DiskError) in
       let directory = try DiskDirectory(directory, mayCreate: false)
@@ -197,8 +199,8 @@ package final class DiskInspection {
     }.first
   }
 
-  /// The names of the body files that belong to no entry. A process that removes an entry removes the file a
-  /// moment later. So a file counts only if no entry names it in five checks within 0.2 s.
+  /// The names of the orphaned files (`DiskConnection.orphans`). A process that removes an entry removes the
+  /// file a moment later. So a file counts only if five checks within 0.2 s all find that it is orphaned.
   private func orphans() throws(NetOptError) -> Set<String> {
     var found: Set<String>?
     for _ in 0..<5 {
@@ -227,7 +229,8 @@ package final class DiskInspection {
 
   /// Removes all entries.
   ///
-  /// - Returns: the number of removed entries, and their disk space in bytes as in `Usage.bytes`.
+  /// - Returns: the number of entries just before the removal, and their disk space in bytes as in
+  ///   `Usage.bytes`.
   package func clear() throws(NetOptError) -> (entries: Int64, bytes: Int64) {
     let usage = try usage()
     try Self.translated { () throws(DiskError) in try connection.removeAll() }

@@ -1,16 +1,17 @@
 package import NetOptCore
 
 /// The directives of `Cache-Control` that a private cache uses, of a request or of a response (RFC 9111,
-/// section 5.2; RFC 5861; RFC 8246). Durations are in milliseconds; `nil` means that the directive is
-/// missing.
+/// section 5.2; RFC 5861; RFC 8246). Durations are in milliseconds; `nil` means that the directive is missing
+/// or, for directives other than `max-age`, malformed.
 ///
-/// A malformed directive has the cautious meaning. A `max-age` that is not a number makes a response stale. A
-/// malformed directive that would allow something, such as `stale-if-error`, allows nothing. When a directive
-/// with a duration occurs twice, the first occurrence counts (section 4.2.1).
+/// A malformed directive allows nothing. A `max-age` that is not a number counts as zero and makes a response
+/// stale. A malformed `stale-while-revalidate`, `stale-if-error`, `max-stale` or `min-fresh` has no effect.
+/// When `max-age` occurs twice, the first occurrence counts (section 4.2.1). When another directive with a
+/// duration occurs twice, the first occurrence that is not malformed counts.
 package struct CacheControl: Hashable, Sendable {
   /// `max-age`; zero when the value is not a number.
   package var maxAge: Int64?
-  /// `no-cache` without field names.
+  /// `no-cache` for the whole message: without field names, or with a list that is malformed or too long.
   package var noCache = false
   /// The field names in `no-cache="…"`, in lowercase.
   package var uncachedFields: [String] = []
@@ -211,8 +212,9 @@ enum FieldText {
     lines.reduce(0) { $0 + $1.utf8.count } <= most
   }
 
-  /// The non-empty members of a list; `nil` when the list has more than `mostMembers` members, or the values
-  /// have more than `mostBytes` bytes together.
+  /// The non-empty members of a list; `nil` when the list has more than `mostMembers` members, empty members
+  /// included, or when the values have more than `mostBytes` bytes together. Every comma separates members,
+  /// also a comma in a quoted string.
   static func members(_ values: [String]) -> [Substring]? {
     guard isShort(values) else { return nil }
     guard values.reduce(values.count, { $0 + $1.utf8.count { $0 == 0x2c } }) <= mostMembers else {

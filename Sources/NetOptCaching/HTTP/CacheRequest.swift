@@ -9,7 +9,7 @@ package struct CacheRequest: Sendable {
   /// The header fields that the caller set.
   package let fields: HeaderFields
   /// The directives of `Cache-Control`. In a request without `Cache-Control`, `Pragma: no-cache` counts as
-  /// `no-cache` (RFC 9111, section 5.4).
+  /// `no-cache` (RFC 9111, section 5.4). So does a `Pragma` that is too long to be read.
   package let control: CacheControl
   /// The conditions of the caller, such as `If-None-Match`.
   package let conditions: RequestConditions
@@ -69,7 +69,8 @@ package enum ContentCoding {
   /// The codings that libcurl can decode, in lowercase.
   private static let known: Set = ["gzip", "x-gzip", "deflate", "br", "zstd", "identity"]
 
-  /// Whether content with these fields is encoded, and libcurl can decode it.
+  /// Whether the fields name content codings, and libcurl can decode all of them. `identity` counts as a
+  /// coding.
   package static func isDecodable(_ fields: HeaderFields) -> Bool {
     let codings = (FieldText.members(fields.values(of: "Content-Encoding")) ?? []).map { $0.loweredASCII }
     return !codings.isEmpty && codings.allSatisfy(known.contains)

@@ -122,7 +122,7 @@ package struct Validators: Hashable, Sendable {
     return ours == theirs
   }
 
-  /// The date in seconds since 1970.
+  /// The date of a field in seconds since 1970; `nil` when the field is missing or not a date.
   private static func seconds(_ date: String?, _ present: Int64) -> Int64? {
     date.flatMap { CivilTime(http: $0, near: present) }?.seconds
   }

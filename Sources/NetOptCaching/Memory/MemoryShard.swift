@@ -11,8 +11,8 @@ final class MemoryShard: Sendable {
     /// The slots by `CacheKey.tableHash`. The slots of keys with the same hash form a chain
     /// (`MemorySlot.next`); the dictionary has the first of them.
     private(set) var slots: [UInt64: MemorySlot] = [:]
-    /// The number of calls so far that inserted or removed entries in this shard, or tried to
-    /// (`MemoryStore.changeCount`). Evictions do not count.
+    /// A number that grows with each call that inserts or removes entries in this shard, also when the call
+    /// finds nothing to change (`MemoryStore.changeCount`). Evictions do not change it.
     var changes: UInt64 = 0
 
     /// The memory that the dictionary takes in bytes, without the slots.

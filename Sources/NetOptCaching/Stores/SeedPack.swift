@@ -47,7 +47,7 @@ package final class SeedPack: Sendable {
     case unread
     /// The file was read and matches the index.
     case entry(CacheEntry)
-    /// The file is missing or does not match the index.
+    /// The file is missing, unreadable or too large, or does not match the index.
     case unusable
   }
 
@@ -78,8 +78,8 @@ package final class SeedPack: Sendable {
   /// - Parameters:
   ///   - directory: the directory of the pack.
   ///   - check: checks the signature of the index.
-  ///   - warn: receives an error for each file that is missing or does not match the index. The pack then
-  ///     acts as if it did not have the resource.
+  ///   - warn: receives an error when the file of a body is missing, unreadable or too large, or does not
+  ///     match the index. The pack then acts as if it did not have the resource.
   /// - Throws: `unreadableFile` when the index cannot be read or is invalid; errors of `check`.
   package init(
     _ directory: String, check: SignatureCheck, warn: @escaping @Sendable (NetOptError) -> Void

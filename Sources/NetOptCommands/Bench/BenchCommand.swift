@@ -63,8 +63,9 @@ struct BenchCommand: Command {
     configuration.proxy = .none
     // The ranking from one run must not influence the next run.
     configuration.rankingHistory = .none
-    // `idle` has room for one idle connection to each target, for the warm block. `total` also has room for
-    // the connections of the first requests to the targets, and for those that cold requests open and close.
+    // `idle` has room for one idle connection to each target, for the warm requests. `total` also has room
+    // for the connections of the first requests to the targets, and for those that cold requests open and
+    // close.
     configuration.connections.idle = EndpointList.maximumEndpoints
     configuration.connections.total =
       EndpointList.maximumEndpoints + Preflight.concurrency + wanted.settings.streams
@@ -208,8 +209,8 @@ private struct BenchedClient: BenchClient {
     try await client.resolve(host, fresh: fresh)
   }
 
-  /// Probes the list's endpoints of a host over new connections. Returns the address that the next request
-  /// would try first, and the addresses that answered, the best first.
+  /// Probes the list's endpoints of a host with the configured method. Returns the address that the next
+  /// request would try first, and the addresses that answered, the best first.
   func startUpChoice(for host: String) async throws(NetOptError) -> StartUpChoice {
     let endpoints = try await client.probe(hosts: [host], method: nil).first?.endpoints ?? []
     let ranked = endpoints.filter { $0.rank != nil && $0.failure == nil }

@@ -24,8 +24,8 @@ struct BenchDrill {
   /// failed. An address that was excluded for its status is not dead.
   ///
   /// - Parameter report: the report of the run.
-  /// - Returns: a result for each dead address. Empty if the run excluded all addresses of the list, because
-  ///   the drill compares with a client that has only usable addresses.
+  /// - Returns: a result for each dead address for which a trial ended. Empty if the run excluded all
+  ///   addresses of the list, because the drill compares with a client that has only usable addresses.
   func results(after report: BenchReport) async -> [Drill.Result] {
     let live = report.ranking.compactMap(\.target.address)
     guard !live.isEmpty else { return [] }

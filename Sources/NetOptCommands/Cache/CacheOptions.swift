@@ -8,9 +8,9 @@ enum CacheOptions {
   static let directory = Option(
     "cache", takes: .required("DIR"), "the directory of the cache", environment: "NETOPT_CACHE")
 
-  /// Opens the disk cache in the directory that the arguments name.
+  /// Opens the disk cache in the directory that `--cache` or else `NETOPT_CACHE` names.
   ///
-  /// - Throws: `UsageError` when the arguments name no directory; the errors of `DiskInspection`.
+  /// - Throws: `UsageError` when neither names a directory; the errors of `DiskInspection`.
   static func inspection(_ arguments: Arguments) throws -> DiskInspection {
     guard let directory = arguments.value(of: directory) else { throw UsageError("--cache DIR is missing") }
     return try DiskInspection(directory)

@@ -34,7 +34,7 @@ struct HelpText {
     ])
   }
 
-  /// Returns the help text of a group: of the commands whose names begin with `word`.
+  /// Returns the help text of a group of commands. Their names begin with `word`.
   func group(_ word: String, _ commands: [CommandDeclaration]) -> String {
     joined([
       ["Usage: netopt \(word) COMMAND [OPTIONS] [OPERANDS]"],

@@ -56,8 +56,9 @@ package struct TraceContext: Hashable, Sendable {
     self.init(traceparent: parent, state: states.isEmpty ? nil : states.joined(separator: ","))
   }
 
-  /// Reads a `traceparent`: `00-{trace: 32 digits}-{span: 16 digits}-{flags: 2 digits}`, with hexadecimal digits
-  /// in lower case. A later version may add more after another hyphen.
+  /// Reads a `traceparent`: `00-{trace: 32 digits}-{span: 16 digits}-{flags: 2 digits}`. The digits are
+  /// hexadecimal, in lower case. A later version has another number than `00`, and may add more after another
+  /// hyphen.
   private init?(traceparent: String, state: String?) {
     let text = Array(traceparent.utf8)
     guard text.count >= 55, text[2] == 0x2d, text[35] == 0x2d, text[52] == 0x2d,

@@ -92,9 +92,10 @@ public struct NetOptError: Error, Sendable {
     public static let timeout = Code(.timeout)
     /// The client has been shut down.
     public static let shutDown = Code(.shutDown)
-    /// DNS has no address for the name.
+    /// DNS has no address for the name, or the name is not a valid host name.
     public static let nameNotFound = Code(.nameNotFound)
-    /// No name server answered.
+    /// The DNS look-up failed: no name server answered, none gave a usable answer (for example, because of
+    /// SERVFAIL or REFUSED), or c-ares could not be set up.
     public static let resolverFailed = Code(.resolverFailed)
     /// No connection could be opened.
     public static let connectFailed = Code(.connectFailed)
@@ -146,7 +147,7 @@ public struct NetOptError: Error, Sendable {
 
   /// The phase of a call in which a failure happened.
   public enum Phase: String, Hashable, Sendable {
-    /// Reading the IP list or another file, except those of the TLS settings.
+    /// Fetching, reading or writing the IP list, or reading another file, except those of the TLS settings.
     case list
     /// Parsing the URL, and looking up the host name in DNS.
     case resolve
@@ -281,7 +282,8 @@ public struct NetOptError: Error, Sendable {
   ///
   /// - Parameters:
   ///   - code: the name of the code, such as `no-token`.
-  ///   - message: what failed and what to do. Must not contain a secret. Default: the type of `underlying`.
+  ///   - message: what failed and what to do. Must not contain a secret. Default: `code` and the type of
+  ///     `underlying`.
   ///   - underlying: the program's error, which `cause` returns.
   public static func custom(
     _ code: String, _ message: String? = nil, underlying: any Error

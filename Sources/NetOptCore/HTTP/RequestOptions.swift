@@ -105,15 +105,16 @@ public struct RequestOptions: Hashable, Sendable {
   /// the server broke the rules of HTTP, the endpoint went silent, or the status was 421, 502, 503 or 504.
   /// The client retries any other request only if no server processed it and its body is not a stream.
   ///
-  /// The retry uses another endpoint if there is one. Each retry uses a part of the client's retry budget.
-  /// There is one exception: the connection went silent before the server's kernel acknowledged the request.
-  /// The client does not retry if too little time is left until the deadline.
+  /// The retry uses another endpoint if there is one. Each retry uses a part of the client's retry budget,
+  /// with one exception: a retry is free if the connection went silent before the server's kernel
+  /// acknowledged the request. The client does not retry if too little time is left until the deadline.
   public var maxAttempts = 3
 
   /// Whether the client hedges the request: it sends a second copy to another endpoint if the response takes
-  /// longer than 95 % of the origin's responses to requests with this option. The first response wins and the
-  /// client cancels the other copy. Applies only to requests that may be repeated, and when at least 40 such
-  /// responses are known. Each hedge uses a part of the retry budget. Default: false.
+  /// longer than 95 % of the origin's responses to requests with this option. The first response whose status
+  /// is not 421, 502, 503 or 504 wins, and the client cancels the other copy. Applies only to requests that
+  /// may be repeated, and when at least 40 such responses are known. Each hedge uses a part of the retry
+  /// budget. Default: false.
   public var hedges = false
 
   /// How the request uses the cache of the client; `nil` to use the options in the client's configuration.

@@ -29,7 +29,10 @@ extension CivilTime {
     }
   }
 
-  /// Returns the number at the beginning of a token; `nil` if it has another number of digits.
+  /// Returns the number at the beginning of a token.
+  ///
+  /// - Parameter lengths: the permitted numbers of digits.
+  /// - Returns: `nil` if the token begins with fewer or more digits.
   private static func leadingNumber(_ token: some Collection<UInt8>, _ lengths: ClosedRange<Int>) -> Int? {
     let digits = token.prefix(while: ByteClass.isDigit)
     return lengths ~= digits.count ? number(digits) : nil

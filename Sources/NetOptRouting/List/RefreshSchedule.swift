@@ -3,10 +3,10 @@ package import NetOptCore
 
 /// Decides when the client looks for a newer list. It reads no clock: callers pass events with their moments.
 ///
-/// When a process starts, the client looks for the list at once, unless a process has already found it on
-/// this UTC day. After each success, the client looks again when the interval that the list names has passed.
-/// Jitter makes the interval longer or shorter by up to a tenth, so that clients that were started together
-/// do not look at the same time.
+/// After each success, the client looks again when the interval that the list names has passed. Jitter makes
+/// the interval longer or shorter by up to a tenth, so that clients that were started together do not look at
+/// the same time. When a process starts, the client does not wait for the rest of the interval if the last
+/// success was on an earlier UTC day: it looks at once. It also looks at once if it never found the list.
 ///
 /// After a failure, the client looks again after one minute. Each further failure doubles the wait, up to six
 /// hours. Jitter adds up to half of the wait. When a new process starts during such a wait, it waits for the
@@ -106,7 +106,7 @@ package struct RefreshSchedule: Sendable {
   package mutating func failed(at now: MonotonicInstant, wall: Date, retryAfter: Duration? = nil) {
     let retryAfter = retryAfter.map { min(max($0, .zero), Self.longestRetryAfter) }
     record.notBefore = retryAfter.map { wall + Double($0.nanoseconds) / 1e9 }
-    // Jitter only lengthens the wait, so that clients that failed together do not come back together.
+    // Jitter spreads clients that failed together, unless `retryAfter` is longer. It never shortens the wait.
     let pause = Self.pause(after: max(record.failures, 1))
     let drawn = pause + .nanoseconds(Int64(random.below(UInt64(pause.nanoseconds / 2 + 1))))
     due = now + max(drawn, retryAfter ?? .zero)

@@ -3,8 +3,8 @@ package import NetOptCore
 // What callers of the planner ask about listed endpoints.
 
 extension RoutePlanner {
-  /// The status of an origin's listed endpoints, in the order of a plan that is made now. Excluded endpoints
-  /// come last.
+  /// The status of an origin's listed endpoints, in the order of `HostRoutes.statuses`. The counts include
+  /// those of the origin with the other scheme.
   package func status(of origin: Origin, at now: MonotonicInstant) -> [EndpointStatus] {
     var statuses = (routes(known: origin) ?? routes(to: origin)).statuses(at: now)
     if let others = routes(known: origin.withOtherScheme) {

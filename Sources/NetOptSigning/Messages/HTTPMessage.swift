@@ -100,7 +100,8 @@ private struct HTTPMessageReader {
     return request
   }
 
-  /// Reads one line and returns it without its line end. Returns `nil` for an empty line, which ends a head.
+  /// Reads one line and returns it without its line end. Returns `nil` for an empty line. An empty line ends
+  /// the head and the trailers. The line end after the data of a chunk also reads as an empty line.
   private mutating func line() throws(SigningFault) -> String? {
     guard let end = rest.firstIndex(of: 0x0a) else {
       throw Self.fault("the message is cut off before the empty line that ends its head")

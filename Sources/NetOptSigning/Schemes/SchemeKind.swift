@@ -43,12 +43,14 @@ extension SchemeName {
     }
   }
 
-  /// Whether the scheme is weak: an attacker can change signed requests, or replay them at any time.
+  /// Whether the scheme is weak: an attacker can change signed requests, or replay them at any time. False
+  /// for `sealed-key`, which is weak only if it contains a weak scheme.
   public var isWeak: Bool { kind.isWeak }
 
   /// The scheme in which a request seems to be signed: the last scheme in the order of `SchemeName` that
-  /// recognises the request. The last one counts, because `sealed-key` is declared after the schemes that it
-  /// can contain, and a request in `sealed-key` also has the fields of the contained scheme.
+  /// recognises the request. `sealed-key` is the last of all, so a request that it recognises counts as
+  /// `sealed-key`, whatever other fields the request has. A request that no scheme recognises counts as
+  /// `netopt1`.
   package static func detected(in request: SigningRequest) -> SchemeName {
     allCases.reversed().first { $0.kind.recognises(request) } ?? .netopt1
   }

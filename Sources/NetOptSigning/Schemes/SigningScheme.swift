@@ -282,7 +282,7 @@ enum NonceSource {
   }
 
   /// Returns random bytes from the pool. If the pool has too few, asks libcrypto for these bytes and for the
-  /// bytes of 256 nonces, which go into the pool.
+  /// bytes of 256 nonces. The bytes of the nonces go into the pool, unless it already has 64 KiB.
   static func bytes(_ count: Int) throws(SigningFault) -> [UInt8] {
     if let taken = pool.withLock({ take(count, from: &$0) }) { return taken }
     let fresh = try crypto { () throws(CryptoError) in try randomBytes(count + 256 * length) }

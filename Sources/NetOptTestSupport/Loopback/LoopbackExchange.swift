@@ -6,7 +6,9 @@ public struct LoopbackRequest: Sendable, Hashable {
   public let connection: Int
   /// The number of the request on its connection, from 1.
   public let number: Int
-  /// The bytes of the head, including the empty line at its end.
+  /// The bytes of the head, including the empty line at its end. Incomplete if the client closed the
+  /// connection within the head. Incomplete if the client closed the
+  /// connection within the head.
   public let head: [UInt8]
 
   /// The lines of the head, without the empty line at its end.
@@ -20,10 +22,11 @@ public struct LoopbackRequest: Sendable, Hashable {
     return words.count > index ? String(words[index]) : ""
   }
 
-  /// The method; empty when the request line is malformed.
+  /// The method: the first word of the request line, which is not checked.
   public var method: NetOptRequest.Method { NetOptRequest.Method(rawValue: word(0)) }
 
-  /// The path and the query; empty when the request line is malformed.
+  /// The path and the query: the second word of the request line, which is not checked. Empty if the line has
+  /// only one word.
   public var target: String { word(1) }
 
   /// The header fields in their order.
@@ -72,7 +75,8 @@ public final class LoopbackExchange {
   }
 
   /// Reads the body of the request: `Content-Length` bytes, or its chunks. Returns no bytes when the body was
-  /// already read, and an incomplete body when the client closes the connection early.
+  /// already read or the server has closed the connection, and an incomplete body when the client closes the
+  /// connection early.
   public func readBody() throws -> [UInt8] {
     guard !bodyWasRead, connection.isOpen else { return [] }
     bodyWasRead = true

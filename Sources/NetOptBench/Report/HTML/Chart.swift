@@ -1,6 +1,6 @@
-/// A chart with two axes, in SVG. For screen readers, its title and its description say in words what it
-/// shows. All positions and lengths are in units of the SVG's view box. Positions count from its top left
-/// corner.
+/// A chart in SVG, with a horizontal axis, and with a vertical axis or named rows. For screen readers, its
+/// title and its description say in words what it shows. All positions and lengths are in units of the SVG's
+/// view box. Positions count from its top left corner.
 struct Chart {
   /// The width of every chart.
   static let width = 720.0
@@ -139,7 +139,7 @@ struct Chart {
       "<text class=\"name\" x=\"\(Markup.number(left - 8))\" y=\"\(Markup.number(row + 4))\">\(Markup.text(text))</text>\n"
   }
 
-  /// Adds a horizontal line over the whole width, at a value of the vertical axis.
+  /// Adds a horizontal line from the left margin to the right margin, at a value of the vertical axis.
   mutating func level(_ value: Double, class name: String) {
     let y = Markup.number(yPosition(of: value))
     content +=
@@ -156,7 +156,8 @@ struct Chart {
       + "</svg><figcaption>\(Markup.text(description))</figcaption></figure>\n"
   }
 
-  /// The grid lines and tick labels of both axes, and the axes' titles.
+  /// The grid lines, the tick labels and the title of the horizontal axis, and of the vertical axis if the
+  /// chart has one.
   private var axes: String {
     let base = height - Self.bottom
     var text = "<g class=\"axis\">\n"

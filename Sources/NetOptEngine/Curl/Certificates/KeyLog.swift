@@ -12,9 +12,10 @@ import NetOptCore
 final class KeyLog: @unchecked Sendable {
   private let descriptor: Int32
 
-  /// Opens the file to append lines, and creates it if it does not exist. Only its owner can read it.
+  /// Opens the file to append lines, and creates it if it does not exist. Only its owner can read a file that
+  /// is created here. An existing file keeps its permissions.
   ///
-  /// - Throws: `invalidConfiguration` for a file that cannot be written, and without OpenSSL.
+  /// - Throws: `invalidConfiguration` for a file that cannot be written, and `unsupported` without OpenSSL.
   init(_ path: String) throws(NetOptError) {
     guard Functions.loaded != nil else { throw OpenSSL.missing("tls.keyLog") }
     descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0o600)

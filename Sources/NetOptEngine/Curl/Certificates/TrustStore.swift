@@ -25,8 +25,8 @@ final class TrustStore: @unchecked Sendable {
   private let store: OpaquePointer
   /// The authorities and revocation lists that are not parsed yet.
   private var unparsed: (authorities: [UInt8], revocations: [UInt8]?)?
-  /// Whether there is no authority, or a block cannot be read. Such a store is empty, so that nothing can be
-  /// verified against it. False until `parse`.
+  /// Whether there is no authority, or a block cannot be read. Such a store is empty, unless OpenSSL ran out
+  /// of memory, so that nothing can be verified against it. False until `parse`.
   private(set) var isDamaged = false
 
   /// Makes an empty store. `parse` fills it.

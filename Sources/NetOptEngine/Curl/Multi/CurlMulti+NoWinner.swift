@@ -4,10 +4,11 @@ import NetOptCore
 // Calls that end without a response: no leg is left, the deadline passed, or the caller cancelled.
 
 extension CurlMulti {
-  /// Fails a call whose legs have all failed, and the calls that waited for its race.
+  /// Fails a call whose legs have all failed. Also fails the calls that waited for its race, except those
+  /// with a longer connect timeout: they run another race.
   func exhausted(_ exchange: Exchange) {
-    // The calls that waited for this race would fail in the same way, so they get its error. Calls with a
-    // longer connect timeout than this call's may still connect, so they run another race.
+    // A waiting call would fail in the same way, so it gets the error of this race. A call with a longer
+    // connect timeout may still connect.
     let waiting = exchange.leaveRace()
     var error = raceError(exchange)
     if exchange.sends > 0 {
@@ -42,7 +43,8 @@ extension CurlMulti {
     return exchange.reports.allSatisfy { $0.address == nil } ? error.with(exclusionsOf: exchange.plan) : error
   }
 
-  /// Fails an exchange whose deadline has passed. The deadline of a probe is the time limit of its endpoint.
+  /// Fails an exchange whose deadline has passed. If a probe could begin before its deadline, its endpoint
+  /// has failed too. Cancels an exchange if the rest of its released body did not come in time.
   func deadlinePassed(_ exchange: Exchange) {
     guard !exchange.state.isFinished else { return }
     // The rest of a released body has not come in time. Nobody waits for it.
@@ -124,8 +126,8 @@ extension CurlMulti {
     return busy.endpoints.contains(endpoint)
   }
 
-  /// Fails an exchange that its caller has cancelled. Does nothing if the exchange is not in `underWay` yet,
-  /// or has ended.
+  /// Fails an exchange with the error `cancelled`: its caller has cancelled it, or nobody waits for the rest
+  /// of its body. Does nothing if the exchange has not been added to the multi handle, or has ended.
   func cancel(_ exchange: Exchange) {
     guard !exchange.state.isFinished, exchange.underWayIndex >= 0 else { return }
     let phase: NetOptError.Phase = exchange.race.winner == nil ? .connect : .receive
