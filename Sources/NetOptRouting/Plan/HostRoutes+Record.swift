@@ -95,8 +95,9 @@ extension HostRoutes {
         }
         measured(leg, address, at: now, using: &random)
       case .failed:
-        if let failure = leg.failure { count(failure, of: address) }
-        guard let failure = leg.failure, !isFrozen else { continue }
+        guard let failure = leg.failure else { continue }
+        count(failure, of: address)
+        if isFrozen { continue }
         failed(
           address, failure, as: fault(of: leg, failure), from: begun.map { $0 + leg.started } ?? now,
           at: now, using: &random)
@@ -177,19 +178,21 @@ extension HostRoutes {
 
   /// Counts a failure of a listed endpoint, also one that does not count against it.
   private mutating func count(_ failure: LegFailure, of address: IPAddress) {
-    guard let index = index(of: address), let name = EndpointCounts.name(failure.kind) else { return }
-    endpoints[index].counts.failed(name)
+    if let index = index(of: address) { endpoints[index].counts.failed(failure.kind) }
   }
 
   /// Counts the outcome of a request at a listed endpoint.
   private mutating func count(_ outcome: CallOutcome?, _ failure: LegFailure?, of address: IPAddress) {
     guard let index = index(of: address) else { return }
     switch outcome {
-    case .unavailable(let status, _): endpoints[index].counts.failed(String(status))
+    case .unavailable(let status, _): endpoints[index].counts.failed(with: status)
     case .broke:
-      let name = failure.map { EndpointCounts.name($0.kind) } ?? EndpointCounts.incomplete
-      if let name { endpoints[index].counts.failed(name) }
-    case .silent: endpoints[index].counts.failed("silent")
+      if let failure {
+        endpoints[index].counts.failed(failure.kind)
+      } else {
+        endpoints[index].counts.gotIncompleteResponse()
+      }
+    case .silent: endpoints[index].counts.failed(.silent)
     case .answered, .unknown, nil: break
     }
   }

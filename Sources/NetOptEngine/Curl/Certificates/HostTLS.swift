@@ -26,7 +26,13 @@ final class HostTLS {
   var hasTrust: Bool { trust?.store != nil }
 
   /// Why no certificate can be verified; `nil` when the authorities are loaded.
-  var failure: LegFailure? { trust?.store?.isDamaged == true ? authorities.failure : trust?.failure }
+  var failure: LegFailure? {
+    switch trust {
+    case .store(let store): store.isDamaged ? authorities.failure : nil
+    case .failure(let failure): failure
+    case nil: nil
+    }
+  }
 
   /// Applies the settings to a context.
   ///
