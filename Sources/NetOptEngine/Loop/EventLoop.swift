@@ -233,6 +233,12 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     state.timers.insert(timer, due: max(due, state.earliest))
   }
 
+  /// When a timer is due; `nil` if it is not scheduled.
+  package func due(of timer: LoopTimer) -> MonotonicInstant? {
+    confined()
+    return state.timers.due(of: timer)
+  }
+
   /// Cancels a timer.
   package func cancel(_ timer: LoopTimer) {
     confined()
@@ -387,14 +393,4 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     close(wakeUp)
     withExtendedLifetime((handlers, timers)) {}
   }
-}
-
-/// Blocks SIGPIPE on this thread, so that a write to a closed connection fails with an error and does not
-/// kill the process. OpenSSL writes without MSG_NOSIGNAL, and a library must not change a signal's
-/// disposition for the whole process.
-private func blockBrokenPipeSignal() {
-  var signals = sigset_t()
-  sigemptyset(&signals)
-  sigaddset(&signals, SIGPIPE)
-  pthread_sigmask(SIG_BLOCK, &signals, nil)
 }

@@ -163,9 +163,8 @@ package final class FileWatch: LoopTimer, ReadinessHandler, @unchecked Sendable 
       while read(descriptor, buffer.baseAddress, buffer.count) > 0 {}
     }
     // Further events do not postpone the check: in a busy directory the check would never run.
-    if due > loop.now() + Self.debounce || !isScheduled {
-      loop.schedule(self, at: loop.now() + Self.debounce)
-    }
+    let next = loop.now() + Self.debounce
+    if loop.due(of: self).map({ $0 > next }) ?? true { loop.schedule(self, at: next) }
   }
 
   /// Checks the files: the delay after an event is over, or a check of files that cannot be watched is due.

@@ -158,22 +158,26 @@ private struct LoopProbe {
   /// The moment of the watch's next check, by the loop's clock; 0 when no check is scheduled.
   func due(of timer: FileWatch) async -> MonotonicInstant {
     await withCheckedContinuation { continuation in
-      _ = loop.submit(Look(timer, continuation))
+      _ = loop.submit(Look(loop, timer, continuation))
     }
   }
 
   /// The work on the loop: reads the due time of the watch, and resumes the caller with it.
   private final class Look: LoopWork {
+    private let loop: EventLoop
     private let timer: FileWatch
     private let continuation: CheckedContinuation<MonotonicInstant, Never>
 
-    init(_ timer: FileWatch, _ continuation: CheckedContinuation<MonotonicInstant, Never>) {
+    init(
+      _ loop: EventLoop, _ timer: FileWatch, _ continuation: CheckedContinuation<MonotonicInstant, Never>
+    ) {
+      self.loop = loop
       self.timer = timer
       self.continuation = continuation
     }
 
     func run() {
-      continuation.resume(returning: timer.isScheduled ? timer.due : MonotonicInstant(nanoseconds: 0))
+      continuation.resume(returning: loop.due(of: timer) ?? MonotonicInstant(nanoseconds: 0))
     }
   }
 }
