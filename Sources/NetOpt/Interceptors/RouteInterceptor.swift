@@ -28,7 +28,7 @@ struct RouteInterceptor: Interceptor {
     do throws(NetOptError) {
       let response =
         if let transport {
-          try await transport.execute(request, along: plan, in: next.context)
+          try await transport.execute(request, along: plan, in: next.contextWithoutPlan)
         } else {
           try await next.proceed(request)
         }

@@ -41,6 +41,9 @@ public struct InterceptorChain: Sendable {
   /// The number of the call within its client. `CallObserver` reports the same number.
   public var callID: UInt64 { call.context.id }
 
+  /// What is known about the call besides the request, without a plan. Cheaper than `context`.
+  package var contextWithoutPlan: CallContext { call.context }
+
   /// What the interceptors know about the call besides the request: `call.context` with the plan of this
   /// chain.
   package var context: CallContext {

@@ -30,8 +30,8 @@ final class EasyHandle {
   private var url: URLHandle?
   /// The TLS sessions that are set on the handle. The handle uses them, so they must be kept alive.
   private var sessions: SessionCache?
-  /// The parts of the request that are set on the handle.
-  private var head = RequestHead()
+  /// The parts of the request that are set on the handle; `nil` before the first transfer.
+  private var head: RequestHead?
   /// The header lines that are set (CURLOPT_HTTPHEADER(3)). libcurl does not copy the list; this object owns
   /// it.
   private var headers: UnsafeMutablePointer<curl_slist>?
@@ -42,19 +42,19 @@ final class EasyHandle {
 
   /// The parts of a request that are set only if they differ from those of the previous transfer.
   private struct RequestHead: Equatable {
-    var method = MethodSettings()
-    var fields: HeaderFields = [:]
+    var method: MethodSettings
+    var fields: HeaderFields
     /// Whether the header lines include Accept-Encoding for the supported codings.
-    var decompress = false
+    var decompress: Bool
   }
 
   /// The settings for the request's method and body. They change less often than the fields.
   private struct MethodSettings: Equatable {
     /// Whether the request sends a body, which may be empty.
-    var sendsBody = false
-    var method = NetOptRequest.Method.get
+    var sendsBody: Bool
+    var method: NetOptRequest.Method
     /// The length of the body in bytes; `nil` if it is unknown.
-    var length: Int64? = 0
+    var length: Int64?
   }
 
   /// The values for options that are set only if they differ from those of the previous transfer.
@@ -268,9 +268,8 @@ final class EasyHandle {
     let wanted = RequestHead(
       method: MethodSettings(sendsBody: sendsBody, method: request.method, length: request.body.length),
       fields: request.headers, decompress: request.options.decompress)
-    let isFirst = headers == nil
-    guard wanted != head || isFirst else { return }
-    if wanted.method != head.method || isFirst { setMethod(wanted.method) }
+    guard wanted != head else { return }
+    if wanted.method != head?.method { setMethod(wanted.method) }
     head = wanted
     setHeaders(RequestLines.make(for: request, userAgent: userAgent))
   }

@@ -261,18 +261,17 @@ actor CurlMulti: LoopActor {
   fileprivate func settle() {
     isTurnEndRequested = false
     guard !isShutDown else { return }
-    // After handles were added, libcurl asks for a timeout of 0. Handling it may report more transfers. Four
-    // rounds normally suffice, and further rounds wait for the next turn.
+    // After handles were added, libcurl asks for a timeout of 0. Handling it may report more transfers. Four rounds
+    // normally suffice, and further rounds wait for the next turn.
     var begun: MonotonicInstant?
-    for _ in 0..<4 {
+    for round in 0..<4 {
       repeat { actOnReportedTransfers() } while hasReportedTransfers
       while let connection = failing.popLast() { endIfFailed(connection) }
       guard callbackState.timeout == 0 else { break }
-      // A transfer with more data to read asks for a timeout of 0 in each round. So the rounds also have a
-      // time limit.
-      let now = loop.now()
-      if let begun, now - begun > EventLoop.longestTurn { break }
-      begun = begun ?? now
+      // A transfer with more data to read asks for a timeout of 0 in each round. So the rounds after the first
+      // one, which is nearly always the only one, also have a time limit.
+      if round == 1 { begun = loop.now() }
+      if round > 1, let begun, loop.now() - begun > EventLoop.longestTurn { break }
       callbackState.timeout = nil
       pendingStarts.perform { drive(CURL_SOCKET_TIMEOUT, 0) }
     }
