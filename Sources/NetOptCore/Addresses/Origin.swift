@@ -33,6 +33,20 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     self.port = port ?? scheme.defaultPort
   }
 
+  /// Whether both origins are equal. `address` follows from `host`, so it needs no comparison.
+  @usableFromInline
+  package static func == (a: Origin, b: Origin) -> Bool {
+    a.port == b.port && a.scheme == b.scheme && a.host == b.host
+  }
+
+  /// Hashes the origin. The hash of `Scheme` would be that of its text.
+  @usableFromInline
+  package func hash(into hasher: inout Hasher) {
+    hasher.combine(host)
+    hasher.combine(port)
+    hasher.combine(scheme == .https)
+  }
+
   /// Converts ASCII letters to lower case and removes one trailing dot. Host names are compared in this form
   /// (RFC 4343, RFC 3986 section 3.2.2).
   package static func normalized(host: String) -> String {

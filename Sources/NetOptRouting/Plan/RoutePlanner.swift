@@ -351,8 +351,13 @@ package struct RoutePlanner: Sendable {
   /// The index in `hosts` of an origin with listed endpoints. Begins to remember such an origin. `nil` when
   /// the list has no endpoints for the origin.
   mutating func listedHostIndex(of origin: Origin) -> Int? {
-    if hostIndex(of: origin) == nil, entry(of: origin)?.endpoints.isEmpty ?? true { return nil }
-    let hostIndex = begin(origin)
+    let hostIndex: Int
+    if let last, last.origin == origin {
+      hostIndex = last.hostIndex
+    } else {
+      if hostIndices[origin] == nil, entry(of: origin)?.endpoints.isEmpty ?? true { return nil }
+      hostIndex = begin(origin)
+    }
     return hosts[hostIndex].endpoints.isEmpty ? nil : hostIndex
   }
 
