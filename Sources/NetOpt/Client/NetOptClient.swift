@@ -47,7 +47,9 @@ public final class NetOptClient: Sendable {
   /// Removes responses from the client's cache, and says how the cache is used; `nil` when the configuration
   /// has no cache.
   public var cache: ClientCache? { responseCache.map { ClientCache($0, callMetrics) } }
-  /// The chain of interceptors, outermost first.
+  /// The outermost interceptor.
+  private let events: EventInterceptor
+  /// The chain of the other interceptors, outermost first.
   private let links: [any Interceptor]
   /// Knows which redirects the client follows.
   let redirect: RedirectInterceptor
@@ -155,7 +157,7 @@ public final class NetOptClient: Sendable {
     }
     self.tracer = tracer
     let observation = CallObservation(configuration.observers, callMetrics, tracer)
-    links.append(EventInterceptor(observation: observation, redirect: redirect))
+    events = EventInterceptor(observation: observation, redirect: redirect)
     links += configuration.interceptors
     // Only an interceptor can change the time limit of a call.
     if !configuration.interceptors.isEmpty { links.append(TimeoutInterceptor()) }
@@ -240,7 +242,7 @@ public final class NetOptClient: Sendable {
     if hasDefaults { request = withDefaults(request) }
     let chain = try call(request)
     defer { calls.end() }
-    return try await chain.proceed(request)
+    return try await events.intercept(request, next: chain)
   }
 
   /// Gives a call its number, start and deadline. Not inlined: its local variables would enlarge the frame of

@@ -42,11 +42,10 @@ final class CallMetrics: CallObserver {
     var version: HTTPVersion?
   }
 
-  /// What a call was, as far as the metrics tell. A class, so that a call is counted without copies of its
-  /// parts.
-  final class Call: Sendable {
+  /// What a call was, as far as the metrics tell.
+  struct Call: Sendable {
     let method: NetOptRequest.Method
-    let url: HTTPURL
+    let server: Server
     let tag: String?
     let started: MonotonicInstant
     /// What the response was; `nil` without one.
@@ -55,7 +54,7 @@ final class CallMetrics: CallObserver {
     init(_ request: borrowing NetOptRequest, started: MonotonicInstant, _ response: Response?) {
       self.response = response
       method = request.method
-      url = request.url
+      server = Server(host: request.url.host, port: request.url.port)
       tag = request.options.tag
       self.started = started
     }
@@ -161,7 +160,7 @@ extension CallMetrics.Counts {
   fileprivate mutating func add(_ call: CallMetrics.Call, error: String?, _ nanoseconds: Int64) {
     var series = CallMetrics.Series()
     series.method = (CallMetrics.methods.firstIndex(of: call.method) ?? -1) + 1
-    series.server = servers.number(of: CallMetrics.Server(host: call.url.host, port: call.url.port))
+    series.server = servers.number(of: call.server)
     if let tag = call.tag, !tag.isEmpty { series.tag = tags.number(ofText: tag) }
     if let error {
       // Numbers are the statuses of responses.

@@ -24,13 +24,14 @@ struct DurationHistograms: Sendable {
   /// Counts a duration in nanoseconds. A negative one counts as 0.
   mutating func add(_ nanoseconds: Int64, to number: Int) {
     let nanoseconds = max(0, nanoseconds)
-    let start = number * Self.width
-    var bucket = 0
     let bounds = Self.nanosecondBounds
-    while bucket < bounds.count, nanoseconds > bounds[bucket] { bucket += 1 }
-    cells[start + bucket] += 1
-    let (sum, isTooLarge) = cells[start + bounds.count + 1].addingReportingOverflow(nanoseconds)
-    cells[start + bounds.count + 1] = isTooLarge ? .max : sum
+    let bucket = bounds.firstIndex { nanoseconds <= $0 } ?? bounds.count
+    let start = number * Self.width
+    cells.withUnsafeMutableBufferPointer { cells in
+      cells[start + bucket] += 1
+      let (sum, isTooLarge) = cells[start + bounds.count + 1].addingReportingOverflow(nanoseconds)
+      cells[start + bounds.count + 1] = isTooLarge ? .max : sum
+    }
   }
 
   /// A histogram: how many durations are in each bucket, and their sum in nanoseconds, at most `Int64.max`.

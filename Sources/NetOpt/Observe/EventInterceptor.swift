@@ -3,16 +3,17 @@ import Synchronization
 
 /// Reports each call to the observers, the metrics and the traces, from its start to the end of its body.
 ///
-/// This interceptor calls the redirect interceptor itself, instead of having it as the next link of the
-/// chain. So a waiting call has one async frame for both.
+/// The client calls this interceptor itself, and it calls the redirect interceptor itself. Neither is a link
+/// of the chain. So a waiting call has one async frame for all three.
 struct EventInterceptor: Interceptor {
   let observation: CallObservation
   /// Follows the redirects of each call.
   let redirect: RedirectInterceptor
 
+  @inline(__always)
   func intercept(_ request: NetOptRequest, next: InterceptorChain) async throws(NetOptError) -> NetOptResponse
   {
-    willStart(request, next)
+    if !observation.observers.isEmpty { willStart(request, next) }
     do throws(NetOptError) {
       return didReceiveHead(try await redirect.intercept(request, next: next), to: request, next)
     } catch {
@@ -36,7 +37,9 @@ struct EventInterceptor: Interceptor {
   private func didReceiveHead(
     _ response: consuming NetOptResponse, to request: NetOptRequest, _ chain: InterceptorChain
   ) -> NetOptResponse {
-    for observer in observation.observers { observer.callDidReceiveHead(chain.callID, response) }
+    if !observation.observers.isEmpty {
+      for observer in observation.observers { observer.callDidReceiveHead(chain.callID, response) }
+    }
     let call = answered(request, response, chain)
     if !response.body.attachObserver(call) {
       let hasContent =
@@ -88,7 +91,9 @@ private final class AnsweredCall: BodyEndObserver {
 
   func bodyDidEnd(_ timings: Timings) {
     let duration = observation.metrics.ended(facts, timings)
-    for observer in observation.observers { observer.callDidFinish(id, timings) }
+    if !observation.observers.isEmpty {
+      for observer in observation.observers { observer.callDidFinish(id, timings) }
+    }
     details?.ended(timings, nil, after: duration, to: observation)
   }
 
