@@ -112,6 +112,23 @@ import Testing
     await client.shutdown()
   }
 
+  @Test("a client that sends only streams gets a new token after a 401", .timeLimit(.minutes(1)))
+  func rejectedStream() async throws {
+    let lab = try TokenServer(valid: "good")
+    defer { lab.server.stop() }
+    let tokens = Locked(["expired", "good"])
+    let client = try Self.client(.bearer(hosts: ["127.0.0.1"]) { _ in tokens.withLock { $0.removeFirst() } })
+    var statuses: [Int] = []
+    for _ in 0..<3 {
+      let body = RequestBody.stream(AsyncStream<[UInt8]> { $0.finish() })
+      let request = try NetOptRequest(.post, "http://\(lab.server.endpoint)/", body: body)
+      statuses.append(try await client.execute(request).status)
+    }
+    #expect(statuses == [401, 200, 200])
+    #expect(lab.seen == ["Bearer expired", "Bearer good", "Bearer good"])
+    await client.shutdown()
+  }
+
   @Test("credentials go to their hosts only, and only if the request has none")
   func scope() async throws {
     let other = try TokenServer(valid: "")

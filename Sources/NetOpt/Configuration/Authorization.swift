@@ -49,8 +49,8 @@ extension ClientConfiguration {
 
     /// A token that the program fetches when it is needed (RFC 6750). The client keeps the token until a
     /// server answers 401. It then asks for another token. If the other token differs, it sends the request
-    /// once more. A 401 to a request whose body is a `stream` changes nothing: the client keeps the token and
-    /// returns the response. Calls that need a token at the same time share one call of the closure.
+    /// once more. A request whose body is a `stream` is not sent again: the client returns the 401, and later
+    /// calls get another token. Calls that need a token at the same time share one call of the closure.
     ///
     /// ```swift
     /// configuration.authorization = [

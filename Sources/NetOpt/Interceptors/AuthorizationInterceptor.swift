@@ -49,13 +49,18 @@ struct AuthorizationInterceptor: Interceptor, CustomReflectable {
   }
 
   /// Sends a request with a token, and once more with another token if the server rejects the first one. The
-  /// second request is safe: the server has not carried out a request that it answers with 401.
+  /// second request is safe: the server has not carried out a request that it answers with 401. A request whose
+  /// body is a stream is sent once. Later calls then fetch another token.
   private func proceed(
     _ request: NetOptRequest, with source: BearerToken, _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {
     let token = try await source.token(replacing: nil, until: next.deadline)
     let response = try await next.proceed(Self.request(request, with: "Bearer \(token)"))
-    guard response.status == 401, request.body.isRepeatable else { return response }
+    guard response.status == 401 else { return response }
+    guard request.body.isRepeatable else {
+      source.drop(token)
+      return response
+    }
     return try await again(request, after: consume response, with: source, rejected: token, next)
   }
 

@@ -58,16 +58,21 @@ final class BearerToken: Sendable {
   func token(replacing rejected: String?, until deadline: MonotonicInstant?) async throws(NetOptError)
     -> String
   {
-    let known = state.withLock { state -> String? in
-      if let rejected, state.token == rejected { (state.token, state.rejected) = (nil, rejected) }
-      return state.token
-    }
-    if let known { return known }
+    if let rejected { drop(rejected) }
+    if let token = state.withLock({ $0.token }) { return token }
     return try await waits.result(
       of: "the program fetched a token", in: .send, until: deadline
     ) { done in
       let number = join(done)
       return { [weak self] in self?.leave(number) }
+    }
+  }
+
+  /// Forgets a token that a server has rejected. Does nothing if another one is in use. The next call fetches a
+  /// token.
+  func drop(_ rejected: String) {
+    state.withLock { state in
+      if state.token == rejected { (state.token, state.rejected) = (nil, rejected) }
     }
   }
 
