@@ -91,7 +91,8 @@ let package = Package(
 
     // Writes to a disk cache until it is killed; a test does that.
     .executableTarget(
-      name: "cache-writer", dependencies: ["NetOptCaching", "NetOptCore"], path: "Tests/cache-writer",
+      name: "cache-writer", dependencies: ["NetOptCaching", "NetOptCore", "NetOptLocking"],
+      path: "Tests/cache-writer",
       swiftSettings: settings),
 
     // Measures the stores, which are no part of the library's interface that Benchmarks sees.

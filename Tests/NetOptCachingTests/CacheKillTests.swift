@@ -34,7 +34,7 @@ import Testing
         // Each round has its own output files.
         let output = "\(parent)/\(round).\(number)"
         mkdir(output, 0o700)
-        return try ChildProcess(try Self.writer, [directory, "\(random.next())"], in: output)
+        return try ChildProcess(try CacheWriter.path, [directory, "\(random.next())"], in: output)
       }
       // Waits for the first writes, because the start-up time of the writers depends on the machine.
       let before = Self.size(directory)
@@ -110,13 +110,5 @@ import Testing
 
   private static func read(_ path: String) throws -> String {
     String(decoding: try FileBytes.read(path, upTo: 1 << 20, as: "the output", in: .cache), as: UTF8.self)
-  }
-
-  /// The path of the program `cache-writer`, which the build puts into the directory of the tests.
-  private static var writer: String {
-    get throws {
-      let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-      return FileBytes.folder(of: tests) + "/cache-writer"
-    }
   }
 }

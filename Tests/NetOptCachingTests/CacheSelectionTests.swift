@@ -129,7 +129,7 @@ struct CacheSelectionTests {
     let entry = try Self.named("name", "/r")
     let other = try Self.named("other", "/s")
     for each in [entry, other] { store.insert(each) }
-    store.removeLater(.name("name"))
+    store.removeLater(.selection(.name("name")))
     #expect(store.entries(for: entry.key).isEmpty && store.entries(for: other.key).count == 1)
     store.removeLater(.everything)
     #expect(store.entries(for: other.key).isEmpty)

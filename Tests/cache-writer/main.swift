@@ -1,14 +1,22 @@
 // Usage: cache-writer DIRECTORY SEED
+//        cache-writer DIRECTORY removals
 //
 // Writes, reads and removes entries of the disk cache in DIRECTORY, as fast as possible, until it is killed.
 // `CacheKillTests` kills it, and then checks the entries that are left. The fields of an entry determine its
 // body, so the test can check the body.
+//
+// With `removals`, it removes entries through a `DiskCache` whose thread cannot start, and prints which entries
+// the store still has (Removals.swift).
 import Glibc
 import NetOptCaching
 import NetOptCore
 
 /// The directory of the disk cache.
 let directory = CommandLine.arguments[1]
+if CommandLine.arguments[2] == "removals" {
+  try removeWithoutThread(in: directory)
+  exit(0)
+}
 guard let seed = UInt64(CommandLine.arguments[2]) else { fatalError("the seed is a number") }
 var random = SplitMix64(seed: seed)
 let store = DiskStore(directory, limits: CacheLimits(maxBytes: 24 << 20, maxEntries: 150)) { warning in

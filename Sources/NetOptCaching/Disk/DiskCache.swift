@@ -77,7 +77,10 @@ package final class DiskCache: Sendable {
       store.insert(entry)
       waiting.withLock { $0.entries -= weight }
     }
-    if !isSubmitted { waiting.withLock { $0.entries -= weight } }
+    if !isSubmitted {
+      waiting.withLock { $0.entries -= weight }
+      remove(entry)
+    }
   }
 
   /// Queues the removal of the stored entries that an entry overlaps.
@@ -86,47 +89,60 @@ package final class DiskCache: Sendable {
     let removal = CacheEntry(
       key: entry.key, selectors: entry.selectors, status: entry.status, fields: [:], body: [],
       requested: entry.requested, received: entry.received, fetchMicroseconds: 0)
-    remove(removal.weight) { $0.remove(removal) }
+    remove(.entries(of: entry.key), removal.weight) { $0.remove(removal) }
   }
 
   /// Queues the removal of all entries of a key.
   package func removeAll(for key: CacheKey) {
-    remove(key.text.utf8.count + key.partition.utf8.count) { $0.removeAll(for: key) }
+    remove(.entries(of: key), key.text.utf8.count + key.partition.utf8.count) { $0.removeAll(for: key) }
   }
 
   /// Queues a removal. When the waiting removals would take more than `mostWaiting`, queues one removal of
   /// everything instead. Until the removal of everything begins, this function queues nothing more.
   ///
   /// - Parameters:
+  ///   - removal: what the store removes before any later work if the system cannot create the thread.
   ///   - weight: the bytes of memory that the removal takes while it waits. The function adds a fixed
   ///     overhead.
   ///   - work: performs the removal.
-  private func remove(_ weight: Int, _ work: @escaping @Sendable (DiskStore) -> Void) {
+  private func remove(
+    _ removal: PendingRemovals.Removal, _ weight: Int, _ work: @escaping @Sendable (DiskStore) -> Void
+  ) {
     let weight = weight + 256
     // The work is submitted under the lock. A caller that returns early because `isClearing` is set then
     // knows that the removal of everything is already in the queue, before all work that the caller submits
     // later.
-    waiting.withLock { waiting in
-      if waiting.isClearing { return }
+    let missed = waiting.withLock { waiting -> PendingRemovals.Removal? in
+      if waiting.isClearing { return nil }
       if waiting.removals + weight <= mostWaiting {
-        waiting.removals += weight
-        submit { [self] store in
+        let isSubmitted = submit { [self] store in
           work(store)
           self.waiting.withLock { $0.removals -= weight }
         }
-      } else {
-        waiting.isClearing = true
-        submit { [self] store in
-          // The removal does not cover entries that are queued from now on.
-          self.waiting.withLock { $0.isClearing = false }
-          store.removeAll()
-        }
+        if isSubmitted { waiting.removals += weight }
+        return isSubmitted ? nil : removal
       }
+      let isSubmitted = submit { [self] store in
+        // The removal does not cover entries that are queued from now on.
+        self.waiting.withLock { $0.isClearing = false }
+        store.removeAll()
+      }
+      waiting.isClearing = isSubmitted
+      return isSubmitted ? nil : .everything
     }
+    if let missed { removeLater(missed) }
   }
 
   /// Queues the removal of all entries.
-  package func removeAll() { submit { $0.removeAll() } }
+  package func removeAll() {
+    if !submit({ $0.removeAll() }) { removeLater(.everything) }
+  }
+
+  /// Makes a removal pending in the store, because its work could not be queued. Does nothing after a shutdown:
+  /// the cache does not use the store any more, and the thread may still hold the lock of the store.
+  private func removeLater(_ removal: PendingRemovals.Removal) {
+    if !thread.isStopped { store.removeLater(removal) }
+  }
 
   /// Removes the entries of a selection, after all queued work. Other work may run between the batches of the
   /// removal. Returns when the removal is done, or when the cache was shut down. There is no time limit: when
@@ -137,9 +153,7 @@ package final class DiskCache: Sendable {
     var position: RemovalPosition? = RemovalPosition()
     while let next = position {
       guard let result = await thread.run({ store.remove(selection, from: next) }) else {
-        // After a shutdown, the cache does not use the store any more. The thread may still hold its lock.
-        if !thread.isStopped { store.removeLater(selection) }
-        return
+        return removeLater(.selection(selection))
       }
       position = result
     }
@@ -198,7 +212,6 @@ package final class DiskCache: Sendable {
 
   /// Queues work for the thread. Returns `false` when the work will not run, because the thread has ended or
   /// could not be started.
-  @discardableResult
   private func submit(_ work: @escaping @Sendable (DiskStore) -> Void) -> Bool {
     let store = store
     return thread.submit { work(store) }

@@ -158,10 +158,9 @@ package final class DiskStore: CacheStore {
     } ?? nil
   }
 
-  /// Makes the removal of a selection pending: the store performs it before any other work. Does not use the
-  /// directory.
-  package func removeLater(_ selection: CacheSelection) {
-    state.withLock { $0.pendingRemovals.add(.selection(selection)) }
+  /// Makes a removal pending: the store performs it before any other work. Does not use the directory.
+  func removeLater(_ removal: PendingRemovals.Removal) {
+    state.withLock { $0.pendingRemovals.add(removal) }
   }
 
   /// The number of entries, their disk space and the last evictions; `nil` when the directory cannot be used.
