@@ -46,6 +46,22 @@ struct CacheControlTests {
     #expect(read("max-age=\"5, no-cache").maxAge == 0)
   }
 
+  @Test(
+    "a directive that restricts the cache counts between semicolons too",
+    arguments: [
+      "no-store; max-age=60", "max-age=60; no-store", "public; no-store", "private;no-store;max-age=1",
+      "max-age=60 ; no-store", "a=b; No-Store =x", "max-age=60;no-store, immutable", ";no-store",
+      "max-age=60; must-revalidate; no-store",
+    ])
+  func semicolons(_ text: String) {
+    let control = read(text)
+    #expect(control.noStore)
+    #expect(control.maxAge ?? 0 == 0)
+    #expect(read(text.lowercased().replacing("no-store", with: "must-revalidate")).mustRevalidate)
+    // The same text in quotes, and longer names, mean nothing.
+    #expect(!read("ext=\"a; no-store\"", "no-stored; a=b;no-storex").noStore)
+  }
+
   @Test("no-cache may name fields, and applies to all fields if the list is invalid")
   func fieldsOfNoCache() {
     let control = read("no-cache=\"Set-Cookie, X-Secret\"")

@@ -187,6 +187,21 @@ struct TieredStoreTests {
     #expect(warnings.messages[1].contains("b.txt cannot be read: No such file"))
   }
 
+  @Test("calls that need a seed at the same time read and check its file once")
+  func concurrentSeeds() async throws {
+    let index = #"{"schema":1,"issued":1,"resources":[\#(resource("a")),\#(resource("b"))]}"#
+    let pack = try open(try pack(index, ["a.txt": "hello", "b.txt": "hullo"]))
+    let (good, bad) = (try Samples.key("a"), try Samples.key("b"))
+    let found = await withTaskGroup(of: (Bool, Bool).self) { group in
+      for _ in 0..<50 {
+        group.addTask { (await pack.entry(for: good) != nil, await pack.entry(for: bad) != nil) }
+      }
+      return await group.reduce(into: []) { $0.append($1) }
+    }
+    #expect(found.count == 50 && found.allSatisfy { $0 == (true, false) })
+    #expect(warnings.messages.count == 1)
+  }
+
   @Test(
     "a faulty index is refused with a message that names fault and folder",
     arguments: [

@@ -270,10 +270,11 @@ final class ResponseCache: Sendable {
   /// Runs a closure in a background task. `stop` cancels the task, and `finish` waits for its end. Does
   /// nothing after `stop`.
   ///
-  /// - Parameter isRefresh: whether the closure refreshes an entry. `stopRefreshes` cancels such tasks.
+  /// - Parameter isRefresh: whether the closure refreshes an entry. `stopRefreshes` cancels such tasks, and after
+  ///   it this method does nothing for them.
   func inBackground(isRefresh: Bool = false, _ body: @escaping @Sendable () async -> Void) {
     state.withLock { state in
-      guard !state.isStopped else { return }
+      guard !state.isStopped, !(isRefresh && state.refusesRefreshes) else { return }
       state.lastWork += 1
       let id = state.lastWork
       if isRefresh { state.refreshWork.insert(id) }

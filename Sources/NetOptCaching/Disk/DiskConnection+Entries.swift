@@ -259,17 +259,33 @@ extension DiskConnection {
 
   /// Removes all entries and the record of evictions, and returns the free pages to the file system.
   func removeAll() throws(DiskError) {
+    _ = try removeEntries()
+    try freePages()
+  }
+
+  /// Removes all entries and the record of evictions.
+  ///
+  /// - Returns: the number of the removed entries, and the sum of their sizes.
+  func removeEntries() throws(DiskError) -> (entries: Int64, bytes: Int64) {
     pendingHits = [:]
-    let orphans = try transaction { () throws(DiskError) in
-      try database { () throws(SQLiteError) in
+    let (removed, orphans) = try transaction { () throws(DiskError) in
+      let removed = try database { () throws(SQLiteError) in
+        let removed = try Statement("SELECT count(*), coalesce(sum(size), 0) FROM entries", in: database)
+          .rows { ($0.integer(0), $0.integer(1)) }
         // Without a condition SQLite would free the table's pages in one instruction, which cannot be
         // interrupted.
         try database.execute(
           "DELETE FROM entries; DELETE FROM evictions WHERE true; UPDATE totals SET clock = 0")
+        return removed[0]
       }
-      return try self.orphans()
+      return (removed, try self.orphans())
     }
     files.sweep(orphans)
+    return removed
+  }
+
+  /// Returns the free pages of the database to the file system.
+  func freePages() throws(DiskError) {
     try database { () throws(SQLiteError) in try database.execute("PRAGMA incremental_vacuum") }
   }
 }

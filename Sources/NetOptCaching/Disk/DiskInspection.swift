@@ -100,10 +100,12 @@ package final class DiskInspection {
   }
 
   /// Runs the work, and converts a `DiskError` to a `NetOptError`.
+  ///
+  /// - Parameter consequence: what a failure means for the cache. It ends the message.
   private static func translated<Result>(
-    _ work: () throws(DiskError) -> Result
+    _ consequence: String = "nothing was changed", _ work: () throws(DiskError) -> Result
   ) throws(NetOptError) -> Result {
-    do throws(DiskError) { return try work() } catch { throw error.netOptError("nothing was changed") }
+    do throws(DiskError) { return try work() } catch { throw error.netOptError(consequence) }
   }
 
   /// Returns the rows of a query that has no parameter, or one parameter with the value `values[0]`.
@@ -203,13 +205,13 @@ package final class DiskInspection {
   /// file a moment later. So a file counts only if five checks within 0.2 s all find that it is orphaned.
   private func orphans() throws(NetOptError) -> Set<String> {
     var found: Set<String>?
-    for _ in 0..<5 {
+    for check in 0..<5 {
+      if check > 0 { usleep(50_000) }
       let names = try Self.translated { () throws(DiskError) in
         try connection.transaction { () throws(DiskError) -> [String] in try connection.orphans() }
       }
       found = found?.intersection(names) ?? Set(names)
       if found?.isEmpty ?? true { break }
-      usleep(50_000)
     }
     return found ?? []
   }
@@ -229,12 +231,13 @@ package final class DiskInspection {
 
   /// Removes all entries.
   ///
-  /// - Returns: the number of entries just before the removal, and their disk space in bytes as in
-  ///   `Usage.bytes`.
+  /// - Returns: the number of the removed entries, and their disk space in bytes as in `Usage.bytes`.
   package func clear() throws(NetOptError) -> (entries: Int64, bytes: Int64) {
-    let usage = try usage()
-    try Self.translated { () throws(DiskError) in try connection.removeAll() }
-    return (usage.entries, usage.bytes)
+    let removed = try Self.translated { () throws(DiskError) in try connection.removeEntries() }
+    try Self.translated("the entries are removed, but the disk space of the database is not free") {
+      () throws(DiskError) in try connection.freePages()
+    }
+    return removed
   }
 
   /// Splits the text of a key at its first NUL (`CacheKey.text`).

@@ -6,6 +6,8 @@ package import NetOptCore
 ///
 /// A malformed directive allows nothing. A `max-age` that is not a number counts as zero and makes a response
 /// stale. A malformed `stale-while-revalidate`, `stale-if-error`, `max-stale` or `min-fresh` has no effect.
+/// Directives between semicolons, as in `max-age=60; no-store`, are malformed. Those that restrict the cache count
+/// all the same.
 /// When `max-age` occurs twice, the first occurrence counts (section 4.2.1). When another directive with a
 /// duration occurs twice, the first occurrence that is not malformed counts.
 package struct CacheControl: Hashable, Sendable {
@@ -100,18 +102,20 @@ package struct CacheControl: Hashable, Sendable {
       if minFresh == nil { minFresh = directive.duration }
     case "max-stale":
       if maxStale == nil { maxStale = directive.value == nil ? .max : directive.duration }
-    default: applyMalformed(directive)
+    default: restrict(by: directive.name)
     }
+    if let more = directive.afterSemicolon { restrict(by: more.loweredASCII) }
   }
 
-  /// Recognises a directive by the beginning of its name, for lists with the wrong separator, such as
-  /// `no-store; max-age=0`. It recognises only directives that restrict the cache.
-  private mutating func applyMalformed(_ directive: Directive) {
-    switch Substring(directive.name.utf8.prefix { $0 != 0x3b && !FieldText.isSpaceOrTab($0) }) {
-    case "no-store": noStore = true
-    case "no-cache": noCache = true
-    case "must-revalidate": mustRevalidate = true
-    default: break
+  /// Applies the directives that restrict the cache, in a text where semicolons separate directives.
+  private mutating func restrict(by text: String) {
+    for part in text.utf8.split(separator: 0x3b) {
+      switch Substring(FieldText.firstWord(part)) {
+      case "no-store": noStore = true
+      case "no-cache": noCache = true
+      case "must-revalidate": mustRevalidate = true
+      default: break
+      }
     }
   }
 }
@@ -124,6 +128,9 @@ struct Directive {
   var value: String?
   /// Whether there are spaces around "=", which the syntax does not allow.
   var isSpaced = false
+  /// The text after the first semicolon of a value without quotes, which the syntax does not allow; `nil` without
+  /// a semicolon.
+  var afterSemicolon: Substring?
 
   /// The value in milliseconds, for a directive whose value is a number of seconds; `nil` for other values.
   var duration: Int64? { isSpaced ? nil : value.flatMap(DeltaSeconds.milliseconds) }
@@ -148,7 +155,13 @@ struct DirectiveReader {
     rest = rest.dropFirst()
     directive.isSpaced =
       name.last.map(FieldText.isSpaceOrTab) == true || rest.first.map(FieldText.isSpaceOrTab) == true
-    directive.value = rest.first == 0x22 ? quoted() ?? token() : token()
+    if rest.first == 0x22, let value = quoted() {
+      directive.value = value
+      return directive
+    }
+    let value = token()
+    directive.value = value
+    directive.afterSemicolon = value.firstIndex(of: ";").map { value[$0...].dropFirst() }
     return directive
   }
 
@@ -196,6 +209,11 @@ package enum DeltaSeconds {
 /// Functions for the text of header fields.
 enum FieldText {
   static func isSpaceOrTab(_ byte: UInt8) -> Bool { ByteClass.isSpaceOrTab(byte) }
+
+  /// The text up to the first white space or "=" that follows leading white space.
+  static func firstWord(_ text: Substring.UTF8View) -> Substring.UTF8View {
+    text.drop(while: isSpaceOrTab).prefix { $0 != 0x3d && !isSpaceOrTab($0) }
+  }
 
   /// The text without white space at both ends.
   static func trimmed(_ text: Substring) -> Substring { Substring(ByteClass.trimmed(text.utf8)) }

@@ -49,6 +49,12 @@ package final class SeedPack: Sendable {
     case entry(CacheEntry)
     /// The file is missing, unreadable or too large, or does not match the index.
     case unusable
+
+    /// The entry, with a key that may have another partition; `nil` without an entry.
+    func entry(for key: CacheKey) -> CacheEntry? {
+      guard case .entry(let entry) = self else { return nil }
+      return entry.key == key ? entry : entry.replacing(key: key)
+    }
   }
 
   /// The directory of the pack.
@@ -127,13 +133,12 @@ package final class SeedPack: Sendable {
   /// for a key in every partition. It reads files on its own thread.
   package func entry(for key: CacheKey) async -> CacheEntry? {
     guard let resource = resources[key.text] else { return nil }
-    let body = bodies.withLock { $0[key.text] ?? .unread }
-    switch body {
-    case .unusable: return nil
-    case .entry(let entry): return entry.key == key ? entry : entry.replacing(key: key)
-    case .unread: return await thread.run { [self] in read(resource, key) } ?? nil
-    }
+    let known = body(of: key)
+    if case .unread = known { return await thread.run { [self] in readOnce(resource, key) } ?? nil }
+    return known.entry(for: key)
   }
+
+  private func body(of key: CacheKey) -> Body { bodies.withLock { $0[key.text] ?? .unread } }
 
   /// Whether a seed is newer than a stored entry. If both have a version, the versions decide. Otherwise the
   /// times decide at which the responses were received; for a seed, this is the time at which its pack was
@@ -141,6 +146,14 @@ package final class SeedPack: Sendable {
   static func isNewer(_ seed: CacheEntry, than stored: CacheEntry) -> Bool {
     if let ours = seed.resourceVersion, let theirs = stored.resourceVersion { return ours > theirs }
     return seed.received > stored.received
+  }
+
+  /// Reads and checks the file of a resource, unless an earlier call has. Several calls may wait for the thread
+  /// at once. Called on the thread.
+  private func readOnce(_ resource: Index.Resource, _ key: CacheKey) -> CacheEntry? {
+    let known = body(of: key)
+    if case .unread = known { return read(resource, key) }
+    return known.entry(for: key)
   }
 
   /// Reads and checks the file of a resource, and sets the state of the resource.
