@@ -9,8 +9,9 @@ package import NetOptCore
 /// success was on an earlier UTC day: it looks at once. It also looks at once if it never found the list.
 ///
 /// After a failure, the client looks again after one minute. Each further failure doubles the wait, up to six
-/// hours. Jitter adds up to half of the wait. When a new process starts during such a wait, it waits for the
-/// rest of the wait, without this jitter.
+/// hours. Jitter adds up to half of the wait. A longer `Retry-After` replaces the wait, and jitter adds up to a
+/// tenth of it. When a new process starts during such a wait, it waits for the rest of the wait, without this
+/// jitter.
 package struct RefreshSchedule: Sendable {
   /// What a process saves for the next process (`ListStore`). All dates are calendar dates.
   package struct Record: Hashable, Sendable {
@@ -106,10 +107,10 @@ package struct RefreshSchedule: Sendable {
   package mutating func failed(at now: MonotonicInstant, wall: Date, retryAfter: Duration? = nil) {
     let retryAfter = retryAfter.map { min(max($0, .zero), Self.longestRetryAfter) }
     record.notBefore = retryAfter.map { wall + Double($0.nanoseconds) / 1e9 }
-    // Jitter spreads clients that failed together, unless `retryAfter` is longer. It never shortens the wait.
+    // Jitter spreads clients that failed together. It never shortens the wait.
     let pause = Self.pause(after: max(record.failures, 1))
-    let drawn = pause + .nanoseconds(Int64(random.below(UInt64(pause.nanoseconds / 2 + 1))))
-    due = now + max(drawn, retryAfter ?? .zero)
+    let drawn = pause + jitter(upTo: pause.nanoseconds / 2)
+    due = now + max(drawn, retryAfter.map { $0 + jitter(upTo: $0.nanoseconds / 10) } ?? .zero)
   }
 
   /// Adopts the interval of a new list. A shorter interval brings the next attempt forward, unless the last
@@ -124,7 +125,12 @@ package struct RefreshSchedule: Sendable {
   /// The time, made longer or shorter by up to a tenth.
   private mutating func jittered(_ time: Duration) -> Duration {
     let tenth = time.nanoseconds / 10
-    return time + .nanoseconds(Int64(random.below(UInt64(2 * tenth + 1))) - tenth)
+    return time + jitter(upTo: 2 * tenth) - .nanoseconds(tenth)
+  }
+
+  /// A random time from zero to so many nanoseconds.
+  private mutating func jitter(upTo nanoseconds: Int64) -> Duration {
+    .nanoseconds(Int64(random.below(UInt64(nanoseconds + 1))))
   }
 
   /// The wait after a number of failures in a row, before jitter.
