@@ -256,6 +256,7 @@ import Testing
     #expect(await sign(["--key-id", "app1.v2", "nowhere"]).code == 64)
     #expect(await verify(["--http", "-", "https://example.com/"], input: "").code == 64)
     #expect(await verify(["--keys", "/nowhere/keys", "https://example.com/"]).code == 65)
+    #expect(await verify(["--jsonl", "--compare", "/nowhere/string"], input: "").code == 64)
     let failed = await sign(
       ["--jsonl"], input: #"{"id":7,"method":"GET","url":"https://e.com/","key_id":"nobody"}"#)
     #expect(failed.code == 1)

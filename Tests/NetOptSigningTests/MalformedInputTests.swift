@@ -151,6 +151,22 @@ import Testing
   }
 
   @Test(
+    "the error for a message that is cut off names the part",
+    arguments: [
+      ("GET / HTTP/1.1\r\nHost: a", "ends the head"),
+      ("GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5", "ends the chunked body"),
+      ("GET / HTTP/1.1\r\nHost: a\0b\r\n\r\n", "the head has a NUL"),
+      (
+        "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;\0\r\n",
+        "the chunked body has a NUL"
+      ),
+    ])
+  func partOfMessage(_ text: String, _ part: String) throws {
+    let error = #expect(throws: NetOptError.self) { try SigningRequest(message: Array(text.utf8)) }
+    #expect(error?.message.contains(part) == true, "\(error?.message ?? "")")
+  }
+
+  @Test(
     "text that is not an HTTP message is malformed",
     arguments: [
       "", "\r\n", "GET", "GET /", "GET / HTTP/1.1", "GET / HTTP/1.1\r\n\r\n",

@@ -44,6 +44,9 @@ struct VerifyCommand: Command {
     ])
 
   func run(_ arguments: Arguments, in context: CommandContext) async throws -> ExitCode {
+    guard !arguments.has(SigningOptions.jsonl) || arguments.value(of: Self.compare) == nil else {
+      throw UsageError("--compare has the string of one request; leave it out with --jsonl")
+    }
     let keys = try SigningOptions.ring(arguments)
     let nonces = try arguments.value(of: Self.nonceStore).map { try SQLiteNonceStore($0) }
     var policy = SignatureVerifier.Policy()

@@ -49,8 +49,16 @@ extension SigningRequest {
 
 /// Reads an HTTP/1.1 request from its first byte to its last.
 private struct HTTPMessageReader {
+  /// The part of a message that lines belong to, in words for error messages.
+  private enum Part: String {
+    case head = "the head"
+    case chunkedBody = "the chunked body"
+  }
+
   /// The bytes that have not been read yet.
   private var rest: ArraySlice<UInt8>
+  /// The part that is being read.
+  private var part = Part.head
 
   init(_ message: [UInt8]) { rest = message[...] }
 
@@ -104,20 +112,20 @@ private struct HTTPMessageReader {
   /// the head and the trailers. The line end after the data of a chunk also reads as an empty line.
   private mutating func line() throws(SigningFault) -> String? {
     guard let end = rest.firstIndex(of: 0x0a) else {
-      throw Self.fault("the message is cut off before the empty line that ends its head")
+      throw Self.fault("the message is cut off before the empty line that ends \(part.rawValue)")
     }
     var line = rest[..<end]
     rest = rest[(end + 1)...]
     if line.last == 0x0d { line.removeLast() }
     if line.isEmpty { return nil }
     guard !line.contains(where: { $0 == 0 || $0 == 0x0d }) else {
-      throw Self.fault("the head has a NUL or a CR within a line")
+      throw Self.fault("\(part.rawValue) has a NUL or a CR within a line")
     }
     guard let text = String(validating: line, as: UTF8.self) else {
-      throw Self.fault("the head is not UTF-8")
+      throw Self.fault("a line of \(part.rawValue) is not UTF-8")
     }
     guard !SlowText.hasLongRun(text) else {
-      throw Self.fault("a line of the head is not usable: \(SlowText.violation)")
+      throw Self.fault("a line of \(part.rawValue) is not usable: \(SlowText.violation)")
     }
     return text
   }
@@ -180,6 +188,7 @@ private struct HTTPMessageReader {
 
   /// Reads a chunked body (RFC 9112, section 7.1) and returns it without the framing.
   private mutating func chunks() throws(SigningFault) -> [UInt8] {
+    part = .chunkedBody
     var body: [UInt8] = []
     while true {
       guard let size = try line() else { throw Self.fault("a chunk has no length") }

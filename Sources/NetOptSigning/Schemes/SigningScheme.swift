@@ -94,6 +94,8 @@ package struct KeyCandidate: Sendable {
   let mistake: SignerMistake
   /// The mistake in words, for the report.
   let detail: String
+  /// Whether `explains` builds the string to sign itself. Then the string that it gets does not matter.
+  var buildsString = false
   /// Whether the signature of the claim is valid for a string to sign if the key is used in this way.
   let explains: @Sendable ([UInt8]) throws(SigningFault) -> Bool
 }

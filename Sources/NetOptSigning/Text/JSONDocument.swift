@@ -71,7 +71,9 @@ package struct JSONPart: Sendable {
     guard !named.contains(where: { SlowText.hasLongRun($0.0) }) else {
       throw fault("a member's name is not usable: \(SlowText.violation)")
     }
-    return named.map { ($0.0, JSONPart(document: document, index: $0.1, path: "\(path).\($0.0)")) }
+    return named.map {
+      ($0.0, JSONPart(document: document, index: $0.1, path: "\(path).\($0.0.printable(200))"))
+    }
   }
 
   /// A member of an object; `nil` if it is missing or null.

@@ -61,8 +61,9 @@ struct NearMissSearch {
       left -= 1
       if isExplained(candidate.strings.toSign) { return miss(candidate) }
     }
+    // A use that builds the string itself was tried above, and another string changes nothing.
     for candidate in singles {
-      for use in keys {
+      for use in keys where !use.buildsString {
         guard left > 0 else { return nil }
         left -= 1
         if (try? use.explains(candidate.strings.toSign)) == true { return miss(use, candidate) }
@@ -169,7 +170,8 @@ struct NearMissSearch {
       candidates.append(
         KeyCandidate(
           mistake: .otherKeyVersion,
-          detail: "the message was signed with and for \(other.id), but names \(claim.keyID)"
+          detail: "the message was signed with and for \(other.id), but names \(claim.keyID)",
+          buildsString: true
         ) { _ throws(SigningFault) in
           let whole = try scheme.strings(claimed, request, [])
           return try scheme.isValidSignature(claim, of: whole.toSign, by: other)
