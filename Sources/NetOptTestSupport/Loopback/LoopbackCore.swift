@@ -64,8 +64,15 @@ final class LoopbackCore: Sendable {
       LoopbackSocket.wait(&descriptors)
       if descriptors[0].revents != 0 { return }
       let descriptor = Glibc.accept(listener, nil, nil)
-      // accept(2) fails if the client has already closed the connection.
-      guard descriptor >= 0 else { continue }
+      // accept(2) fails if the client has already closed the connection, or if there is no free descriptor. In
+      // the second case poll(2) would report the connection again at once.
+      guard descriptor >= 0 else {
+        var stop = [pollfd(fd: stopped.descriptor, events: Int16(POLLIN), revents: 0)]
+        if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) {
+          LoopbackSocket.wait(&stop, limit: .milliseconds(10))
+        }
+        continue
+      }
       _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
       _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
       let number = record.withLock { record in

@@ -7,7 +7,6 @@ public struct LoopbackRequest: Sendable, Hashable {
   /// The number of the request on its connection, from 1.
   public let number: Int
   /// The bytes of the head, including the empty line at its end. Incomplete if the client closed the
-  /// connection within the head. Incomplete if the client closed the
   /// connection within the head.
   public let head: [UInt8]
 
