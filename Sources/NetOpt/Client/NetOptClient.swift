@@ -31,6 +31,10 @@ public final class NetOptClient: Sendable {
   /// Keeps the rankings of networks and saves them.
   private let ranking: RankingMemory
   let backgroundProbes: BackgroundProbes
+  /// What the transport has counted; `nil` for a transport of the program that counts nothing.
+  var transportCounts: TransportCounts? { engine.transport.counts }
+  /// How many samples of probes ended in each way.
+  var probeCounts: ProbeCounts { prober.counts.withLock { $0 } }
   /// What the client has counted of its calls.
   let callMetrics: CallMetrics
   /// Gives calls their spans; `nil` when the client exports no traces.

@@ -7,7 +7,9 @@ extension NetOptClient {
   /// A call is counted when its body has ended or it has failed. The client's own requests, such as probes and
   /// refreshes of the list, are not counted as calls.
   public var metrics: ClientMetrics {
-    ClientMetrics(callMetrics.current, status(), spans: spanExporter?.counts)
+    ClientMetrics(
+      callMetrics.current, status(), transport: transportCounts, probes: probeCounts,
+      spans: spanExporter?.counts)
   }
 }
 
@@ -16,11 +18,23 @@ extension ClientMetrics {
   /// The most endpoints that have gauges of their own.
   static let mostEndpoints = 500
 
-  /// - Parameter spans: what became of the spans; `nil` when the client exports none.
+  /// - Parameters:
+  ///   - transport: what the transport has counted; `nil` when it counts nothing.
+  ///   - spans: what became of the spans; `nil` when the client exports none.
   init(
-    _ counts: CallMetrics.Counts, _ status: ClientStatus, spans: (exported: Int, dropped: Int)? = nil
+    _ counts: CallMetrics.Counts, _ status: ClientStatus, transport: TransportCounts? = nil,
+    probes: ProbeCounts = ProbeCounts(), spans: (exported: Int, dropped: Int)? = nil
   ) {
     var metrics = Self.ofCalls(counts, status)
+    if let transport { metrics += Self.of(transport) }
+    metrics.append(
+      Self.counter(
+        "netopt_client_probes_total", "Samples of probes of endpoints of the list, by outcome.",
+        [
+          ([("netopt_outcome", "succeeded")], probes.succeeded),
+          ([("netopt_outcome", "failed")], probes.failed),
+          ([("netopt_outcome", "inconclusive")], probes.inconclusive),
+        ]))
     if let spans {
       metrics.append(
         Self.counter(
@@ -62,6 +76,33 @@ extension ClientMetrics {
         counts.cache.sorted { $0.key.rawValue < $1.key.rawValue }.map {
           ([("netopt_outcome", $0.key.rawValue)], $0.value)
         }),
+    ]
+  }
+
+  private static func of(_ transport: TransportCounts) -> [Metric] {
+    [
+      gauge(
+        "netopt_client_open_connections",
+        "Connections that are open or being opened, with idle ones and those of probes.",
+        [([], Double(transport.openConnections))]),
+      counter(
+        "netopt_client_connections_total",
+        "Connections that were begun, with those of probes and those that failed.",
+        [([], transport.connections)]),
+      counter(
+        "netopt_client_tls_handshakes_total",
+        "TLS handshakes with servers, of connections that could carry a request, by whether they resumed a session.",
+        [
+          ([("netopt_session", "new")], transport.fullHandshakes),
+          ([("netopt_session", "resumed")], transport.resumedHandshakes),
+        ]),
+      counter(
+        "netopt_client_body_bytes_total",
+        "Bytes of bodies on the connections, compressed if they are; those of repeated requests count again.",
+        [
+          ([("network_io_direction", "receive")], transport.receivedBytes),
+          ([("network_io_direction", "transmit")], transport.sentBytes),
+        ]),
     ]
   }
 

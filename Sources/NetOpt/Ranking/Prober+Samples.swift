@@ -151,6 +151,7 @@ extension Prober {
       isShortened: isShortened, keepsConnection: keepsConnection
     )
     let result = await probe.take(sample, by: self)
+    counts.withLock { $0.add(result) }
     if probe.judgesEndpoint {
       router.record(probe: result, of: target.address, for: target.origin, started: sample.started)
     }

@@ -76,6 +76,8 @@ final class Prober: Sendable {
   /// The event loop for ICMP echo requests; `nil` when the program provides the transport.
   let loop: EventLoop?
   private let state: Locked<State>
+  /// How many samples ended in each way.
+  let counts = Locked(ProbeCounts())
   /// The number of hosts that are not settled. Not in `state`: every request reads it, without the lock.
   private let unsettled: Atomic<Int>
 

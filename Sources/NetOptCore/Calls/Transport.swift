@@ -68,6 +68,9 @@ package protocol Transport: Sendable {
     _ request: NetOptRequest, along plan: RoutePlan, in context: CallContext
   ) async throws(NetOptError) -> RouteReport
 
+  /// What the transport has counted; `nil` if it counts nothing. The default is `nil`.
+  var counts: TransportCounts? { get }
+
   /// Reports that this machine has joined another network. New calls do not use the connections from before;
   /// transfers under way continue. The default implementation does nothing.
   func networkChanged()
@@ -90,6 +93,9 @@ extension Transport {
       .unsupported, phase: .connect, "this transport cannot open connections before requests",
       route: RouteReport(plan: plan, legs: []))
   }
+
+  /// The default: `nil`.
+  package var counts: TransportCounts? { nil }
 
   /// The default: does nothing.
   package func networkChanged() {}

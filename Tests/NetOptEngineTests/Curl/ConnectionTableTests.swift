@@ -58,7 +58,7 @@ import Testing
   @Test func findsAGroupByItsKey() throws {
     let loop = try EventLoop()
     defer { loop.stop() }
-    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop))
+    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop), TransportCounter())
     let one = ConnectionKey(Origin(.https, host: "one.test"), RequestOptions(), .plain)
     let two = ConnectionKey(Origin(.https, host: "two.test"), RequestOptions(), .plain)
     let first = table.group(one, .plain)
@@ -72,7 +72,7 @@ import Testing
   func unusedGroups() throws {
     let loop = try EventLoop()
     defer { loop.stop() }
-    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop))
+    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop), TransportCounter())
     func key(_ number: Int) -> ConnectionKey {
       ConnectionKey(Origin(.https, host: "host\(number).test"), RequestOptions(), .plain)
     }
@@ -90,7 +90,7 @@ import Testing
   func unusedGroupsAfterAPeak() throws {
     let loop = try EventLoop()
     defer { loop.stop() }
-    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop))
+    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop), TransportCounter())
     func group(_ number: Int) -> ConnectionGroup {
       table.group(
         ConnectionKey(Origin(.https, host: "host\(number).test"), RequestOptions(), .plain), .plain)
@@ -113,7 +113,7 @@ import Testing
   func manyGroupsInUse() throws {
     let loop = try EventLoop()
     defer { loop.stop() }
-    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop))
+    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop), TransportCounter())
     let began = processorTime()
     for number in 0..<20_000 {
       let key = ConnectionKey(Origin(.https, host: "host\(number).test"), RequestOptions(), .plain)
@@ -138,7 +138,7 @@ import Testing
   func unknownSocket() throws {
     let loop = try EventLoop()
     defer { loop.stop() }
-    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop))
+    var table = ConnectionTable(try ClientTLS(CurlConfiguration(), loop: loop), TransportCounter())
     let answers = [table.setInterest(5, .read), table.setInterest(5, .read), table.setInterest(5, [])]
     #expect(answers == [.watch(.read), .watch(.read), .unwatch])
     let isWanted = table.isWanted(5)

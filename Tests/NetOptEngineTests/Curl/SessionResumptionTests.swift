@@ -35,7 +35,12 @@ import Testing
       _ = try await response.body.collect(upTo: 100)
     }
     await bench.end()
-    return try await origin.waitForLog(count)
+    let log = try await origin.waitForLog(count)
+    let counts = try #require(bench.transport.counts)
+    #expect(counts.resumedHandshakes == log.count(where: \.sessionReused))
+    #expect(counts.fullHandshakes == log.count { !$0.sessionReused })
+    #expect(counts.connections == Set(log.map(\.connection)).count && counts.openConnections == 0)
+    return log
   }
 
   @Test(

@@ -59,8 +59,12 @@ struct ConnectionTable {
 
   /// The number of open sockets.
   private(set) var count = 0
+  private let counter: TransportCounter
 
-  init(_ tls: ClientTLS) { self.tls = tls }
+  init(_ tls: ClientTLS, _ counter: TransportCounter) {
+    self.tls = tls
+    self.counter = counter
+  }
 
   /// Returns the group whose connections an exchange may share.
   mutating func group(for exchange: Exchange) -> ConnectionGroup {
@@ -116,6 +120,7 @@ struct ConnectionTable {
     let group = transfer.exchange.group ?? group(for: transfer.exchange)
     group.users += 1
     count += 1
+    counter.opened()
     let source = transfer.exchange.race.legs[transfer.leg].source
     sockets[descriptor] = Socket(group, endpoint, source, openedBy: transfer)
     if let endpoint { connecting[endpoint, default: 0] += 1 }
@@ -137,6 +142,7 @@ struct ConnectionTable {
     guard let socket = sockets[descriptor] else { return }
     sockets[descriptor] = nil
     count -= 1
+    counter.closed()
     socket.group.users -= 1
     socket.group.closed(descriptor)
     if let endpoint = socket.endpoint, !socket.isReady { connected(endpoint) }

@@ -86,7 +86,9 @@ private func sendBody(
 ) -> Int {
   guard let transfer = transfer(data), let bytes else { return Int(CURL_READFUNC_ABORT) }
   switch transfer.fill(UnsafeMutableRawBufferPointer(start: bytes, count: size * count)) {
-  case .bytes(let count): return count
+  case .bytes(let count):
+    transfer.callbackState.counter.sent(count)
+    return count
   case .notYet: return Int(CURL_READFUNC_PAUSE)
   case .failed: return Int(CURL_READFUNC_ABORT)
   }

@@ -42,9 +42,13 @@ final class CallbackState {
   @exclusivity(unchecked) var live = LiveConnections()
   /// The time that bodies have taken in this turn, and the transfers that wait for a later turn.
   @exclusivity(unchecked) var receiving = ReceivingTurn()
+  /// Counts connections, handshakes and bytes.
+  let counter: TransportCounter
   /// When libcurl wants to be called next, in milliseconds from the report. -1 means that it wants no timer;
   /// `nil` means that it reported no change.
   @exclusivity(unchecked) var timeout: Int?
+
+  init(_ counter: TransportCounter) { self.counter = counter }
 
   /// Gives a callback of libcurl access to the state in its user data.
   ///

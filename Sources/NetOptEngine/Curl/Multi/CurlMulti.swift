@@ -77,15 +77,15 @@ actor CurlMulti: LoopActor {
   /// - Throws: `libraryFailed` if libcurl gives no handle; `invalidConfiguration` if it refuses a setting.
   init(
     _ configuration: CurlConfiguration, _ tls: ClientTLS, legs: any LegSource,
-    waitObserver: (any WaitObserver)?, loop: EventLoop
+    waitObserver: (any WaitObserver)?, counter: TransportCounter, loop: EventLoop
   ) throws(NetOptError) {
     self.configuration = configuration
     self.tls = tls
-    connections = ConnectionTable(tls)
+    connections = ConnectionTable(tls, counter)
     self.legs = legs
     self.waitObserver = waitObserver
     self.loop = loop
-    callbackState = CallbackState()
+    callbackState = CallbackState(counter)
     handle = try MultiHandle(configuration, callbackState: callbackState)
     // A setting that libcurl refuses shows here, not at the first request.
     idleHandles.append(try EasyHandle(configuration, callbackState: callbackState))

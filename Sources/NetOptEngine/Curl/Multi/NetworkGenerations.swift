@@ -16,16 +16,19 @@ final class NetworkGenerations: @unchecked Sendable {
   /// The older multi handles. Those that have ended are removed by the next `renew`.
   private var retired: [CurlMulti] = []
   private let loop: EventLoop
+  private let counter: TransportCounter
   /// Those who wait for the end of all work.
   private var drains: [FirstValue<Void>] = []
 
   /// - Throws: the errors of `CurlMulti.init`.
   init(
     _ configuration: CurlConfiguration, _ tls: ClientTLS, legs: any LegSource,
-    waitObserver: (any WaitObserver)?, loop: EventLoop
+    waitObserver: (any WaitObserver)?, counter: TransportCounter = TransportCounter(), loop: EventLoop
   ) throws(NetOptError) {
     self.loop = loop
-    current = try CurlMulti(configuration, tls, legs: legs, waitObserver: waitObserver, loop: loop)
+    self.counter = counter
+    current = try CurlMulti(
+      configuration, tls, legs: legs, waitObserver: waitObserver, counter: counter, loop: loop)
   }
 
   /// Makes new work use new connections. Work that is under way continues on the old connections. Calls that
@@ -37,7 +40,8 @@ final class NetworkGenerations: @unchecked Sendable {
     // If no further handle can be made, the old handle stays in use.
     guard !isShutDown,
       let new = try? CurlMulti(
-        old.configuration, old.tls, legs: old.legs, waitObserver: old.waitObserver, loop: loop)
+        old.configuration, old.tls, legs: old.legs, waitObserver: old.waitObserver,
+        counter: counter, loop: loop)
     else { return }
     current = new
     retired.removeAll { $0.assumeIsolated { $0.isShutDown } }

@@ -45,6 +45,9 @@ struct TLSConnection {
     return name[0] == 0x68 && name[1] == 0x32
   }
 
+  /// Whether the handshake resumed a session.
+  var isResumed: Bool { functions.isResumed(ssl) == 1 }
+
   /// Makes OpenSSL record in a `LiveConnection` how the peer ends TLS. OpenSSL retains the `LiveConnection`
   /// until it frees the TLS connection.
   ///
@@ -122,8 +125,8 @@ struct TLSConnection {
   }
 
   /// OpenSSL's functions. Their types are those of the man pages, and nothing checks the types:
-  /// SSL_get_version(3), SSL_get0_alpn_selected(3), SSL_CTX_set_msg_callback(3), SSL_has_pending(3),
-  /// SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3), SSL_set0_wbio(3), SSL_get_rbio(3), BIO_s_socket(3),
+  /// SSL_get_version(3), SSL_get0_alpn_selected(3), SSL_session_reused(3), SSL_CTX_set_msg_callback(3),
+  /// SSL_has_pending(3), SSL_read(3), SSL_get_error(3), SSL_set0_rbio(3), SSL_set0_wbio(3), SSL_get_rbio(3), BIO_s_socket(3),
   /// BIO_up_ref(3), ERR_clear_error(3), CRYPTO_get_ex_new_index(3), SSL_set_ex_data(3).
   /// `init` shows which function each property is.
   private struct Functions: Sendable {
@@ -133,6 +136,7 @@ struct TLSConnection {
     let version: @convention(c) (SSL) -> UnsafePointer<CChar>?
     let alpn:
       @convention(c) (SSL, UnsafeMutablePointer<UnsafePointer<UInt8>?>, UnsafeMutablePointer<UInt32>) -> Void
+    let isResumed: @convention(c) (SSL) -> Int32
     let setWatch: @convention(c) (SSL, OpenSSL.Watch?) -> Void
     let hasPending: @convention(c) (SSL) -> Int32
     let peek: @convention(c) (SSL, UnsafeMutableRawPointer, Int32) -> Int32
@@ -155,6 +159,7 @@ struct TLSConnection {
     private init() throws(OpenSSL.MissingFunction) {
       version = try OpenSSL.function("SSL_get_version")
       alpn = try OpenSSL.function("SSL_get0_alpn_selected")
+      isResumed = try OpenSSL.function("SSL_session_reused")
       setWatch = try OpenSSL.function("SSL_set_msg_callback")
       hasPending = try OpenSSL.function("SSL_has_pending")
       peek = try OpenSSL.function("SSL_peek")

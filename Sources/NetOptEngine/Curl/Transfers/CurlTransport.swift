@@ -12,6 +12,7 @@ public final class CurlTransport: Transport {
   private let generations: NetworkGenerations
   /// The number of unread body bytes at which a transfer is paused (`CurlConfiguration.bodyBuffer`).
   private let bodyBuffer: Int
+  private let counter = TransportCounter()
 
   /// Makes a transport on a loop. `shutdown` does not stop the loop.
   ///
@@ -26,8 +27,11 @@ public final class CurlTransport: Transport {
     bodyBuffer = configuration.bodyBuffer
     generations = try NetworkGenerations(
       configuration, try ClientTLS(configuration, loop: loop), legs: legs, waitObserver: waitObserver,
-      loop: loop)
+      counter: counter, loop: loop)
   }
+
+  /// What the transport has counted, with the connections of earlier networks.
+  package var counts: TransportCounts? { counter.counts }
 
   /// Performs a request along a plan.
   ///

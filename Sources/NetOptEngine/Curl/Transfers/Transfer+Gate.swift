@@ -151,6 +151,8 @@ extension Transfer {
     guard let connection else { return }
     connection.isMultiplexed = choice
     connection.reportsTLSEnd = tls.report(to: connection)
+    // Once for each TLS connection: `report` then returns false.
+    if connection.reportsTLSEnd { callbackState.counter.completedHandshake(isResumed: tls.isResumed) }
     connection.tlsVersion = tlsVersion
     connection.tlsReader = tls.reader
     // HTTP/2 assigns all data to streams, so nothing has to watch for unsolicited data.

@@ -303,6 +303,7 @@ final class Transfer {
       body.append(bytes, ofLength: length)
     }
     receivedBytes += bytes.count
+    callbackState.counter.received(bytes.count)
     return .taken
   }
 

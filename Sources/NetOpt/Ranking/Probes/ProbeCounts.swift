@@ -1,0 +1,19 @@
+import NetOptCore
+
+/// How many samples of probes ended in each way, since the client was made.
+struct ProbeCounts: Hashable, Sendable {
+  /// The endpoint could be reached, or a pooled connection to it was open.
+  var succeeded = 0
+  /// The endpoint could not be reached in time.
+  var failed = 0
+  /// The result says nothing about the endpoint (`LegError.isInconclusive`).
+  var inconclusive = 0
+
+  /// Counts a sample.
+  mutating func add(_ result: Result<ConnectReport, LegError>) {
+    switch result {
+    case .success: succeeded += 1
+    case .failure(let error): if error.isInconclusive { inconclusive += 1 } else { failed += 1 }
+    }
+  }
+}
