@@ -30,7 +30,7 @@ from instructions import Counter  # noqa: E402
 from lines import LINES, pairs  # noqa: E402
 from origin import Failure, Origin  # noqa: E402
 from peers import peers  # noqa: E402
-from programs import BENCHMARKS, CACHE, COMMAND, NETOPT, RAW, requests, run  # noqa: E402
+from programs import BENCHMARKS, CACHE, COMMAND, NETOPT, RAW, loads_swift, requests, run  # noqa: E402
 from ratios import LEAST_PAIRS  # noqa: E402
 from report import changes, paired, table  # noqa: E402
 
@@ -152,6 +152,10 @@ def main() -> int:
         for path in (NETOPT, RAW, CACHE, COMMAND):
             if not os.access(path, os.X_OK):
                 raise Failure(f"{path} is not built; use make perf")
+            if loads_swift(path):
+                raise Failure(
+                    f"{path} loads Swift's standard library, which costs a tenth of the CPU; the programs of other "
+                    "commits contain it, so build this one with make perf")
         return arguments.run(arguments)
     except Failure as failure:
         print(f"perf: {failure}", file=sys.stderr)

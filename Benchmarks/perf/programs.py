@@ -50,6 +50,12 @@ RAW = HERE.of_benchmarks("raw-libcurl")
 URLSESSION = HERE.of_benchmarks("urlsession-requests")
 
 
+def loads_swift(path: str) -> bool:
+    """Whether a program loads Swift's standard library when it starts, instead of containing it."""
+    with open(path, "rb") as file:
+        return b"libswiftCore.so" in file.read()
+
+
 @dataclass
 class Run:
     """What a program printed of itself."""
