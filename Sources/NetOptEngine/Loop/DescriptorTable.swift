@@ -24,6 +24,9 @@ public struct DescriptorTable<Value> {
     }
   }
 
+  /// The descriptors that have a value, in ascending order.
+  @inlinable public var descriptors: [Int32] { slots.indices.filter { slots[$0] != nil }.map { Int32($0) } }
+
   /// The values in the table, by ascending descriptor.
   @inlinable public var values: some Sequence<Value> { slots.lazy.compactMap { $0 } }
 }

@@ -50,8 +50,29 @@ import Testing
         #expect(response.version == (version == .http1 ? .http1_1 : .http2))
       }
       await bench.end()
+      let counts = try #require(bench.transport.counts)
+      #expect(counts.fullHandshakes == 1 && counts.resumedHandshakes == 0)
+      #expect(counts.connections == 1 && counts.openConnections == 0 && counts.receivedBytes == 18)
     }
     #expect(Set(try await origin.waitForLog(6).map(\.connection)).count == 2)
+  }
+
+  @Test("the counts of connections and bytes go on when the network changes")
+  func countsAcrossNetworks() async throws {
+    let server = try LoopbackServer(.raw { try $0.respond(200, text: "hello") })
+    defer { server.stop() }
+    let bench = try await TransportBench()
+    for _ in 0..<3 {
+      let request = try NetOptRequest(.get, "http://\(server.endpoint)/")
+      let response = try await bench.execute(request, [server.endpoint.address])
+      _ = try await response.body.collect(upTo: 100)
+      bench.transport.networkChanged()
+    }
+    let counts = try #require(bench.transport.counts)
+    #expect(counts.connections == 3 && server.connections == 3)
+    #expect(counts.receivedBytes == 15 && counts.fullHandshakes == 0)
+    await bench.end()
+    #expect(bench.transport.counts?.openConnections == 0)
   }
 
   @Test("each request with connection .fresh opens a connection without TLS resumption")
@@ -70,6 +91,7 @@ import Testing
     let log = try await origin.waitForLog(3)
     #expect(Set(log.map(\.connection)).count == 3)
     #expect(log.allSatisfy { !$0.sessionReused })
+    #expect(bench.transport.counts?.fullHandshakes == 3)
     await bench.end()
   }
 

@@ -40,7 +40,7 @@ import Testing
       loop = try EventLoop()
       generations = try NetworkGenerations(
         configuration, try ClientTLS(configuration, loop: loop), legs: FixedAnswers(addresses: []),
-        waitObserver: nil, loop: loop)
+        waitObserver: nil, counter: TransportCounter(), loop: loop)
     }
 
     /// Makes one probe. A probe has a connection of its own.

@@ -148,14 +148,20 @@ struct ConnectionTable {
     if let endpoint = socket.endpoint, !socket.isReady { connected(endpoint) }
   }
 
-  /// Records the end of a transfer. If the socket that the transfer opened is still connecting, libcurl
-  /// closes the socket without a report, so this method removes the socket.
+  /// Records the end of a transfer. libcurl closes sockets that are still connecting without a report, so this
+  /// method removes those that the transfer opened. There are several if a proxy has several addresses.
   mutating func ended(_ transfer: Transfer) {
-    guard let descriptor = transfer.descriptor, let socket = sockets[descriptor], !socket.isReady,
-      socket.opener == ObjectIdentifier(transfer)
-    else { return }
-    closed(descriptor)
+    guard let last = transfer.descriptor else { return }
+    let descriptors = transfer.hasSeveralSockets ? sockets.descriptors : [last]
+    for descriptor in descriptors {
+      if let socket = sockets[descriptor], !socket.isReady, socket.opener == ObjectIdentifier(transfer) {
+        closed(descriptor)
+      }
+    }
   }
+
+  /// Removes all sockets. libcurl has closed them, some of them without a report.
+  mutating func closeAll() { for descriptor in sockets.descriptors { closed(descriptor) } }
 
   /// Returns the socket of the connection on which a transfer reached the gate: the socket that the transfer
   /// opened, or the socket of a pooled connection. `nil` for a pooled connection to a proxy.

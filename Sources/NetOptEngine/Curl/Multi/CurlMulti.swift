@@ -261,15 +261,15 @@ actor CurlMulti: LoopActor {
   fileprivate func settle() {
     isTurnEndRequested = false
     guard !isShutDown else { return }
-    // After handles were added, libcurl asks for a timeout of 0. Handling it may report more transfers. Four rounds
-    // normally suffice, and further rounds wait for the next turn.
+    // After handles were added, libcurl asks for a timeout of 0. Handling it may report more transfers. Four
+    // rounds normally suffice, and further rounds wait for the next turn.
     var begun: MonotonicInstant?
     for round in 0..<4 {
       repeat { actOnReportedTransfers() } while hasReportedTransfers
       while let connection = failing.popLast() { endIfFailed(connection) }
       guard callbackState.timeout == 0 else { break }
-      // A transfer with more data to read asks for a timeout of 0 in each round. So the rounds after the first
-      // one, which is nearly always the only one, also have a time limit.
+      // A transfer with more data to read asks for a timeout of 0 in each round. So the rounds have a time limit
+      // too. Nearly always there is one round, which reads no clock.
       if round == 1 { begun = loop.now() }
       if round > 1, let begun, loop.now() - begun > EventLoop.longestTurn { break }
       callbackState.timeout = nil
@@ -382,6 +382,7 @@ actor CurlMulti: LoopActor {
     if let timer = callbackState.receiving.timer { loop.cancel(timer) }
     handle.close()
     applyInterests()
+    connections.closeAll()
     callbackState.removeTransfers()
     connecting = [:]
     failing = []

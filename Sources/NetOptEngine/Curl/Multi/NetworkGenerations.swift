@@ -23,7 +23,7 @@ final class NetworkGenerations: @unchecked Sendable {
   /// - Throws: the errors of `CurlMulti.init`.
   init(
     _ configuration: CurlConfiguration, _ tls: ClientTLS, legs: any LegSource,
-    waitObserver: (any WaitObserver)?, counter: TransportCounter = TransportCounter(), loop: EventLoop
+    waitObserver: (any WaitObserver)?, counter: TransportCounter, loop: EventLoop
   ) throws(NetOptError) {
     self.loop = loop
     self.counter = counter

@@ -37,8 +37,10 @@ final class Transfer {
   /// When the first line of the response head came; `nil` before.
   private(set) var firstByteAt: MonotonicInstant?
 
-  /// The socket that the leg opened; `nil` on a pooled connection.
+  /// The socket that the leg opened last; `nil` on a pooled connection.
   private(set) var descriptor: Int32?
+  /// Whether the leg opened several sockets: to several addresses of a proxy, or for a resend.
+  private(set) var hasSeveralSockets = false
   /// The `errno` of a failed attempt to open a socket. libcurl does not keep it.
   private(set) var socketError: Int32?
   /// The race's answer at the gate; `nil` before the transfer reaches the gate.
@@ -147,6 +149,7 @@ final class Transfer {
   func couldNotOpen(_ errno: Int32) { socketError = errno }
 
   func opened(_ descriptor: Int32) {
+    if self.descriptor != nil { hasSeveralSockets = true }
     self.descriptor = descriptor
     openedAt = openedAt ?? now()
     tunnelReads = 0
