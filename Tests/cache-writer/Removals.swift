@@ -1,10 +1,24 @@
+import Glibc
 import NetOptCaching
 import NetOptCore
 import NetOptLocking
 
+/// Makes this process unable to create threads: each would get a stack of 128 TiB, which no process can have
+/// (pthread_setattr_default_np(3), which Swift does not import).
+private func refuseThreads() {
+  typealias SetDefault = @convention(c) (UnsafePointer<pthread_attr_t>) -> Int32
+  var attributes = pthread_attr_t()
+  pthread_attr_init(&attributes)
+  pthread_attr_setstacksize(&attributes, 1 << 47)
+  guard let address = dlsym(nil, "pthread_setattr_default_np") else { fatalError("no such function") }
+  // The type is that of the man page.
+  _ = unsafeBitCast(address, to: SetDefault.self)(&attributes)
+}
+
 /// Stores entries, removes each in another way through a `DiskCache`, and prints the names of the removals whose
-/// entries the store still has. The caller runs this in a process that cannot create threads.
+/// entries the store still has.
 func removeWithoutThread(in directory: String) throws {
+  refuseThreads()
   guard !DiskThread().submit({}) else { fatalError("this process can create threads") }
   let store = DiskStore(directory) { fatalError("a warning: \($0.message)") }
   func entry(_ name: String, received: Int64) throws -> CacheEntry {

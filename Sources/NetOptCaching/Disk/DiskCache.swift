@@ -138,8 +138,9 @@ package final class DiskCache: Sendable {
     if !submit({ $0.removeAll() }) { removeLater(.everything) }
   }
 
-  /// Makes a removal pending in the store, because its work could not be queued. Does nothing after a shutdown:
-  /// the cache does not use the store any more, and the thread may still hold the lock of the store.
+  /// Makes a removal pending in the store, because its work could not be queued. So many of them become the
+  /// removal of everything (`PendingRemovals`). Does nothing after a shutdown: the cache does not use the store any
+  /// more, and the thread may still hold the lock of the store.
   private func removeLater(_ removal: PendingRemovals.Removal) {
     if !thread.isStopped { store.removeLater(removal) }
   }
@@ -205,7 +206,13 @@ package final class DiskCache: Sendable {
       } orElse: {
         done(())
       }
-      if !isTaken { done(()) }
+      guard !isTaken else { return }
+      if thread.isStopped { return done(()) }
+      // The system gave no thread. `close` performs the removals that are left.
+      Task.detached {
+        store.close()
+        done(())
+      }
     }
     if isClosed == nil { thread.abandon() } else { thread.stop() }
   }

@@ -265,18 +265,22 @@ extension DiskConnection {
 
   /// Removes all entries and the record of evictions.
   ///
-  /// - Returns: the number of the removed entries, and the sum of their sizes.
-  func removeEntries() throws(DiskError) -> (entries: Int64, bytes: Int64) {
+  /// - Parameter counts: whether to count the entries, which reads all of them.
+  /// - Returns: the number of the removed entries, and the sum of their sizes; zeros without `counts`.
+  func removeEntries(counts: Bool = false) throws(DiskError) -> (entries: Int64, bytes: Int64) {
     pendingHits = [:]
     let (removed, orphans) = try transaction { () throws(DiskError) in
       let removed = try database { () throws(SQLiteError) in
-        let removed = try Statement("SELECT count(*), coalesce(sum(size), 0) FROM entries", in: database)
-          .rows { ($0.integer(0), $0.integer(1)) }
+        // Not from `totals`: a cache whose totals are damaged can be cleared too.
+        let removed =
+          try counts
+          ? Statement("SELECT count(*), coalesce(sum(size), 0) FROM entries", in: database)
+            .rows { ($0.integer(0), $0.integer(1)) }[0] : (0, 0)
         // Without a condition SQLite would free the table's pages in one instruction, which cannot be
         // interrupted.
         try database.execute(
           "DELETE FROM entries; DELETE FROM evictions WHERE true; UPDATE totals SET clock = 0")
-        return removed[0]
+        return removed
       }
       return (removed, try self.orphans())
     }

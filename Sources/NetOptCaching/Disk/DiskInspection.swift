@@ -233,7 +233,7 @@ package final class DiskInspection {
   ///
   /// - Returns: the number of the removed entries, and their disk space in bytes as in `Usage.bytes`.
   package func clear() throws(NetOptError) -> (entries: Int64, bytes: Int64) {
-    let removed = try Self.translated { () throws(DiskError) in try connection.removeEntries() }
+    let removed = try Self.translated { () throws(DiskError) in try connection.removeEntries(counts: true) }
     try Self.translated("the entries are removed, but the disk space of the database is not free") {
       () throws(DiskError) in try connection.freePages()
     }
