@@ -51,7 +51,9 @@ struct CacheControlTests {
     arguments: [
       "no-store; max-age=60", "max-age=60; no-store", "public; no-store", "private;no-store;max-age=1",
       "max-age=60 ; no-store", "a=b; No-Store =x", "max-age=60;no-store, immutable", ";no-store",
-      "max-age=60; must-revalidate; no-store",
+      "max-age=60; must-revalidate; no-store", "max-age=\"60\"; no-store", "ext=\"a\"; no-store",
+      "no-cache=\"Set-Cookie\" ;no-store", "private=\"a;b\"x;no-store, public", "a=60\u{600}; no-store",
+      "foo=\"bar; no-store",
     ])
   func semicolons(_ text: String) {
     let control = read(text)

@@ -128,8 +128,8 @@ struct Directive {
   var value: String?
   /// Whether there are spaces around "=", which the syntax does not allow.
   var isSpaced = false
-  /// The text after the first semicolon of a value without quotes, which the syntax does not allow; `nil` without
-  /// a semicolon.
+  /// The text after the first semicolon that is not between quotes, which the syntax does not allow; `nil` without
+  /// such a semicolon.
   var afterSemicolon: Substring?
 
   /// The value in milliseconds, for a directive whose value is a number of seconds; `nil` for other values.
@@ -155,13 +155,13 @@ struct DirectiveReader {
     rest = rest.dropFirst()
     directive.isSpaced =
       name.last.map(FieldText.isSpaceOrTab) == true || rest.first.map(FieldText.isSpaceOrTab) == true
-    if rest.first == 0x22, let value = quoted() {
-      directive.value = value
-      return directive
+    let text = rest
+    let value = rest.first == 0x22 ? quoted() : nil
+    directive.value = value?.text ?? token()
+    let unquoted = text[(value?.end ?? text.startIndex)..<rest.startIndex]
+    directive.afterSemicolon = unquoted.firstIndex(of: 0x3b).map {
+      Substring(unquoted[unquoted.index(after: $0)...])
     }
-    let value = token()
-    directive.value = value
-    directive.afterSemicolon = value.firstIndex(of: ";").map { value[$0...].dropFirst() }
     return directive
   }
 
@@ -172,9 +172,11 @@ struct DirectiveReader {
     return String(FieldText.trimmed(Substring(value)))
   }
 
-  /// Reads a quoted string. Returns `nil` and reads nothing when the closing quote is missing. The string
-  /// would otherwise contain all directives after it.
-  private mutating func quoted() -> String? {
+  /// Reads a quoted string and the text up to the next comma. Returns `nil` and reads nothing when the closing quote
+  /// is missing. The string would otherwise contain all directives after it.
+  ///
+  /// - Returns: the value, and the index after the closing quote.
+  private mutating func quoted() -> (text: String, end: String.Index)? {
     var left = rest.dropFirst()
     var value: [UInt8] = []
     var isClosed = false
@@ -189,7 +191,7 @@ struct DirectiveReader {
     rest = left[more.endIndex...]
     // Text after the closing quote becomes part of the value, because the quoted part alone could be valid.
     if more.contains(where: { !FieldText.isSpaceOrTab($0) }) { value += more }
-    return String(decoding: value, as: UTF8.self)
+    return (String(decoding: value, as: UTF8.self), left.startIndex)
   }
 }
 
@@ -210,7 +212,7 @@ package enum DeltaSeconds {
 enum FieldText {
   static func isSpaceOrTab(_ byte: UInt8) -> Bool { ByteClass.isSpaceOrTab(byte) }
 
-  /// The text up to the first white space or "=" that follows leading white space.
+  /// The first word: the bytes after leading white space, up to the next white space or "=".
   static func firstWord(_ text: Substring.UTF8View) -> Substring.UTF8View {
     text.drop(while: isSpaceOrTab).prefix { $0 != 0x3d && !isSpaceOrTab($0) }
   }
