@@ -96,8 +96,19 @@ import Testing
     let endpoints = try await lab.client.probe().flatMap(\.endpoints)
     #expect(endpoints.filter { $0.samples.isEmpty }.map(\.address) == [lab.addresses[1]])
     #expect(try count("succeeded") - succeeded == endpoints.reduce(0) { $0 + $1.samples.count })
-    #expect(try count("failed") > failed)
+    // A refusal ends the samples of its endpoint.
+    #expect(try count("failed") == failed + 1)
     #expect(try count("inconclusive") == 0)
+    // A cancelled sample tells nothing.
+    lab.transport.set(.silent, for: lab.addresses[2])
+    let connects = lab.transport.opened.count { $0 == lab.addresses[2] }
+    let cancelled = Task { try await lab.client.probe() }
+    try await wait(for: "a sample to wait") {
+      lab.transport.opened.count { $0 == lab.addresses[2] } > connects
+    }
+    cancelled.cancel()
+    _ = await cancelled.result
+    try await wait(for: "the sample to count") { try count("inconclusive") > 0 }
     await lab.client.shutdown()
   }
 }

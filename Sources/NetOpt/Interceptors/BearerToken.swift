@@ -68,8 +68,8 @@ final class BearerToken: Sendable {
     }
   }
 
-  /// Forgets a token that a server has rejected. Does nothing if another one is in use. The next call fetches a
-  /// token.
+  /// Forgets a token that a server has rejected, so that the next call fetches one. Does nothing if another token
+  /// is in use.
   func drop(_ rejected: String) {
     state.withLock { state in
       if state.token == rejected { (state.token, state.rejected) = (nil, rejected) }

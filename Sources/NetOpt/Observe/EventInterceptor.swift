@@ -5,7 +5,10 @@ import Synchronization
 ///
 /// The client calls this interceptor itself, and it calls the redirect interceptor itself. Neither is a link
 /// of the chain. So a waiting call has one async frame for all three.
-struct EventInterceptor: Interceptor {
+///
+/// Most clients have no observers. Each loop over them is behind a check, because even an empty loop retains its
+/// array.
+struct EventInterceptor {
   let observation: CallObservation
   /// Follows the redirects of each call.
   let redirect: RedirectInterceptor

@@ -8,7 +8,8 @@ package struct TransportCounts: Hashable, Sendable {
   package var fullHandshakes = 0
   /// The TLS handshakes with servers that resumed a session (RFC 8446, section 2.2), and led to such a connection.
   package var resumedHandshakes = 0
-  /// The bytes of responses' bodies that were received, before content decoding.
+  /// The bytes of responses' bodies that were taken, before content decoding. Not those that are dropped: after the
+  /// end of the call, and in the piece in which a body turns out to be faulty.
   package var receivedBytes = 0
   /// The bytes of requests' bodies that were handed out for sending, those of repeated requests again.
   package var sentBytes = 0

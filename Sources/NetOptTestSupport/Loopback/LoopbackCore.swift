@@ -67,8 +67,9 @@ final class LoopbackCore: Sendable {
       // accept(2) fails if the client has already closed the connection, or if there is no free descriptor. In
       // the second case poll(2) would report the connection again at once.
       guard descriptor >= 0 else {
+        let error = errno
         var stop = [pollfd(fd: stopped.descriptor, events: Int16(POLLIN), revents: 0)]
-        if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(errno) {
+        if [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error) {
           LoopbackSocket.wait(&stop, limit: .milliseconds(10))
         }
         continue

@@ -2,9 +2,9 @@ import NetOptCore
 
 /// How many samples of probes ended in each way, since the client was made.
 struct ProbeCounts: Hashable, Sendable {
-  /// The endpoint could be reached, or a pooled connection to it was open.
+  /// The sample succeeded, or a pooled connection was open.
   var succeeded = 0
-  /// The endpoint could not be reached in time.
+  /// The sample failed, and the failure is one of the endpoint. With `icmp`: no reply came.
   var failed = 0
   /// The result says nothing about the endpoint (`LegError.isInconclusive`).
   var inconclusive = 0

@@ -151,7 +151,7 @@ extension Transfer {
     guard let connection else { return }
     connection.isMultiplexed = choice
     connection.reportsTLSEnd = tls.report(to: connection)
-    // Once for each TLS connection: `report` then returns false.
+    // `report` returns true once for each TLS connection, so each handshake counts once.
     if connection.reportsTLSEnd { callbackState.counter.completedHandshake(isResumed: tls.isResumed) }
     connection.tlsVersion = tlsVersion
     connection.tlsReader = tls.reader
