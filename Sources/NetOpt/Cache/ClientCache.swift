@@ -72,8 +72,8 @@ public struct ClientCache: Sendable {
         diskMaxBytes: cache.store.disk?.store.limits.maxBytes,
         diskEvictedForRoom: disk.map { Int($0.evictedForRoom) },
         diskEvictedForAge: disk.map { Int($0.evictedForAge) },
-        hits: outcomes[.hit] ?? 0, stale: outcomes[.stale] ?? 0, revalidated: outcomes[.revalidated] ?? 0,
-        misses: outcomes[.miss] ?? 0, insertions: cache.insertionCount.load(ordering: .relaxed))
+        hits: outcomes.hit, stale: outcomes.stale, revalidated: outcomes.revalidated, misses: outcomes.miss,
+        insertions: cache.insertionCount.load(ordering: .relaxed))
     }
   }
 }

@@ -86,6 +86,24 @@ final class CallMetrics: CallObserver {
   /// The phases of a call, in order.
   static let phases = ["queue", "dns", "connect", "tls", "send", "wait", "transfer"]
 
+  /// How many calls that asked the cache had each outcome.
+  struct CacheOutcomes: Sendable {
+    var hit = 0
+    var miss = 0
+    var revalidated = 0
+    var stale = 0
+
+    mutating func add(_ outcome: CacheStatus.Outcome) {
+      switch outcome {
+      case .off: break
+      case .hit: hit += 1
+      case .miss: miss += 1
+      case .revalidated: revalidated += 1
+      case .stale: stale += 1
+      }
+    }
+  }
+
   /// What was counted so far.
   struct Counts: Sendable {
     var servers = BoundedLabels<Server>(most: mostHosts)
@@ -101,8 +119,7 @@ final class CallMetrics: CallObserver {
     /// The responses over a connection of the pool, and over a new one.
     var reused = 0
     var fresh = 0
-    /// The outcomes of the cache, by name.
-    var cache: [CacheStatus.Outcome: Int] = [:]
+    var cache = CacheOutcomes()
     /// The series that was counted last: most calls are alike.
     fileprivate var last: (series: Series, number: Int)?
   }
@@ -176,7 +193,7 @@ extension CallMetrics.Counts {
 
   private mutating func add(_ response: CallMetrics.Response) {
     if let isReused = response.reused { if isReused { reused += 1 } else { fresh += 1 } }
-    if response.cache != .off { cache[response.cache, default: 0] += 1 }
+    cache.add(response.cache)
   }
 
   /// Returns the number of a series, or of the one that stands for it when there are too many.

@@ -73,9 +73,10 @@ extension ClientMetrics {
         [([("netopt_connection", "new")], counts.fresh), ([("netopt_connection", "reused")], counts.reused)]),
       counter(
         "netopt_client_cache_lookups_total", "Calls with a response that asked the cache, by outcome.",
-        counts.cache.sorted { $0.key.rawValue < $1.key.rawValue }.map {
-          ([("netopt_outcome", $0.key.rawValue)], $0.value)
-        }),
+        [
+          ("hit", counts.cache.hit), ("miss", counts.cache.miss),
+          ("revalidated", counts.cache.revalidated), ("stale", counts.cache.stale),
+        ].filter { $0.1 > 0 }.map { ([("netopt_outcome", $0.0)], $0.1) }),
     ]
   }
 

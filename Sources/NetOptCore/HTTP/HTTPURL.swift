@@ -45,13 +45,14 @@ public struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The path without the query.
-  public var path: Substring { target.prefix { $0 != "?" } }
+  public var path: Substring { target[..<(questionMark ?? target.endIndex)] }
 
   /// The query without its "?", or `nil` when there is none.
-  public var query: Substring? {
-    guard let mark = target.firstIndex(of: "?") else { return nil }
-    return target[target.index(after: mark)...]
-  }
+  public var query: Substring? { questionMark.map { target[target.utf8.index(after: $0)...] } }
+
+  /// Where the query begins, with its "?". Bytes are compared: a comparison of characters takes a hundred times as
+  /// long.
+  private var questionMark: String.Index? { target.utf8.firstIndex(of: 0x3f) }
 
   /// The whole URL, without the scheme's default port and without a fragment. Contains the values of all
   /// parameters, secrets included: use `shown` for logs.
