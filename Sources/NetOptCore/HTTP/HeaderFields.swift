@@ -142,7 +142,7 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
       let start = String(decoding: field.name.utf8.prefix(while: tokenByte), as: UTF8.self)
       return "the header name \"\(start)…\" is not a token"
     }
-    guard field.value.utf8.allSatisfy({ $0 != 0 && $0 != 0x0a && $0 != 0x0d }) else {
+    guard ByteClass.all(field.value, { $0 != 0 && $0 != 0x0a && $0 != 0x0d }) else {
       return "the value of the header \(field.name) has a line end or a NUL"
     }
     return longRunFault(of: field)
@@ -157,7 +157,7 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByDictionaryLiteral, 
 
   /// Whether the text is a token (RFC 9110, section 5.6.2).
   package static func isToken(_ text: String) -> Bool {
-    !text.isEmpty && text.utf8.allSatisfy(tokenByte)
+    !text.isEmpty && ByteClass.all(text, tokenByte)
   }
 
   /// Whether a byte may occur in a token.
