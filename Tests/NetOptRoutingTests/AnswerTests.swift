@@ -458,6 +458,11 @@ import Testing
   func outcomeOfError() {
     #expect(CallOutcome(NetOptError(.receiveFailed, phase: .receive, "x")) == .broke)
     #expect(CallOutcome(NetOptError(.protocolViolation, phase: .receive, "x")) == .broke)
+    // The stream of the request's body failed, which may itself be the response of another server.
+    for code in [NetOptError.Code.sendFailed, .receiveFailed, .protocolViolation, .timeout] {
+      let error = NetOptError(code, phase: .receive, "x")
+      #expect(CallOutcome(error.with(cause: error)) == .unknown)
+    }
     #expect(CallOutcome(NetOptError(.headTooLarge, phase: .receive, "x")) == .unknown)
     #expect(CallOutcome(NetOptError(.timeout, phase: .receive, "x")) == .silent)
     #expect(CallOutcome(NetOptError(.timeout, phase: .connect, "x")) == .unknown)

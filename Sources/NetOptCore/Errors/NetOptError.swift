@@ -306,7 +306,8 @@ public struct NetOptError: Error, Sendable {
   public var endpoint: IPEndpoint? { storage.endpoint }
   /// The error of the C library or the system that caused this error; `nil` if there is none.
   public var underlying: Underlying? { storage.underlying }
-  /// The error of the program's own code that led to this error (`custom`); otherwise `nil`.
+  /// The error of the program's own code that led to this error: of an interceptor (`custom`), or of the stream of a
+  /// request's body. Otherwise `nil`.
   public var cause: (any Error)? { storage.cause }
   /// Whether the caller may safely send the same request again, with a chance of success. False if the same
   /// failure would follow, as with an invalid URL. Also false if a server may have processed the request and
@@ -330,6 +331,13 @@ public struct NetOptError: Error, Sendable {
       Storage(
         code, phase, message, endpoint, underlying, isRetryable, route, otherAttempts, storage.answer,
         storage.cause))
+  }
+
+  /// Returns a copy of the error with the error of the program's own code that led to it.
+  package func with(cause: any Error) -> NetOptError {
+    NetOptError(
+      Storage(
+        code, phase, message, endpoint, underlying, isRetryable, route, otherAttempts, storage.answer, cause))
   }
 
   /// Returns a copy of the error with the reports of the call's other attempts. Appends `; ` and `words` to

@@ -10,9 +10,9 @@ package enum CallOutcome: Hashable, Sendable {
   /// `retryAfter` is the time in the `Retry-After` field; `nil` when the response has no such field with a
   /// number of seconds.
   case unavailable(status: Int, retryAfter: Duration?)
-  /// The exchange failed after the request was sent, for one of three reasons. The connection failed (the
-  /// winning leg of the report mostly has a failure then), only the stream was reset, or the response violated
-  /// the rules of HTTP.
+  /// The exchange failed while the request was being sent or later. For example, the connection failed, only
+  /// the stream was reset, or the response violated the rules of HTTP. When the connection failed, the
+  /// winning leg of the report usually has a failure.
   case broke
   /// No response began before the deadline of the call. `HostRoutes.adjustedOutcome` decides whether the wait
   /// was long enough to count.
@@ -35,6 +35,11 @@ package enum CallOutcome: Hashable, Sendable {
 
   /// The outcome of a call that ended with an error.
   package init(_ error: NetOptError) {
+    // An error of the program, such as that of its body's stream, says nothing about the endpoint.
+    guard error.cause == nil else {
+      self = .unknown
+      return
+    }
     switch error.code {
     case .sendFailed, .receiveFailed, .protocolViolation: self = .broke
     case .timeout where error.phase == .receive: self = .silent

@@ -129,13 +129,16 @@ final class UploadStream: Sendable {
     return isRewound
   }
 
-  /// Reads the sequence, and reads a repeatable sequence again when `rewind` requires it. Then it returns
-  /// only when the task is cancelled. Does nothing if an earlier call has read the sequence.
+  /// Reads the sequence, and reads a repeatable sequence again when `rewind` requires it. Does nothing if an
+  /// earlier call has read the sequence.
+  ///
+  /// For a repeatable sequence, the function returns only when the task is cancelled, unless the announced
+  /// length is 0. For any other sequence, it returns after one pass.
   ///
   /// - Parameter wake: called when libcurl waits for bytes and more bytes have arrived, and at the end.
   func pump(_ wake: @Sendable () -> Void) async {
     if state.withLock({ $0.hasEnded }) { return }
-    // The first bytes of a body without bytes are its last, and are never taken.
+    // If the announced length is 0, libcurl takes no bytes, so `rewind` never requires a second pass.
     let isRepeatable = isRepeatable && length != 0
     var restarts: Int
     repeat {
@@ -185,12 +188,13 @@ final class UploadStream: Sendable {
         end(restarts, failure: nil)
       }
     } catch let error as NetOptError {
-      end(restarts, failure: error)
+      end(restarts, failure: error.with(cause: error))
     } catch {
       end(
         restarts,
         failure: NetOptError(
-          .sendFailed, phase: .send, "the body's stream failed before its end: \(error)"))
+          .sendFailed, phase: .send, "the body's stream failed before its end: \(error)"
+        ).with(cause: error))
     }
     wake()
   }
