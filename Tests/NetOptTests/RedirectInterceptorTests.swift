@@ -102,7 +102,10 @@ import NetOptLocking
     let script = Script(["https://a.test/": (status, "/b")])
     let request = try NetOptRequest(
       NetOptRequest.Method(rawValue: method), "https://a.test/",
-      headers: ["Content-Type": "text/plain", "X": "1"],
+      headers: [
+        "Content-Type": "text/plain", "X": "1", "Digest": "d", "Content-Digest": "d", "Repr-Digest": "d",
+        "Content-MD5": "d", "Last-Modified": "d",
+      ],
       body: method == "HEAD" ? .none : .text("body"))
     _ = try await follow(request, script)
     let second = try #require(script.requests.last)
@@ -111,6 +114,8 @@ import NetOptLocking
     let keepsBody = expected == method && method != "HEAD"
     #expect((second.body.length == 4) == keepsBody)
     #expect((second.headers["Content-Type"] != nil) == (expected == method))
+    // Content-specific fields go with the content (RFC 9110, section 15.4).
+    #expect(second.headers.count { $0.value == "d" } == (expected == method ? 5 : 0))
   }
 
   @Test("a redirect to another origin drops the credentials and the pinned address")

@@ -9,8 +9,8 @@ struct RedirectInterceptor: Interceptor {
   /// The hosts whose requests the client signs, or to which it adds credentials. The interceptor does not
   /// follow a redirect to such a host from another origin.
   private let trustingHosts: Set<String>
-  /// The hosts whose cookies the client keeps. The interceptor does not follow a redirect to such a host from
-  /// another host.
+  /// The hosts whose cookies the client keeps. The interceptor follows a redirect to such a host only from a
+  /// host that is also in this set.
   var cookieHosts: Set<String> = []
   /// The client's cache options, which apply to a request without cache options. `nil` when the client has no
   /// cache.
@@ -116,6 +116,7 @@ struct RedirectInterceptor: Interceptor {
       next.body = .none
       for name in [
         "Content-Type", "Content-Encoding", "Content-Language", "Content-Location", "Content-Length",
+        "Content-Digest", "Repr-Digest", "Digest", "Content-MD5", "Last-Modified",
       ] {
         next.headers[name] = nil
       }
@@ -133,15 +134,15 @@ struct RedirectInterceptor: Interceptor {
 }
 
 extension RedirectInterceptor {
-  /// Whether a redirect may lead from one origin to another: otherwise a server could have requests made with
-  /// the credentials of the client.
+  /// Whether a redirect may lead from one origin to another. Without this check, a server could make the
+  /// client send a request to another server with the credentials that the client adds.
   func mayLead(from old: Origin, to new: Origin) -> Bool {
     // The client signs and authorizes only requests that the caller makes, and no request that another server
     // asks for in a redirect. A server on another port counts as another server.
     if new != old, trustingHosts.contains(new.host) { return false }
     // Cookies without `Secure` would travel unencrypted.
     if old.scheme == .https, new.scheme == .http, cookieHosts.contains(new.host) { return false }
-    // A host that the program also has in `cookieHosts`, such as a login server, may lead to one.
+    // A host in `cookieHosts`, such as a login server, may redirect to another host in `cookieHosts`.
     return !cookieHosts.contains(new.host) || cookieHosts.contains(old.host)
   }
 }
