@@ -43,6 +43,18 @@ import Testing
     #expect(run.errors == "netopt: standard input has 2 faults; correct the list and check it again\n")
   }
 
+  @Test("iplist check describes the first 100 faults, and counts the others")
+  func manyFaults() async {
+    let endpoints = (0..<150).map { #"{"ip":"x\#($0)"}"# }.joined(separator: ",")
+    let run = await check(
+      #"{"schema":1,"serial":7,"hosts":{"api.example.com":{"port":443,"endpoints":[\#(endpoints)]}}}"#)
+    #expect(run.code == 65)
+    let lines = run.output.split(separator: "\n")
+    #expect(lines.count == 101 && lines.last?.contains("and 50 more faults") == true)
+    #expect(
+      run.errors == "netopt: standard input has more than 100 faults; correct the list and check it again\n")
+  }
+
   @Test("iplist check refuses private addresses unless --allow-private is given")
   func privateAddresses() async {
     #expect(await check(Self.loopback).code == 65)

@@ -1,16 +1,16 @@
 import NetOpt
 import NetOptCore
 
-/// `netopt config check`: reads a configuration file as `ClientConfiguration.init(file:)` does, and reports its
-/// faults, at most the first 100 in words. If the file has no fault, it also reads the files that it names, and
-/// reports their faults.
+/// `netopt config check`: reads a configuration file as `ClientConfiguration.init(file:)` does, and reports
+/// its faults. The report describes the first 100 faults and gives the number of all faults. If the file has
+/// no fault, the command also reads the files that the configuration names, and reports their faults.
 struct ConfigCheckCommand: Command {
   let declaration = CommandDeclaration(
     name: "config check",
-    summary: "check a configuration file and print every fault",
+    summary: "check a configuration file and print its faults",
     details: """
       Reads a configuration file of the library, the environment variables that take precedence over it, and \
-      the files that it names: the list, keys, certificates. Prints all faults, or the settings that differ \
+      the files that it names: the list, keys, certificates. Prints the faults, at most 100, or the settings that differ \
       from their defaults. Opens no connection. The exit code is 1 when there are faults, and 65 when the \
       command cannot read the configuration file.
       """,

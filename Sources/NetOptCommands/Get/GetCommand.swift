@@ -17,8 +17,8 @@ struct GetCommand: Command {
     details: """
       Sends one request and writes the body to standard output as the body arrives. The request goes to the \
       fastest working address of the IP list. If none works, netopt uses the addresses from DNS. get follows \
-      redirects. get retries a repeatable request when its connection fails or the response is 502, 503 or \
-      504, at another address if there is one. POST and PATCH are not repeatable unless they have an \
+      redirects. get retries a repeatable request when its connection fails or the response is 421, 502, 503 \
+      or 504, at another address if there is one. POST and PATCH are not repeatable unless they have an \
       Idempotency-Key.
 
       The exit code says whether there was a response. It does not depend on the status of the response.

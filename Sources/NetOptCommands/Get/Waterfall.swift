@@ -10,8 +10,8 @@ struct Waterfall: Sendable {
   private let route: RouteReport
   /// The request and its response; `nil` if the request failed.
   private let exchange: FinishedExchange?
-  /// All attempts of the call except the one that the report shows: the one that delivered the response, or that
-  /// failed with the call's error.
+  /// The attempts of the call that the chart does not show. The chart shows the attempt that delivered the
+  /// response or failed with the call's error.
   private let otherAttempts: [AttemptReport]
 
   /// Creates the report of an exchange.

@@ -3,11 +3,12 @@ import NetOpt
 import NetOptCore
 import NetOptRouting
 
-/// `netopt iplist check`: checks a list against the rules of its format and reports every fault.
+/// `netopt iplist check`: checks a list against the rules of its format. Reports the first 100 faults and the
+/// number of the others.
 struct ListCheckCommand: Command {
   let declaration = CommandDeclaration(
     name: "iplist check",
-    summary: "check an IP list and print every fault",
+    summary: "check an IP list and print its faults",
     details: """
       Reads an IP list and prints all faults, each with the broken rule and the place in the file. The exit \
       code is 65 when the list has faults or the command cannot read the file.
@@ -36,8 +37,9 @@ struct ListCheckCommand: Command {
     let report = ListReport(file: file, list: list, faults: faults)
     if arguments.has(.json) { try context.print(report.json) } else { try context.output.write(report.text) }
     guard list == nil || !faults.isEmpty else { return .ok }
-    context.say(
-      "\(report.name) has \(Text.count(faults.count, "fault")); correct the list and check it again")
+    // With more than 100 faults, the last entry has the number of the others.
+    let found = faults.count > 100 ? "more than 100 faults" : Text.count(faults.count, "fault")
+    context.say("\(report.name) has \(found); correct the list and check it again")
     return .invalidInput
   }
 }

@@ -50,19 +50,20 @@ struct ListVerifyCommand: Command {
       if arguments.has(.json) { try context.print(Self.finish(&json, nil, nil, error)) }
       throw error
     }
+    let key: MinisignPublicKey
     do throws(NetOptError) {
-      let key = try signature.verify(bytes, of: file, by: keys)
-      if arguments.has(.json) {
-        try? context.print(Self.finish(&json, signature, key, nil))
-      } else {
-        try? context.output.write(Self.text(file, signature))
-      }
-      return .ok
+      key = try signature.verify(bytes, of: file, by: keys)
     } catch {
       if arguments.has(.json) { try context.print(Self.finish(&json, signature, nil, error)) }
       context.say(error.message)
       return error.code == .invalidSignature ? .failed : ExitCode(error)
     }
+    if arguments.has(.json) {
+      try context.print(Self.finish(&json, signature, key, nil))
+    } else {
+      try context.output.write(Self.text(file, signature))
+    }
+    return .ok
   }
 
   private static func text(_ file: String, _ signature: MinisignSignature) -> String {

@@ -1,7 +1,7 @@
 /// Reads parameters of `Content-Type` (RFC 9110, section 8.3).
 enum MediaType {
-  /// Returns the value of the parameter `charset`, in lower case and at most 42 characters of it; `nil` if
-  /// there is none. If several fields are joined by commas, only the first counts.
+  /// Returns the value of the parameter `charset` in lower case; `nil` if there is none. Cuts a value of more
+  /// than 42 characters and adds "…". If several fields are joined by commas, only the first counts.
   static func charset(of field: String) -> String? {
     var parameters: [[UInt8]] = [[]]
     var isQuoted = false
@@ -17,9 +17,9 @@ enum MediaType {
     for parameter in parameters.dropFirst() {
       let parts = parameter.split(separator: UInt8(ascii: "="), maxSplits: 1)
       guard parts.count == 2, trimmed(parts[0]).loweredASCII == "charset" else { continue }
-      let value = trimmed(parts[1]).printable(42).loweredASCII
-      let content =
-        value.hasPrefix("\"") && value.hasSuffix("\"") ? String(value.dropFirst().dropLast()) : value
+      let value = trimmed(parts[1])
+      let isQuoted = value.utf8.count > 1 && value.hasPrefix("\"") && value.hasSuffix("\"")
+      let content = (isQuoted ? String(value.dropFirst().dropLast()) : value).printable(42).loweredASCII
       return content.isEmpty ? nil : content
     }
     return nil

@@ -56,7 +56,7 @@ enum KeyFile {
     "salt",
     "schemes", "legacy", "not_before", "not_after", "scopes", "session_token", "note",
   ]
-  /// The rule that a secret or salt of more than `SecretSource.limit` bytes breaks.
+  /// The message for a secret or salt of more than `SecretSource.limit` bytes.
   private static let tooLong = "must have at most \(SecretSource.limit >> 10) KiB"
   /// The maximum number of keys in a ring.
   private static let mostKeys = 10_000
@@ -71,8 +71,9 @@ enum KeyFile {
     guard try schema.integer() == 1 else { throw schema.fault("this program reads only schema 1") }
     var ids: Set<String> = []
     var keys: [SigningKey] = []
-    let parts = try root.required("keys").elements()
-    guard parts.count <= mostKeys else { throw root.fault("has more than \(mostKeys) keys") }
+    let list = try root.required("keys")
+    let parts = try list.elements()
+    guard parts.count <= mostKeys else { throw list.fault("has more than \(mostKeys) keys") }
     for part in parts {
       let key = try key(part)
       guard ids.insert(key.id).inserted else { throw part.fault("another key has the same id") }
