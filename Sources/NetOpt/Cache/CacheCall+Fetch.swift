@@ -25,7 +25,7 @@ extension CacheCall {
     /// Whether the cache may store the response.
     var stores = true
     /// When the request was sent, by the cache's clock, in milliseconds since 1970. Before the response has
-    /// come, it is the start of the fetch (`sent`).
+    /// come, it is the start of the fetch; `sent(for:of:)` then corrects it.
     var requested: Int64 = 0
     /// When the request was sent, by the monotonic clock. Before the response has come, it is the start of
     /// the fetch.
@@ -40,8 +40,9 @@ extension CacheCall {
 
     /// Returns the fetch with `requested` and `begun` moved to the time at which the request of the
     /// successful attempt was sent. This time may be long after the fetch began, because connections,
-    /// handshakes and failed attempts come first. The cache uses `begun` to decide which of two
-    /// responses is newer: before this request was sent, the origin may have answered fetches that began later.
+    /// handshakes and failed attempts come first. The cache uses `begun` to decide which of two responses is
+    /// newer. The start of the fetch would be wrong for this: the origin may have answered a fetch that began
+    /// later before this request was sent.
     func sent(for response: NetOptResponse, of chain: InterceptorChain) -> Fetch {
       let sent = chain.started + response.timings.untilSent
       guard sent > begun else { return self }
@@ -149,7 +150,7 @@ extension CacheCall {
     var fetch = fetch
     fetch.removalCount = cache.changes.removalCount
     // The program has removed the entry since the call began, or removes it now. The origin must not confirm
-    // it. An entry of a seed pack has no `resource` number: the call's own counts.
+    // it. An entry of a seed pack has no `resource`, so the check uses the `resource` of the call.
     if let entry = fetch.entry,
       cache.changes.removal(of: key, entry.resource ?? resource, since: removalCount) != .none
     {
@@ -232,8 +233,8 @@ extension CacheCall {
     return self.response(validated: updated, response, fetch, isStored: isKept)
   }
 
-  /// Handles a response that does not answer the cache's own conditions. It may be a 304 to conditions of the
-  /// caller.
+  /// Handles every response except a 304 to the cache's own conditions. The response may be a 304 to
+  /// conditions of the caller.
   private func handleResponse(
     _ response: NetOptResponse, _ fetch: Fetch, _ next: InterceptorChain
   ) async -> NetOptResponse {

@@ -70,9 +70,9 @@ extension CacheDecision {
 }
 
 extension CacheEntry {
-  /// Whether the entry is fresh, for how many more seconds, and by which rule. An entry with `no-cache`
-  /// counts as stale, because the origin must validate it before each use. `seconds` is negative after the
-  /// end of the freshness. It is `nil` for a versioned entry, and when the clock was set back.
+  /// Whether the entry is fresh, for how many more seconds, and by which rule. An entry of `http` mode with
+  /// `no-cache` counts as stale, because the origin must validate it before each use. `seconds` is negative
+  /// after the end of the freshness. It is `nil` for a versioned entry, and when the clock was set back.
   ///
   /// - Parameter now: the present moment, in milliseconds since 1970.
   package func freshness(at now: Int64) -> (isFresh: Bool, seconds: Int64?, rule: CacheRule) {

@@ -13,7 +13,7 @@ public import NetOptCore
 /// it. Its response is not stored.
 ///
 /// A removal waits until the disk cache has removed the entries. There is no time limit: if the disk hangs,
-/// the removal waits until the disk answers or the client shuts down. Memory does not wait for the disk.
+/// the removal waits until the disk answers or the client shuts down. The entries leave memory at once.
 /// While a removal runs, the cache stores no response that the removal concerns. If the disk cache cannot
 /// remove the entries now, it removes them before this client reads the disk again. If the process ends
 /// before that, the entries stay on the disk. Other processes with the same directory keep the entries that
@@ -36,8 +36,8 @@ public struct ClientCache: Sendable {
   /// stay.
   ///
   /// In the mode `http`, the URL must have the same query, byte for byte. In the other modes, the order of the
-  /// parameters does not matter. In the mode `versioned`, all versions of the resource are forgotten: each
-  /// parameter with a whole number may be the version.
+  /// parameters does not matter. In the mode `versioned`, all versions of the resource are forgotten. The URL
+  /// does not say which parameter is the version, so each parameter whose value is an integer counts as one.
   ///
   /// A response that was stored under a declared name belongs to the URL that it was fetched from. If one name
   /// stands for several paths, use `removeAll(name:)`.

@@ -26,9 +26,9 @@ struct PendingEntry: Sendable {
   let begun: MonotonicInstant
   /// The deadline of the call that fetches the response; `nil` for a call without a time limit.
   let deadline: MonotonicInstant?
-  /// How often the resource had been changed, such as by a POST, when the fetch began (`ResourceChanges`).
-  /// Includes the changes that the call's own request made. If the count is different at the end of the body,
-  /// the response may be out of date, and the cache does not store it.
+  /// The number of changes that counted for the key when the fetch began (`ResourceChanges.changeCount`). A
+  /// POST, for example, is a change. Includes the changes that the call's own request made. If the count is
+  /// different at the end of the body, the response may be out of date, and the cache does not store it.
   let changeCount: UInt32
   /// The value of `ResourceChanges.removalCount` when the fetch began.
   let removalCount: UInt64
@@ -72,8 +72,8 @@ struct PendingEntry: Sendable {
 }
 
 extension [UInt8] {
-  /// The bytes in an array without much unused capacity. The array may have been made too large, and the
-  /// cache keeps the body for a long time.
+  /// An array with the same bytes and without much unused capacity. The original array may have much unused
+  /// capacity, and the cache keeps the body for a long time.
   fileprivate var fitted: [UInt8] {
     guard capacity - count > count / 16 + 64 else { return self }
     return [UInt8](unsafeUninitializedCapacity: count) { room, filled in

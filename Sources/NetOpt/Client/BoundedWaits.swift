@@ -6,7 +6,7 @@ import NetOptLocking
 /// any thread.
 final class BoundedWaits: Sendable {
   private struct State {
-    /// Ends each wait with an error, by the number of the wait.
+    /// The closure that ends a wait with an error, for each wait, by the number of the wait.
     var ends: [Int: @Sendable (NetOptError) -> Void] = [:]
     var lastNumber = 0
     /// Whether the client shuts down. Then no wait begins.
@@ -24,11 +24,11 @@ final class BoundedWaits: Sendable {
   /// Waits for the result of work that a closure starts.
   ///
   /// - Parameters:
-  ///   - what: what the call waits for, for the message of a timeout: "the program fetched a token".
+  ///   - what: the words after "while" in the message of a timeout, such as "the program fetched a token".
   ///   - phase: the phase of the errors.
   ///   - deadline: when the wait ends at the latest; `nil` for no limit.
-  ///   - start: starts the work, and passes its result to the closure that it gets. Returns a closure that
-  ///     ends the interest in the result, which is called when the wait has ended.
+  ///   - start: starts the work, and passes its result to the closure `done`. Returns another closure. This
+  ///     function calls that closure when the wait has ended, because nobody needs the result any more.
   /// - Throws: the error of the work; `timeout`, `cancelled` or `shutDown`.
   func result<Value: Sendable>(
     of what: String, in phase: NetOptError.Phase, until deadline: MonotonicInstant?,

@@ -5,8 +5,9 @@ import NetOptLocking
 public import NetOptRouting
 import Synchronization
 
-/// An HTTP client that sends each request straight to the fastest endpoint of a list of server IPs, and over
-/// DNS when these endpoints fail. Safe to use from any task; one client is enough for a process.
+/// An HTTP client that sends each request straight to the fastest endpoint of a list of server IPs. When
+/// these endpoints fail, it uses the addresses from DNS. Safe to use from any task; one client is enough for
+/// a process.
 ///
 /// Call `shutdown()` when you no longer need the client. A client that is deallocated without `shutdown()`
 /// ends its calls and closes its connections in the background.
@@ -19,8 +20,8 @@ public final class NetOptClient: Sendable {
   /// the expiry, and requests do not use the list. Otherwise it is `lastError` of `listStatus`.
   public var listWarning: NetOptError? { listInUse.warning(at: Date()) }
   /// An executor that runs tasks on the client's event loop. `Task(executorPreference: client.loopExecutor)`
-  /// saves a thread switch per call. Use it only for tasks that make many calls and neither compute nor
-  /// block, because they delay all transfers of the client.
+  /// saves a thread switch per call. Use it only for tasks that make many calls. A task that computes or
+  /// blocks on this executor delays all transfers of the client.
   public let loopExecutor: any TaskExecutor
 
   private let engine: Engine
@@ -35,7 +36,7 @@ public final class NetOptClient: Sendable {
   var transportCounts: TransportCounts? { engine.transport.counts }
   /// How many samples of probes ended in each way.
   var probeCounts: ProbeCounts { prober.counts.withLock { $0 } }
-  /// What the client has counted of its calls.
+  /// Counts the client's calls.
   let callMetrics: CallMetrics
   /// Gives calls their spans; `nil` when the client exports no traces.
   private let tracer: Tracer?
@@ -65,7 +66,7 @@ public final class NetOptClient: Sendable {
   let calls = CallsUnderWay()
   /// The calls that wait for code of the program or for a disk.
   private let waits: BoundedWaits
-  /// What requests get that do not say otherwise.
+  /// The settings for requests that do not set them: the time limit, header fields and the base URL.
   let defaults: ClientConfiguration.Defaults
   /// Whether `defaults` can change a request that `execute` gets. False for nearly all clients.
   private let hasDefaults: Bool
@@ -198,8 +199,8 @@ public final class NetOptClient: Sendable {
     links.append(RetryInterceptor(retries: retries, route: first))
     links += ofAttempts
     self.links = links
-    // A refresh of the list is not a call of the program: the refresh schedule repeats it instead of the
-    // retries, and it neither waits for probes nor starts background probes.
+    // A refresh of the list and an export of spans are not calls of the program. The updater and the exporter
+    // repeat their requests themselves. These requests neither wait for probes nor start background probes.
     var refreshRoute = route
     refreshRoute.countsAsUse = false
     let ownLinks: [any Interceptor] = [refreshRedirect, refreshRoute]
@@ -365,8 +366,8 @@ public final class NetOptClient: Sendable {
   /// ends its thread. Afterwards the client has no descriptors and no threads. A second call waits for the
   /// same shutdown to end.
   ///
-  /// The spans of calls that have ended are exported before, within 2 s. The spans of running calls are lost,
-  /// so use `shutdown(draining:)` with `ClientConfiguration.telemetry`.
+  /// First, the client exports the spans of calls that have ended, for at most 2 s. The spans of running
+  /// calls are lost, so use `shutdown(draining:)` with `ClientConfiguration.telemetry`.
   public func shutdown() async {
     calls.close()
     stopBackgroundWork()
@@ -376,9 +377,7 @@ public final class NetOptClient: Sendable {
   }
 
   /// Ends the work that requests do not need, takes no more calls, and waits until all calls have returned
-  /// and all bodies have been read or released.
-  ///
-  /// - Returns: when there are none, or when the task is cancelled.
+  /// and all bodies have been read or released. Returns earlier when the task is cancelled.
   func drain() async {
     updater?.stop()
     backgroundProbes.stop()

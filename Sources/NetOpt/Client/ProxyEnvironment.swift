@@ -24,9 +24,9 @@ struct ProxyChoice: Sendable {
     }
   }
 
-  /// The user name and password that the client sends to the proxy with each request to an origin, as they
-  /// are in the URL of the proxy. `nil` without a proxy, for a SOCKS proxy, and for `https` origins: there
-  /// the response is the origin's and not the proxy's.
+  /// The user name and password for the proxy that answers requests to an origin, as they are in the URL of
+  /// the proxy. `nil` without a proxy, for a SOCKS proxy, and for an `https` origin: in these cases the
+  /// origin itself answers.
   func credentials(for origin: Origin) -> String? {
     guard origin.scheme == .http, let proxy = proxy(for: origin), !ProxyURL.isSOCKS(proxy) else { return nil }
     return ProxyURL.credentials(of: proxy)
@@ -45,7 +45,7 @@ struct ProxyEnvironment: Sendable, Equatable {
   private let exceptions: [String]
 
   /// Reads the variables. A variable in lower case takes precedence over the one in upper case, even when it
-  /// is empty. An empty variable names no proxy.
+  /// is empty. When the variable of a scheme is empty or not set, `all_proxy` applies to the scheme.
   init(_ environment: [String: String]) {
     /// The value of the first of these variables that is set; `nil` when it is empty or none is set.
     func value(_ names: String...) -> String? {

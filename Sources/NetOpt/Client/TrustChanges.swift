@@ -3,8 +3,8 @@ import NetOptEngine
 import NetOptLocking
 import NetOptRouting
 
-/// Makes changes of what decides about trust take effect in a running client: the files that the TLS settings
-/// name, and the pins of the IP list. Safe from any thread.
+/// Applies changes of trust settings to a running client: changes of the files that the TLS settings name,
+/// and of the pins of the IP list. Safe from any thread.
 final class TrustChanges: Sendable {
   private let tls: ClientConfiguration.TLS
   private let transport: CurlTransport
@@ -75,8 +75,9 @@ final class TrustChanges: Sendable {
     }
   }
 
-  /// Gives the cache the partitions of the settings in use. Without libcrypto, which makes their names, no
-  /// other client has the partitions. Called under the lock, so that the last change decides.
+  /// Gives the cache the partitions of the settings in use. If libcrypto cannot compute the digest that names
+  /// them, gives the cache partitions that no other client has. Called under the lock, so that the last
+  /// change decides.
   private func setPartitions(_ state: State) {
     guard let cache else { return }
     let digest = try? cache.configuration.settingsDigest(state.loaded.with(listPins: state.listPins))
@@ -116,8 +117,8 @@ final class TrustChanges: Sendable {
           underlying: error.underlying))
       return
     }
-    // While connections with the old and the new settings may be opened, no other client shares what is
-    // stored.
+    // Until the transport has the new settings, a connection may use the old or the new settings. Meanwhile
+    // the cache uses partitions that no other client has.
     cache?.cache.setSettings(Self.ownPartitions())
     await transport.setTLS(loaded.usual, loaded.hosts)
     state.withLock { state in

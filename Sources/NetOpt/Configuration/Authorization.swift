@@ -2,8 +2,8 @@ import NetOptCore
 import NetOptSigning
 
 extension ClientConfiguration {
-  /// Credentials that the client adds to the requests to some hosts, as the field `Authorization`. It adds
-  /// them to each hop of a redirected call whose host is among the hosts, and to no other. It adds nothing to
+  /// Credentials that the client adds to the requests to some hosts, as the field `Authorization`. In a
+  /// redirected call, it adds them to each request to one of these hosts, and to no other. It adds nothing to
   /// a request that has the field already. It adds nothing without TLS or without verification of the
   /// certificate, unless `allowsUnprotected` is true. The client does not follow a redirect from another
   /// origin to one of the hosts, but returns the redirect. With a cache, requests with different credentials

@@ -4,7 +4,7 @@ extension ClientConfiguration {
   /// Reads a configuration from a JSON file (docs/configuration.md, docs/schemas/config.schema.json) and from
   /// environment variables: `NETOPT_REGION`, `NETOPT_ISP`, `NETOPT_POLICY`, `NETOPT_IPLIST`,
   /// `NETOPT_TRUSTED_KEYS`, `NETOPT_DNS_SERVERS` and `NETOPT_CACERT`. A variable that is not empty takes
-  /// precedence over the file. Settings that neither names have their defaults.
+  /// precedence over the file. A setting that is in neither of them has its default.
   ///
   /// ```json
   /// { "schema_version": 1, "list": { "file": "iplist.json" }, "dns": { "timeout_ms": 300 } }

@@ -54,7 +54,8 @@ extension ClientConfiguration {
 }
 
 extension ClientConfiguration.TLS {
-  /// Settings that have only one of the files, with the key of this file.
+  /// The settings split by file: for each file, its key in the configuration, and settings with only this
+  /// file.
   fileprivate var parts: [(key: String, settings: Self)] {
     var (authorities, text, revocations, certificate) = (Self(), Self(), Self(), Self())
     authorities.caFile = caFile

@@ -1,7 +1,7 @@
 import NetOptCore
 
 extension ClientConfiguration.TLS {
-  /// Reads the settings for all hosts.
+  /// Reads the object `tls`: the settings for all hosts, and those for single hosts.
   mutating func read(_ object: SettingObject) {
     readShared(object)
     object.file("key_log", &keyLog)

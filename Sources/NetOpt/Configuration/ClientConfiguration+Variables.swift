@@ -3,8 +3,9 @@ import NetOptEngine
 import NetOptRouting
 
 extension ClientConfiguration {
-  /// Replaces settings by the environment variables of the commands that mean settings of a client. An empty
-  /// variable counts as unset. Relative paths begin in the working directory.
+  /// Replaces settings by the values of environment variables. Reads the variables of netopt's commands that
+  /// correspond to client settings. An empty variable counts as unset. Relative paths begin in the working
+  /// directory.
   mutating func read(variables report: SettingReport) {
     /// Calls the closure with the value of a variable that is set.
     func variable(_ name: String, _ read: (String) -> Void) {
@@ -57,7 +58,7 @@ extension ClientConfiguration {
         return report.refuse(name, error.message)
       }
     }
-    // Without keys, the client would verify no signature, although a user who sets the variable wants that.
+    // A user who sets the variable wants signatures to be verified. Without keys, the client verifies none.
     guard !keys.isEmpty else { return report.refuse(name, "has no key") }
     trustedKeys = keys
     report.change("$.trusted_keys", .array(keys.map { .string($0.description) }), by: name)

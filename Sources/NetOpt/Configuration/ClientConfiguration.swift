@@ -69,7 +69,7 @@ public struct ClientConfiguration: Sendable {
   /// The value of `User-Agent` for requests without this field; with an empty string the client sends no
   /// `User-Agent`. Default: `netopt/` and the version.
   public var userAgent = "netopt/\(NetOptVersion.string)"
-  /// What requests get that do not say otherwise.
+  /// The values for requests that do not set their own.
   public var defaults = Defaults()
   /// The credentials that the client adds to requests, by host. Default: none.
   public var authorization: [Authorization] = []
@@ -218,7 +218,7 @@ public struct ClientConfiguration: Sendable {
     public var bodyBuffer = 512 * 1024
   }
 
-  /// What requests get that do not say otherwise.
+  /// The values for requests that do not set their own.
   public struct Defaults: Sendable {
     /// The time limit of requests that set none (`RequestOptions.timeout`); `nil` for no limit. 1 ms to
     /// 365 days. Default: 60 s.

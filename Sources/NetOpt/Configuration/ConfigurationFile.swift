@@ -1,7 +1,7 @@
 import NetOptCore
 import NetOptRouting
 
-/// The configuration in the bytes of a file and in environment variables, with every fault.
+/// A configuration that was read from the bytes of a file and from environment variables, and its faults.
 package struct ConfigurationFile: Sendable {
   /// The maximum size of the file in bytes: 1 MiB.
   package static let maximumBytes = 1 << 20
@@ -10,7 +10,7 @@ package struct ConfigurationFile: Sendable {
 
   /// The configuration. Incomplete if there are faults.
   package private(set) var configuration = ClientConfiguration()
-  /// The first 100 faults, in the order of the settings.
+  /// The first 100 faults, in the order in which they were found.
   package let faults: [SettingFault]
   /// The number of all faults.
   package let faultCount: Int

@@ -1,7 +1,7 @@
 package import NetOptCore
 
-/// A rule that a configuration file or an environment variable breaks. Of the values, it quotes only numbers,
-/// paths and cipher lists, because another text may be a secret in the wrong place.
+/// A rule that a configuration file or an environment variable breaks. The message quotes a value only if it
+/// is a number, a path or a cipher list, because any other text may be a misplaced secret.
 package struct SettingFault: Hashable, Sendable, CustomStringConvertible {
   /// The place in the file as a JSON path (RFC 9535), such as `$.dns.tries`; or the name of the variable.
   package let path: String
@@ -39,8 +39,8 @@ package struct SettingChange: Hashable, Sendable {
   package let variable: String?
 }
 
-/// What the readers of one configuration share: where relative paths begin, the environment, and what was
-/// found.
+/// Collects the faults and the changed settings while one configuration is read. Also holds the folder for
+/// relative paths and the environment variables.
 final class SettingReport {
   /// The maximum number of kept faults. No user reads more.
   private static let limit = 100
@@ -79,7 +79,8 @@ final class SettingReport {
   ///
   /// - Parameters:
   ///   - other: another setting of the file that the variable replaces too.
-  ///   - isDefault: whether the value is the default, so that nothing differs from it.
+  ///   - isDefault: whether the value is the default. If true, the call only removes the recorded changes of
+  ///     the replaced settings.
   func change(
     _ path: String, _ value: JSONValue, by variable: String, replacing other: String? = nil,
     isDefault: Bool = false

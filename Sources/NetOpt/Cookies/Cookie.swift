@@ -13,7 +13,7 @@ struct Cookie: Sendable {
   let path: String
   /// Whether only protected requests receive the cookie.
   let isSecure: Bool
-  /// The second since 1970 from which on the cookie is no longer valid; `nil` for a cookie without end.
+  /// When the cookie expires, in seconds since 1970; `nil` for a cookie that does not expire.
   let expiry: Int64?
 
   /// The maximum number of bytes of name and value together. Longer cookies are ignored, as in browsers.
@@ -23,8 +23,8 @@ struct Cookie: Sendable {
   /// draft-ietf-httpbis-rfc6265bis-20).
   ///
   /// Browsers refuse cookies for whole registries, such as `co.uk`, with the help of the Public Suffix List.
-  /// A client needs no such list, because it sends cookies only to the hosts in its configuration. It refuses
-  /// a domain of a single label.
+  /// netopt needs no such list, because it sends cookies only to the hosts in its configuration. It refuses a
+  /// domain of a single label, unless the domain is the host itself.
   ///
   /// - Parameters:
   ///   - text: the value of the field.
@@ -82,7 +82,8 @@ struct Cookie: Sendable {
       && all.dropLast(end.count).last == UInt8(ascii: ".") && IPAddress(host) == nil
   }
 
-  /// Whether a request receives the cookie, apart from its end and its host.
+  /// Whether a request receives the cookie. The caller has checked that the host is `domain` or below it, and
+  /// that the cookie has not ended.
   func isFor(_ url: HTTPURL, isProtected: Bool) -> Bool {
     (!isHostOnly || url.origin.host == domain) && matches(url.path) && (!isSecure || isProtected)
   }
@@ -108,7 +109,7 @@ struct Cookie: Sendable {
       && (domain == other.domain || Self.isBelow(domain, other.domain) || Self.isBelow(other.domain, domain))
   }
 
-  /// Whether requests get the same from both cookies, of which one replaces the other.
+  /// Whether requests get the same cookie as before when one of the two cookies replaces the other.
   func isEqual(to other: Cookie) -> Bool {
     value.utf8.elementsEqual(other.value.utf8) && isSecure == other.isSecure
   }

@@ -37,9 +37,9 @@ struct CookieInterceptor: Interceptor {
 
 /// Gives requests with different cookies different partitions of the cache. Outside the cache.
 ///
-/// A partition ends for ever once a cookie has changed. Otherwise a request could get an entry that was
-/// outdated while the client had other cookies: a change of a resource is noticed only in the partition of
-/// the request that made it.
+/// When a cookie changes, the client uses a new partition and never returns to the old one, even if the
+/// cookies are later the same again. The reason: a request that changes a resource invalidates entries only
+/// in its own partition. So the old partition may contain outdated entries.
 struct CookiePartitionInterceptor: Interceptor {
   let cookies: CookieInterceptor
   /// The client's cache options, which apply to a request without cache options.

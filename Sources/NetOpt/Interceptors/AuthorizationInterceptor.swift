@@ -5,7 +5,7 @@ import NetOptCore
 struct AuthorizationInterceptor: Interceptor, CustomReflectable {
   var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
 
-  /// Credentials, and the token in use if they have one.
+  /// Credentials, and the hosts whose requests get them.
   private struct Entry: Sendable {
     let hosts: Set<String>
     let allowsUnprotected: Bool
@@ -49,8 +49,9 @@ struct AuthorizationInterceptor: Interceptor, CustomReflectable {
   }
 
   /// Sends a request with a token, and once more with another token if the server rejects the first one. The
-  /// second request is safe: the server has not carried out a request that it answers with 401. A request whose
-  /// body is a stream is sent once. Later calls then fetch another token.
+  /// second request is safe: the server has not carried out a request that it answers with 401. A request
+  /// whose body is not repeatable is sent only once. If the server rejects its token, the next call fetches
+  /// another one.
   private func proceed(
     _ request: NetOptRequest, with source: BearerToken, _ next: InterceptorChain
   ) async throws(NetOptError) -> NetOptResponse {

@@ -7,7 +7,8 @@ final class BearerToken: Sendable {
   /// A call that waits for a token.
   fileprivate struct Waiter {
     let done: @Sendable (Result<String, NetOptError>) -> Void
-    /// Whether the call has waited for a whole fetch when the present fetch takes too long.
+    /// Whether the call has waited since the present fetch began. If true, the call fails when this fetch
+    /// takes too long. If false, the call then waits for another fetch.
     var isSecond: Bool
   }
 
@@ -52,9 +53,9 @@ final class BearerToken: Sendable {
 
   /// Returns the token in use, and fetches one if there is none or if it is the rejected one.
   ///
-  /// - Throws: the error of the fetch; `timeout` at the deadline, and `cancelled` when the task is cancelled:
-  ///   the fetch then goes on for other calls; `timeout` when the fetch takes too long; `shutDown` when the
-  ///   client shuts down.
+  /// - Throws: the error of the fetch; `timeout` at the deadline, or when the fetch takes too long;
+  ///   `cancelled` when the task is cancelled; `shutDown` when the client shuts down. After the deadline or a
+  ///   cancellation, the fetch continues for other calls.
   func token(replacing rejected: String?, until deadline: MonotonicInstant?) async throws(NetOptError)
     -> String
   {
@@ -94,7 +95,7 @@ final class BearerToken: Sendable {
     return number
   }
 
-  /// Starts a fetch. Called with the lock, which the new tasks wait for.
+  /// Starts a fetch. Called under the lock, so that the new tasks cannot end the fetch before it is stored.
   private func fetch(_ number: Int, replacing rejected: String?) -> Fetch {
     let task = Task { [weak self, make] in
       let result = await Self.result(of: make, rejected)

@@ -18,7 +18,7 @@ final class Retries: Sendable {
     /// For each origin, the latencies of first attempts: the time from the start of the attempt until its
     /// response began. Only calls with the option `hedges` add to it.
     var latencies: [Origin: LatencyQuantile] = [:]
-    /// The tasks that sleep for the calls that wait now, by the number of the wait. Cancelling a task ends
+    /// The sleeping task of each wait that is under way, by the number of the wait. Cancelling a task ends
     /// its wait.
     var sleeps: [UInt64: Task<Void, Never>] = [:]
     /// The number of the wait that began last.

@@ -218,7 +218,7 @@ final class Router: Sendable {
     }
   }
 
-  /// The origin of a listed host that requests used last (`RoutePlanner.usedOrigin`).
+  /// Returns the origin that requests to a host of the list used last (`RoutePlanner.usedOrigin`).
   func usedOrigin(of host: String) -> Origin? { planner.withLock { $0.usedOrigin(of: host) } }
 
   /// Runs a closure with the planner and the present moment, under the planner's lock.

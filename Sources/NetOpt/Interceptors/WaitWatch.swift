@@ -2,7 +2,7 @@ import NetOptCore
 import NetOptLocking
 import NetOptRouting
 
-/// Shows the requests that wait for responses to the planner, and acts on what the planner finds. It opens
+/// Shows the planner the requests that wait for responses, and acts on what the planner finds. It opens
 /// trial connections to endpoints that the planner suspects of being silent. It tells the transport which
 /// requests to take from silent endpoints, so that their calls send them elsewhere.
 final class WaitWatch: WaitObserver {

@@ -5,8 +5,8 @@ import FoundationNetworking
 /// The properties of a task that Foundation does not publish, and without which a protocol cannot serve all
 /// tasks. They are read by reflection, which needs no assumption about the layout of Foundation's classes.
 ///
-/// Must be made on the work queue of the task, before the load begins: reflection reads the other stored
-/// properties too, and nothing writes them there and then.
+/// Make the value on the work queue of the task, before the load begins. Reflection reads the other stored
+/// properties too, and no code writes them at that point.
 struct TaskInternals {
   /// The session.
   let session: URLSession

@@ -2,7 +2,7 @@ import Glibc
 import NetOptCore
 import NetOptLocking
 
-/// A thread for whose end other threads can wait (pthread_join(3)), unlike Foundation's `Thread`.
+/// A thread that other threads can join (pthread_join(3)), unlike Foundation's `Thread`.
 package final class JoinableThread: Sendable {
   /// The closure of a thread, as an object that pthread_create(3) can carry as a pointer.
   private final class Work: Sendable {

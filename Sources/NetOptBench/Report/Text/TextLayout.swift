@@ -37,9 +37,8 @@ package enum TextLayout {
   }
 
   /// Replaces every character that a terminal would act on, because reports contain names from certificates
-  /// and messages from servers. These are the control characters, and also characters that draw nothing but
-  /// change how others look. For example, a change of the writing direction can make a name look like another
-  /// name.
+  /// and messages from servers. These are the control characters, and also invisible characters that change
+  /// how others look. For example, a change of the writing direction can make a name look like another name.
   package static func printable(_ text: String, by replacement: Unicode.Scalar = "\u{fffd}") -> String {
     String(String.UnicodeScalarView(text.unicodeScalars.map { $0.steersTerminal ? replacement : $0 }))
   }

@@ -1,8 +1,8 @@
 import NetOptCore
 import Synchronization
 
-/// Counts what a transport does (`TransportCounts`). Any thread may read the counts. Only the loop's thread adds, so
-/// a load and a store suffice.
+/// Counts what a transport does (`TransportCounts`). Any thread may read the counts. Only the loop's thread
+/// changes them, so a change needs no atomic addition: it is a load and a store.
 final class TransportCounter: Sendable {
   private let openConnections = Atomic(0)
   private let connections = Atomic(0)
