@@ -22,6 +22,20 @@ import Testing
     await client.shutdown()
   }
 
+  @Test("fields whose names differ only in case are one field", arguments: 1...5)
+  func namesInOtherCase(_ round: Int) async throws {
+    let server = try LoopbackServer(
+      .raw { exchange in
+        try exchange.write(
+          "HTTP/1.1 200 OK\r\nVary: a\r\nvary: b\r\nVARY: c\r\nContent-Length: 0\r\n\r\n")
+      })
+    defer { server.stop() }
+    let (session, client) = try Adapted.session()
+    let (_, response) = try await session.data(from: Adapted.url(server))
+    #expect((response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Vary") == "a, b, c")
+    await client.shutdown()
+  }
+
   @Test("a stored credential answers a challenge once")
   func storedCredential() async throws {
     let server = try LoopbackServer(

@@ -12,8 +12,13 @@ extension HTTPURLResponse {
   ///   - url: the URL of the request that it answers.
   static func make(_ response: NetOptResponse, url: URL) -> HTTPURLResponse? {
     var fields: [String: String] = [:]
+    // The names as they came first, by the names in lower case: of two keys that differ only in case, Foundation
+    // would drop one.
+    var names: [String: String] = [:]
     for field in response.headers {
-      fields[field.name] = fields[field.name].map { "\($0), \(field.value)" } ?? field.value
+      let name = names[field.name.lowercased(), default: field.name]
+      names[field.name.lowercased()] = name
+      fields[name] = fields[name].map { "\($0), \(field.value)" } ?? field.value
     }
     let version = "\(response.version)"
     return response.status == 401
