@@ -17,6 +17,8 @@ final class TrustChanges: Sendable {
     /// The task that applies the last change; `nil` before the first one.
     var task: Task<Void, Never>?
     var isStopped = false
+    /// Whether the transport is getting new settings, so that a connection may have the old or the new ones.
+    var isApplying = false
     /// The content of the files in use.
     var loaded: LoadedTLS
     /// The pins of the list in use.
@@ -71,7 +73,7 @@ final class TrustChanges: Sendable {
       guard pins != state.listPins else { return }
       state.listPins = pins
       transport.setPins(pins)
-      setPartitions(state)
+      if state.isApplying { cache?.cache.setSettings(Self.ownPartitions()) } else { setPartitions(state) }
     }
   }
 
@@ -119,9 +121,13 @@ final class TrustChanges: Sendable {
     }
     // Until the transport has the new settings, a connection may use the old or the new settings. Meanwhile
     // the cache uses partitions that no other client has.
-    cache?.cache.setSettings(Self.ownPartitions())
+    state.withLock { state in
+      state.isApplying = true
+      cache?.cache.setSettings(Self.ownPartitions())
+    }
     await transport.setTLS(loaded.usual, loaded.hosts)
     state.withLock { state in
+      state.isApplying = false
       state.loaded = loaded
       setPartitions(state)
     }
