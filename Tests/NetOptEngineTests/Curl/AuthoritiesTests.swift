@@ -68,6 +68,11 @@ import Testing
     let file = try await TestCertificates.authorityFile()
     let authorities = try Array(Data(contentsOf: URL(fileURLWithPath: file)))
     #expect(write(writer, authorities, authorities.count) == authorities.count)
+    // A pipe forgets what nobody has read when its last end closes, and the client may not have opened it yet.
+    try await wait(for: "the client to read the authorities") {
+      var entry = pollfd(fd: writer, events: Int16(POLLIN), revents: 0)
+      return poll(&entry, 1, 0) == 0
+    }
     close(writer)
     #expect(try await secure.value.status == 200)
     await bench.end()
