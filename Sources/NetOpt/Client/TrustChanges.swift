@@ -73,21 +73,19 @@ final class TrustChanges: Sendable {
       guard pins != state.listPins else { return }
       state.listPins = pins
       transport.setPins(pins)
-      if state.isApplying { cache?.cache.setSettings(Self.ownPartitions()) } else { setPartitions(state) }
+      setPartitions(state)
     }
   }
 
-  /// Gives the cache the partitions of the settings in use. If libcrypto cannot compute the digest that names
-  /// them, gives the cache partitions that no other client has. Called under the lock, so that the last
-  /// change decides.
+  /// Gives the cache the partitions of the settings in use. Gives it partitions that no other client has while
+  /// the settings change, and if libcrypto cannot compute the digest that names the partitions. Called under the
+  /// lock, so that the last change decides.
   private func setPartitions(_ state: State) {
     guard let cache else { return }
-    let digest = try? cache.configuration.settingsDigest(state.loaded.with(listPins: state.listPins))
-    cache.cache.setSettings(digest ?? Self.ownPartitions())
+    let settings = state.isApplying ? nil : state.loaded.with(listPins: state.listPins)
+    let digest = settings.flatMap { try? cache.configuration.settingsDigest($0) }
+    cache.cache.setSettings(digest ?? "own \(UInt64.random(in: 0 ... .max))")
   }
-
-  /// The name of partitions that no other client has.
-  private static func ownPartitions() -> String { "own \(UInt64.random(in: 0 ... .max))" }
 
   /// Applies the changes one after the other.
   private func filesDidChange() {
@@ -123,7 +121,7 @@ final class TrustChanges: Sendable {
     // the cache uses partitions that no other client has.
     state.withLock { state in
       state.isApplying = true
-      cache?.cache.setSettings(Self.ownPartitions())
+      setPartitions(state)
     }
     await transport.setTLS(loaded.usual, loaded.hosts)
     state.withLock { state in

@@ -138,7 +138,7 @@ package final class DiskCache: Sendable {
     if !submit({ $0.removeAll() }) { removeLater(.everything) }
   }
 
-  /// Makes a removal pending in the store, because its work could not be queued. So many of them become the
+  /// Makes a removal pending in the store, because its work could not be queued. Too many of them become the
   /// removal of everything (`PendingRemovals`). Does nothing after a shutdown: the cache does not use the store any
   /// more, and the thread may still hold the lock of the store.
   private func removeLater(_ removal: PendingRemovals.Removal) {

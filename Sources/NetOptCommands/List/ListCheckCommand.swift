@@ -10,8 +10,8 @@ struct ListCheckCommand: Command {
     name: "iplist check",
     summary: "check an IP list and print its faults",
     details: """
-      Reads an IP list and prints all faults, each with the broken rule and the place in the file. The exit \
-      code is 65 when the list has faults or the command cannot read the file.
+      Reads an IP list and prints its faults, at most 100, each with the broken rule and the place in the \
+      file. The exit code is 65 when the list has faults or the command cannot read the file.
       """,
     operands: "FILE", operandCount: 1...1,
     options: [OptionGroup("Checking", [ClientOptions.allowPrivate]), OptionGroup("Output", [.json])],
@@ -37,8 +37,9 @@ struct ListCheckCommand: Command {
     let report = ListReport(file: file, list: list, faults: faults)
     if arguments.has(.json) { try context.print(report.json) } else { try context.output.write(report.text) }
     guard list == nil || !faults.isEmpty else { return .ok }
-    // With more than 100 faults, the last entry has the number of the others.
-    let found = faults.count > 100 ? "more than 100 faults" : Text.count(faults.count, "fault")
+    // With more faults than the limit, the last entry has the number of the others.
+    let limit = FaultReport.limit
+    let found = faults.count > limit ? "more than \(limit) faults" : Text.count(faults.count, "fault")
     context.say("\(report.name) has \(found); correct the list and check it again")
     return .invalidInput
   }

@@ -39,7 +39,7 @@ package struct Origin: Hashable, Sendable, CustomStringConvertible {
     a.port == b.port && a.scheme == b.scheme && a.host == b.host
   }
 
-  /// Hashes the origin. The hash of `Scheme` would be that of its text.
+  /// Hashes the origin. The scheme counts as a bit, because the derived hash of `Scheme` hashes its text.
   @usableFromInline
   package func hash(into hasher: inout Hasher) {
     hasher.combine(host)

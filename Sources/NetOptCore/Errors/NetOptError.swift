@@ -333,7 +333,7 @@ public struct NetOptError: Error, Sendable {
         storage.cause))
   }
 
-  /// Returns a copy of the error with the error of the program's own code that led to it.
+  /// Returns a copy of the error with a `cause`.
   package func with(cause: any Error) -> NetOptError {
     NetOptError(
       Storage(

@@ -20,7 +20,7 @@ package struct ListFault: Hashable, Sendable, CustomStringConvertible {
 /// The faults of a list, or of another JSON document. Counts all faults and keeps the first ones.
 package struct FaultReport {
   /// The maximum number of kept faults. No user reads more.
-  static let limit = 100
+  package static let limit = 100
 
   /// The first faults, at most `limit`.
   private(set) var kept: [ListFault] = []

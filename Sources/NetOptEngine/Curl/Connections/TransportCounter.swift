@@ -29,7 +29,7 @@ final class TransportCounter: Sendable {
     Self.add(1, to: openConnections)
   }
 
-  /// Counts the end of a socket that `opened` has counted.
+  /// Counts the closing of a socket. `opened` has counted its opening.
   func closed() { Self.add(-1, to: openConnections) }
 
   /// Counts a TLS handshake with a server.
